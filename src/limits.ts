@@ -76,6 +76,9 @@ export const limits = {
   /** Seconds that a token of a ServiceAccount may be asked for; upstream's MinTokenAgeSec and its 2^32. */
   tokenSecondsMin: 600,
   tokenSecondsMax: 2 ** 32,
+  /** What a Pod's own token is asked for, and how long it holds then; upstream's WarnOnlyBoundTokenExpirationSeconds and ExpirationExtensionSeconds. */
+  podTokenSeconds: 3_607,
+  extendedTokenSeconds: 365 * 24 * 3_600,
   /** How long an Event is kept; upstream's --event-ttl. */
   eventTtlSeconds: 3_600,
   /** Operations in one JSON patch; upstream's maxJSONPatchOperations. */
@@ -90,6 +93,8 @@ export const limits = {
   rbacGrantsKept: 4_096,
   /** Tokens whose signature is not looked at again, and users whose last mode of impersonation is known. */
   verifiedTokensKept: 10_000,
+  /** How long what a webhook says of a token holds; upstream's default. */
+  tokenWebhookCacheMs: 120_000,
   impersonationModesKept: 10_000,
   /** Field names whose path elements are kept; all built-in types together have some 2,000. */
   fieldElementsKept: 10_000,

@@ -31,6 +31,7 @@ const layerOf = (file: string): string => {
     ['src/registry/', 'registry'],
     ['src/admission/', 'registry'],
     ['src/validation/', 'registry'],
+    ['src/webhook/', 'registry'],
     ['src/kinds/', 'kinds'],
     ['src/crd/', 'crd'],
     ['src/authn/', 'access'],
@@ -76,7 +77,7 @@ const mayImport: Record<string, readonly string[]> = {
   kinds: ['api', 'cel', 'openapi', 'cacher', 'registry', 'kinds'],
   crd: ['api', 'cel', 'openapi', 'cacher', 'registry', 'crd'],
   routes: ['api', 'openapi', 'cacher', 'registry', 'routes'],
-  access: ['api', 'cacher', 'registry', 'access'],
+  access: ['api', 'cel', 'cacher', 'registry', 'access'],
   // Of client-go's there are the work queue and names of errors.
   server: [...belowServer, 'routes', 'access', 'client', 'server'],
   client: ['api', 'client'],

@@ -18,8 +18,6 @@ import {
 const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount'
 const volumePrefix = 'kube-api-access-'
 const mirrorAnnotation = 'kubernetes.io/config.mirror'
-/** A bit over an hour: the kubelet asks for a new token at 80 % of an hour's life. */
-const tokenSeconds = 3_607
 
 interface Container {
   name: string
@@ -31,7 +29,7 @@ const tokenVolume = (name: string): object => ({
   projected: {
     defaultMode: 0o644,
     sources: [
-      { serviceAccountToken: { expirationSeconds: tokenSeconds, path: 'token' } },
+      { serviceAccountToken: { expirationSeconds: limits.podTokenSeconds, path: 'token' } },
       { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
       {
         downwardAPI: {

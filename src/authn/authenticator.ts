@@ -19,9 +19,40 @@ export interface Authenticator {
 }
 
 /** One kind of bearer token. `undefined`: not mine. */
-export type TokenAuthenticator = (
+export type TokenAuthenticator = (token: string) => Promise<UserInfo | undefined>
+
+export interface Verified {
+  readonly user: UserInfo
+  readonly audiences: readonly string[]
+}
+
+/** Tokens that are good for audiences. `undefined`: not mine, or good for none of these; a text says why it is not. */
+export type TokenVerifier = (
   token: string,
-) => UserInfo | undefined | Promise<UserInfo | undefined>
+  audiences: readonly string[],
+) => Promise<Verified | string | undefined>
+
+/** What says nothing of audiences is good for those of this API. */
+export const audienceAgnostic =
+  (own: readonly string[], authenticate: TokenAuthenticator): TokenVerifier =>
+  async (token, audiences) => {
+    const common = audiences.filter((audience) => own.includes(audience))
+    const user = common.length === 0 ? undefined : await authenticate(token)
+    return user && { user, audiences: common }
+  }
+
+/** Asks one after the other: who it is, or why each of those that knew the token refused it. */
+export const unionVerifier =
+  (verifiers: readonly TokenVerifier[]) =>
+  async (token: string, audiences: readonly string[]): Promise<Verified | readonly string[]> => {
+    const problems: string[] = []
+    for (const verify of verifiers) {
+      const verified = await verify(token, audiences)
+      if (typeof verified === 'object') return verified
+      if (verified !== undefined) problems.push(verified)
+    }
+    return problems
+  }
 
 /** Every authenticated user belongs to system:authenticated, whoever vouches for it. */
 export const withAuthenticatedGroup = (user: UserInfo): UserInfo =>
@@ -29,24 +60,14 @@ export const withAuthenticatedGroup = (user: UserInfo): UserInfo =>
     ? user
     : { ...user, groups: [...user.groups, 'system:authenticated'] }
 
-/** Client certificate first, then the tokens in order: as upstream's union. */
-export const unionAuthenticator = (tokens: readonly TokenAuthenticator[]): Authenticator => ({
+/** Client certificate first, then tokens that are known from the start, then the others: as upstream's union. */
+export const unionAuthenticator = (
+  known: (token: string) => UserInfo | undefined,
+  others: TokenAuthenticator,
+): Authenticator => ({
   authenticate({ token, certificate }) {
     if (certificate !== undefined && certificate !== 'invalid') return certificate
     if (token === undefined) return certificate === 'invalid' ? 'rejected' : undefined
-    return tryTokens(tokens, token)
+    return known(token) ?? others(token).then((user) => user ?? 'rejected')
   },
 })
-
-const tryTokens = (
-  tokens: readonly TokenAuthenticator[],
-  token: string,
-): UserInfo | 'rejected' | Promise<UserInfo | 'rejected'> => {
-  for (let i = 0; i < tokens.length; i++) {
-    const user = tokens[i]!(token)
-    if (user instanceof Promise)
-      return user.then((known) => known ?? tryTokens(tokens.slice(i + 1), token))
-    if (user !== undefined) return user
-  }
-  return 'rejected'
-}

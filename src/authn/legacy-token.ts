@@ -2,9 +2,9 @@
  * Tokens that a controller put into Secrets of type kubernetes.io/service-account-token: without an end and for no
  * audience but ours, they hold as long as their Secret does. Upstream: legacyValidator in pkg/serviceaccount.
  */
-import { timingSafeEqual } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import { serviceAccountGroups, serviceAccountUsername, type UserInfo } from '#api/user-info.js'
+import { sameSecret } from './same-secret.js'
 
 export const legacyIssuer = 'kubernetes/serviceaccount'
 const invalidSinceLabel = 'kubernetes.io/legacy-token-invalid-since'
@@ -36,9 +36,7 @@ export const legacyClaimsOf = (payload: JWTPayload): LegacyClaims | undefined =>
 /** A Secret with another token, or one that was marked as too long unused, says that this token is over. */
 export const holdsToken = (secret: TokenSecret | undefined, token: string): boolean => {
   if (secret === undefined || secret.labels[invalidSinceLabel]) return false
-  const kept = Buffer.from(secret.token)
-  const shown = Buffer.from(token)
-  return kept.length === shown.length && timingSafeEqual(kept, shown)
+  return sameSecret(secret.token, token)
 }
 
 export const legacyUser = ({ namespace, account }: LegacyClaims): UserInfo => ({

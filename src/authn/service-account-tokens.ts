@@ -4,6 +4,7 @@ import type { JWTPayload } from 'jose'
 import type { Clock } from '#api/clock.js'
 import { serviceAccountGroups, serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import { limits } from '#limits'
+import type { Verified } from './authenticator.js'
 import {
   holdsToken,
   legacyClaimsOf,
@@ -37,11 +38,6 @@ export interface IssueRequest {
   readonly expiresInSeconds: number
 }
 
-export interface Verified {
-  readonly user: UserInfo
-  readonly audiences: readonly string[]
-}
-
 /** Tells whether what a token is bound to still exists; `uid` must be that of the living object. */
 export interface ReferenceReader {
   exists(
@@ -54,9 +50,16 @@ export interface ReferenceReader {
 }
 
 export interface ServiceAccountTokensOptions {
-  readonly issuer: string
+  /** The first signs; tokens of all of them hold. */
+  readonly issuers: readonly [string, ...string[]]
   /** Audiences of this API. */
   readonly audiences: readonly string[]
+  readonly lifetime: {
+    /** 0: as long as is asked for. */
+    readonly maxSeconds: number
+    /** Whether a Pod's token goes on for a year behind the time that was asked for (WarnOnlyBoundTokenExpirationSeconds). */
+    readonly extends: boolean
+  }
   /** PEM of the private key that signs; asked for at first use. */
   readonly signingKeyPem: () => string
   /** PEM of further keys, public or private, that verify. */
@@ -97,7 +100,7 @@ export class ServiceAccountTokens {
   }
 
   get issuer(): string {
-    return this.#options.issuer
+    return this.#options.issuers[0]
   }
   get audiences(): readonly string[] {
     return this.#options.audiences
@@ -122,19 +125,50 @@ export class ServiceAccountTokens {
     return this.#verifying
   }
 
-  async issue({ id: jti, claims, audiences, expiresInSeconds }: IssueRequest): Promise<string> {
+  /** For how long a token is given out that is asked for so many seconds. */
+  longest(seconds: number): number {
+    const { maxSeconds } = this.#options.lifetime
+    return maxSeconds > 0 ? Math.min(seconds, maxSeconds) : seconds
+  }
+
+  /** Clients that once got tokens without an end may never read theirs again: a kubelet asks for this very time. */
+  #isExtended({ claims, audiences, expiresInSeconds }: IssueRequest): boolean {
+    const { lifetime, audiences: own } = this.#options
+    return (
+      lifetime.extends &&
+      claims.pod !== undefined &&
+      expiresInSeconds === limits.podTokenSeconds &&
+      audiences.every((audience) => own.includes(audience))
+    )
+  }
+
+  async issue(request: IssueRequest): Promise<string> {
+    const { id: jti, claims, audiences, expiresInSeconds } = request
     const { SignJWT } = await import('jose')
     const { id, key, algorithm } = this.#signingKey
     const now = Math.floor(this.#options.clock.now() / 1000)
-    return new SignJWT({ [privateClaim]: claims })
+    const isExtended = this.#isExtended(request)
+    const lifetime = isExtended ? limits.extendedTokenSeconds : expiresInSeconds
+    const { namespace, serviceaccount, pod, secret, node } = claims
+    // In the order in which Go writes them.
+    return new SignJWT({
+      aud: [...audiences],
+      exp: now + lifetime,
+      iat: now,
+      iss: this.issuer,
+      jti,
+      [privateClaim]: {
+        namespace,
+        ...(node && { node }),
+        ...(pod && { pod }),
+        ...(secret && { secret }),
+        serviceaccount,
+        ...(isExtended && { warnafter: now + expiresInSeconds }),
+      },
+      nbf: now,
+      sub: serviceAccountUsername(namespace, serviceaccount.name),
+    })
       .setProtectedHeader({ alg: algorithm, kid: id })
-      .setAudience([...audiences])
-      .setIssuer(this.#options.issuer)
-      .setSubject(serviceAccountUsername(claims.namespace, claims.serviceaccount.name))
-      .setJti(jti)
-      .setIssuedAt(now)
-      .setNotBefore(now)
-      .setExpirationTime(now + expiresInSeconds)
       .sign(key)
   }
 
@@ -144,7 +178,7 @@ export class ServiceAccountTokens {
    */
   async verify(
     token: string,
-    audiences: readonly string[] = this.#options.audiences,
+    audiences: readonly string[],
   ): Promise<Verified | string | undefined> {
     if (token.split('.').length !== 3) return undefined
     const payload = await this.#payloadOf(token)
@@ -170,7 +204,7 @@ export class ServiceAccountTokens {
     for (const { key, algorithm } of this.verifyingKeys) {
       try {
         const { payload } = await jwtVerify(token, key, {
-          issuer: [this.#options.issuer, legacyIssuer],
+          issuer: [...this.#options.issuers, legacyIssuer],
           algorithms: [algorithm],
           currentDate: new Date(this.#options.clock.now()),
           requiredClaims: ['sub'],

@@ -1,7 +1,7 @@
 /** Static bearer tokens from a CSV: `token,user,uid,"group1,group2"`, as kube-apiserver's --token-auth-file. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { UserInfo } from '#api/user-info.js'
-import { type TokenAuthenticator, withAuthenticatedGroup } from './authenticator.js'
+import { withAuthenticatedGroup } from './authenticator.js'
 
 export interface StaticToken {
   readonly token: string
@@ -54,7 +54,9 @@ export const parseTokenCsv = (text: string, fileName: string): StaticToken[] => 
 const digest = (token: string): Buffer => createHash('sha256').update(token).digest()
 
 /** Compares digests in constant time, all of them, so that time tells nothing about which one came near. */
-export const staticTokenAuthenticator = (tokens: readonly StaticToken[]): TokenAuthenticator => {
+export const staticTokenAuthenticator = (
+  tokens: readonly StaticToken[],
+): ((token: string) => UserInfo | undefined) => {
   const known = tokens.map(({ token, user }) => ({
     digest: digest(token),
     user: withAuthenticatedGroup(user),

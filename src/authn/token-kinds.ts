@@ -19,7 +19,7 @@ const group = 'authentication.k8s.io'
 
 /** The form of a user in reviews. */
 const userJson = ({ name, uid, groups, extra }: UserInfo): JsonObject => ({
-  username: name,
+  ...(name === '' ? {} : { username: name }),
   ...(uid === undefined || uid === '' ? {} : { uid }),
   ...(groups.length === 0 ? {} : { groups: [...groups] }),
   ...(extra === undefined || Object.keys(extra).length === 0
@@ -207,7 +207,7 @@ export const tokenSubresource = (
       expirationSeconds?: number
       boundObjectRef?: BoundObject | null
     }
-    const expirationSeconds = spec.expirationSeconds ?? defaultExpirationSeconds
+    const asked = spec.expirationSeconds ?? defaultExpirationSeconds
     const { namespace, uid } = account.metadata
     const audiences = spec.audiences?.length ? spec.audiences : [...tokens.audiences]
     // Who validates sees what the token will be for.
@@ -219,9 +219,12 @@ export const tokenSubresource = (
       creationTimestamp: formatTime(ctx.now),
     }
     body.spec = { ...spec, audiences }
-    checkExpiration(expirationSeconds)
+    checkExpiration(asked)
     await admit()
     const bound = await boundClaim(spec.boundObjectRef, account, ctx)
+    const expirationSeconds = tokens.longest(asked)
+    if (expirationSeconds < asked)
+      ctx.warn(`requested expiration of ${asked} seconds shortened to ${expirationSeconds} seconds`)
     // Nothing is stored, so that a dry run is none.
     const id = randomUUID()
     ctx.audit?.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${id}`)

@@ -14,6 +14,7 @@ import type { AuthorizationMode, ServerOptions } from '#server/options.js'
 import { firstServiceAddress } from '#server/service-range.js'
 import { admissionPluginNames } from './admission-plugin-names.js'
 import { auditFlags, auditOptionsOf } from './audit-flags.js'
+import { authenticationFlags, authenticationOptionsOf } from './authentication-flags.js'
 import { configFlag } from './config-file.js'
 import { existingFile, oneOf } from './flag-checks.js'
 
@@ -161,18 +162,7 @@ export const serveFlags: readonly Flag[] = [
     check: existingFile,
     help: 'its private key, PEM',
   },
-  {
-    name: 'token-auth-file',
-    type: 'string',
-    check: existingFile,
-    help: 'CSV of bearer tokens: token,user,uid,"group,group"',
-  },
-  {
-    name: 'anonymous-auth',
-    type: 'boolean',
-    default: 'true',
-    help: 'requests without credentials are system:anonymous',
-  },
+  ...authenticationFlags,
   {
     name: 'authorization-mode',
     type: 'strings',
@@ -199,25 +189,6 @@ export const serveFlags: readonly Flag[] = [
     check: serviceRange,
     help: 'CIDR of ClusterIPs',
   },
-  {
-    name: 'service-account-issuer',
-    type: 'strings',
-    default: 'https://kubernetes.default.svc',
-    help: 'issuer of ServiceAccount tokens',
-  },
-  {
-    name: 'service-account-key-file',
-    type: 'strings',
-    check: existingFile,
-    help: 'PEM keys that verify ServiceAccount tokens',
-  },
-  {
-    name: 'service-account-signing-key-file',
-    type: 'string',
-    check: existingFile,
-    help: 'PEM key that signs ServiceAccount tokens',
-  },
-  { name: 'api-audiences', type: 'strings', help: 'audiences of this API (default: the issuer)' },
   {
     name: 'max-requests-inflight',
     type: 'integer',
@@ -307,16 +278,11 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     requestheaderExtraHeadersPrefix: flags.list('requestheader-extra-headers-prefix'),
     proxyClientCertFile,
     proxyClientKeyFile,
-    tokenAuthFile: flags.text('token-auth-file'),
-    anonymousAuth: flags.boolean('anonymous-auth'),
+    ...authenticationOptionsOf(flags),
     authorizationModes: flags.list('authorization-mode') as AuthorizationMode[],
     enableAdmissionPlugins,
     disableAdmissionPlugins,
     serviceClusterIpRange: flags.text('service-cluster-ip-range'),
-    serviceAccountIssuer: flags.list('service-account-issuer')![0],
-    serviceAccountKeyFiles: flags.list('service-account-key-file'),
-    serviceAccountSigningKeyFile: flags.text('service-account-signing-key-file'),
-    apiAudiences: flags.list('api-audiences'),
     maxRequestsInFlight: flags.number('max-requests-inflight'),
     maxMutatingRequestsInFlight: flags.number('max-mutating-requests-inflight'),
     requestTimeoutMs: flags.milliseconds('request-timeout'),

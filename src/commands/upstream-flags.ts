@@ -14,11 +14,11 @@ const booleans = flagsOf(
   'boolean',
   `
   aggregator-reject-forwarding-redirect allow-privileged contention-profiling disable-http2-serving
-  emulation-forward-compatible enable-aggregator-routing enable-bootstrap-token-auth
+  emulation-forward-compatible enable-aggregator-routing 
   enable-garbage-collector enable-logs-handler enable-priority-and-fairness
   encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream
   permit-address-sharing permit-port-sharing profiling
-  runtime-config-emulation-forward-compatible service-account-extend-token-expiration
+  runtime-config-emulation-forward-compatible 
   service-account-lookup shutdown-send-retry-after watch-cache
 `,
 )
@@ -28,8 +28,8 @@ const withValues = flagsOf(
   `
   admission-control admission-control-config-file advertise-address allow-metric-labels
   allow-metric-labels-manifest authentication-config
-  authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
-  authentication-token-webhook-version authorization-config authorization-policy-file
+  
+  authorization-config authorization-policy-file
   authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
   authorization-webhook-config-file authorization-webhook-version
   coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
@@ -47,7 +47,7 @@ const withValues = flagsOf(
   oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim
   oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip
   peer-advertise-port peer-ca-file
-  runtime-config service-account-jwks-uri service-account-max-token-expiration
+  runtime-config service-account-jwks-uri 
   service-account-signing-endpoint service-node-port-range show-hidden-metrics-for-version shutdown-delay-duration
   shutdown-watch-termination-grace-period storage-backend storage-initialization-timeout
   storage-media-type strict-transport-security-directives tls-cipher-suites

@@ -2,14 +2,17 @@
  * Authentication and authorization of one server. The kinds of reviews need it before there is a resource table, while it
  * reads roles and accounts from stores that are made from that table: `connect` hands it the stores when they are there.
  */
-import { readFileSync } from 'node:fs'
 import type { FastifyRequest } from 'fastify'
+import { aggregate } from '#api/aggregate.js'
 import type { Clock } from '#api/clock.js'
-import type { KubeObject, ObjectMeta } from '#api/object.js'
+import type { ObjectMeta } from '#api/object.js'
 import { once } from '#api/once.js'
-import type { Authenticator, TokenAuthenticator } from '#authn/authenticator.js'
-import { ServiceAccountTokens } from '#authn/service-account-tokens.js'
-import { staticTokenAuthenticator } from '#authn/token-file.js'
+import {
+  type Authenticator,
+  type TokenAuthenticator,
+  unionAuthenticator,
+} from '#authn/authenticator.js'
+import type { ServiceAccountTokens } from '#authn/service-account-tokens.js'
 import { authenticationKinds, type ReviewToken, tokenSubresource } from '#authn/token-kinds.js'
 import {
   type Attributes,
@@ -27,14 +30,14 @@ import { authorizationKinds } from '#authz/review-kinds.js'
 import { alwaysAllow, alwaysDeny, type RuleResolver, unionRules } from '#authz/rule-resolver.js'
 import { forbiddenError } from '#filters/authorization.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
-import { internalContext } from '#registry/internal-context.js'
 import type { KindDefinition, Strategy } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
+import { type BearerTokens, openBearerTokens } from './bearer-tokens.js'
 import type { ServerCredentials } from './credentials.js'
-import { authenticatorOf, staticTokens } from './identity.js'
 import type { AuthorizationMode, ServerOptions } from './options.js'
 import { rbacGroup, rbacSource } from './rbac-source.js'
+import type { StartedParts } from './started-parts.js'
 
 export interface Access {
   readonly authenticator: Authenticator
@@ -47,56 +50,6 @@ export interface Access {
   /** Throws forbidden unless the user may create what an update would create. */
   authorizeCreate(request: FastifyRequest): Promise<void>
   connect(stores: Stores): void
-}
-
-const defaultIssuer = 'https://kubernetes.default.svc'
-
-const makeTokens = (
-  options: ServerOptions,
-  credentials: ServerCredentials,
-  clock: Clock,
-  storeOf: (group: string, resource: string) => Store,
-): ServiceAccountTokens => {
-  const issuer = options.serviceAccountIssuer ?? defaultIssuer
-  const { serviceAccountSigningKeyFile, serviceAccountKeyFiles = [] } = options
-  const caller = new AbortController()
-  const find = async (
-    resource: string,
-    namespace: string,
-    name: string,
-  ): Promise<KubeObject | undefined> => {
-    const ctx = internalContext(
-      { now: clock.now(), caller, stores: () => undefined },
-      namespace === '' ? undefined : namespace,
-    )
-    try {
-      return (await storeOf('', resource).get(ctx, name, { kind: 'any' })).object
-    } catch {
-      // A token that names what is gone, or cannot be read, is not valid (upstream: 401 for every error of its getters).
-      return undefined
-    }
-  }
-  return new ServiceAccountTokens({
-    issuer,
-    audiences: options.apiAudiences?.length ? options.apiAudiences : [issuer],
-    signingKeyPem: () =>
-      serviceAccountSigningKeyFile === undefined
-        ? credentials.serviceAccountKeyPem()
-        : readFileSync(serviceAccountSigningKeyFile, 'utf8'),
-    verifyingKeyPems: serviceAccountKeyFiles.map((file) => readFileSync(file, 'utf8')),
-    clock,
-    references: {
-      exists: async (resource, namespace, { name, uid }) =>
-        (await find(resource, namespace, name))?.metadata.uid === uid,
-      tokenSecret: async (namespace, name) => {
-        const secret = await find('secrets', namespace, name)
-        if (secret === undefined || secret.metadata.deletionTimestamp !== undefined)
-          return undefined
-        const token = Buffer.from(String(secret.data?.token ?? ''), 'base64').toString()
-        return { labels: secret.metadata.labels ?? {}, token }
-      },
-    },
-  })
 }
 
 const hookOf: Readonly<
@@ -143,16 +96,13 @@ const withTokens = (kind: KindDefinition, tokens: ServiceAccountTokens): KindDef
     : kind
 
 const makeReview =
-  (known: TokenAuthenticator, tokens: ServiceAccountTokens): ReviewToken =>
+  ({ verify, serviceAccounts }: BearerTokens): ReviewToken =>
   async (token, audiences) => {
-    const user = await known(token)
-    const wanted = audiences.length === 0 ? tokens.audiences : audiences
-    // A token of the file says nothing of audiences: it is good for those of this API.
-    const common = wanted.filter((audience) => tokens.audiences.includes(audience))
-    if (user !== undefined && common.length > 0) return { user, audiences: common }
-    const verified = await tokens.verify(token, wanted)
-    if (typeof verified === 'string') return { error: `[invalid bearer token, ${verified}]` }
-    return verified ?? { error: 'invalid bearer token' }
+    const wanted = audiences.length === 0 ? serviceAccounts.audiences : audiences
+    const verified = await verify(token, wanted)
+    return 'user' in verified
+      ? verified
+      : { error: aggregate(['invalid bearer token', ...verified])! }
   }
 
 /** Upstream compiles them in, and does not look at the ClusterRole that is stored for older clusters. */
@@ -162,18 +112,20 @@ const nodeRules = once((): readonly PolicyRule[] => {
   return role!.rules as PolicyRule[]
 })
 
-export const makeAccess = (
+/** Rejects where a file that the options name cannot be used. */
+export const openAccess = async (
   options: ServerOptions,
-  credentials: ServerCredentials,
-  clock: Clock,
-): Access => {
+  { credentials, clock }: { credentials: ServerCredentials; clock: Clock },
+  started: StartedParts,
+): Promise<Access> => {
   let stores: Stores | undefined
   const storeOf = (group: string, resource: string): Store => {
     const store = stores?.ofResource({ group, resource })
     if (store === undefined) throw new Error(`there is no store for ${resource} yet`)
     return store
   }
-  const tokens = makeTokens(options, credentials, clock, storeOf)
+  const bearerTokens = await openBearerTokens(options, { credentials, clock, storeOf }, started)
+  const { known, serviceAccounts: tokens, verify } = bearerTokens
   const rbac = new RbacAuthorizer(
     rbacSource({ storeOf: (resource) => storeOf(rbacGroup, resource), clock }),
   )
@@ -187,23 +139,22 @@ export const makeAccess = (
   }
   const modes = authorizationModes.map((mode) => authorizers[mode])
   const authorizer = unionAuthorizer([privilegedGroup, ...modes])
-  const serviceAccounts: TokenAuthenticator = async (token) => {
-    const verified = await tokens.verify(token)
-    return typeof verified === 'object' ? verified.user : undefined
+  const others: TokenAuthenticator = async (token) => {
+    const verified = await verify(token, tokens.audiences)
+    return 'user' in verified ? verified.user : undefined
   }
-  const known = staticTokenAuthenticator(staticTokens(options, credentials.adminToken))
   const authorizeAll = async (attributes: Attributes): Promise<void> => {
     const { decision, reason } = await authorizer.authorize(attributes)
     if (decision !== 'allow') throw forbiddenError(attributes, reason)
   }
   return {
-    authenticator: authenticatorOf(known, [serviceAccounts]),
+    authenticator: unionAuthenticator(known, others),
     authorizer,
     nodeGraph: authorizationModes.includes('Node') ? nodeGraph : undefined,
     tokens,
     withAccess: (kinds) => [
       ...kinds.map((kind) => withTokens(withEscalationCheck(kind, { rbac, authorizer }), tokens)),
-      ...authenticationKinds(makeReview(known, tokens)),
+      ...authenticationKinds(makeReview(bearerTokens)),
       ...authorizationKinds(authorizer, unionRules(modes)),
     ],
     authorizeCreate: ({ kube }) =>

@@ -5,7 +5,7 @@ import { sleep } from '#client/backoff.js'
 import type { ClientConfig } from '#client/kubeconfig.js'
 import { createTransport, type Transport } from '#client/transport.js'
 import { limits } from '#limits'
-import { webhookWaitMs } from '#webhook/review-webhook.js'
+import { webhookWaitMs } from './review-webhook.js'
 
 const listOf = (records: readonly AuditRecord[]): string =>
   `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[${records.map(({ json }) => json).join(',')}]}\n`

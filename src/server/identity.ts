@@ -5,11 +5,6 @@ import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import { hostInUrl } from '#api/host-in-url.js'
 import type { UserInfo } from '#api/user-info.js'
-import {
-  type Authenticator,
-  type TokenAuthenticator,
-  unionAuthenticator,
-} from '#authn/authenticator.js'
 import { certificatesOf, type FrontProxy } from '#authn/client-certificate.js'
 import { parseTokenCsv, type StaticToken } from '#authn/token-file.js'
 import {
@@ -156,8 +151,3 @@ export const allowsAnonymous = ({
   anonymousAuth = true,
   authorizationModes,
 }: ServerOptions): boolean => anonymousAuth && authorizationModes?.includes('AlwaysAllow') !== true
-
-export const authenticatorOf = (
-  known: TokenAuthenticator,
-  further: readonly TokenAuthenticator[],
-): Authenticator => unionAuthenticator([known, ...further])

@@ -37,6 +37,16 @@ export interface ServerOptions {
   proxyClientKeyFile?: string
   /** CSV: token,user,uid,"group,group". */
   tokenAuthFile?: string
+  /** Whether the tokens in Secrets of type bootstrap.kubernetes.io/token are known. Default false. */
+  enableBootstrapTokenAuth?: boolean
+  /** A server that is asked about bearer tokens that nobody else knows: a kubeconfig, whose server is the whole URL. */
+  authenticationTokenWebhook?: {
+    readonly configFile: string
+    /** Of the TokenReviews that are sent. Default v1beta1, as upstream. */
+    readonly version?: 'v1' | 'v1beta1'
+    /** How long its answers hold. Default two minutes. */
+    readonly cacheTtlMs?: number
+  }
   /** Token of the admin (group system:masters). Default: a random one that is kept with the certificates. */
   adminToken?: string
   /** In order; the first allow or deny counts. Default ['RBAC']. */
@@ -49,8 +59,12 @@ export interface ServerOptions {
   disableAdmissionPlugins?: readonly string[]
   /** CIDR that Services get their cluster IPs out of. Default 10.0.0.0/24, as upstream. */
   serviceClusterIpRange?: string
-  /** `iss` of ServiceAccount tokens. Default https://kubernetes.default.svc. */
-  serviceAccountIssuer?: string
+  /** `iss` of ServiceAccount tokens; of several the first is theirs, and those of the others hold too. Default https://kubernetes.default.svc. */
+  serviceAccountIssuer?: string | readonly string[]
+  /** The longest time for which a ServiceAccount token is given out, an hour to 2^32 seconds, in milliseconds. Default: as long as is asked for. */
+  serviceAccountMaxTokenExpirationMs?: number
+  /** Whether tokens of Pods that were asked for as kubelets do (3,607 s) hold for a year, as clients may not read them anew. Default true. */
+  serviceAccountExtendTokenExpiration?: boolean
   /** PEM files whose keys verify ServiceAccount tokens; the signing key is always among them. */
   serviceAccountKeyFiles?: readonly string[]
   /** PEM file with the private key that signs them. Default: a key that is kept with the certificates. */

@@ -8,7 +8,7 @@ import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeResourceTable, type ResourceTable } from '#registry/resource-table.js'
-import { type Access, makeAccess } from './access.js'
+import { type Access, openAccess } from './access.js'
 import { answerExpressions, authorizeSigner } from './admission-authorizers.js'
 import { type Audit, openAudit } from './audit.js'
 import { type BootstrapDeps, ensureBootstrap } from './bootstrap.js'
@@ -76,7 +76,7 @@ export const openServerState = async (
     requestHeader: requestHeaderOptions(options, credentials),
   }
   const audit = options.audit && (await openAudit(options.audit, { clock, warn: log }, started))
-  const access = makeAccess(options, credentials, clock)
+  const access = await openAccess(options, { credentials, clock }, started)
   const table = makeResourceTable(access.withAccess([...kinds, customResourceDefinition]))
   const fieldManagerOf = makeFieldManagers(table)
   const stores = await openRegistryStores({

@@ -128,3 +128,6 @@ export const reviewOf = (reply: Reply, sent: SentReview): JsonObject => {
   if (reply.code < 200 || reply.code > 206) throw new Error(refusalText(reply))
   return decode(reply, sent)
 }
+
+/** Sends a review and resolves with it as it was answered; rejects with a plain Error. */
+export type AskReview = (sent: SentReview) => Promise<JsonObject>

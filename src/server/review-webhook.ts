@@ -9,7 +9,7 @@ import type { ClientConfig } from '#client/kubeconfig.js'
 import { systemRandom } from '#client/random.js'
 import { createTransport, type Transport } from '#client/transport.js'
 import { limits } from '#limits'
-import { readReply, reviewOf, type SentReview } from './review-answer.js'
+import { readReply, reviewOf, type SentReview } from '#webhook/review-answer.js'
 
 /** Each wait is half as long again as the one before, and up to a fifth more. */
 export const webhookWaitMs = (initialMs: number, tries: number): number =>

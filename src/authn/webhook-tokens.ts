@@ -1,0 +1,80 @@
+/** Bearer tokens that another server knows (apiserver, plugin/pkg/authenticator/token/webhook). */
+import { createHash } from 'node:crypto'
+import type { Clock } from '#api/clock.js'
+import { ExpiringCache } from '#api/expiring-cache.js'
+import type { UserInfo } from '#api/user-info.js'
+import { limits } from '#limits'
+import type { AskReview } from '#webhook/review-answer.js'
+import { type TokenVerifier, type Verified, withAuthenticatedGroup } from './authenticator.js'
+
+export interface WebhookTokensOptions {
+  readonly ask: AskReview
+  /** Of the TokenReview that is sent and answered. */
+  readonly version: string
+  /** For whom a token is good of which the answer says nothing. */
+  readonly audiences: readonly string[]
+  /** How long an answer holds, good or bad. */
+  readonly cacheTtlMs: number
+  readonly clock: Clock
+}
+
+interface ReviewStatus {
+  readonly authenticated?: boolean
+  readonly user?: {
+    readonly username?: string
+    readonly uid?: string
+    readonly groups?: string[]
+    readonly extra?: Record<string, string[]>
+  }
+  readonly audiences?: string[]
+  readonly error?: string
+}
+
+const group = 'authentication.k8s.io'
+
+const userOf = ({ username = '', uid, groups = [], extra }: NonNullable<ReviewStatus['user']>) => {
+  const user: UserInfo = { name: username, groups, ...(uid && { uid }), ...(extra && { extra }) }
+  return withAuthenticatedGroup(user)
+}
+
+export const webhookTokens = (options: WebhookTokensOptions): TokenVerifier => {
+  const { ask, version, clock, cacheTtlMs } = options
+  const known = new ExpiringCache<Verified | 'nobody'>(limits.verifiedTokensKept, clock)
+  const asked = new Map<string, ReturnType<TokenVerifier>>()
+
+  const review = async (token: string, audiences: readonly string[]) => {
+    const apiVersion = `${group}/${version}`
+    const spec = { token, audiences: [...audiences] }
+    const body = { kind: 'TokenReview', apiVersion, metadata: {}, spec, status: { user: {} } }
+    const answer = await ask({ group, kind: 'TokenReview', review: body })
+    const status = (answer.status ?? {}) as ReviewStatus
+    const goodFor = status.audiences?.length ? status.audiences : options.audiences
+    const common = audiences.filter((audience) => goodFor.includes(audience))
+    if (common.length === 0) return undefined
+    if (status.authenticated) return { user: userOf(status.user ?? {}), audiences: common }
+    return status.error || undefined
+  }
+
+  /** An error, the webhook's own included, holds for nobody else. */
+  const reviewAndKeep = async (key: string, token: string, audiences: readonly string[]) => {
+    try {
+      const verified = await review(token, audiences)
+      if (typeof verified !== 'string') known.set(key, verified ?? 'nobody', cacheTtlMs)
+      return verified
+    } catch (error) {
+      return (error as Error).message
+    } finally {
+      asked.delete(key)
+    }
+  }
+
+  return async (token, audiences) => {
+    const digest = createHash('sha256').update(token).digest('base64')
+    const key = JSON.stringify([digest, ...audiences])
+    const verified = known.get(key)
+    if (verified !== undefined) return verified === 'nobody' ? undefined : verified
+    let answer = asked.get(key)
+    if (answer === undefined) asked.set(key, (answer = reviewAndKeep(key, token, audiences)))
+    return answer
+  }
+}

@@ -1,0 +1,109 @@
+/** Flags that say who is known, with kube-apiserver's names and defaults. */
+import { type Flag, type Flags, UsageError } from '#api/flags.js'
+import type { ServerOptions } from '#server/options.js'
+import { existingFile, oneOf } from './flag-checks.js'
+
+export const authenticationFlags: readonly Flag[] = [
+  {
+    name: 'token-auth-file',
+    type: 'string',
+    check: existingFile,
+    help: 'CSV of bearer tokens: token,user,uid,"group,group"',
+  },
+  {
+    name: 'anonymous-auth',
+    type: 'boolean',
+    default: 'true',
+    help: 'requests without credentials are system:anonymous',
+  },
+  {
+    name: 'enable-bootstrap-token-auth',
+    type: 'boolean',
+    default: 'false',
+    help: 'tokens in Secrets of type bootstrap.kubernetes.io/token are known',
+  },
+  {
+    name: 'authentication-token-webhook-config-file',
+    type: 'string',
+    check: existingFile,
+    help: 'kubeconfig of a server that is asked about bearer tokens',
+  },
+  {
+    name: 'authentication-token-webhook-version',
+    type: 'string',
+    default: 'v1beta1',
+    check: oneOf(['v1', 'v1beta1']),
+    help: 'version of the TokenReviews that it is sent',
+  },
+  {
+    name: 'authentication-token-webhook-cache-ttl',
+    type: 'duration',
+    default: '2m0s',
+    help: 'how long its answers hold',
+  },
+  {
+    name: 'service-account-issuer',
+    type: 'strings',
+    default: 'https://kubernetes.default.svc',
+    help: 'issuer of ServiceAccount tokens; those of the others that are named hold, too',
+  },
+  {
+    name: 'service-account-key-file',
+    type: 'strings',
+    check: existingFile,
+    help: 'PEM keys that verify ServiceAccount tokens',
+  },
+  {
+    name: 'service-account-signing-key-file',
+    type: 'string',
+    check: existingFile,
+    help: 'PEM key that signs ServiceAccount tokens',
+  },
+  {
+    name: 'service-account-max-token-expiration',
+    type: 'duration',
+    default: '0s',
+    help: 'the longest time that ServiceAccount tokens are given out for; 0 is as long as is asked for',
+  },
+  {
+    name: 'service-account-extend-token-expiration',
+    type: 'boolean',
+    default: 'true',
+    help: "Pods' own tokens hold for a year",
+  },
+  { name: 'api-audiences', type: 'strings', help: 'audiences of this API (default: the issuers)' },
+]
+
+const longestTokenOf = (flags: Flags): number | undefined => {
+  const ms = flags.milliseconds('service-account-max-token-expiration')!
+  if (ms !== 0 && (ms < 3_600_000 || ms > 2 ** 32 * 1000))
+    throw new UsageError(
+      'the service-account-max-token-expiration must be between 1 hour and 2^32 seconds',
+    )
+  return ms || undefined
+}
+
+const webhookOf = (flags: Flags): ServerOptions['authenticationTokenWebhook'] => {
+  const configFile = flags.text('authentication-token-webhook-config-file')
+  return configFile === undefined
+    ? undefined
+    : {
+        configFile,
+        version: flags.text('authentication-token-webhook-version') as 'v1' | 'v1beta1',
+        cacheTtlMs: flags.milliseconds('authentication-token-webhook-cache-ttl')!,
+      }
+}
+
+/** Throws a UsageError for a time that is none. */
+export const authenticationOptionsOf = (flags: Flags): ServerOptions => ({
+  tokenAuthFile: flags.text('token-auth-file'),
+  anonymousAuth: flags.boolean('anonymous-auth'),
+  enableBootstrapTokenAuth: flags.boolean('enable-bootstrap-token-auth'),
+  authenticationTokenWebhook: webhookOf(flags),
+  serviceAccountIssuer: flags.list('service-account-issuer'),
+  serviceAccountKeyFiles: flags.list('service-account-key-file'),
+  serviceAccountSigningKeyFile: flags.text('service-account-signing-key-file'),
+  serviceAccountMaxTokenExpirationMs: longestTokenOf(flags),
+  serviceAccountExtendTokenExpiration: flags.boolean('service-account-extend-token-expiration'),
+  apiAudiences: flags.list('api-audiences'),
+})

@@ -1,0 +1,131 @@
+/** Whose bearer tokens a server knows, as its options say (kubernetes, pkg/kubeapiserver/authenticator). */
+import { readFileSync } from 'node:fs'
+import type { Clock } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import type { UserInfo } from '#api/user-info.js'
+import {
+  audienceAgnostic,
+  type TokenVerifier,
+  unionVerifier,
+  type Verified,
+} from '#authn/authenticator.js'
+import { bootstrapTokens } from '#authn/bootstrap-tokens.js'
+import { ServiceAccountTokens } from '#authn/service-account-tokens.js'
+import { staticTokenAuthenticator } from '#authn/token-file.js'
+import { webhookTokens } from '#authn/webhook-tokens.js'
+import { loadKubeconfig } from '#client/kubeconfig.js'
+import { limits } from '#limits'
+import { internalContext } from '#registry/internal-context.js'
+import type { Store } from '#registry/store.js'
+import type { ServerCredentials } from './credentials.js'
+import { staticTokens } from './identity.js'
+import type { ServerOptions } from './options.js'
+import { ReviewWebhook } from './review-webhook.js'
+import type { StartedParts } from './started-parts.js'
+
+export interface BearerTokens {
+  /** Those that hold as long as the server runs. */
+  readonly known: (token: string) => UserInfo | undefined
+  /** Those of them too. A list says why whoever knew the token refused it. */
+  readonly verify: (
+    token: string,
+    audiences: readonly string[],
+  ) => Promise<Verified | readonly string[]>
+  readonly serviceAccounts: ServiceAccountTokens
+}
+
+export interface BearerTokenDeps {
+  readonly credentials: ServerCredentials
+  readonly clock: Clock
+  readonly storeOf: (group: string, resource: string) => Store
+}
+
+type Find = (resource: string, namespace: string, name: string) => Promise<KubeObject | undefined>
+
+/** A token that names what is gone, or cannot be read, is not valid (upstream: 401 for every error of its getters). */
+const finder = ({ clock, storeOf }: BearerTokenDeps): Find => {
+  const caller = new AbortController()
+  return async (resource, namespace, name) => {
+    const ctx = internalContext(
+      { now: clock.now(), caller, stores: () => undefined },
+      namespace === '' ? undefined : namespace,
+    )
+    try {
+      return (await storeOf('', resource).get(ctx, name, { kind: 'any' })).object
+    } catch {
+      return undefined
+    }
+  }
+}
+
+const defaultIssuer = 'https://kubernetes.default.svc'
+
+const serviceAccountTokens = (
+  options: ServerOptions,
+  { credentials, clock }: BearerTokenDeps,
+  find: Find,
+): ServiceAccountTokens => {
+  const { serviceAccountSigningKeyFile, serviceAccountKeyFiles = [], apiAudiences } = options
+  const [issuer = defaultIssuer, ...former] = [options.serviceAccountIssuer ?? []].flat()
+  return new ServiceAccountTokens({
+    issuers: [issuer, ...former],
+    audiences: apiAudiences?.length ? apiAudiences : [issuer, ...former],
+    lifetime: {
+      maxSeconds: (options.serviceAccountMaxTokenExpirationMs ?? 0) / 1000,
+      extends: options.serviceAccountExtendTokenExpiration ?? true,
+    },
+    signingKeyPem: () =>
+      serviceAccountSigningKeyFile === undefined
+        ? credentials.serviceAccountKeyPem()
+        : readFileSync(serviceAccountSigningKeyFile, 'utf8'),
+    verifyingKeyPems: serviceAccountKeyFiles.map((file) => readFileSync(file, 'utf8')),
+    clock,
+    references: {
+      exists: async (resource, namespace, { name, uid }) =>
+        (await find(resource, namespace, name))?.metadata.uid === uid,
+      tokenSecret: async (namespace, name) => {
+        const secret = await find('secrets', namespace, name)
+        if (secret === undefined || secret.metadata.deletionTimestamp !== undefined)
+          return undefined
+        const token = Buffer.from(String(secret.data?.token ?? ''), 'base64').toString()
+        return { labels: secret.metadata.labels ?? {}, token }
+      },
+    },
+  })
+}
+
+/** Rejects where a file that the options name cannot be used. */
+export const openBearerTokens = async (
+  options: ServerOptions,
+  deps: BearerTokenDeps,
+  started: StartedParts,
+): Promise<BearerTokens> => {
+  const { clock, credentials } = deps
+  const find = finder(deps)
+  const serviceAccounts = serviceAccountTokens(options, deps, find)
+  const { audiences } = serviceAccounts
+  const known = staticTokenAuthenticator(staticTokens(options, credentials.adminToken))
+  const verifiers: TokenVerifier[] = [
+    audienceAgnostic(audiences, async (token) => known(token)),
+    (token, wanted) => serviceAccounts.verify(token, wanted),
+  ]
+  if (options.enableBootstrapTokenAuth === true) {
+    const secret = (name: string) => find('secrets', 'kube-system', name)
+    verifiers.push(audienceAgnostic(audiences, bootstrapTokens({ secret, clock })))
+  }
+  if (options.authenticationTokenWebhook !== undefined) {
+    const { configFile, version, cacheTtlMs } = options.authenticationTokenWebhook
+    const webhook = new ReviewWebhook(await loadKubeconfig(configFile))
+    started.defer(async () => webhook.close())
+    verifiers.push(
+      webhookTokens({
+        ask: (sent) => webhook.ask(sent),
+        version: version ?? 'v1beta1',
+        audiences,
+        cacheTtlMs: cacheTtlMs ?? limits.tokenWebhookCacheMs,
+        clock,
+      }),
+    )
+  }
+  return { known, verify: unionVerifier(verifiers), serviceAccounts }
+}

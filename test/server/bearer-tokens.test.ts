@@ -1,0 +1,257 @@
+/** Bearer tokens that Secrets hold or another server knows, and how long those of ServiceAccounts last. */
+import { writeFileSync } from 'node:fs'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { decodeJwt } from 'jose'
+import t, { type Test } from 'tap'
+import type { Server } from '#src/index.js'
+import { call, startServer } from './start-server.js'
+
+const reviews = '/apis/authentication.k8s.io/v1'
+
+/** Who a token is to the server; undefined where it is nobody's. */
+const whoIs = async (server: Server, token: string) => {
+  const path = `${reviews}/selfsubjectreviews`
+  const { status, body } = await call(server, { method: 'POST', path, token, body: {} })
+  return status === 201 ? body.status.userInfo : undefined
+}
+
+const review = async (server: Server, token: string, audiences?: string[]) => {
+  const spec = { token, ...(audiences && { audiences }) }
+  const path = `${reviews}/tokenreviews`
+  return (await call(server, { method: 'POST', path, body: { spec } })).body.status
+}
+
+/** A server that answers reviews of tokens, and the kubeconfig that names it. */
+const startReviewer = async (
+  t: Test,
+  answer: (token: string, response: ServerResponse) => object | undefined,
+) => {
+  // biome-ignore lint/suspicious/noExplicitAny: reviews as they were sent
+  const asked: any[] = []
+  const server = http.createServer(async (request: IncomingMessage, response) => {
+    const sent = JSON.parse(Buffer.concat(await request.toArray()).toString())
+    asked.push({ url: request.url, ...sent })
+    const status = answer(sent.spec.token, response)
+    response.end(status && JSON.stringify({ ...sent, status }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const configFile = path.join(t.testdir(), 'kubeconfig')
+  const named = { 'current-context': 'c', contexts: [{ name: 'c', context: { cluster: 'c' } }] }
+  const cluster = { server: `http://127.0.0.1:${port}/authn/` }
+  writeFileSync(
+    configFile,
+    JSON.stringify({ ...named, clusters: [{ name: 'c', cluster }], users: [] }),
+  )
+  return { asked, configFile, close: () => server.close() }
+}
+
+t.test('a token that nobody here knows is another server’s', async (t) => {
+  let failures = 0
+  const { asked, configFile } = await startReviewer(t, (token, response) => {
+    if (token === 'ada')
+      return {
+        authenticated: true,
+        user: { username: 'ada', uid: 'u1', groups: ['a', 'b'], extra: { 'x.y/z': ['1', '2'] } },
+      }
+    if (token === 'elsewhere')
+      return { authenticated: true, user: { username: 'eve' }, audiences: ['elsewhere'] }
+    if (token === 'bad') return { authenticated: false, error: 'no such token' }
+    if (token === 'gone') response.statusCode = 404
+    if (token === 'shaky' && failures++ === 0) response.statusCode = 500
+    else if (token === 'shaky') return { authenticated: true, user: { username: 'shaky' } }
+    return token === 'nobody' ? {} : undefined
+  })
+  const server = await startServer(t, {
+    authenticationTokenWebhook: { configFile, version: 'v1' },
+    apiAudiences: ['here'],
+  })
+  t.same(await whoIs(server, 'ada'), {
+    username: 'ada',
+    uid: 'u1',
+    groups: ['a', 'b', 'system:authenticated'],
+    extra: { 'x.y/z': ['1', '2'] },
+  })
+  t.same(asked, [
+    {
+      url: '/authn?timeout=30s',
+      kind: 'TokenReview',
+      apiVersion: 'authentication.k8s.io/v1',
+      metadata: {},
+      spec: { token: 'ada', audiences: ['here'] },
+      status: { user: {} },
+    },
+  ])
+  for (const token of ['elsewhere', 'bad', 'gone', 'nobody'])
+    t.equal(await whoIs(server, token), undefined, token)
+  t.same(await review(server, 'elsewhere', ['elsewhere', 'x']), {
+    authenticated: true,
+    user: { username: 'eve', groups: ['system:authenticated'] },
+    audiences: ['elsewhere'],
+  })
+  t.match(await review(server, 'ada', ['x']), { error: 'invalid bearer token' })
+  t.same(await review(server, 'bad'), {
+    user: {},
+    error: '[invalid bearer token, no such token]',
+  })
+  t.same(await review(server, 'gone'), {
+    user: {},
+    error: '[invalid bearer token, the server could not find the requested resource]',
+  })
+  t.match(await whoIs(server, 'shaky'), { username: 'shaky' }, 'what fails for once is tried again')
+})
+
+t.test('what a token is holds for a while, what it is not too, and no failure does', async (t) => {
+  let now = Date.now()
+  const { asked, configFile } = await startReviewer(t, (token, response) => {
+    if (token === 'fails') response.statusCode = 404
+    return { authenticated: token === 'ada', user: { username: token } }
+  })
+  const server = await startServer(t, {
+    authenticationTokenWebhook: { configFile, cacheTtlMs: 60_000 },
+    clock: { now: () => now },
+  })
+  const askedFor = async (token: string) => {
+    asked.length = 0
+    await whoIs(server, token)
+    return asked.length
+  }
+  for (const token of ['ada', 'nobody']) {
+    t.equal(await askedFor(token), 1)
+    t.equal(await askedFor(token), 0)
+  }
+  t.equal(await askedFor('fails'), 1)
+  t.equal(await askedFor('fails'), 1)
+  now += 60_001
+  for (const token of ['ada', 'nobody']) t.equal(await askedFor(token), 1)
+  asked.length = 0
+  const both = await Promise.all([whoIs(server, 'bob'), whoIs(server, 'bob')])
+  t.same([both.length, asked.length], [2, 1], 'who asks meanwhile waits for the same answer')
+})
+
+t.test('a server that is away knows no token, and the others go on', async (t) => {
+  const { configFile, close } = await startReviewer(t, () => ({}))
+  close()
+  const server = await startServer(t, { authenticationTokenWebhook: { configFile } })
+  t.equal(await whoIs(server, 'ada'), undefined)
+  t.match(await review(server, 'ada'), { error: /connect: connection refused\]$/ })
+  t.match(await whoIs(server, server.adminToken), { username: 'admin' })
+})
+
+t.test('Secrets of kube-system let new nodes join', async (t) => {
+  const options = { authorizationModes: ['AlwaysAllow' as const], enableBootstrapTokenAuth: true }
+  const server = await startServer(t, options)
+  const join = async (id: string, data: Record<string, string>, type?: string) => {
+    const name = `bootstrap-token-${id}`
+    const stringData = {
+      'token-id': id,
+      'token-secret': '0123456789abcdef',
+      'usage-bootstrap-authentication': 'true',
+      ...data,
+    }
+    const body = {
+      metadata: { name },
+      type: type ?? 'bootstrap.kubernetes.io/token',
+      stringData,
+    }
+    const path = '/api/v1/namespaces/kube-system/secrets'
+    t.equal((await call(server, { method: 'POST', path, body })).status, 201)
+    return whoIs(server, `${id}.0123456789abcdef`)
+  }
+  t.same(await join('plain0', {}), {
+    username: 'system:bootstrap:plain0',
+    groups: ['system:bootstrappers', 'system:authenticated'],
+  })
+  const groups = 'system:bootstrappers:zz,system:bootstrappers:aa'
+  t.match(await join('groups', { 'auth-extra-groups': groups }), {
+    groups: [
+      'system:bootstrappers',
+      'system:bootstrappers:aa',
+      'system:bootstrappers:zz',
+      'system:authenticated',
+    ],
+  })
+  t.ok(await join('future', { expiration: '2099-01-01T00:00:00.5+02:00' }))
+  const refused: Record<string, Record<string, string>> = {
+    others: { 'auth-extra-groups': 'system:masters' },
+    past00: { expiration: '2020-01-01T00:00:00Z' },
+    nodate: { expiration: '2099-01-01' },
+    unused: { 'usage-bootstrap-authentication': 'yes' },
+    wrong0: { 'token-secret': '0123456789abcdeg' },
+    named0: { 'token-id': 'plain0' },
+  }
+  for (const [id, data] of Object.entries(refused)) t.equal(await join(id, data), undefined, id)
+  t.equal(await join('opaque', {}, 'Opaque'), undefined)
+  const gone = '/api/v1/namespaces/kube-system/secrets/bootstrap-token-plain0'
+  await call(server, { method: 'DELETE', path: gone })
+  t.equal(await whoIs(server, 'plain0.0123456789abcdef'), undefined)
+  const without = await startServer(t, { ...options, enableBootstrapTokenAuth: false })
+  t.equal(await whoIs(without, 'future.0123456789abcdef'), undefined)
+})
+
+t.test('how long a ServiceAccount’s token holds, and for whom', async (t) => {
+  const issuers = ['https://new.example', 'https://old.example']
+  const server = await startServer(t, {
+    serviceAccountIssuer: issuers,
+    serviceAccountMaxTokenExpirationMs: 7_200_000,
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  const inDefault = '/api/v1/namespaces/default'
+  const post = (path: string, body: object) =>
+    call(server, { method: 'POST', path: `${inDefault}/${path}`, body })
+  await post('serviceaccounts', { metadata: { name: 'sa' } })
+  const spec = { serviceAccountName: 'sa', containers: [{ name: 'c', image: 'i' }] }
+  t.equal((await post('pods', { metadata: { name: 'p' }, spec })).status, 201)
+  const ask = async (asked: object) => {
+    const { headers, body } = await post('serviceaccounts/sa/token', { spec: asked })
+    const claims = decodeJwt(body.status.token)
+    const { warnafter } = claims['kubernetes.io'] as { warnafter?: number }
+    return {
+      iss: claims.iss,
+      aud: claims.aud,
+      seconds: claims.exp! - claims.iat!,
+      warnsAfter: warnafter && warnafter - claims.iat!,
+      toldSeconds: body.spec.expirationSeconds,
+      warning: headers.warning,
+    }
+  }
+  const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'p' }
+  const year = 365 * 24 * 3600
+  t.match(await ask({ expirationSeconds: 3607, boundObjectRef }), {
+    iss: issuers[0],
+    aud: issuers,
+    seconds: year,
+    warnsAfter: 3607,
+    toldSeconds: 3607,
+  })
+  for (const asked of [
+    { expirationSeconds: 3608, boundObjectRef },
+    { expirationSeconds: 3607 },
+    { expirationSeconds: 3607, boundObjectRef, audiences: ['vault'] },
+  ])
+    t.match(await ask(asked), { seconds: asked.expirationSeconds, warnsAfter: undefined })
+  t.match(await ask({ expirationSeconds: 10_000 }), {
+    seconds: 7200,
+    toldSeconds: 7200,
+    warning: '299 - "requested expiration of 10000 seconds shortened to 7200 seconds"',
+  })
+})
+
+t.test('tokens of a former issuer hold for as long as it is named', async (t) => {
+  const storage = `level:${path.join(t.testdir(), 'db')}`
+  const inDefault = '/api/v1/namespaces/default/serviceaccounts'
+  const start = (serviceAccountIssuer: string | string[]) =>
+    startServer(t, { storage, serviceAccountIssuer, apiAudiences: ['api'] })
+  const former = await start('https://old.example')
+  const post = (path: string, body: object) => call(former, { method: 'POST', path, body })
+  await post(inDefault, { metadata: { name: 'sa' } })
+  const { token } = (await post(`${inDefault}/sa/token`, { spec: {} })).body.status
+  await former.close()
+  const named = await start(['https://new.example', 'https://old.example'])
+  t.match(await whoIs(named, token), { username: 'system:serviceaccount:default:sa' })
+  await named.close()
+  t.equal(await whoIs(await start('https://new.example'), token), undefined)
+})
