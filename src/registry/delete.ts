@@ -110,50 +110,39 @@ const mark = async (deletion: Deletion, first: StoredObject): Promise<Marked> =>
   }
 }
 
-const isHeld = ({ object }: StoredObject): boolean => (object.metadata.finalizers ?? []).length > 0
-
 /**
- * Compare-and-delete without an end of tries (etcd3/store.go, conditionalDelete). Upstream removes whatever it finds after a
- * conflict; a finalizer that somebody was told is there, or the grace of a Pod made anew, counts for us.
+ * Compare-and-delete (etcd3/store.go, conditionalDelete). Upstream removes whatever it finds after a conflict, without an
+ * end of tries; a finalizer that somebody was told is there, or the grace of a Pod made anew, counts for us.
  */
 const remove = async (
   deletion: Deletion,
-  marked: Marked & { next: 'remove' },
+  { current, written }: Marked & { next: 'remove' },
 ): Promise<Deleted> => {
   const { deps, ctx, name, basis } = deletion
   const { definition, storage } = deps
-  let { current } = marked
-  for (;;) {
-    checkAgain(deletion, current)
-    await admitDelete(deletion, current)
-    const { uid } = current.object.metadata
-    if (ctx.dryRun) return { stored: current, deleted: true, uid }
-    const expected = current
-    const { isCurrent } = basis
-    basis.isCurrent = true
-    ctx.inCollection?.decided()
-    try {
-      const stored = await write(deps, 'delete', () => storage.delete(expected))
-      await definition.strategy.afterDelete?.(stored.object, ctx)
-      return { stored, deleted: true, uid }
-    } catch (error) {
-      // What was decided of an old state, that nothing holds it, is decided anew.
-      if (!(error instanceof WriteConflict) || !isCurrent) throw error
-      const { current: found } = error
-      const { written } = marked
-      if (written !== undefined && found?.object.metadata.uid !== uid) {
-        // Somebody else removed it between our two steps: that is what was asked for.
-        await definition.strategy.afterDelete?.(written.object, ctx)
-        return { stored: written, deleted: true, uid }
-      }
-      if (found === undefined) throw notFound(definition.gvr, name)
-      ctx.caller.signal.throwIfAborted()
-      if (written === undefined || isHeld(found)) {
-        checkAgain(deletion, found)
-        return deleteStored(deletion, found)
-      }
-      current = found
+  await admitDelete(deletion, current)
+  const { uid } = current.object.metadata
+  if (ctx.dryRun) return { stored: current, deleted: true, uid }
+  const { isCurrent } = basis
+  basis.isCurrent = true
+  ctx.inCollection?.decided()
+  try {
+    const stored = await write(deps, 'delete', () => storage.delete(current))
+    await definition.strategy.afterDelete?.(stored.object, ctx)
+    return { stored, deleted: true, uid }
+  } catch (error) {
+    // What was decided of an old state, that nothing holds it, is decided anew.
+    if (!(error instanceof WriteConflict) || !isCurrent) throw error
+    const { current: found } = error
+    if (written !== undefined && found?.object.metadata.uid !== uid) {
+      // Somebody else removed it between our two steps: that is what was asked for.
+      await definition.strategy.afterDelete?.(written.object, ctx)
+      return { stored: written, deleted: true, uid }
     }
+    if (found === undefined) throw notFound(definition.gvr, name)
+    ctx.caller.signal.throwIfAborted()
+    checkAgain(deletion, found)
+    return deleteStored(deletion, found)
   }
 }
 
@@ -191,14 +180,6 @@ const deleteStored = async (deletion: Deletion, current: StoredObject): Promise<
   if (ctx.dryRun && !untouched) {
     const { written = unwritten(current.key, emptyObject(definition), undefined) } = marked
     return { stored: written, deleted: true, isAnswer: true }
-  }
-  if (marked.written !== undefined) {
-    // Our own write moved the version; it must not fail against itself.
-    if (options.preconditions?.resourceVersion !== undefined)
-      options.preconditions = {
-        ...options.preconditions,
-        resourceVersion: marked.written.object.metadata.resourceVersion ?? '',
-      }
   }
   return remove(deletion, marked)
 }

@@ -48,10 +48,11 @@ t.test(
 t.test('what comes between the decision and the removal counts', async (t) => {
   const storage = await openStorage('memory:', { clock: systemClock })
   let meanwhile: (() => Promise<unknown>) | undefined
+  let before: 'put' | 'delete' = 'delete'
   const interrupted: StorageDriver = Object.create(storage, {
     txn: {
       value: async (...args: Parameters<StorageDriver['txn']>) => {
-        if (args[1][0]?.type === 'delete' && meanwhile !== undefined) {
+        if (args[1][0]?.type === before && meanwhile !== undefined) {
           const act = meanwhile
           meanwhile = undefined
           await act()
@@ -73,6 +74,40 @@ t.test('what comes between the decision and the removal counts', async (t) => {
       ...(body === undefined ? {} : { body }),
       headers: method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {},
     })
+  const pod = (name: string, onNode: object = { nodeName: 'n' }) => ({
+    metadata: { name },
+    spec: { ...onNode, containers: [{ name: 'c', image: 'i' }] },
+  })
+  await t.test(
+    'a Pod that is bound just before it is marked has the grace asked for',
+    async (t) => {
+      await send('POST', pods, pod('bound', {}))
+      before = 'put'
+      meanwhile = () => {
+        const target = { kind: 'Node', name: 'n' }
+        return send('POST', `${pods}/bound/binding`, { metadata: { name: 'bound' }, target })
+      }
+      const { body } = await send('DELETE', `${pods}/bound`, { gracePeriodSeconds: 5 })
+      before = 'delete'
+      t.match(body, { spec: { nodeName: 'n' }, metadata: { deletionGracePeriodSeconds: 5 } })
+    },
+  )
+  await t.test('what somebody else removed is not found', async (t) => {
+    await send('POST', configMaps, { metadata: { name: 'gone' } })
+    meanwhile = () => send('DELETE', `${configMaps}/gone`)
+    const { body } = await send('DELETE', `${configMaps}/gone`)
+    t.match(body, { code: 404, message: 'configmaps "gone" not found' })
+  })
+  await t.test('a Pod that somebody else ended between its two steps was deleted', async (t) => {
+    await send('POST', pods, pod('ended'))
+    meanwhile = async () => {
+      const { status } = await send('DELETE', `${pods}/ended`, { gracePeriodSeconds: 0 })
+      t.equal(status, 200)
+    }
+    const { status, body } = await send('DELETE', `${pods}/ended`, { gracePeriodSeconds: 0 })
+    t.match([status, body], [200, { metadata: { deletionGracePeriodSeconds: 0 } }])
+    t.equal((await send('GET', `${pods}/ended`)).status, 404)
+  })
   await t.test('a finalizer that was added holds the object', async (t) => {
     await send('POST', configMaps, { metadata: { name: 'a' } })
     meanwhile = () => send('PATCH', `${configMaps}/a`, { metadata: { finalizers: ['x.io/f'] } })
@@ -82,14 +117,10 @@ t.test('what comes between the decision and the removal counts', async (t) => {
     t.equal((await send('GET', `${configMaps}/a`)).status, 200)
   })
   await t.test('a Pod that was made anew is not removed in place of the former one', async (t) => {
-    const pod = {
-      metadata: { name: 'p' },
-      spec: { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] },
-    }
-    const { uid } = (await send('POST', pods, pod)).body.metadata
+    const { uid } = (await send('POST', pods, pod('p'))).body.metadata
     meanwhile = async () => {
       await send('DELETE', `${pods}/p`, { gracePeriodSeconds: 0 })
-      await send('POST', pods, pod)
+      await send('POST', pods, pod('p'))
     }
     const { body } = await send('DELETE', `${pods}/p`, { gracePeriodSeconds: 0 })
     t.equal(body.metadata.uid, uid)

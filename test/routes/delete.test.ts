@@ -336,6 +336,11 @@ t.test('a propagation policy is a finalizer', async (t) => {
       expected,
       `${JSON.stringify(options)} over ${finalizers}`,
     )
+  await api.post(pods, pod('p', { finalizers: ['orphan'] }))
+  const options = { propagationPolicy: 'Background', gracePeriodSeconds: 5 }
+  const { body } = await api.delete(`${pods}/p`, options)
+  t.equal(body.metadata.deletionGracePeriodSeconds, 5)
+  t.notOk('finalizers' in body.metadata, 'what has its grace is let go of, too')
 })
 
 t.test('jobs leave their pods behind, and say so', async (t) => {
