@@ -17,6 +17,7 @@ import { dedupOwnerReferences, matchNamespace } from './object-meta.js'
 import type { RequestContext } from './resource-definition.js'
 import {
   admit,
+  admitWrite,
   consistent,
   dropUnstored,
   dryRun,
@@ -128,7 +129,7 @@ export const create = async (
   receiveNewObject(object, deps.definition, ctx)
   await track(deps, object, undefined, ctx)
   const name = object.metadata.name ?? ''
-  await admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object })
+  await admitWrite(deps, { operation: 'CREATE', ctx, name, object })
   matchNamespace(object.metadata, deps.definition.namespaced ? (ctx.namespace ?? '') : '')
   dedupOwnerReferences(object.metadata, ctx, true)
   if (!object.metadata.generateName || name !== '') return createWithin(deps, ctx, object)

@@ -10,6 +10,7 @@ import { MadeObject } from '#cacher/made-object.js'
 import type { ObjectStorage, ReadConsistency, StoredObject } from '#cacher/object-storage.js'
 import type { Admission, AdmissionOperation, AdmittedChange } from './admission.js'
 import type { FieldManager } from './field-manager/field-manager.js'
+import { problemOfManagedFields } from './field-manager/managed-fields.js'
 import type { Ids } from './ids.js'
 import { interpretingErrors } from './interpret-storage-error.js'
 import { inFieldOrder } from './object-meta.js'
@@ -115,6 +116,25 @@ export const admit = (
         : {}),
     }),
     ctx,
+  })
+}
+
+/** Owners that cannot be read after admission are as they were before it. */
+export const admitWrite = (
+  deps: StoreDeps,
+  call: AdmittedChange & { object: KubeObject; ctx: RequestContext; name: string },
+): void | Promise<void> => {
+  const { object, ctx } = call
+  const before = object.metadata.managedFields
+  return whenKnown(admit(deps, 'mutate', call), () => {
+    if (deps.fieldManager === undefined || object.metadata.managedFields === before) return
+    const problem = problemOfManagedFields(object.metadata.managedFields)
+    if (problem === undefined) return
+    if (before === undefined) delete object.metadata.managedFields
+    else object.metadata.managedFields = before
+    ctx.warn(
+      `.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${problem}`,
+    )
   })
 }
 

@@ -24,6 +24,7 @@ import type { RequestContext, Strategy, UpdateStrategy } from './resource-defini
 import type { UpdateOptions } from './store.js'
 import {
   admit,
+  admitWrite,
   dropUnstored,
   dryRun,
   keyOf,
@@ -182,7 +183,7 @@ const createInstead = async (attempt: Attempt): Promise<Updated> => {
   const namespace = definition.namespaced ? (ctx.namespace ?? '') : ''
   matchNamespace(next.metadata, namespace)
   if (options.managedFieldsTracked !== true) await track(deps, next, undefined, ctx)
-  await admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object: next })
+  await admitWrite(deps, { operation: 'CREATE', ctx, name, object: next })
   if (!ctx.dryRun) delete next.metadata.resourceVersion
   matchNamespace(next.metadata, namespace)
   dedupOwnerReferences(next.metadata, ctx, true)
@@ -203,7 +204,7 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
     next = { ...next, metadata: copyWith(next.metadata) }
   if (options.managedFieldsTracked !== true) await track(deps, next, current.object, ctx)
   const object = admittedAs?.read(next) ?? next
-  await admit(deps, 'mutate', {
+  await admitWrite(deps, {
     operation: 'UPDATE',
     ctx,
     name,

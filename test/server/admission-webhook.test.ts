@@ -200,6 +200,48 @@ t.test('a validating webhook may not patch; its warnings are handed on', async (
   t.match((await create('b')).body.message, 'validating webhook may not return response.patch')
 })
 
+t.test('owners that a webhook made unreadable are as they were, with a warning', async (t) => {
+  let operation: object = {}
+  const { server, create } = await start(t, 'mutating', [{ name: 'w' }], ({ object }) =>
+    object.metadata.managedFields === undefined ? { allowed: true } : patchOf([operation]),
+  )
+  const entry = '/metadata/managedFields/0'
+  const cases: [object, string | undefined][] = [
+    [{ op: 'remove', path: `${entry}/apiVersion` }, 'apiVersion must not be empty'],
+    [{ op: 'remove', path: `${entry}/fieldsType` }, 'missing fieldsType in managed fields entry 0'],
+    [
+      { op: 'replace', path: `${entry}/operation`, value: 'x' },
+      'operation must be `Apply` or `Update`',
+    ],
+    [{ op: 'replace', path: `${entry}/manager`, value: 'other' }, undefined],
+    [{ op: 'remove', path: '/metadata/managedFields' }, undefined],
+  ]
+  for (const [i, [given, problem]] of cases.entries()) {
+    operation = given
+    const answers = [
+      await create(`a${i}`),
+      await call(server, {
+        method: 'PATCH',
+        path: `${maps}/a${i}`,
+        body: [{ op: 'add', path: '/data/x', value: 'y' }],
+        headers: { 'content-type': 'application/json-patch+json' },
+      }),
+    ]
+    for (const { status, body, headers } of problem === undefined ? answers.slice(0, 1) : answers) {
+      t.ok(status < 300, body.message)
+      t.equal(
+        headers.warning,
+        problem &&
+          `299 - ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${problem}"`,
+      )
+      if (problem !== undefined)
+        t.match(body.metadata.managedFields, [
+          { manager: 'unknown', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1' },
+        ])
+    }
+  }
+})
+
 t.test('a webhook that refuses to answer says why in a Status', async (t) => {
   let refusal: object = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: 'gone' }
   const { create } = await start(t, 'validating', [{ name: 'w' }], () => ({ refusal }))

@@ -6,6 +6,7 @@
 
 import { parseTime } from '#api/clock.js'
 import { compareTexts } from '#api/compare-texts.js'
+import { stringify } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, ManagedFieldsEntry } from '#api/object.js'
 import { type FieldSet, leaf } from './field-set.js'
@@ -45,6 +46,18 @@ export const readManagedFields = (entries: readonly ManagedFieldsEntry[] | undef
   return owners
 }
 
+/** Why they cannot be read; undefined when they can. */
+export const problemOfManagedFields = (
+  entries: readonly ManagedFieldsEntry[] | undefined,
+): string | undefined => {
+  try {
+    readManagedFields(entries)
+  } catch (error) {
+    if (error instanceof BadManagedFields) return error.message
+    throw error
+  }
+}
+
 const readEntry = (entry: ManagedFieldsEntry, i: number): Owner => {
   const { operation } = entry
   if (operation !== 'Apply' && operation !== 'Update') {
@@ -66,9 +79,36 @@ const readEntry = (entry: ManagedFieldsEntry, i: number): Owner => {
     apiVersion: entry.apiVersion,
     subresource: entry.subresource ?? '',
     time: entry.time,
-    set: readSet(entry.fieldsV1),
+    set: readSetOf(entry),
     entry,
   }
+}
+
+const readSetOf = (entry: ManagedFieldsEntry): FieldSet => {
+  try {
+    return readSet(entry.fieldsV1)
+  } catch (error) {
+    if (!(error instanceof BadManagedFields)) throw error
+    throw new BadManagedFields(
+      `error decoding versioned set from ${goText(entry)}: error decoding set: ${error.message}`,
+      { cause: error },
+    )
+  }
+}
+
+/** As Go prints the structure. */
+const goText = (entry: ManagedFieldsEntry): string => {
+  const {
+    manager = '',
+    operation,
+    apiVersion,
+    time,
+    fieldsType,
+    fieldsV1,
+    subresource = '',
+  } = entry
+  const at = time ? `${time.replace('T', ' ').replace('Z', '')} +0000 UTC` : '<nil>'
+  return `{${manager} ${operation} ${apiVersion} ${at} ${fieldsType} ${stringify(fieldsV1 as JsonObject)} ${subresource}}`
 }
 
 /** Sets that were read or written before: they are in canonical form. */
@@ -93,7 +133,8 @@ const readings = new WeakMap<JsonObject, FieldSet>()
 const withoutSelf = ({ '.': _self, ...set }: FieldSet): FieldSet => set
 
 const readNode = (fields: unknown): FieldSet => {
-  if (!isJsonObject(fields)) throw new BadManagedFields('error decoding set: expected an object')
+  if (fields === null) return leaf
+  if (!isJsonObject(fields)) throw new BadManagedFields('expected an object')
   const keys = Object.keys(fields)
   // A node with nothing in it is a member.
   if (keys.length === 0) return leaf
@@ -110,7 +151,7 @@ const elementOf = (key: string): string | undefined => {
   try {
     return readElement(key)
   } catch (cause) {
-    throw new BadManagedFields(`error decoding set: ${(cause as Error).message}`, { cause })
+    throw new BadManagedFields((cause as Error).message, { cause })
   }
 }
 
