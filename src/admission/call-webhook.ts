@@ -4,6 +4,7 @@ import { ApiError, failure, internalError } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import type { JsonObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
+import { withinTime } from '#api/within-time.js'
 import { sendReview, type WebhookClientConfig } from '#webhook/webhook-client.js'
 import { findService } from './find-service.js'
 import { admissionRequest } from './request-match.js'
@@ -93,13 +94,19 @@ export const callWebhook = async (
     throw new Error(
       'could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)',
     )
-  const answer = await sendReview(webhook.clientConfig, {
-    group: 'admission.k8s.io',
-    kind: 'AdmissionReview',
-    review: reviewOf(attributes, uid, version),
-    timeoutSeconds: webhook.timeoutSeconds ?? 10,
-    findService: (service) => findService(attributes.ctx, service),
-  }).catch(failedCall)
+  const { ctx } = attributes
+  const ownMs = (webhook.timeoutSeconds ?? 10) * 1_000
+  const timeoutMs = Math.min(ownMs, ctx.caller.timeLeftMs?.() ?? ownMs)
+  const answer = await withinTime(ctx.caller.signal, timeoutMs, (signal) =>
+    sendReview(webhook.clientConfig, {
+      group: 'admission.k8s.io',
+      kind: 'AdmissionReview',
+      review: reviewOf(attributes, uid, version),
+      timeoutSeconds: Math.ceil(timeoutMs / 1_000),
+      signal,
+      findService: (service) => findService(ctx, service),
+    }),
+  ).catch(failedCall)
   return verify(answer, { uid, version, mutating })
 }
 

@@ -127,6 +127,7 @@ export const webhookConverter = (
       kind: 'ConversionReview',
       review: { kind: 'ConversionReview', apiVersion: `apiextensions.k8s.io/${version}`, request },
       timeoutSeconds: limits.conversionTimeoutSeconds,
+      signal: AbortSignal.timeout(limits.conversionTimeoutSeconds * 1_000),
       findService,
     }).catch((error: Error) => {
       throw new Error(

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RequestInfo } from '#api/request-info.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { AuditEvent } from '#audit/audit-event.js'
+import { limits } from '#limits'
 
 export class KubeRequest {
   readonly info: RequestInfo
@@ -35,6 +36,13 @@ export class KubeRequest {
         this.#isOver = true
         for (const listener of this.#whenOver) listener()
       })
+  }
+
+  /** Until the answer to a write comes too late. A collection delete may be lengthy: upstream gives it the time of a read. */
+  timeLeftMs(): number {
+    const { verb } = this.info
+    const boundMs = verb === 'deletecollection' ? limits.requestTimeoutMs : limits.writeTimeoutMs
+    return this.startedAt + Math.min(this.timeoutMs ?? boundMs, boundMs) - performance.now()
   }
 
   /** Whether the answer is sent or the client gone. */

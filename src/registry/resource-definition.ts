@@ -22,6 +22,12 @@ export type Verb =
   | 'watch'
 
 /** What strategy hooks know of the request. */
+export interface Caller {
+  readonly signal: AbortSignal
+  /** Missing: the server itself, which waits as long as it takes. */
+  timeLeftMs?(): number
+}
+
 export interface RequestContext {
   readonly user: UserInfo
   readonly namespace: string | undefined
@@ -31,7 +37,7 @@ export interface RequestContext {
   /** Milliseconds since the epoch at the start of the request. */
   readonly now: number
   /** Who waits for the answer, until `signal` says that nobody does (an object with a getter, because contexts are copied). */
-  readonly caller: { readonly signal: AbortSignal }
+  readonly caller: Caller
   /** Adds a `Warning: 299` header to the answer, once per text. */
   warn(text: string): void
   /** What the audit log is told; undefined where it is told nothing of this request. */

@@ -24,7 +24,9 @@ export interface WebhookClientConfig {
 }
 
 export interface ReviewCall extends SentReview {
+  /** How long the webhook is told that it may take; `signal` is who holds it to that. */
   readonly timeoutSeconds: number
+  readonly signal: AbortSignal
   /** Where the Pods behind a Service can be reached. Throws when there are none. */
   readonly findService: (service: ServiceReference) => Promise<{ host: string; port: number }>
 }
@@ -41,7 +43,7 @@ const post = (
   url: URL,
   config: WebhookClientConfig,
   body: string,
-  { address, timeoutSeconds }: { address: ReplyAddress | undefined; timeoutSeconds: number },
+  { address, signal }: { address: ReplyAddress | undefined; signal: AbortSignal },
 ): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const ca = Buffer.from(config.caBundle ?? '', 'base64')
@@ -63,7 +65,7 @@ const post = (
           'user-agent': 'kube-apiserver-admission',
           'content-length': Buffer.byteLength(body),
         },
-        signal: AbortSignal.timeout(timeoutSeconds * 1_000),
+        signal,
         agent: false,
       },
       (response) => resolve(readReply(response)),
@@ -98,7 +100,7 @@ export const sendReview = async (
         })
   const reply = await post(url, config, stringify(call.review), {
     address,
-    timeoutSeconds: call.timeoutSeconds,
+    signal: call.signal,
   })
   return reviewOf(reply, call)
 }

@@ -19,6 +19,7 @@ const configMaps = { group: '', resource: 'configmaps' }
 interface Hook {
   readonly name: string
   readonly failurePolicy?: string
+  readonly timeoutSeconds?: number
   readonly reinvocationPolicy?: string
   readonly matchConditions?: readonly object[]
   readonly resource?: { readonly group: string; readonly resource: string }
@@ -50,9 +51,11 @@ const start = async (
   t: Test,
   kind: 'mutating' | 'validating',
   hooks: readonly Hook[],
-  answer: (request: Review, hook: string) => object,
+  answer: (request: Review, hook: string, timeout: string | null) => object | Promise<object>,
 ) => {
-  const webhook = await startWebhook(t, ({ request }, path) => answer(request, path.slice(1)))
+  const webhook = await startWebhook(t, ({ request }, path, timeout) =>
+    answer(request, path.slice(1), timeout),
+  )
   const server = await startServer(t)
   await register(server, kind, webhook, hooks)
   const create = (name: string, data: object = { k: 'v' }) =>
@@ -73,6 +76,48 @@ t.test(
     t.equal(webhook.reviews.length, 3)
   },
 )
+
+t.test('a webhook has no more time than the client of the request', async (t) => {
+  const hooks = [
+    { name: 'long', timeoutSeconds: 30 },
+    { name: 'short', timeoutSeconds: 5 },
+  ]
+  const told: [string, string | null][] = []
+  const { server } = await start(t, 'mutating', hooks, (_, hook, timeout) => {
+    told.push([hook, timeout])
+    return { allowed: true }
+  })
+  const body = { metadata: { generateName: 'a-' } }
+  await call(server, { method: 'POST', path: `${maps}?timeout=20s`, body })
+  await call(server, { method: 'POST', path: maps, body })
+  t.same(told, [
+    ['long', '20s'],
+    ['short', '5s'],
+    ['long', '30s'],
+    ['short', '5s'],
+  ])
+})
+
+t.test('what nobody waits for any more asks no further webhook and is not written', async (t) => {
+  let release = (): void => {}
+  const late = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const hooks = ['first', 'second'].map((name) => ({ name, failurePolicy: 'Ignore' }))
+  const asked: string[] = []
+  const { server, create } = await start(t, 'mutating', hooks, async ({ name }, hook) => {
+    asked.push(`${hook} ${name}`)
+    if (name === 'a') await late
+    return { allowed: true }
+  })
+  const body = { metadata: { name: 'a' } }
+  const { status } = await call(server, { method: 'POST', path: `${maps}?timeout=500ms`, body })
+  t.equal(status, 504)
+  release()
+  t.equal((await create('b')).status, 201)
+  t.same(asked, ['first a', 'first b', 'second b'])
+  t.equal((await call(server, { path: `${maps}/a` })).status, 404)
+})
 
 t.test('an answer that is none is told in upstream’s words', async (t) => {
   let answer: object = {}

@@ -20,7 +20,7 @@ const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2100, 0) }
 /** What `answer` yields is the response of the review; its `refusal` is a body of its own, with a 404. */
 export const startWebhook = async (
   t: Test,
-  answer: (review: Review, path: string) => object,
+  answer: (review: Review, path: string, timeout: string | null) => object | Promise<object>,
 ): Promise<WebhookServer> => {
   const ca = issueCertificate({ ...life, use: 'authority', subject: { commonName: 'hook-ca' } })
   const own = issueCertificate({
@@ -34,12 +34,13 @@ export const startWebhook = async (
   const server = https.createServer({ key: own.keyPem, cert: own.certPem }, (request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk) => chunks.push(chunk))
-    request.on('end', () => {
+    request.on('end', async () => {
       const review = JSON.parse(Buffer.concat(chunks).toString())
       reviews.push(review)
       const { kind, apiVersion, request: asked } = review
       response.setHeader('content-type', 'application/json')
-      const given = answer(review, request.url!.split('?')[0]!)
+      const { pathname, searchParams } = new URL(request.url!, 'https://hook')
+      const given = await answer(review, pathname, searchParams.get('timeout'))
       if ('refusal' in given) response.statusCode = 404
       const answered = { kind, apiVersion, response: { uid: asked.uid, ...given } }
       response.end(JSON.stringify('refusal' in given ? given.refusal : answered))
