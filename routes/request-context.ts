@@ -70,7 +70,7 @@ export const makeContext = (
   request: FastifyRequest,
   reply: FastifyReply,
   deps: ApiDeps,
-  options: Partial<Pick<WriteOptions, 'dryRun' | 'fieldManager'>> = {},
+  options: Partial<Omit<WriteOptions, 'force'>> = {},
 ): RequestContext => {
   const { kube } = request
   const warn = warner(reply)
@@ -87,6 +87,7 @@ export const makeContext = (
     audit: kube.audit,
     userAgent: managers.of(request.headers['user-agent'] ?? '', managerOfUserAgent),
     fieldManager: options.fieldManager ?? '',
+    fieldValidation: options.fieldValidation ?? '',
     kind: target.view?.kind,
     stores: (resource) => deps.stores.ofResource(resource),
   }

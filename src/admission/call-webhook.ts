@@ -96,13 +96,13 @@ export const callWebhook = async (
     )
   const { ctx } = attributes
   const ownMs = (webhook.timeoutSeconds ?? 10) * 1_000
-  const timeoutMs = Math.min(ownMs, ctx.caller.timeLeftMs?.() ?? ownMs)
-  const answer = await withinTime(ctx.caller.signal, timeoutMs, (signal) =>
+  const toldMs = Math.min(ownMs, ctx.caller.timeLeftMs?.() ?? ownMs)
+  const answer = await withinTime(ctx.caller.signal, ownMs, (signal) =>
     sendReview(webhook.clientConfig, {
       group: 'admission.k8s.io',
       kind: 'AdmissionReview',
       review: reviewOf(attributes, uid, version),
-      timeoutSeconds: Math.ceil(timeoutMs / 1_000),
+      timeoutSeconds: Math.ceil(toldMs / 1_000),
       signal,
       findService: (service) => findService(ctx, service),
     }),

@@ -1,5 +1,5 @@
 /** Whether a request is one that a webhook or a policy asked for (apiserver, pkg/admission/plugin/webhook/predicates). */
-import { formatGroupVersion } from '#api/group-version.js'
+import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js'
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
@@ -106,16 +106,22 @@ export const matchesRequest = async (
   return matchesSelector(terms.namespaceSelector ?? {}, labels) ? matched : undefined
 }
 
+const inGoOrder = ({ group, version, kind }: GroupVersionKind): GroupVersionKind => ({
+  group,
+  version,
+  kind,
+})
+
 /** `request` as policies and webhooks see it. */
 export const admissionRequest = (attributes: VersionedRequest, uid: string) => {
   const { kind, resource, subresource, operation, namespace, ctx, options, original } = attributes
   const { name, uid: userUid, groups, extra } = ctx.user
   return {
     uid,
-    kind,
+    kind: inGoOrder(kind),
     resource,
     ...(subresource === '' ? {} : { subResource: subresource }),
-    requestKind: original.kind,
+    requestKind: inGoOrder(original.kind),
     requestResource: original.resource,
     ...(subresource === '' ? {} : { requestSubResource: subresource }),
     ...(attributes.name === '' ? {} : { name: attributes.name }),

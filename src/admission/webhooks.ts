@@ -1,6 +1,6 @@
 /** Mutating and validating webhooks (apiserver, pkg/admission/plugin/webhook). */
 import { randomUUID } from 'node:crypto'
-import { ApiError, forbidden, timeout } from '#api/errors.js'
+import { ApiError, forbidden } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
 import { Kept } from '#api/kept.js'
@@ -108,13 +108,6 @@ const failedOpen = (webhook: Webhook, attributes: VersionedRequest, asking: Aski
   )
 }
 
-/** What nobody waits for any more is not written, whatever the webhooks that could not be asked would have said. */
-const stopWhenLate = ({ ctx: { caller } }: VersionedRequest): void => {
-  caller.signal.throwIfAborted()
-  if ((caller.timeLeftMs?.() ?? 1) <= 0)
-    throw timeout('request did not complete within requested timeout')
-}
-
 /** Undefined when the webhook could not be asked and that is to be ignored. */
 const ask = async (
   webhook: ConfiguredWebhook,
@@ -130,7 +123,8 @@ const ask = async (
   } catch (error) {
     if (webhook.failurePolicy === 'Ignore') {
       failedOpen(webhook, attributes, asking)
-      stopWhenLate(attributes)
+      // What nobody waits for any more asks no further webhook and is not written.
+      attributes.ctx.caller.signal.throwIfAborted()
       return undefined
     }
     throw error instanceof ApiError ? error : webhookFailed(webhook, error)

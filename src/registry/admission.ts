@@ -25,8 +25,8 @@ export interface AdmissionAttributes {
   /** What is to be written; undefined for DELETE. `mutate` may change it in place, `validate` must not. */
   readonly object: KubeObject | undefined
   readonly oldObject: KubeObject | undefined
-  /** CreateOptions, UpdateOptions, DeleteOptions as sent to webhooks and policies; most requests meet none. */
-  options(): JsonObject
+  /** CreateOptions, UpdateOptions, DeleteOptions as sent to webhooks and policies; most requests meet none. A connection has none. */
+  options(): JsonObject | null
   readonly ctx: RequestContext
 }
 

@@ -18,5 +18,6 @@ export const internalContext = (
   warn: () => {},
   userAgent: 'kube-apiserver',
   fieldManager: 'kube-apiserver',
+  fieldValidation: '',
   stores: base.stores,
 })

@@ -45,6 +45,8 @@ export interface RequestContext {
   /** The user agent's first word, and the `fieldManager` parameter, for managedFields. */
   readonly userAgent: string
   readonly fieldManager: string
+  /** As it was sent, for admission; empty when it was not. */
+  readonly fieldValidation: string
   /**
    * Set for each object of a collection delete: admission then sees no name, and `decided` is told
    * when nothing is left to do but to write.

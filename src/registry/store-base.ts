@@ -77,11 +77,29 @@ export const write = <T>(
   action: () => T | Promise<T>,
 ): T | Promise<T> => interpretingErrors(action, { resource: definition.gvr, operation })
 
-const optionsKinds: Readonly<Record<AdmissionOperation, string>> = {
+const optionsKinds: Readonly<Record<AdmissionOperation, string | undefined>> = {
   CREATE: 'CreateOptions',
   UPDATE: 'UpdateOptions',
   DELETE: 'DeleteOptions',
-  CONNECT: '',
+  CONNECT: undefined,
+}
+
+const optionsOf = (
+  operation: AdmissionOperation,
+  ctx: RequestContext,
+  options: DeleteOptions | undefined,
+): JsonObject | null => {
+  const kind = optionsKinds[operation]
+  if (kind === undefined) return null
+  const type = { kind, apiVersion: 'meta.k8s.io/v1' }
+  if (options !== undefined) return { ...type, ...(options as JsonObject) }
+  const { dryRun, fieldManager, fieldValidation } = ctx
+  return {
+    ...type,
+    ...(dryRun ? { dryRun: ['All'] } : {}),
+    ...(fieldManager === '' ? {} : { fieldManager }),
+    ...(fieldValidation === '' ? {} : { fieldValidation }),
+  }
 }
 
 /** One call of admission; `mutate` and `validate` are told apart by the caller. */
@@ -106,15 +124,7 @@ export const admit = (
     name: call.name,
     object: call.object,
     oldObject: call.oldObject,
-    options: () => ({
-      kind: optionsKinds[call.operation],
-      apiVersion: 'meta.k8s.io/v1',
-      ...(call.options as JsonObject | undefined),
-      ...(call.options === undefined && ctx.dryRun ? { dryRun: ['All'] } : {}),
-      ...(call.options === undefined && ctx.fieldManager !== ''
-        ? { fieldManager: ctx.fieldManager }
-        : {}),
-    }),
+    options: () => optionsOf(call.operation, ctx, call.options),
     ctx,
   })
 }

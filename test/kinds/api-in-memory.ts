@@ -97,6 +97,7 @@ export const startApiInMemory = async (
       warn: (text) => warnings.push(text),
       userAgent: 'test',
       fieldManager: '',
+      fieldValidation: '',
       stores,
       warnings,
     }

@@ -25,6 +25,7 @@ const contextOf = (warnings: string[]): RequestContext => ({
   warn: (text: string) => warnings.push(text),
   userAgent: 'test',
   fieldManager: '',
+  fieldValidation: '',
   stores: () => undefined,
 })
 

@@ -119,6 +119,28 @@ t.test('what nobody waits for any more asks no further webhook and is not writte
   t.equal((await call(server, { path: `${maps}/a` })).status, 404)
 })
 
+t.test('the options of a request are told as they were sent; a connection has none', async (t) => {
+  const pods = { group: '', resource: 'pods/proxy' }
+  const hooks = [{ name: 'maps' }, { name: 'proxies', resource: pods }]
+  const { server, webhook } = await start(t, 'validating', hooks, () => ({ allowed: true }))
+  const body = { metadata: { name: 'a' } }
+  const query = 'fieldManager=me&fieldValidation=Strict'
+  await call(server, { method: 'POST', path: `${maps}?${query}`, body })
+  await call(server, { method: 'PUT', path: `${maps}/a?fieldValidation=Warn&dryRun=All`, body })
+  await call(server, { method: 'DELETE', path: `${maps}/a?gracePeriodSeconds=0` })
+  await call(server, { path: '/api/v1/namespaces/default/pods/p/proxy/' })
+  const of = (kind: string) => ({ kind, apiVersion: 'meta.k8s.io/v1' })
+  t.same(
+    webhook.reviews.map(({ request }) => [request.operation, request.options]),
+    [
+      ['CREATE', { ...of('CreateOptions'), fieldManager: 'me', fieldValidation: 'Strict' }],
+      ['UPDATE', { ...of('UpdateOptions'), dryRun: ['All'], fieldValidation: 'Warn' }],
+      ['DELETE', { ...of('DeleteOptions'), gracePeriodSeconds: 0 }],
+      ['CONNECT', null],
+    ],
+  )
+})
+
 t.test('an answer that is none is told in upstream’s words', async (t) => {
   let answer: object = {}
   const { create } = await start(t, 'mutating', [{ name: 'w' }], () => answer)
