@@ -42,6 +42,11 @@ const excluded: ReadonlySet<string> = new Set([
   'selfsubjectaccessreviews.authorization.k8s.io',
   'selfsubjectrulesreviews.authorization.k8s.io',
   'subjectaccessreviews.authorization.k8s.io',
+  // Or nobody could undo a mistake (plugin/policy/generic). Configurations of webhooks are subject to policies.
+  'validatingadmissionpolicies.admissionregistration.k8s.io',
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+  'mutatingadmissionpolicies.admissionregistration.k8s.io',
+  'mutatingadmissionpolicybindings.admissionregistration.k8s.io',
 ])
 
 /** The policies of a kind with their bindings, in the order of the bindings' names. */

@@ -58,11 +58,6 @@ const namespaceLabels = async (attributes: AdmissionAttributes): Promise<Labels>
       : await findNamespace(attributes),
   )
 
-/** Kinds that decide over admission are never subject to it, or nobody could undo a mistake. */
-const isExempt = ({ resource }: AdmissionAttributes): boolean =>
-  resource.group === 'admissionregistration.k8s.io' &&
-  /^(validating|mutating)/.test(resource.resource)
-
 const hasSubresource = (definition: ResourceDefinition, subresource: string): boolean =>
   subresource === '' ||
   (subresource === 'status' && definition.hasStatus) ||
@@ -92,7 +87,6 @@ export const matchesRequest = async (
   attributes: AdmissionAttributes,
   equivalentsOf: EquivalentsOf,
 ): Promise<ResourceDefinition | undefined> => {
-  if (isExempt(attributes)) return undefined
   const { object, oldObject, namespace, definition } = attributes
   const { resourceRules, excludeResourceRules = [] } = terms
   const by = (rules: readonly MatchRule[]) => matchedBy(rules, terms, attributes, equivalentsOf)

@@ -40,6 +40,9 @@ import {
 import { decodePatch, patchInPlace } from './webhook-patch.js'
 
 const group = 'admissionregistration.k8s.io'
+/** What decides over admission is never subject to it, or nobody could undo a mistake. */
+const isExempt = ({ resource }: AdmissionAttributes): boolean => resource.group === group
+
 const mutatingConfigurations = { group, resource: 'mutatingwebhookconfigurations' }
 const validatingConfigurations = { group, resource: 'validatingwebhookconfigurations' }
 
@@ -138,11 +141,12 @@ const ask = async (
 
 /** Calls `ask` with the webhooks of a resource's objects, unless there are none. */
 const withWebhooks = (
-  { ctx }: AdmissionAttributes,
+  attributes: AdmissionAttributes,
   resource: GroupResource,
   ask: (webhooks: readonly ConfiguredWebhook[]) => Promise<void>,
-): void | Promise<void> =>
-  whenKnown(listObjects(ctx, resource), (configurations) => {
+): void | Promise<void> => {
+  if (isExempt(attributes)) return
+  return whenKnown(listObjects(attributes.ctx, resource), (configurations) => {
     const webhooks = configurations.flatMap((o: KubeObject) =>
       ((o.webhooks ?? []) as ConfiguredWebhook[]).map((webhook) => ({
         ...webhook,
@@ -151,6 +155,7 @@ const withWebhooks = (
     )
     return webhooks.length === 0 ? undefined : ask(webhooks)
   })
+}
 
 const mutateBy = async (
   webhook: ConfiguredWebhook,

@@ -93,6 +93,30 @@ t.test('of a scale they see the Scale, and what they make of it is what is scale
   t.equal((await send('GET', `${deployments}/d`)).spec.replicas, 4)
 })
 
+t.test('configurations of webhooks are subject to policies, policies are not', async (t) => {
+  const { send, policy } = await start(t)
+  const group = 'admissionregistration.k8s.io'
+  await policy('validating', 'all', saying('*', '"no " + request.resource.resource', [group]))
+  for (const resource of ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations']) {
+    const refused = await send('POST', `${admission}/${resource}`, { metadata: { name: 'a' } })
+    t.equal(
+      refused.message,
+      `${resource}.${group} "a" is forbidden: ${denied('all', `no ${resource}`)}`,
+    )
+  }
+  await policy('validating', 'other', saying('configmaps', '"no"'))
+  await policy('mutating', 'm', {
+    matchConstraints: { resourceRules: [rule('configmaps')] },
+    reinvocationPolicy: 'Never',
+    mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: '[JSONPatch{}]' } }],
+  })
+  for (const path of ['ybindings/other', 'ies/other', 'ybindings/all'])
+    t.equal(
+      (await send('DELETE', `${admission}/validatingadmissionpolic${path}`)).status,
+      'Success',
+    )
+})
+
 t.test('connections are asked about before anything is looked up', async (t) => {
   const { send, policy } = await start(t)
   const sees = 'request.operation + " " + object.kind + " " + object.command.join(",")'
