@@ -93,6 +93,14 @@ export const limits = {
   rbacGrantsKept: 4_096,
   /** Tokens whose signature is not looked at again, and users whose last mode of impersonation is known. */
   verifiedTokensKept: 10_000,
+  /** Issuers of JWTs that a configuration may name; upstream's. */
+  jwtIssuersMax: 64,
+  /** How long a request to such an issuer may take, how often one that was not reached is asked again, and how soon new keys are; the first two are upstream's. */
+  issuerTimeoutMs: 30_000,
+  issuerRetryMs: 10_000,
+  issuerKeysPauseMs: 1_000,
+  /** How much a token may be ahead of its time; go-oidc's. */
+  jwtEarlySeconds: 60,
   /** How long what a webhook says of a token holds; upstream's default. */
   tokenWebhookCacheMs: 120_000,
   impersonationModesKept: 10_000,

@@ -34,11 +34,14 @@ export type TokenVerifier = (
 
 /** What says nothing of audiences is good for those of this API. */
 export const audienceAgnostic =
-  (own: readonly string[], authenticate: TokenAuthenticator): TokenVerifier =>
+  (
+    own: readonly string[],
+    authenticate: (token: string) => Promise<UserInfo | string | undefined>,
+  ): TokenVerifier =>
   async (token, audiences) => {
     const common = audiences.filter((audience) => own.includes(audience))
     const user = common.length === 0 ? undefined : await authenticate(token)
-    return user && { user, audiences: common }
+    return typeof user === 'object' ? { user, audiences: common } : user
   }
 
 /** Asks one after the other: who it is, or why each of those that knew the token refused it. */

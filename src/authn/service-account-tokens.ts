@@ -99,6 +99,9 @@ export class ServiceAccountTokens {
     this.#options = options
   }
 
+  get issuers(): readonly string[] {
+    return this.#options.issuers
+  }
   get issuer(): string {
     return this.#options.issuers[0]
   }

@@ -52,6 +52,20 @@ export const celName = (name: string): string | undefined => {
     .replace(/\//g, '__slash__')
 }
 
+const escapes: Readonly<Record<string, string>> = {
+  underscores: '__',
+  dot: '.',
+  dash: '-',
+  slash: '/',
+}
+
+/** The property that a name in CEL means. */
+export const propertyName = (name: string): string => {
+  const keyword = /^__(.*)__$/.exec(name)?.[1]
+  if (keyword !== undefined && reserved.has(keyword)) return keyword
+  return name.replace(/__(underscores|dot|dash|slash)__/g, (_, word: string) => escapes[word]!)
+}
+
 const requestBytes = limits.requestBodyBytesMax
 const quotedRequest = requestBytes - 2
 

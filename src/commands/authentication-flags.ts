@@ -23,6 +23,41 @@ export const authenticationFlags: readonly Flag[] = [
     help: 'tokens in Secrets of type bootstrap.kubernetes.io/token are known',
   },
   {
+    name: 'oidc-issuer-url',
+    type: 'string',
+    help: 'OpenID Connect provider whose tokens are known',
+  },
+  { name: 'oidc-client-id', type: 'string', help: 'for whom its tokens are' },
+  {
+    name: 'oidc-ca-file',
+    type: 'string',
+    check: existingFile,
+    help: "certificate authority of the provider (default: Node's)",
+  },
+  {
+    name: 'oidc-username-claim',
+    type: 'string',
+    help: 'claim that names the user (default: sub)',
+  },
+  {
+    name: 'oidc-username-prefix',
+    type: 'string',
+    help: 'put before it; - is nothing (default: the issuer and #, nothing for email)',
+  },
+  { name: 'oidc-groups-claim', type: 'string', help: "claim with the user's groups" },
+  { name: 'oidc-groups-prefix', type: 'string', help: 'put before each of them' },
+  {
+    name: 'oidc-signing-algs',
+    type: 'strings',
+    help: 'algorithms with which tokens may be signed (default: RS256)',
+  },
+  {
+    name: 'oidc-required-claim',
+    type: 'strings',
+    check: (value) => (value === '' || value.includes('=') ? undefined : 'must be claim=value'),
+    help: 'claim=value that tokens must have',
+  },
+  {
     name: 'authentication-token-webhook-config-file',
     type: 'string',
     check: existingFile,
@@ -83,6 +118,37 @@ const longestTokenOf = (flags: Flags): number | undefined => {
   return ms || undefined
 }
 
+const requiredClaimsOf = (flags: Flags): Record<string, string> =>
+  Object.fromEntries(
+    (flags.list('oidc-required-claim') ?? []).map((text) => {
+      const at = text.indexOf('=')
+      return [text.slice(0, at).trim(), text.slice(at + 1).trim()]
+    }),
+  )
+
+const oidcFlags = authenticationFlags.filter(({ name }) => name.startsWith('oidc-'))
+
+const oidcOf = (flags: Flags): ServerOptions['oidc'] => {
+  const issuerUrl = flags.text('oidc-issuer-url') ?? ''
+  const clientId = flags.text('oidc-client-id') ?? ''
+  if (!oidcFlags.some(({ name }) => flags.list(name) !== undefined)) return undefined
+  if (issuerUrl === '' || clientId === '')
+    throw new UsageError(
+      'oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set',
+    )
+  return {
+    issuerUrl,
+    clientId,
+    caFile: flags.text('oidc-ca-file'),
+    usernameClaim: flags.text('oidc-username-claim'),
+    usernamePrefix: flags.text('oidc-username-prefix'),
+    groupsClaim: flags.text('oidc-groups-claim'),
+    groupsPrefix: flags.text('oidc-groups-prefix'),
+    signingAlgs: flags.list('oidc-signing-algs'),
+    requiredClaims: requiredClaimsOf(flags),
+  }
+}
+
 const webhookOf = (flags: Flags): ServerOptions['authenticationTokenWebhook'] => {
   const configFile = flags.text('authentication-token-webhook-config-file')
   return configFile === undefined
@@ -94,11 +160,12 @@ const webhookOf = (flags: Flags): ServerOptions['authenticationTokenWebhook'] =>
       }
 }
 
-/** Throws a UsageError for a time that is none. */
+/** Throws a UsageError for flags that do not go together, and a time that is none. */
 export const authenticationOptionsOf = (flags: Flags): ServerOptions => ({
   tokenAuthFile: flags.text('token-auth-file'),
   anonymousAuth: flags.boolean('anonymous-auth'),
   enableBootstrapTokenAuth: flags.boolean('enable-bootstrap-token-auth'),
+  oidc: oidcOf(flags),
   authenticationTokenWebhook: webhookOf(flags),
   serviceAccountIssuer: flags.list('service-account-issuer'),
   serviceAccountKeyFiles: flags.list('service-account-key-file'),

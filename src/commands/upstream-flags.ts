@@ -14,11 +14,11 @@ const booleans = flagsOf(
   'boolean',
   `
   aggregator-reject-forwarding-redirect allow-privileged contention-profiling disable-http2-serving
-  emulation-forward-compatible enable-aggregator-routing 
+  emulation-forward-compatible enable-aggregator-routing
   enable-garbage-collector enable-logs-handler enable-priority-and-fairness
   encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream
   permit-address-sharing permit-port-sharing profiling
-  runtime-config-emulation-forward-compatible 
+  runtime-config-emulation-forward-compatible
   service-account-lookup shutdown-send-retry-after watch-cache
 `,
 )
@@ -28,7 +28,7 @@ const withValues = flagsOf(
   `
   admission-control admission-control-config-file advertise-address allow-metric-labels
   allow-metric-labels-manifest authentication-config
-  
+
   authorization-config authorization-policy-file
   authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
   authorization-webhook-config-file authorization-webhook-version
@@ -43,11 +43,11 @@ const withValues = flagsOf(
   kubelet-client-key kubelet-preferred-address-types kubelet-timeout
   kubernetes-service-node-port lease-reuse-duration-seconds livez-grace-period
   log-flush-frequency log-json-info-buffer-size log-text-info-buffer-size logging-format
-  max-connection-bytes-per-sec min-compatibility-version min-request-timeout oidc-ca-file
-  oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim
-  oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip
+  max-connection-bytes-per-sec min-compatibility-version min-request-timeout
+
+  peer-advertise-ip
   peer-advertise-port peer-ca-file
-  runtime-config service-account-jwks-uri 
+  runtime-config service-account-jwks-uri
   service-account-signing-endpoint service-node-port-range show-hidden-metrics-for-version shutdown-delay-duration
   shutdown-watch-termination-grace-period storage-backend storage-initialization-timeout
   storage-media-type strict-transport-security-directives tls-cipher-suites

@@ -4,7 +4,6 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { aggregate } from '#api/aggregate.js'
-import type { Clock } from '#api/clock.js'
 import type { ObjectMeta } from '#api/object.js'
 import { once } from '#api/once.js'
 import {
@@ -33,8 +32,7 @@ import { bootstrapObjects } from '#openapi/schemas.js'
 import type { KindDefinition, Strategy } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
-import { type BearerTokens, openBearerTokens } from './bearer-tokens.js'
-import type { ServerCredentials } from './credentials.js'
+import { type BearerTokenDeps, type BearerTokens, openBearerTokens } from './bearer-tokens.js'
 import type { AuthorizationMode, ServerOptions } from './options.js'
 import { rbacGroup, rbacSource } from './rbac-source.js'
 import type { StartedParts } from './started-parts.js'
@@ -115,7 +113,7 @@ const nodeRules = once((): readonly PolicyRule[] => {
 /** Rejects where a file that the options name cannot be used. */
 export const openAccess = async (
   options: ServerOptions,
-  { credentials, clock }: { credentials: ServerCredentials; clock: Clock },
+  { credentials, clock, warn }: Pick<BearerTokenDeps, 'credentials' | 'clock' | 'warn'>,
   started: StartedParts,
 ): Promise<Access> => {
   let stores: Stores | undefined
@@ -124,7 +122,11 @@ export const openAccess = async (
     if (store === undefined) throw new Error(`there is no store for ${resource} yet`)
     return store
   }
-  const bearerTokens = await openBearerTokens(options, { credentials, clock, storeOf }, started)
+  const bearerTokens = await openBearerTokens(
+    options,
+    { credentials, clock, storeOf, warn },
+    started,
+  )
   const { known, serviceAccounts: tokens, verify } = bearerTokens
   const rbac = new RbacAuthorizer(
     rbacSource({ storeOf: (resource) => storeOf(rbacGroup, resource), clock }),

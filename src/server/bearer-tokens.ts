@@ -38,6 +38,7 @@ export interface BearerTokenDeps {
   readonly credentials: ServerCredentials
   readonly clock: Clock
   readonly storeOf: (group: string, resource: string) => Store
+  readonly warn: (message: string, error: unknown) => void
 }
 
 type Find = (resource: string, namespace: string, name: string) => Promise<KubeObject | undefined>
@@ -112,6 +113,16 @@ export const openBearerTokens = async (
   if (options.enableBootstrapTokenAuth === true) {
     const secret = (name: string) => find('secrets', 'kube-system', name)
     verifiers.push(audienceAgnostic(audiences, bootstrapTokens({ secret, clock })))
+  }
+  if (options.oidc !== undefined) {
+    const { issuersOf, startIssuers } = await import('./jwt-issuers.js')
+    const { warn } = deps
+    const authenticate = startIssuers(
+      issuersOf(options.oidc),
+      { clock, warn, disallowed: serviceAccounts.issuers },
+      started,
+    )
+    verifiers.push(audienceAgnostic(audiences, authenticate))
   }
   if (options.authenticationTokenWebhook !== undefined) {
     const { configFile, version, cacheTtlMs } = options.authenticationTokenWebhook

@@ -39,6 +39,8 @@ export interface ServerOptions {
   tokenAuthFile?: string
   /** Whether the tokens in Secrets of type bootstrap.kubernetes.io/token are known. Default false. */
   enableBootstrapTokenAuth?: boolean
+  /** An OpenID Connect provider whose ID tokens are known. */
+  oidc?: OidcOptions
   /** A server that is asked about bearer tokens that nobody else knows: a kubeconfig, whose server is the whole URL. */
   authenticationTokenWebhook?: {
     readonly configFile: string
@@ -90,6 +92,25 @@ export interface ServerOptions {
   logLevel?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** Where the time comes from: `{ now: () => number }`, milliseconds since the epoch. Default: the machine's clock. */
   clock?: Clock
+}
+
+export interface OidcOptions {
+  /** `iss` of its tokens, and where it tells about itself. */
+  readonly issuerUrl: string
+  /** `aud` of its tokens. */
+  readonly clientId: string
+  /** PEM. Default: the authorities that Node knows. */
+  readonly caFile?: string | undefined
+  /** Default `sub`. */
+  readonly usernameClaim?: string | undefined
+  /** Default: the issuer and `#`, and nothing for the claim `email`; `-` is nothing. */
+  readonly usernamePrefix?: string | undefined
+  readonly groupsClaim?: string | undefined
+  readonly groupsPrefix?: string | undefined
+  /** Default RS256. */
+  readonly signingAlgs?: readonly string[] | undefined
+  /** What tokens must say, by claim. */
+  readonly requiredClaims?: Readonly<Record<string, string>> | undefined
 }
 
 export const bindAddressOf = ({ bindAddress }: ServerOptions): string => bindAddress ?? '127.0.0.1'

@@ -76,7 +76,7 @@ export const openServerState = async (
     requestHeader: requestHeaderOptions(options, credentials),
   }
   const audit = options.audit && (await openAudit(options.audit, { clock, warn: log }, started))
-  const access = await openAccess(options, { credentials, clock }, started)
+  const access = await openAccess(options, { credentials, clock, warn: log }, started)
   const table = makeResourceTable(access.withAccess([...kinds, customResourceDefinition]))
   const fieldManagerOf = makeFieldManagers(table)
   const stores = await openRegistryStores({

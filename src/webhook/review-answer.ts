@@ -10,6 +10,8 @@ import { decodeType } from '#registry/decode.js'
 
 export interface Reply {
   readonly code: number
+  /** What HTTP says of the code. */
+  readonly message: string
   /** Without its parameters. */
   readonly type: string
   readonly text: string
@@ -37,6 +39,7 @@ export const readReply = (response: IncomingMessage): Promise<Reply> =>
     response.on('end', () =>
       resolve({
         code: response.statusCode ?? 0,
+        message: response.statusMessage ?? '',
         type: (response.headers['content-type'] ?? '').split(';')[0]!.trim(),
         text: Buffer.concat(chunks).toString(),
       }),

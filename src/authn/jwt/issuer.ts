@@ -1,0 +1,221 @@
+/** An issuer of JWTs, as it tells about itself (OpenID Connect Discovery), and its tokens (go-oidc's provider and verifier). */
+import https from 'node:https'
+import type { createRemoteJWKSet } from 'jose'
+import type { Clock } from '#api/clock.js'
+import { goNetError } from '#api/go-net-error.js'
+import { goQuote } from '#api/go-quote.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { trusted } from '#api/trusted.js'
+import { limits } from '#limits'
+import { type Reply, readReply } from '#webhook/review-answer.js'
+
+export interface IssuerOptions {
+  readonly url: string
+  readonly discoveryURL?: string | undefined
+  /** PEM. Missing: the authorities that Node knows. */
+  readonly certificateAuthority?: string | undefined
+  readonly audiences: readonly string[]
+  readonly algorithms: readonly string[]
+  readonly clock: Clock
+  readonly warn: (message: string, error: unknown) => void
+}
+
+/** GET with these headers, of who has a certificate of that authority (PEM). */
+export const requestOf = (ca: string | undefined) => {
+  const agent = new https.Agent({ ...(ca && trusted(ca)) })
+  return (url: string, headers: Record<string, string> = {}): Promise<Reply> =>
+    new Promise((resolve, reject) => {
+      const signal = AbortSignal.timeout(limits.issuerTimeoutMs)
+      https
+        .get(url, { agent, headers, signal }, (response) => resolve(readReply(response)))
+        .on('error', (error) =>
+          reject(new Error(`Get ${goQuote(url)}: ${goNetError(error)}`, { cause: error })),
+        )
+    })
+}
+
+const listed = (texts: readonly string[]): string => `[${texts.map(goQuote).join(' ')}]`
+
+/** What a token says, whoever signed it. Undefined for what is no JWT. */
+export const unverifiedClaims = (token: string): JsonObject | undefined => {
+  const parts = token.split('.')
+  if (parts.length !== 3) return undefined
+  try {
+    const claims: JsonValue = JSON.parse(Buffer.from(parts[1]!, 'base64url').toString())
+    return isJsonObject(claims) ? claims : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The issuer has not been reached yet. */
+export class NotReadyError extends Error {}
+
+const goNames: Readonly<Record<string, string>> = { boolean: 'bool' }
+
+const wrongType = (name: string, value: JsonValue, wanted: string): Error => {
+  const given = Array.isArray(value) ? 'array' : (goNames[typeof value] ?? typeof value)
+  return new Error(
+    `oidc: failed to unmarshal claims: json: cannot unmarshal ${given} into Go struct field idToken.${name} of type ${wanted}`,
+  )
+}
+
+const checkTypes = (claims: JsonObject): void => {
+  for (const name of ['sub', 'nonce', 'at_hash']) {
+    const value = claims[name] ?? ''
+    if (typeof value !== 'string') throw wrongType(name, value, 'string')
+  }
+  const { _claim_names: names = {}, _claim_sources: sources = {} } = claims
+  if (!isJsonObject(names)) throw wrongType('_claim_names', names, 'map[string]string')
+  for (const source of Object.values(names))
+    if (!isJsonObject(sources) || !Object.hasOwn(sources, String(source)))
+      throw new Error('oidc: source does not exist')
+}
+
+const algorithmOf = (token: string): string => {
+  const encoded = token.slice(0, token.indexOf('.'))
+  const wrongAt = encoded.search(/[^\w-]/)
+  if (wrongAt >= 0)
+    throw new Error(`oidc: malformed jwt: illegal base64 data at input byte ${wrongAt}`)
+  try {
+    const header: JsonValue = JSON.parse(Buffer.from(encoded, 'base64url').toString())
+    return isJsonObject(header) && typeof header.alg === 'string' ? header.alg : ''
+  } catch (error) {
+    throw new Error(`oidc: malformed jwt: ${(error as Error).message}`)
+  }
+}
+
+type Keys = ReturnType<typeof createRemoteJWKSet>
+
+export class Issuer {
+  readonly #options: IssuerOptions
+  readonly #get: ReturnType<typeof requestOf>
+  #keys: Keys | undefined
+  #retry: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(options: IssuerOptions) {
+    this.#options = options
+    this.#get = requestOf(options.certificateAuthority)
+  }
+
+  /** Asks until the issuer has answered: it may be one that runs on this very cluster. */
+  async start(): Promise<void> {
+    try {
+      const keys = await this.#discover()
+      if (!this.#closed) this.#keys = keys
+    } catch (error) {
+      if (this.#closed) return
+      this.#options.warn(`oidc authenticator: issuer ${this.#options.url} is not known yet`, error)
+      this.#retry = setTimeout(() => this.start(), limits.issuerRetryMs)
+      this.#retry.unref()
+    }
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#retry)
+  }
+
+  async #discover(): Promise<Keys> {
+    const { url, discoveryURL } = this.#options
+    const document = `${url.replace(/\/$/, '')}/.well-known/openid-configuration`
+    const { code, text } = await this.#get(discoveryURL || document)
+    if (code !== 200) throw new Error(`${code}: ${text}`)
+    const about = JSON.parse(text) as { issuer?: string; jwks_uri?: string }
+    if (about.issuer !== url)
+      throw new Error(
+        `oidc: issuer did not match the issuer returned by provider, expected ${goQuote(url)} got ${goQuote(about.issuer ?? '')}`,
+      )
+    if (!about.jwks_uri) throw new Error('provider did not return JWKS URL')
+    const { createRemoteJWKSet, customFetch } = await import('jose')
+    const get = this.#get
+    return createRemoteJWKSet(new URL(about.jwks_uri), {
+      cacheMaxAge: Number.POSITIVE_INFINITY,
+      cooldownDuration: limits.issuerKeysPauseMs,
+      [customFetch]: async (asked: string) => {
+        const reply = await get(asked)
+        return new Response(reply.text, { status: reply.code })
+      },
+    })
+  }
+
+  /** Claims of a token that names this issuer. Rejects with why it does not hold. */
+  async verify(token: string): Promise<JsonObject> {
+    const keys = this.#keys
+    if (keys === undefined) throw new NotReadyError('oidc: authenticator not initialized')
+    const claims = unverifiedClaims(token)!
+    checkTypes(claims)
+    this.#checkClaims(claims)
+    await this.#checkSignature(token, keys)
+    return claims
+  }
+
+  #checkClaims({ aud, exp, nbf }: JsonObject): void {
+    const { audiences, clock } = this.#options
+    const given = [aud ?? []].flat() as string[]
+    if (!audiences.some((audience) => given.includes(audience)))
+      throw new Error(
+        audiences.length === 1
+          ? `oidc: expected audience ${goQuote(audiences[0]!)} got ${listed(given)}`
+          : `oidc: expected audience in ${listed([...audiences].sort())} got ${listed(given)}`,
+      )
+    const now = clock.now() / 1000
+    const end = Number(exp ?? firstSecond)
+    if (!(end >= now)) throw new Error(`oidc: token is expired (Token Expiry: ${shownTime(end)})`)
+    if (Number(nbf ?? 0) > now + limits.jwtEarlySeconds)
+      throw new Error(
+        `oidc: current time ${shownTime(now)} before the nbf (not before) time: ${shownTime(Number(nbf))}`,
+      )
+  }
+
+  async #checkSignature(token: string, keys: Keys): Promise<void> {
+    const { algorithms } = this.#options
+    const alg = algorithmOf(token)
+    if (!algorithms.includes(alg))
+      throw new Error(
+        `oidc: id token signed with unsupported algorithm, expected ${listed(algorithms)} got ${goQuote(alg)}`,
+      )
+    if (await isSigned(token, keys)) return
+    // By a key that is newer than ours, perhaps: not every token names its own.
+    if (!keys.coolingDown) {
+      await keys.reload().catch((error: Error) => {
+        throw new Error(`failed to verify signature: fetching keys oidc: ${error.message}`)
+      })
+      if (await isSigned(token, keys)) return
+    }
+    throw new Error('failed to verify signature: failed to verify id token signature')
+  }
+}
+
+const holds = (verified: Promise<unknown>): Promise<boolean> =>
+  verified.then(
+    () => true,
+    () => false,
+  )
+
+/** By any of the keys, where the token does not say which. Rejects where they cannot be had. */
+const isSigned = async (token: string, keys: Keys): Promise<boolean> => {
+  const { compactVerify, errors } = await import('jose')
+  try {
+    await compactVerify(token, keys)
+    return true
+  } catch (error) {
+    if (error instanceof errors.JWKSMultipleMatchingKeys) {
+      for await (const key of error) if (await holds(compactVerify(token, key))) return true
+      return false
+    }
+    if (error instanceof errors.JOSEError) return false
+    throw new Error(`failed to verify signature: fetching keys oidc: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}
+
+/** Of Go's times. */
+const firstSecond = Date.parse('0001-01-01T00:00:00Z') / 1000
+
+/** As Go prints it, in UTC. */
+const shownTime = (seconds: number): string =>
+  `${new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ')} +0000 UTC`
