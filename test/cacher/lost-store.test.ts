@@ -7,6 +7,7 @@ import type { ObjectStorage } from '#cacher/object-storage.js'
 import { type EventBatch, type StorageDriver, StorageError } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 import { eventually } from '../eventually.js'
+import { driverWith } from '../histories/planted-driver-bugs.js'
 import { batches, fields, keyOf, lines, pod, prefix } from './object-storage-suite.js'
 
 // A cacher's timers keep no process alive.
@@ -155,3 +156,55 @@ t.test('a store that was closed ends the cache, and all who wait for it', async 
   const consistency = { kind: 'consistent' } as const
   await t.rejects(async () => pods.get(keyOf('a'), consistency), { code: 'Closed' })
 })
+
+t.test(
+  'what a store of several servers is slow to tell is asked of the store itself',
+  async (t) => {
+    const store = await openStorage('memory:', { clock: systemClock })
+    let silence: Promise<void> | undefined
+    let speak: () => void = () => {}
+    const driver = driverWith(store, {
+      async *watch(options) {
+        for await (const batch of store.watch(options)) {
+          await silence
+          yield batch
+        }
+      },
+    })
+    const cacher = await makeCacher({ driver, clock: systemClock })
+    const pods = cacher.forResource({ prefix, fields })
+    t.teardown(async () => {
+      speak()
+      await cacher.close()
+      await store.close()
+    })
+    const old = await pods.create(keyOf('a'), pod('a', 1))
+    const going = await pods.create(keyOf('g'), pod('g', 1))
+    silence = new Promise((resolve) => {
+      speak = resolve
+    })
+    const { revision } = await store.txn([], [put('a', 2), put('b', 1)])
+    const consistency = { kind: 'consistent' } as const
+    const [a, none, { items }, created, deleted] = await Promise.all([
+      pods.get(keyOf('a'), consistency),
+      pods.get(keyOf('none'), consistency),
+      pods.list({ selection: { prefix }, consistency, limit: 2 }),
+      pods.create(keyOf('c'), pod('c', 1)),
+      pods.delete(going),
+      t.rejects(seenUpTo(pods, revision), { code: 'FutureRevision' }),
+    ])
+    t.same([a?.object.spec.n, none], [2, undefined])
+    t.same(
+      items.map(({ object }) => `${object.metadata.name} ${object.spec.n}`),
+      ['a 2', 'b 1'],
+    )
+    t.same([created.object.spec.n, deleted.object.spec.n], [1, 1], 'what is written is written')
+    t.equal(await pods.get(keyOf('a'), { kind: 'any' }), old, 'what is at hand is what was heard')
+    speak()
+    const { items: heard } = await seenUpTo(pods, deleted.revision)
+    t.same(
+      heard.map(({ object }) => object.metadata.name),
+      ['a', 'b', 'c'],
+    )
+  },
+)

@@ -58,6 +58,17 @@ t.test('$setElementOrder orders the list, entries it does not name keep their pl
   )
 })
 
+t.test(
+  'what a patch adds takes the place in the order that what it deletes has left',
+  async (t) => {
+    const containers: JsonObject[] = [{ name: 'd' }, { name: 'a', $patch: 'delete' }]
+    const spec = { '$setElementOrder/containers': [{ name: 'd' }], containers }
+    t.same(names(patchPod(three, { spec })), ['b', 'c', 'd'])
+    const only = { '$setElementOrder/containers': [{ name: 'd' }], containers: [{ name: 'd' }] }
+    t.same(names(patchPod(three, { spec: only })), ['d', 'a', 'b', 'c'])
+  },
+)
+
 t.test('directives delete, replace and retain', async (t) => {
   t.same(names(patchPod(three, { spec: { containers: [{ name: 'b', $patch: 'delete' }] } })), [
     'a',
@@ -123,6 +134,31 @@ t.test('patches that make no sense are refused in words that show them as Go wou
     [
       { spec: { $retainKeys: ['containers'], '$setElementOrder/containers': [{ name: 'a' }] } },
       'accepted',
+    ],
+    [
+      { spec: { '$setElementOrder/containers': [{ name: 'a' }, 'x'] } },
+      '500 value for key 1 is not a map',
+    ],
+    [
+      { spec: { '$setElementOrder/containers': ['x'], containers: [{ name: 'a' }] } },
+      '500 expected a map[string]interface {}, but received a string',
+    ],
+    [
+      { spec: { '$setElementOrder/volumes': [1], volumes: [{ name: 'v', $patch: 'delete' }] } },
+      '500 expected a map[string]interface {}, but received a int64',
+    ],
+    [
+      { spec: { '$setElementOrder/volumes': [{ name: 'v' }], volumes: [] } },
+      '500 no elements in any of the given slices',
+    ],
+    [
+      {
+        spec: {
+          '$setElementOrder/containers': [{ name: 'b' }],
+          containers: [{ name: 'b' }, { $patch: 'replace' }],
+        },
+      },
+      "500 The order in patch list:\n[map[name:b] map[$patch:replace]]\n doesn't match $setElementOrder list:\n[map[name:b]]\n",
     ],
     [[], '400 json: cannot unmarshal array into Go value of type map[string]interface {}'],
     [

@@ -336,6 +336,11 @@ t.test('a propagation policy is a finalizer', async (t) => {
       expected,
       `${JSON.stringify(options)} over ${finalizers}`,
     )
+  const events = '/api/v1/namespaces/x/events'
+  const about = { involvedObject: { kind: 'Pod', name: 'p', namespace: 'x' } }
+  await api.post(events, { metadata: { name: 'e', finalizers: ['orphan'] }, ...about })
+  await api.delete(`${events}/e`, { propagationPolicy: 'Foreground' })
+  t.equal((await api.get(`${events}/e`)).code, 404, 'nothing can depend on an Event')
   await api.post(pods, pod('p', { finalizers: ['orphan'] }))
   const options = { propagationPolicy: 'Background', gracePeriodSeconds: 5 }
   const { body } = await api.delete(`${pods}/p`, options)

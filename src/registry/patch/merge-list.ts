@@ -38,7 +38,7 @@ export const mergeSlice = (
   return inOrder(named, others, entries, before, (entry) => (entry as JsonObject)[mergeKey])
 }
 
-/** True for lists of objects; mixed lists and lists of lists are refused. */
+/** True for lists of objects; mixed lists, lists of lists and such without any entry are refused. */
 const holdObjects = (...lists: JsonValue[][]): boolean => {
   let type: string | undefined
   for (const entry of lists.flat()) {
@@ -126,12 +126,6 @@ const partition = (
 
 type Identify = (entry: JsonValue) => JsonValue | undefined
 
-/** The order as it is compared with: entries of a list with a key are maps. */
-const checkOrder = (order: JsonValue[], mergeKey: string): void => {
-  const at = mergeKey === '' ? -1 : order.findIndex((entry) => !isJsonObject(entry))
-  if (at >= 0) throw cannotMerge(`value for key ${at} is not a map`)
-}
-
 const positionsOf = (order: JsonValue[], identify: Identify): Map<JsonValue, number> => {
   const positions = new Map<JsonValue, number>()
   for (const [i, entry] of order.entries()) {
@@ -191,16 +185,44 @@ export const orderBySetElementOrder = ({
         ? (removeDirectives(patched) as JsonValue[])
         : mergeList(current, patched, field, false)
   const isKeyed = mergeKey !== ''
-  const identify: Identify = (entry) => (isKeyed ? keyOf(entry, mergeKey) : entry)
-  checkOrder(order, mergeKey)
-  const wanted = positionsOf(order, identify)
-  const [named, others] = partition(merged, (entry) => wanted.has(identify(entry) ?? null))
-  return inOrder(named, others, order, current ?? [], (entry) =>
-    isKeyed ? (entry as JsonObject)[mergeKey] : entry,
-  )
+  const identify: Identify = (entry) =>
+    isKeyed && isJsonObject(entry) ? entry[mergeKey] : isKeyed ? undefined : entry
+  const positions = positionsOf(order, identify)
+  const odd = isKeyed ? order.findIndex((entry) => !isJsonObject(entry)) : -1
+  const [named, others] = partition(merged, (entry) => {
+    const at = positions.get((isKeyed ? keyOf(entry, mergeKey) : entry) ?? null)
+    // Whoever looks through the order comes past that entry first.
+    if (odd >= 0 && (at ?? order.length) > odd)
+      throw cannotMerge(`value for key ${odd} is not a map`)
+    return at !== undefined
+  })
+  if (holdObjects(current ?? [], patched ?? [])) for (const entry of order) keyOf(entry, mergeKey)
+  return inOrder(named, others, order, serverOrder(current, patched, mergeKey), identify)
 }
 
-/** The patch's list must be a part of the order, in that order; entries that delete stand outside of it. */
+/**
+ * What is on the server, and in Go's slice of that, too, what the patch adds: as much of it as there are places that its
+ * deletions have left.
+ */
+const serverOrder = (
+  current: JsonValue[] = [],
+  patched: JsonValue[] = [],
+  mergeKey: string,
+): JsonValue[] => {
+  if (mergeKey === '') return current
+  const keyIn = (entry: JsonValue) => (entry as JsonObject)[mergeKey]!
+  const directiveOf = (entry: JsonValue) => (entry as JsonObject)[patchDirective]
+  const deleted = new Set(patched.filter((e) => directiveOf(e) === 'delete').map(keyIn))
+  const kept = current.filter((entry) => !deleted.has(keyIn(entry)))
+  const known = new Set(kept.map(keyIn))
+  const added = patched.filter((e) => directiveOf(e) === undefined && !known.has(keyIn(e)))
+  return [...kept, ...added].slice(0, current.length)
+}
+
+/**
+ * The patch's list must be a part of the order, in that order. Entries that delete stand outside of it; other directives do
+ * as long as the order is not at its end.
+ */
 const checkAgainstOrder = (patched: JsonValue[], order: JsonValue[], mergeKey: string): void => {
   if (order.length === 0 || patched.length === 0) return
   const isKeyed = mergeKey !== ''
@@ -208,12 +230,14 @@ const checkAgainstOrder = (patched: JsonValue[], order: JsonValue[], mergeKey: s
   const named = isKeyed
     ? patched.filter((entry) => {
         if (!isJsonObject(entry)) throw wrongType({}, entry)
-        return !Object.hasOwn(entry, patchDirective)
+        return entry[patchDirective] !== 'delete'
       })
     : patched
   let i = 0
-  for (const wanted of order) {
-    if (i < named.length && identify(named[i]!) === identify(wanted)) i++
+  for (let at = 0; i < named.length && at < order.length; ) {
+    const entry = named[i]!
+    if (isJsonObject(entry) && Object.hasOwn(entry, patchDirective)) i++
+    else if (identify(entry) === identify(order[at++]!)) i++
   }
   if (i < named.length) {
     throw cannotMerge(
