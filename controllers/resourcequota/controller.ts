@@ -1,11 +1,13 @@
 /** Recounts what ResourceQuotas limit, mostly when things go; upstream's resourcequota-controller. */
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, NamespacedObject, PersistedObject } from '#api/object.js'
-import type { MilliAmounts } from '#client/amount.js'
-import { type DiscoveredResource, discover } from '#client/discovery.js'
+import type { JsonValue, NamespacedObject } from '#api/object.js'
+import { isCharged, isTerminating } from '#api/quota/pod-usage.js'
+import { isInScope } from '#api/quota/scopes.js'
+import { measureOf, type Usage } from '#api/quota/usage.js'
+import { discover } from '#client/discovery.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
-import { type ResourceRef, resources } from '#client/resources.js'
+import { resources } from '#client/resources.js'
 import {
   type Controller,
   type ControllerContext,
@@ -15,58 +17,35 @@ import {
 } from '../controller.js'
 import { updateStatus } from '../update-object.js'
 import { CountedKinds } from './counted-kinds.js'
-import {
-  claimUsage,
-  hasDeadline,
-  hasScopes,
-  isCharged,
-  isInScope,
-  podUsage,
-  type ResourceQuota,
-  serviceUsage,
-  sumUsage,
-  usedOf,
-} from './usage.js'
+import { hasScopes, noneOf, type ResourceQuota, usedOf } from './used.js'
 
 /** All is counted anew this often, as by upstream's resync: kinds may have come that nobody knew. */
 const recountMs = 300_000
-/** Old names of counts. */
-const plainCounts: Record<string, string> = {
-  configmaps: 'configmaps',
-  secrets: 'secrets',
-  replicationcontrollers: 'replicationcontrollers',
-  resourcequotas: 'resourcequotas',
-}
-const measured = new Set(['pods', 'services', 'persistentvolumeclaims'])
-
-/** `count/deployments.apps` → the resource; undefined for limits that are no counts of that sort. */
-const countedResource = (
-  name: string,
-  discovered: readonly DiscoveredResource[],
-): DiscoveredResource | undefined => {
-  const counted = name.startsWith('count/') ? name.slice('count/'.length) : plainCounts[name]
-  if (counted === undefined || measured.has(counted)) return undefined
-  const [resource, ...group] = counted.split('.')
-  return discovered.find((r) => r.resource === resource && r.group === group.join('.'))
-}
+/** Of these more is measured than their number, in all of their fields. Others are counted. */
+const measuredKinds = [
+  resources.pods,
+  resources.services,
+  resources.persistentVolumeClaims,
+  resources.resourceClaims,
+] as const
 
 const countOthers = async (
   { client }: ControllerContext,
   kinds: CountedKinds,
   quota: ResourceQuota,
-): Promise<MilliAmounts> => {
-  const usage: MilliAmounts = new Map()
-  const names = Object.keys(quota.spec.hard ?? {}).filter(
-    (n) => n.startsWith('count/') || n in plainCounts,
-  )
+): Promise<Usage> => {
+  const usage: Usage = {}
+  const isMeasured = (name: string) => measuredKinds.some((ref) => measureOf(ref).measures(name))
+  const names = Object.keys(quota.spec.hard ?? {}).filter((name) => !isMeasured(name))
   if (names.length === 0) return usage
   const { resources: discovered, stale } = await discover(client)
   if (stale.length === 0) kinds.keepOnly(discovered)
   for (const name of names) {
-    const resource = countedResource(name, discovered)
+    const resource = discovered.find((r) => r.namespaced && measureOf(r).measures(name))
     if (resource === undefined) continue
-    const count = await kinds.countIn(quota.metadata.namespace, resource)
-    usage.set(name, BigInt(count) * 1000n)
+    // None of them has what a scope is about.
+    const isNone = hasScopes(quota)
+    usage[name] = isNone ? '0' : `${await kinds.countIn(quota.metadata.namespace, resource)}`
   }
   return usage
 }
@@ -76,26 +55,20 @@ const sync = async (
   kinds: CountedKinds,
   quota: ResourceQuota,
 ): Promise<{ afterMs: number } | undefined> => {
-  const { informers } = context
-  const namespace = quota.metadata.namespace
-  const within = <T extends PersistedObject>(ref: ResourceRef): T[] =>
-    informers.for<T>(ref).store.byIndex('namespace', namespace)
-  const others = hasScopes(quota) ? undefined : await countOthers(context, kinds, quota)
-  // After that, which may take long: until the first count is written, admission charges nothing.
-  const pods = within<Pod>(resources.pods).filter((pod) => isInScope(quota, pod))
-  const now = context.clock.now()
-  const usage = sumUsage([
-    ...pods.map((pod) => podUsage(pod, now)),
-    ...(others === undefined
-      ? []
-      : [
-          ...within(resources.services).map(serviceUsage),
-          ...within(resources.persistentVolumeClaims).map(claimUsage),
-          others,
-        ]),
-  ])
+  const { informers, clock } = context
   const hard = quota.spec.hard ?? {}
-  const status = { hard, used: usedOf(hard, usage) }
+  const others = await countOthers(context, kinds, quota)
+  // After that, which may take long: until the first count is written, admission charges nothing.
+  const now = clock.now()
+  const usages = measuredKinds.flatMap((ref) => {
+    const { measures, usage } = measureOf(ref)
+    const names = Object.keys(hard).filter(measures)
+    if (names.length === 0) return []
+    const all = informers.for(ref).store.byIndex('namespace', quota.metadata.namespace)
+    const counted = all.filter((object) => isInScope(ref, object, quota))
+    return [noneOf(names), ...counted.map((object) => usage(object, now))]
+  })
+  const status = { hard, used: usedOf(quota, [...usages, others]) }
   if (!jsonEqual({ ...quota.status }, status))
     await updateStatus(context, resources.resourceQuotas, quota, status)
   return { afterMs: recountMs }
@@ -109,7 +82,7 @@ const containerResources = ({ status }: Pod): JsonValue =>
 /** Whether an update may have made room in a quota: it ended the Pod, gave it another scope, or resized it. */
 const mayFree = (next: Pod, previous: Pod, now: number): boolean =>
   (isCharged(previous, now) && !isCharged(next, now)) ||
-  hasDeadline(next) !== hasDeadline(previous) ||
+  isTerminating(next) !== isTerminating(previous) ||
   !jsonEqual(containerResources(next), containerResources(previous))
 
 export const resourceQuotaController: Controller = {
@@ -140,6 +113,7 @@ export const resourceQuotaController: Controller = {
     })
     for (const ref of [resources.services, resources.persistentVolumeClaims])
       informers.for(ref).handle({ onDelete: recount, onUpdate: recount })
+    informers.for(resources.resourceClaims).handle({ onDelete: recount })
     const run = queueRun(
       context,
       queue,

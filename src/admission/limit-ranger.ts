@@ -1,7 +1,8 @@
 /** Defaults and bounds of LimitRange objects (kubernetes, plugin/pkg/admission/limitranger). */
 import { aggregate } from '#api/aggregate.js'
 import type { KubeObject } from '#api/object.js'
-import { addQuantities, compareQuantities, parseQuantity, type Quantity } from '#api/quantity.js'
+import { aggregateResources, listOfAmounts } from '#api/pod-resources.js'
+import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import { whenKnown } from '#api/when-known.js'
 import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
 import { type AdmissionPlugin, isAbout, isPodCreate, listObjects, refuse } from './plugin.js'
@@ -126,23 +127,6 @@ const ratioErrors = (type: string, ratios: Resources, { requests, limits }: Usag
     return ratio > number(bound) / 1e9 ? [`${head}, but provided ratio is ${ratio.toFixed(6)}`] : []
   })
 
-const add = (total: Resources, more: Resources): Resources => {
-  const sum = { ...total }
-  for (const [name, text] of Object.entries(more)) {
-    const quantity = parseQuantity(text)
-    const before: Quantity | undefined =
-      sum[name] === undefined ? undefined : parseQuantity(sum[name])
-    sum[name] = before === undefined ? quantity.text : addQuantities(before, quantity).text
-  }
-  return sum
-}
-const larger = (a: Resources, b: Resources): Resources => {
-  const result = { ...a }
-  for (const [name, text] of Object.entries(b))
-    if (result[name] === undefined || isLess(result[name], text)) result[name] = text
-  return result
-}
-
 const usageOf = ({ resources }: Container): Usage => ({
   requests: resources?.requests ?? {},
   limits: resources?.limits ?? {},
@@ -156,23 +140,10 @@ const podLevel = (pod: KubeObject, field: keyof Usage): Resources =>
     ),
   )
 
-/** Containers and sidecars together, or the largest init container beside the sidecars before it. */
-export const podUsage = (pod: KubeObject, field: keyof Usage): Resources => {
-  let total: Resources = {}
-  for (const container of (pod.spec.containers ?? []) as Container[])
-    total = add(total, usageOf(container)[field])
-  let sidecars: Resources = {}
-  let initial: Resources = {}
-  for (const container of (pod.spec.initContainers ?? []) as Container[]) {
-    const own = usageOf(container)[field]
-    if (container.restartPolicy === 'Always') {
-      sidecars = add(sidecars, own)
-      total = add(total, own)
-      initial = larger(initial, sidecars)
-    } else initial = larger(initial, add(sidecars, own))
-  }
-  return { ...larger(total, initial), ...podLevel(pod, field) }
-}
+const podUsage = (pod: KubeObject, field: keyof Usage): Resources => ({
+  ...listOfAmounts(aggregateResources(pod.spec, field)),
+  ...podLevel(pod, field),
+})
 
 const itemErrors = (item: LimitItem, usage: Usage): string[] => [
   ...minErrors(item.type, item.min ?? {}, usage),

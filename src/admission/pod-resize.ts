@@ -2,6 +2,7 @@
 import { type ApiError, failure } from '#api/errors.js'
 import { semanticEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { aggregateResources, isSidecar } from '#api/pod-resources.js'
 import {
   addQuantities,
   compareQuantities,
@@ -12,7 +13,6 @@ import {
 } from '#api/quantity.js'
 import { whenKnown } from '#api/when-known.js'
 import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
-import { aggregateResources, isSidecar } from '#validation/pod/pod-level-resources.js'
 import { type AdmissionPlugin, findObject, isAbout, refuse } from './plugin.js'
 
 const resizes = {

@@ -10,19 +10,15 @@ import {
   parseQuantity,
   subtractQuantities,
 } from '#api/quantity.js'
+import { isInScope } from '#api/quota/scopes.js'
+import { measureOf, type Usage } from '#api/quota/usage.js'
 import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
 import type { WriteAttributes } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
 import { type AdmissionPlugin, isAboutNamespace, isWrite, listObjects, refuse } from './plugin.js'
 import { QuotaCharges } from './quota-charges.js'
-import {
-  evaluatorOf,
-  isInScope,
-  type QuotaEvaluator,
-  type Usage,
-  unspecified,
-} from './quota-usage.js'
+import { isCharged, unspecified } from './quota-usage.js'
 
 const quotas = { group: '', resource: 'resourcequotas' }
 
@@ -126,21 +122,22 @@ const charge = (
 const chargeAll = async (
   attributes: WriteAttributes,
   all: readonly KubeObject[],
-  { evaluator, charges }: { evaluator: QuotaEvaluator; charges: QuotaCharges },
+  charges: QuotaCharges,
 ): Promise<void> => {
-  const { object, oldObject, ctx } = attributes
+  const { resource, object, oldObject, ctx } = attributes
+  const { measures, usage: usageOf } = measureOf(resource)
   const matching = all.filter((quota) => {
-    if (!isInScope(attributes, object, quota)) return false
-    const measured = Object.keys(quota.status?.hard ?? {}).filter(evaluator.measures)
+    if (!isInScope(resource, object, quota)) return false
+    const measured = Object.keys(quota.status?.hard ?? {}).filter(measures)
     if (measured.length > 0) checkQuota(attributes, quota, measured)
     return measured.length > 0
   })
   if (matching.length === 0) return
-  const usage = growth(evaluator.usage(object), {})
-  const grown = oldObject === undefined ? usage : growth(usage, evaluator.usage(oldObject))
+  const usage = growth(usageOf(object, ctx.now), {})
+  const grown = oldObject === undefined ? usage : growth(usage, usageOf(oldObject, ctx.now))
   const due: { quota: KubeObject; delta: Usage }[] = []
   for (const quota of matching) {
-    const wasInScope = oldObject !== undefined && isInScope(attributes, oldObject, quota)
+    const wasInScope = oldObject !== undefined && isInScope(resource, oldObject, quota)
     const delta = wasInScope ? grown : usage
     if (count(attributes, quota, delta) !== undefined) due.push({ quota, delta })
   }
@@ -155,10 +152,9 @@ export const resourceQuota = (): AdmissionPlugin => {
     validate: (attributes) => {
       if (attributes.namespace === '' || isAboutNamespace(attributes)) return
       if (!isWrite(attributes)) return
-      const evaluator = evaluatorOf(attributes.resource)
-      if (!evaluator.charges(attributes)) return
+      if (!isCharged(attributes)) return
       return whenKnown(listObjects(attributes.ctx, quotas, attributes.namespace), (all) =>
-        all.length === 0 ? undefined : chargeAll(attributes, all, { evaluator, charges }),
+        all.length === 0 ? undefined : chargeAll(attributes, all, charges),
       )
     },
   }

@@ -1,6 +1,7 @@
 /** Names of compute resources, in containers and in quotas (pkg/apis/core/validation and helper). */
 import { type FieldError, invalid } from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
+import { isHugePages, isNativeResource } from '#api/resource-names.js'
 
 /** Counted, not measured: their amounts are whole. */
 const countedResources = [
@@ -22,10 +23,6 @@ const quotaResources = new Set([
   'requests.storage',
 ])
 
-export const isHugePages = (name: string): boolean => name.startsWith('hugepages-')
-/** Without a domain, or of Kubernetes' own. */
-export const isNativeResource = (name: string): boolean =>
-  !name.includes('/') || name.includes('kubernetes.io/')
 /** Whether more of it may be limited than requested. */
 export const overcommits = (name: string): boolean => isNativeResource(name) && !isHugePages(name)
 export const isCountedResource = (name: string): boolean => countedResources.includes(name)

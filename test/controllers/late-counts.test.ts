@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Client, WatchOptions } from '#client/client.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { DaemonSet } from '#controllers/daemonset/reconcile.js'
-import type { ResourceQuota } from '#controllers/resourcequota/usage.js'
+import type { ResourceQuota } from '#controllers/resourcequota/used.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
 

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parseTime } from '#api/clock.js'
 import type { LabelSelector } from '#api/label-selector.js'
+import { podUsage } from '#api/quota/pod-usage.js'
 import { issueCertificate } from '#api/x509.js'
 import type { Condition, Pod } from '#client/pod.js'
 import {
@@ -31,7 +32,6 @@ import { measureAll, type Question } from '#controllers/podautoscaler/metrics.js
 import { pace } from '#controllers/podautoscaler/pace.js'
 import { fnv32, safeEncode } from '#controllers/pods/hash.js'
 import { rankForDeletion } from '#controllers/pods/rank.js'
-import { podUsage, usedOf } from '#controllers/resourcequota/usage.js'
 import {
   type ClaimState,
   planStatefulSet,
@@ -521,21 +521,22 @@ t.test(
   (t) => {
     const resources = { requests: { cpu: '500m', memory: '1Gi' }, limits: { cpu: '1' } }
     const p = pod('p', { spec: { containers: [{ name: 'c', resources }] } })
-    const hard = { pods: '9', cpu: '4', memory: '4Gi', 'limits.cpu': '4', 'count/pods': '9' }
-    t.same(usedOf(hard, podUsage(p, 0)), {
+    const whole = {
+      'count/pods': '1',
       pods: '1',
       cpu: '500m',
+      'requests.cpu': '500m',
       memory: '1Gi',
+      'requests.memory': '1Gi',
       'limits.cpu': '1',
-      'count/pods': '1',
-    })
-    const onlyName = { pods: '0', cpu: '0', memory: '0', 'limits.cpu': '0', 'count/pods': '1' }
-    const done = { ...p, status: { phase: 'Failed' } }
-    t.same(usedOf(hard, podUsage(done, 0)), onlyName)
+    }
+    t.same(podUsage(p, 0), whole)
+    const onlyName = { 'count/pods': '1' }
+    t.same(podUsage({ ...p, status: { phase: 'Failed' } }, 0), onlyName)
     const ending = { deletionTimestamp: '2026-01-01T00:00:30Z', deletionGracePeriodSeconds: 30 }
     const lost = { ...p, metadata: { ...p.metadata, ...ending } }
-    t.equal(usedOf(hard, podUsage(lost, Date.parse('2026-01-01T00:01:00Z'))).pods, '1')
-    t.same(usedOf(hard, podUsage(lost, Date.parse('2026-01-01T00:01:01Z'))), onlyName)
+    t.same(podUsage(lost, Date.parse('2026-01-01T00:01:00Z')), whole)
+    t.same(podUsage(lost, Date.parse('2026-01-01T00:01:01Z')), onlyName)
     t.end()
   },
 )

@@ -1,7 +1,7 @@
 /** What makes room in a quota besides deletion. */
 import t from 'tap'
 import { resources } from '#client/resources.js'
-import type { ResourceQuota } from '#controllers/resourcequota/usage.js'
+import type { ResourceQuota } from '#controllers/resourcequota/used.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
 
@@ -35,4 +35,134 @@ t.test('a Pod that gets a deadline leaves one scope for the other', async (t) =>
   await client.patch(resources.pods, pod, deadline, { type: 'merge' })
   await until(async () => (await used()) === '1,0')
   t.equal(await used(), '1,0')
+})
+
+t.test('a recount finds what was charged when it was made, of every sort', async (t) => {
+  const client = await startControllers(t, [
+    'resourcequota-controller',
+    'serviceaccount-controller',
+  ])
+  const namespace = 'default'
+  const ofClass = (name: string) => ({
+    hard: { persistentvolumeclaims: '9', 'requests.storage': '9Gi' },
+    scopeSelector: {
+      matchExpressions: [{ scopeName: 'VolumeAttributesClass', operator: 'In', values: [name] }],
+    },
+  })
+  const everything = {
+    configmaps: '9',
+    'count/pods': '9',
+    'count/resourceclaims.resource.k8s.io': '9',
+    'example.storageclass.storage.k8s.io/requests.storage': '9Gi',
+    'gpu.deviceclass.resource.k8s.io/devices': '9',
+    'limits.cpu': '9',
+    persistentvolumeclaims: '9',
+    pods: '9',
+    'requests.cpu': '9',
+    'requests.hugepages-2Mi': '9Gi',
+    'requests.memory': '9Gi',
+    'requests.storage': '9Gi',
+    'services.loadbalancers': '9',
+    'services.nodeports': '9',
+  }
+  const quotas = { all: { hard: everything }, gold: ofClass('gold'), silver: ofClass('silver') }
+  for (const [name, spec] of Object.entries(quotas))
+    await client.create(resources.resourceQuotas, { metadata: { name, namespace }, spec })
+  const statuses = async () => {
+    const found = Object.keys(quotas).map((name) =>
+      client.get<ResourceQuota>(resources.resourceQuotas, { name, namespace }),
+    )
+    return (await Promise.all(found)).map(({ status }) => status)
+  }
+  await until(async () => (await statuses()).every((status) => status?.used !== undefined))
+  const account = { name: 'default', namespace }
+  await until(() => client.get(resources.serviceAccounts, account).catch(() => undefined))
+
+  await client.request({
+    method: 'POST',
+    path: '/apis/node.k8s.io/v1/runtimeclasses',
+    body: {
+      metadata: { name: 'vm' },
+      handler: 'vm',
+      overhead: { podFixed: { cpu: '250m', memory: '32Mi' } },
+    },
+  })
+  const requests = { memory: '64Mi' }
+  const limits = { cpu: '1', 'hugepages-2Mi': '4Mi' }
+  await client.create(resources.pods, {
+    metadata: { name: 'p', namespace },
+    spec: {
+      runtimeClassName: 'vm',
+      containers: [{ name: 'c', image: 'registry.example/app:1', resources: { requests, limits } }],
+    },
+  })
+  const claim = { name: 'claim', namespace }
+  await client.create(resources.persistentVolumeClaims, {
+    metadata: {
+      ...claim,
+      annotations: { 'volume.beta.kubernetes.io/storage-class': 'example' },
+    },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '1Gi' } },
+      volumeAttributesClassName: 'gold',
+    },
+  })
+  await client.create(resources.resourceClaims, {
+    metadata: { name: 'devices', namespace },
+    spec: { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'gpu', count: 2 } }] } },
+  })
+  await client.create(resources.services, {
+    metadata: { name: 's', namespace },
+    spec: {
+      type: 'LoadBalancer',
+      allocateLoadBalancerNodePorts: false,
+      ports: [
+        { name: 'a', port: 80, nodePort: 30080 },
+        { name: 'b', port: 81 },
+      ],
+    },
+  })
+  // On its way from one class to another a claim counts in both.
+  const moving = { status: { currentVolumeAttributesClassName: 'silver' } }
+  await client.patch(resources.persistentVolumeClaims, claim, moving, {
+    type: 'merge',
+    subresource: 'status',
+  })
+
+  const oneClaim = { persistentvolumeclaims: '1', 'requests.storage': '1Gi' }
+  const charged = [
+    {
+      ...everything,
+      configmaps: '0',
+      'count/pods': '1',
+      'count/resourceclaims.resource.k8s.io': '1',
+      'example.storageclass.storage.k8s.io/requests.storage': '1Gi',
+      'gpu.deviceclass.resource.k8s.io/devices': '2',
+      'limits.cpu': '1250m',
+      persistentvolumeclaims: '1',
+      pods: '1',
+      'requests.cpu': '1250m',
+      'requests.hugepages-2Mi': '4Mi',
+      'requests.memory': '96Mi',
+      'requests.storage': '1Gi',
+      'services.loadbalancers': '1',
+      'services.nodeports': '1',
+    },
+    oneClaim,
+    oneClaim,
+  ]
+  const used = async () => (await statuses()).map((status) => status.used)
+  t.same(await used(), charged)
+  for (const name of Object.keys(quotas))
+    await client.patch(
+      resources.resourceQuotas,
+      { name, namespace },
+      { spec: { hard: { persistentvolumeclaims: '8' } } },
+      { type: 'merge' },
+    )
+  const isRecounted = async () =>
+    (await statuses()).every((status) => status.hard?.persistentvolumeclaims === '8')
+  await until(isRecounted)
+  t.same(await used(), charged)
 })

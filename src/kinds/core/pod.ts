@@ -1,13 +1,13 @@
 import { formatTime } from '#api/clock.js'
 import { isDns1123Label } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { podQos } from '#api/pod-qos.js'
 import {
   type DeleteOptions,
   defineKind,
   type RequestContext,
 } from '#registry/resource-definition.js'
 import { validatePodCreate } from '#validation/pod/pod.js'
-import { podQos } from '#validation/pod/pod-qos.js'
 import { validatePodUpdate } from '#validation/pod/pod-update.js'
 import { podSpecWarnings } from '#validation/pod/warnings.js'
 import { applyAppArmorAnnotations } from '../pods/app-armor.js'

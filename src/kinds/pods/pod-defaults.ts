@@ -1,12 +1,8 @@
 /** Defaults that pods have and templates have not (kubernetes, pkg/apis/core/v1/defaults.go). */
 import type { Fields, KubeObject } from '#api/object.js'
+import { type Amounts, aggregateResources, isPodLevel } from '#api/pod-resources.js'
 import { parseQuantity } from '#api/quantity.js'
-import {
-  type Amounts,
-  aggregateResources,
-  isPodLevel,
-} from '#validation/pod/pod-level-resources.js'
-import { isHugePages } from '#validation/resource-name.js'
+import { isHugePages } from '#api/resource-names.js'
 import { defaultPodSpec, roundResources } from './pod-spec-defaults.js'
 import { type ResourceList, roundResourceList } from './resource-lists.js'
 

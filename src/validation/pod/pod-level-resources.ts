@@ -1,53 +1,12 @@
 /** What the containers of a pod ask for together, and that it fits what the pod itself declares. */
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
-import { addQuantities, compareQuantities, parseQuantity, type Quantity } from '#api/quantity.js'
+import { aggregateResources } from '#api/pod-resources.js'
+import { compareQuantities, parseQuantity } from '#api/quantity.js'
+import { isHugePages } from '#api/resource-names.js'
 import { each, eachEntry } from '../each.js'
-import { isHugePages } from '../resource-name.js'
 
 type ResourceList = Readonly<Record<string, string>>
-
-export const isPodLevel = (name: string): boolean =>
-  name === 'cpu' || name === 'memory' || isHugePages(name)
-export const isSidecar = (container: Fields): boolean => container.restartPolicy === 'Always'
-
-export type Amounts = Map<string, Quantity>
-
-const add = (amounts: Amounts, list: ResourceList = {}): void => {
-  for (const [name, text] of Object.entries(list)) {
-    const given = parseQuantity(text)
-    const before = amounts.get(name)
-    amounts.set(name, before === undefined ? given : addQuantities(before, given))
-  }
-}
-
-const raise = (amounts: Amounts, others: Amounts): void => {
-  for (const [name, quantity] of others) {
-    const before = amounts.get(name)
-    if (before === undefined || compareQuantities(quantity, before) > 0) amounts.set(name, quantity)
-  }
-}
-
-/** What a pod needs at most at one time: sidecars add to what comes after them, other init containers run alone. */
-export const aggregateResources = (spec: Fields, of: 'limits' | 'requests'): Amounts => {
-  const running: Amounts = new Map()
-  for (const container of spec.containers ?? []) add(running, container.resources?.[of])
-  const sidecars: Amounts = new Map()
-  const peak: Amounts = new Map()
-  for (const container of spec.initContainers ?? []) {
-    if (isSidecar(container)) {
-      add(running, container.resources?.[of])
-      add(sidecars, container.resources?.[of])
-      raise(peak, sidecars)
-    } else {
-      const alone: Amounts = new Map(sidecars)
-      add(alone, container.resources?.[of])
-      raise(peak, alone)
-    }
-  }
-  raise(running, peak)
-  return running
-}
 
 const aggregateErrors = (
   path: string,

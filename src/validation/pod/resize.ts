@@ -1,10 +1,10 @@
 /** Resources of a pod that runs (kubernetes, core/validation: ValidatePodResize). */
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { podQos } from '#api/pod-qos.js'
+import { isSidecar } from '#api/pod-resources.js'
 import { sameJson } from '../immutable.js'
 import { validPod } from './pod.js'
-import { isSidecar } from './pod-level-resources.js'
-import { podQos } from './pod-qos.js'
 
 const lists = ['requests', 'limits'] as const
 

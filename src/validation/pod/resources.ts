@@ -11,13 +11,13 @@ import {
 import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
 import { compareQuantities, isWholeQuantity, parseQuantity } from '#api/quantity.js'
+import { isHugePages } from '#api/resource-names.js'
 import { each, eachEntry } from '../each.js'
 import { validDnsLabel } from '../formats.js'
 import { nonNegativeMessage } from '../number.js'
 import {
   isCountedResource,
   isExtendedResource,
-  isHugePages,
   overcommits,
   validContainerResourceName,
   validResourceName,

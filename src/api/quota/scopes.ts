@@ -1,0 +1,71 @@
+/** Which objects the scopes of a quota leave in (kubernetes, pkg/quota/v1/evaluator/core). */
+import { attributesClassesOf } from '../attributes-classes.js'
+import { formatGroupResource, type GroupResource } from '../group-version.js'
+import type { KubeObject } from '../object.js'
+import { podQos } from '../pod-qos.js'
+import { isTerminating } from './pod-usage.js'
+
+interface ScopeRequirement {
+  scopeName: string
+  operator: string
+  values?: string[]
+}
+type Matches = (object: KubeObject, requirement: ScopeRequirement) => boolean
+
+/** As a label selector, of which the name is the one label: without it all but In and Exists hold. */
+const matchesName = (
+  name: string | undefined,
+  { operator, values = [] }: ScopeRequirement,
+): boolean => {
+  if (operator === 'Exists') return name !== undefined
+  if (operator === 'DoesNotExist') return name === undefined
+  return (name !== undefined && values.includes(name)) === (operator === 'In')
+}
+
+const isBestEffort = ({ spec }: KubeObject): boolean => podQos(spec) === 'BestEffort'
+
+const usesOtherNamespaces = ({ spec }: KubeObject): boolean =>
+  ['podAffinity', 'podAntiAffinity'].some((kind) => {
+    const affinity = spec.affinity?.[kind] ?? {}
+    const terms = [
+      ...(affinity.requiredDuringSchedulingIgnoredDuringExecution ?? []),
+      ...(affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(
+        (w: { podAffinityTerm: object }) => w.podAffinityTerm,
+      ),
+    ]
+    return terms.some((t) => (t.namespaces ?? []).length > 0 || t.namespaceSelector !== undefined)
+  })
+
+const matchesAttributesClass: Matches = (claim, requirement) => {
+  const names = attributesClassesOf(claim)
+  return names.length === 0
+    ? matchesName(undefined, requirement)
+    : names.some((name) => matchesName(name, requirement))
+}
+
+const scopesOf: Readonly<Record<string, Readonly<Record<string, Matches>>>> = {
+  pods: {
+    Terminating: isTerminating,
+    NotTerminating: (pod) => !isTerminating(pod),
+    BestEffort: isBestEffort,
+    NotBestEffort: (pod) => !isBestEffort(pod),
+    PriorityClass: ({ spec }, requirement) =>
+      matchesName(spec.priorityClassName || undefined, requirement),
+    CrossNamespacePodAffinity: usesOtherNamespaces,
+  },
+  persistentvolumeclaims: { VolumeAttributesClass: matchesAttributesClass },
+}
+
+/** Whether a quota is about this object: all of its scopes must hold. */
+export const isInScope = (
+  resource: GroupResource,
+  object: KubeObject,
+  { spec }: KubeObject,
+): boolean => {
+  const known = scopesOf[formatGroupResource(resource)]
+  const requirements: ScopeRequirement[] = [
+    ...(spec?.scopes ?? []).map((scopeName: string) => ({ scopeName, operator: 'Exists' })),
+    ...(spec?.scopeSelector?.matchExpressions ?? []),
+  ]
+  return requirements.every((r) => known?.[r.scopeName]?.(object, r) ?? false)
+}

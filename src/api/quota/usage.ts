@@ -1,0 +1,137 @@
+/**
+ * What an object counts as in quotas (kubernetes, pkg/quota/v1/evaluator/core). Admission adds it when the object is
+ * made, and the quota controller counts it again: for both it is the same.
+ */
+import { formatGroupResource, type GroupResource } from '../group-version.js'
+import type { KubeObject } from '../object.js'
+import { compareQuantities, parseQuantity, quantityValue } from '../quantity.js'
+import { measuresPods, podUsage, type Usage } from './pod-usage.js'
+
+export type { Usage } from './pod-usage.js'
+
+/** Resources that count by their plain name beside `count/…`. */
+const countedByName = new Set(['configmaps', 'secrets', 'replicationcontrollers', 'resourcequotas'])
+const ofStorageClass = '.storageclass.storage.k8s.io/'
+const devicesOfClass = '.deviceclass.resource.k8s.io/devices'
+/** AllocationResultsMaxSize of resource.k8s.io: what `All` counts as. */
+const devicesOfAll = 32
+
+interface DeviceSubrequest {
+  deviceClassName?: string
+  allocationMode?: string
+  count?: number
+}
+/** As v1 nests it; v1beta1 has what is exactly asked for beside the name. */
+interface DeviceRequest extends DeviceSubrequest {
+  exactly?: DeviceSubrequest
+  firstAvailable?: DeviceSubrequest[]
+}
+
+const serviceUsage = ({ spec }: KubeObject): Usage => {
+  const usage: Usage = { services: '1', 'count/services': '1' }
+  const ports: { nodePort?: number }[] = spec?.ports ?? []
+  const balanced = spec?.type === 'LoadBalancer'
+  if (spec?.type === 'NodePort') usage['services.nodeports'] = String(ports.length)
+  if (balanced) {
+    const given = spec.allocateLoadBalancerNodePorts !== false
+    const held = given ? ports.length : ports.filter((p) => (p.nodePort ?? 0) > 0).length
+    usage['services.nodeports'] = String(held)
+    usage['services.loadbalancers'] = '1'
+  } else {
+    usage['services.nodeports'] ??= '0'
+    usage['services.loadbalancers'] = '0'
+  }
+  return usage
+}
+
+const isLess = (a: string, b: string): boolean =>
+  compareQuantities(parseQuantity(a), parseQuantity(b)) < 0
+
+/** A quota's status holds no parts of bytes. */
+const wholeBytes = (text: string): string => {
+  const quantity = parseQuantity(text)
+  const bytes = quantityValue(quantity)
+  return bytes * 1_000_000_000n === quantity.nano ? text : String(bytes)
+}
+
+const claimUsage = (claim: KubeObject): Usage => {
+  const asked: string = claim.spec?.resources?.requests?.storage ?? '0'
+  const allocated: string = claim.status?.allocatedResources?.storage ?? '0'
+  const storage = wholeBytes(isLess(asked, allocated) ? allocated : asked)
+  const name =
+    claim.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ??
+    claim.spec?.storageClassName
+  const counted: Usage = {
+    persistentvolumeclaims: '1',
+    'count/persistentvolumeclaims': '1',
+    'requests.storage': storage,
+  }
+  return name
+    ? {
+        ...counted,
+        [`${name}${ofStorageClass}requests.storage`]: storage,
+        [`${name}${ofStorageClass}persistentvolumeclaims`]: '1',
+      }
+    : counted
+}
+
+/** The most that could be allocated: where a request may choose, its dearest alternative of each class. */
+const devicesOf = (request: DeviceRequest): Usage => {
+  const most: Usage = {}
+  const alternatives = request.firstAvailable ?? [request.exactly ?? request]
+  for (const { deviceClassName, allocationMode, count } of alternatives) {
+    const name = `${deviceClassName}${devicesOfClass}`
+    const devices = allocationMode === 'All' ? devicesOfAll : (count ?? 0)
+    most[name] = String(Math.max(Number(most[name] ?? 0), devices))
+  }
+  return most
+}
+
+const resourceClaimUsage = ({ spec }: KubeObject): Usage => {
+  const usage: Usage = { 'count/resourceclaims.resource.k8s.io': '1' }
+  for (const request of (spec.devices?.requests ?? []) as DeviceRequest[])
+    for (const [name, devices] of Object.entries(devicesOf(request)))
+      usage[name] = String(Number(usage[name] ?? 0) + Number(devices))
+  return usage
+}
+
+/** Which of a quota's resources are about a kind, and what an object of it uses of them. */
+export interface QuotaMeasure {
+  measures(name: string): boolean
+  usage(object: KubeObject, now: number): Usage
+}
+
+const serviceResources = ['services', 'services.nodeports', 'services.loadbalancers']
+const claimResources = ['persistentvolumeclaims', 'requests.storage']
+
+const measured: Readonly<Record<string, QuotaMeasure>> = {
+  pods: { measures: measuresPods, usage: podUsage },
+  services: {
+    measures: (name) => name === 'count/services' || serviceResources.includes(name),
+    usage: serviceUsage,
+  },
+  persistentvolumeclaims: {
+    measures: (name) =>
+      name === 'count/persistentvolumeclaims' ||
+      claimResources.some((r) => name === r || name.endsWith(`${ofStorageClass}${r}`)),
+    usage: claimUsage,
+  },
+  'resourceclaims.resource.k8s.io': {
+    measures: (name) =>
+      name === 'count/resourceclaims.resource.k8s.io' || name.endsWith(devicesOfClass),
+    usage: resourceClaimUsage,
+  },
+}
+
+/** Everything else is counted as it is made. */
+const objectCount = (resource: GroupResource): QuotaMeasure => {
+  const names = [`count/${formatGroupResource(resource)}`]
+  if (resource.group === '' && countedByName.has(resource.resource)) names.push(resource.resource)
+  return {
+    measures: (name) => names.includes(name),
+    usage: () => Object.fromEntries(names.map((name) => [name, '1'])),
+  }
+}
+
+export const measureOf = (resource: GroupResource): QuotaMeasure =>
+  measured[formatGroupResource(resource)] ?? objectCount(resource)
