@@ -84,10 +84,9 @@ class Stamper {
 const startOffset = async (
   file: FileHandle,
   source: LogSource,
-  options: LogOptions,
+  { options, size }: { options: LogOptions; size: number },
 ): Promise<number> => {
   if (source.offset !== undefined) return source.offset
-  const { size } = await file.stat()
   let offset = 0
   if (options.sinceTime !== undefined) offset = sinceOffset(source.marks(), options.sinceTime)
   if (options.tailLines !== undefined) {
@@ -119,11 +118,11 @@ const changesOf = (source: LogSource, signal: AbortSignal) => {
   }
 }
 
-/** The file's bytes from `offset` on; with `follow` until the container has ended and all is read. */
+/** The file's bytes from `offset` on, until the container has ended and all is read. */
 async function* growingFile(
   file: FileHandle,
   source: LogSource,
-  { offset, follow, signal }: { offset: number; follow: boolean; signal: AbortSignal },
+  { offset, signal }: { offset: number; signal: AbortSignal },
 ): AsyncIterable<Buffer> {
   const buffer = Buffer.alloc(chunkBytes)
   const changes = changesOf(source, signal)
@@ -138,12 +137,26 @@ async function* growingFile(
         yield Buffer.from(buffer.subarray(0, bytesRead))
         continue
       }
-      if (!follow || ended) return
+      if (ended) return
       await changes.next()
       if ((await file.stat()).size < at) at = 0
     }
   } finally {
     changes.stop()
+  }
+}
+
+/** The file's bytes from `offset` up to `size`. */
+async function* writtenPart(
+  file: FileHandle,
+  { offset, size, signal }: { offset: number; size: number; signal: AbortSignal },
+): AsyncIterable<Buffer> {
+  for (let at = offset; at < size && !signal.aborted; ) {
+    const buffer = Buffer.alloc(Math.min(chunkBytes, size - at))
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, at)
+    if (bytesRead === 0) return
+    at += bytesRead
+    yield buffer.subarray(0, bytesRead)
   }
 }
 
@@ -159,7 +172,8 @@ export async function* readLog(
     return
   }
   try {
-    const offset = await startOffset(file, source, options)
+    const { size } = await file.stat()
+    const offset = await startOffset(file, source, { options, size })
     const stamper = options.timestamps ? new Stamper(offset, () => source.marks()) : undefined
     let left = options.limitBytes ?? Number.POSITIVE_INFINITY
     const cut = (chunk: Buffer): Buffer => {
@@ -167,11 +181,11 @@ export async function* readLog(
       left -= piece.length
       return piece
     }
-    for await (const chunk of growingFile(file, source, {
-      offset,
-      follow: options.follow,
-      signal,
-    })) {
+    // Without following what comes meanwhile is not asked for: it would be more than the last lines.
+    const chunks = options.follow
+      ? growingFile(file, source, { offset, signal })
+      : writtenPart(file, { offset, size, signal })
+    for await (const chunk of chunks) {
       const piece = cut(stamper ? stamper.stamp(chunk, false) : chunk)
       if (piece.length > 0) yield piece
       if (left <= 0) return

@@ -1,10 +1,11 @@
 /** What `kubectl logs` asks for, against the same made of the whole text at once. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { type LogSource, readLog } from '#kubelet/log-reader.js'
+import { readCriLog } from '#kubelet/runtime/cri/cri-log.js'
 import type { LogMark } from '#kubelet/runtime/process/log-times.js'
 import type { LogOptions } from '#kubelet/runtime.js'
 
@@ -93,4 +94,33 @@ t.test('lines from where the options say, in the form and up to the size they as
     }),
     { numRuns: 300 },
   )
+})
+
+t.test('the last line is one line, however much is written while it is read', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'log-reader-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const file = path.join(folder, 'log')
+  const { signal } = new AbortController()
+  const source = { file, marks: () => [], ended: () => true, onChange: () => () => {} }
+  const asked: LogOptions = {
+    follow: false,
+    timestamps: false,
+    tailLines: 1,
+    sinceTime: undefined,
+    limitBytes: undefined,
+  }
+  const criLine = (text: string) => `2026-11-23T03:32:58.296644000Z stdout F ${text}\n`
+  const plainLine = (text: string) => `${text}\n`
+  for (const [reader, line] of [
+    [readLog, plainLine],
+    [readCriLog, criLine],
+  ] as const) {
+    writeFileSync(file, line('first') + line('last'))
+    const seen: string[] = []
+    for await (const chunk of reader(source, asked, signal)) {
+      seen.push(chunk.toString())
+      if (seen.length === 1) appendFileSync(file, line('late'))
+    }
+    t.same(seen, ['last\n'], reader.name)
+  }
 })
