@@ -19,6 +19,7 @@ import { nodeIpamController } from './node-ipam/controller.js'
 import { nodeLifecycleController } from './node-lifecycle/controller.js'
 import { persistentVolumeBinderController } from './persistentvolume/binder.js'
 import {
+  attributesClassProtectionController,
   claimProtectionController,
   volumeProtectionController,
 } from './persistentvolume/protection.js'
@@ -66,6 +67,7 @@ export const controllers: readonly Controller[] = [
   resourceClaimController,
   claimProtectionController,
   volumeProtectionController,
+  attributesClassProtectionController,
   clusterRoleAggregationController,
   podAutoscalerController,
   ...certificateControllers,

@@ -1,4 +1,5 @@
-/** Lets go of claims and volumes that are deleted and no longer used (kubernetes, controller/volume/pv{,c}protection). */
+/** Lets go of claims, volumes and classes that are deleted and no longer used (kubernetes, controller/volume/{pv,pvc,vac}protection). */
+import { attributesClassesOf } from '#api/attributes-classes.js'
 import type { PersistedObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { claimNames, type Volume } from '#client/persistent-volume.js'
@@ -14,6 +15,7 @@ import {
 
 const claimFinalizer = 'kubernetes.io/pvc-protection'
 const volumeFinalizer = 'kubernetes.io/pv-protection'
+const attributesClassFinalizer = 'kubernetes.io/vac-protection'
 
 interface Protection {
   ref: ResourceRef
@@ -88,5 +90,31 @@ export const volumeProtectionController: Controller = {
         isUsed: () => volume?.status?.phase === 'Bound',
       })
     })
+  },
+}
+
+export const attributesClassProtectionController: Controller = {
+  name: 'volumeattributesclass-protection-controller',
+  start(context) {
+    const { informers } = context
+    const classes = informers.for(resources.volumeAttributesClasses)
+    const queue = newQueue()
+    enqueueOwn(classes, queue)
+    const look = (object: PersistedObject): void => {
+      for (const name of attributesClassesOf(object)) queue.add(name)
+    }
+    const users = [resources.persistentVolumeClaims, resources.persistentVolumes].map((ref) => {
+      const informer = informers.for(ref)
+      informer.store.addIndex('attributes-class', attributesClassesOf)
+      informer.handle({ onDelete: look, onUpdate: (_, previous) => look(previous) })
+      return informer.store
+    })
+    return queueRun(context, queue, (name) =>
+      protect(context, classes.store.get(name), {
+        ref: resources.volumeAttributesClasses,
+        finalizer: attributesClassFinalizer,
+        isUsed: () => users.some((store) => store.byIndex('attributes-class', name).length > 0),
+      }),
+    )
   },
 }

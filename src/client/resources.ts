@@ -76,6 +76,12 @@ export const resources = {
   volumeAttachments: cluster('storage.k8s.io', 'v1', 'volumeattachments', 'VolumeAttachment'),
   csiNodes: cluster('storage.k8s.io', 'v1', 'csinodes', 'CSINode'),
   storageClasses: cluster('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass'),
+  volumeAttributesClasses: cluster(
+    'storage.k8s.io',
+    'v1',
+    'volumeattributesclasses',
+    'VolumeAttributesClass',
+  ),
   certificateSigningRequests: cluster(
     'certificates.k8s.io',
     'v1',

@@ -53,3 +53,66 @@ t.test('a volume is deleted by who made it, never by another', (t) => {
   t.match(of({ local: { path: '/mnt' } }), { problem: /no volume plugin matched$/ })
   t.end()
 })
+
+t.test(
+  'a class of attributes stays as long as a claim or a volume has it, or is on its way from it',
+  async (t) => {
+    const client = await startControllers(t, [
+      'volumeattributesclass-protection-controller',
+      'persistentvolumeclaim-protection-controller',
+      'persistentvolume-protection-controller',
+    ])
+    const namespace = 'default'
+    const size = '1Gi'
+    const accessModes = ['ReadWriteOnce']
+    const driverName = 'd.example.com'
+    for (const name of ['claimed', 'former', 'held', 'free'])
+      await client.create(resources.volumeAttributesClasses, {
+        metadata: { name },
+        driverName,
+        parameters: { iops: '1' },
+      })
+    const claim = { name: 'c', namespace }
+    await client.create(resources.persistentVolumeClaims, {
+      metadata: claim,
+      spec: {
+        accessModes,
+        resources: { requests: { storage: size } },
+        volumeAttributesClassName: 'claimed',
+      },
+    })
+    const leaving = { status: { currentVolumeAttributesClassName: 'former' } }
+    await client.patch(resources.persistentVolumeClaims, claim, leaving, {
+      type: 'merge',
+      subresource: 'status',
+    })
+    const volume = { name: 'v' }
+    await client.create(resources.persistentVolumes, {
+      metadata: volume,
+      spec: {
+        accessModes,
+        capacity: { storage: size },
+        csi: { driver: driverName, volumeHandle: 'v' },
+        volumeAttributesClassName: 'held',
+      },
+    })
+    const left = async () => {
+      const { items } = await client.list(resources.volumeAttributesClasses)
+      return items.map(({ metadata }) => metadata.name).join()
+    }
+    for (const name of ['claimed', 'former', 'held', 'free'])
+      await client.delete(resources.volumeAttributesClasses, { name })
+    await until(async () => (await left()) === 'claimed,former,held')
+    const arrived = { status: { currentVolumeAttributesClassName: 'claimed' } }
+    await client.patch(resources.persistentVolumeClaims, claim, arrived, {
+      type: 'merge',
+      subresource: 'status',
+    })
+    await until(async () => (await left()) === 'claimed,held')
+    await client.delete(resources.persistentVolumeClaims, claim)
+    await until(async () => (await left()) === 'held')
+    await client.delete(resources.persistentVolumes, volume)
+    await until(async () => (await left()) === '')
+    t.equal(await left(), '')
+  },
+)
