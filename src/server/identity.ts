@@ -7,6 +7,7 @@ import { hostInUrl } from '#api/host-in-url.js'
 import type { UserInfo } from '#api/user-info.js'
 import { certificatesOf, type FrontProxy } from '#authn/client-certificate.js'
 import { parseTokenCsv, type StaticToken } from '#authn/token-file.js'
+import { advertiseAddress } from './advertise-address.js'
 import {
   type CertificatePair,
   frontProxyName,
@@ -26,6 +27,10 @@ const dataDirOf = (options: ServerOptions): string | undefined => {
 
 const isWildcard = (address: string): boolean => address === '0.0.0.0' || address === '::'
 
+/** The host of the URL under which others find the server, which may listen on all addresses. */
+export const publicHost = (bindAddress: string): string =>
+  hostInUrl(isWildcard(bindAddress) ? advertiseAddress(bindAddress) : bindAddress)
+
 /** The host of the URL that clients on this machine use. */
 export const reachableHost = (bindAddress: string): string => {
   const host = isWildcard(bindAddress) ? '127.0.0.1' : bindAddress
@@ -44,6 +49,7 @@ const servingNames = (bindAddress: string, serviceIp: string): string[] => [
     '::1',
     serviceIp,
     ...(isWildcard(bindAddress) ? [] : [bindAddress]),
+    advertiseAddress(bindAddress),
   ]),
 ]
 

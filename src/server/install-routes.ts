@@ -32,7 +32,7 @@ export interface Served {
   readonly openRequests: OpenRequests
   readonly requests: RequestMetrics
   /** Once the server listens. */
-  readonly url: () => string
+  readonly publicUrl: () => string
 }
 
 /** What tells about the server itself. */
@@ -92,5 +92,5 @@ export const installRoutes = (
     authorizeCreate,
     lookAgain: customResources.lookAgain,
   })
-  installOpenId(app, access.tokens, served.url)
+  installOpenId(app, access.tokens, served.publicUrl)
 }

@@ -8,7 +8,7 @@ import { OpenRequests } from '#filters/open-requests.js'
 import { limits } from '#limits'
 import { RequestMetrics } from '#routes/request-metrics.js'
 import type { Controllers } from './controllers.js'
-import { allowsAnonymous, frontProxyOf, reachableHost } from './identity.js'
+import { allowsAnonymous, frontProxyOf, publicHost, reachableHost } from './identity.js'
 import { installRoutes } from './install-routes.js'
 import { makeListener } from './listener.js'
 import { OpenSockets } from './open-sockets.js'
@@ -90,15 +90,16 @@ export const makePort = (
   expireRequests(app, openRequests, options.requestTimeoutMs ?? limits.requestTimeoutMs)
   const host = bindAddressOf(options)
   const portNumber = (): number => (app.server.address() as AddressInfo).port
-  const url = (): string => `https://${reachableHost(host)}:${portNumber()}`
-  installRoutes(app, { state, controllers, openRequests, requests, url }, options)
+  const urlAt = (name: string): string => `https://${name}:${portNumber()}`
+  const publicUrl = (): string => urlAt(publicHost(host))
+  installRoutes(app, { state, controllers, openRequests, requests, publicUrl }, options)
   postStartHooks.finish('apiservice-openapi-controller', 'apiservice-openapiv3-controller')
   return {
     listen: async () => {
       await app.listen({ port: options.port ?? 0, host })
       return portNumber()
     },
-    url,
+    url: () => urlAt(reachableHost(host)),
     close: async () => {
       app.server.close()
       await openRequests.drain(limits.drainTimeoutMs)
