@@ -26,7 +26,7 @@ const charged: Readonly<Record<string, (attributes: WriteAttributes) => boolean>
 const isCreate = (attributes: WriteAttributes): boolean =>
   attributes.operation === 'CREATE' && isMain(attributes)
 
-export const isCharged = (attributes: WriteAttributes): boolean =>
+export const mayChangeUsage = (attributes: WriteAttributes): boolean =>
   (charged[formatGroupResource(attributes.resource)] ?? isCreate)(attributes)
 
 const compute = /^(?:(requests|limits)\.)?(.+)$/

@@ -18,7 +18,7 @@ import type { WriteAttributes } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
 import { type AdmissionPlugin, isAboutNamespace, isWrite, listObjects, refuse } from './plugin.js'
 import { QuotaCharges } from './quota-charges.js'
-import { isCharged, unspecified } from './quota-usage.js'
+import { mayChangeUsage, unspecified } from './quota-usage.js'
 
 const quotas = { group: '', resource: 'resourcequotas' }
 
@@ -152,7 +152,7 @@ export const resourceQuota = (): AdmissionPlugin => {
     validate: (attributes) => {
       if (attributes.namespace === '' || isAboutNamespace(attributes)) return
       if (!isWrite(attributes)) return
-      if (!isCharged(attributes)) return
+      if (!mayChangeUsage(attributes)) return
       return whenKnown(listObjects(attributes.ctx, quotas, attributes.namespace), (all) =>
         all.length === 0 ? undefined : chargeAll(attributes, all, charges),
       )
