@@ -195,6 +195,26 @@ const seccompBaseline: Check = ({ spec, containers }) => {
   )
 }
 
+/** Before 1.19 the profiles were annotations, which nothing here follows any more. */
+const seccompAnnotations: Check = ({ metadata: { annotations = {} }, containers }) => {
+  const keys = [
+    'seccomp.security.alpha.kubernetes.io/pod',
+    ...containers.map(({ name }) => `container.seccomp.security.alpha.kubernetes.io/${name}`),
+  ]
+  const isBad = (value: string | undefined): boolean =>
+    value !== undefined &&
+    value !== 'runtime/default' &&
+    value !== 'docker/default' &&
+    !value.startsWith('localhost/')
+  const bad = sorted(keys.filter((key) => isBad(annotations[key])))
+  if (bad.length === 0) return undefined
+  const texts = bad.map((key) => `${key}=${quoted([annotations[key]!])}`)
+  return violated(
+    'seccompProfile',
+    `forbidden ${plural('annotation', bad.length)} ${texts.join(', ')}`,
+  )
+}
+
 /** By the version that first allows them. */
 const safeSysctls: readonly (readonly [number, string])[] = [
   [
@@ -338,7 +358,7 @@ const baseline: readonly Check[] = [
   privileged,
   procMountBaseline,
   seLinux,
-  since(19, seccompBaseline),
+  since(19, seccompBaseline, seccompAnnotations),
   sysctls,
   hostProcess,
 ]
@@ -347,6 +367,7 @@ const restricted: readonly Check[] = [
   appArmor,
   since(22, () => undefined, capabilitiesBaseline),
   ...forAll,
+  since(19, () => undefined, seccompAnnotations),
   sysctls,
   hostProcess,
   since(8, privilegeEscalation),

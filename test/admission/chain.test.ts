@@ -171,6 +171,37 @@ t.test('pod security refuses what the namespace enforces and warns of the rest',
   t.match(await image('k'), { code: 403, body: { message: /violates PodSecurity "restricted/ } })
 })
 
+t.test('standards before 1.19 look at seccomp profiles where they stood then', async (t) => {
+  const annotations = {
+    'seccomp.security.alpha.kubernetes.io/pod': 'unconfined',
+    'container.seccomp.security.alpha.kubernetes.io/c': 'unconfined',
+    'container.seccomp.security.alpha.kubernetes.io/other': 'unconfined',
+  }
+  const why =
+    'seccompProfile (forbidden annotations container.seccomp.security.alpha.kubernetes.io/c="unconfined", seccomp.security.alpha.kubernetes.io/pod="unconfined")'
+  const prefix = 'pod-security.kubernetes.io/enforce'
+  for (const [level, version, expected] of [
+    ['baseline', 'v1.18', why],
+    ['restricted', 'v1.7', `${why}, runAsNonRoot != true`],
+    ['baseline', 'v1.19', undefined],
+  ] as const) {
+    const { create } = await start(t, { [prefix]: level, [`${prefix}-version`]: version })
+    const { code, body } = await create('v1/pods', {
+      ...pod(),
+      metadata: { name: 'p', annotations },
+    })
+    t.equal(code, expected === undefined ? 201 : 403)
+    if (expected !== undefined)
+      t.match(body.message, `violates PodSecurity "${level}:${version}": ${expected}`)
+    const allowed = { 'seccomp.security.alpha.kubernetes.io/pod': 'localhost/p' }
+    if (level === 'baseline')
+      t.equal(
+        (await create('v1/pods', { ...pod(), metadata: { name: 'q', annotations: allowed } })).code,
+        201,
+      )
+  }
+})
+
 const secretNamed = (name: string) => ({
   env: [{ name: 'A', valueFrom: { secretKeyRef: { name, key: 'k' } } }],
 })
