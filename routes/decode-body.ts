@@ -1,7 +1,7 @@
 /** From the bytes of a body to a decoded object, with upstream's texts for everything that can be wrong with it. */
 import type { FastifyRequest } from 'fastify'
 import { goKindOf, noKindText, noObjectText } from '#api/decoder-texts.js'
-import { badRequest, cannotBeHandled, unsupportedMediaType } from '#api/errors.js'
+import { ApiError, badRequest, cannotBeHandled, unsupportedMediaType } from '#api/errors.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
 import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
@@ -11,7 +11,7 @@ import { textOf } from '#api/utf8.js'
 import { schemaNameOfKind } from '#openapi/schemas.js'
 import { hasProtobuf, protobufToJson } from '#registry/decode/protobuf.js'
 import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
-import { decodeObject, saidGvk } from '#registry/decode.js'
+import { decodeBuiltIn, decodeObject, saidGvk } from '#registry/decode.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import { YamlSyntaxError } from '#registry/yaml.js'
@@ -97,8 +97,7 @@ interface TypeCheck {
   unrecognized?: (message: string) => Error
   /** Other apiVersions that the kind may come in. */
   accepted?: readonly string[]
-  /** The scheme of custom resources has one Scale, and says nothing else of all others. */
-  isScaleOfCustom?: boolean
+  trace?: JsonTrace | undefined
   /** The body as it came; a patched document has none. */
   body?: Buffer
 }
@@ -131,7 +130,7 @@ export const checkType = (
   value: JsonValue,
   { gvk, isCustom }: ResourceDefinition,
   table: ResourceTable,
-  { unrecognized = badRequest, accepted = [], body, isScaleOfCustom }: TypeCheck = {},
+  { unrecognized = badRequest, accepted = [], body, trace }: TypeCheck = {},
 ): void => {
   if (value === null) {
     if (isCustom && body !== undefined) throw unrecognized(`Object 'Kind' is missing in '${body}'`)
@@ -159,23 +158,23 @@ export const checkType = (
   const gv = parseGroupVersion(apiVersion)
   // `/v1` names the same version.
   if (kind === gvk.kind && gv !== undefined && formatGroupVersion(gv) === expected) return
-  if (isScaleOfCustom)
-    throw badRequest(
-      'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"',
-    )
   if (gv === undefined) throw unrecognized(`unexpected GroupVersion string: ${apiVersion}`)
   // Another version of theirs is refused once it is decoded, another kind by validation.
   if (isCustom) return
+  const said = { ...gv, kind }
+  const schemaName = schemaNameOfKind(said)
   const known =
-    table.byKind({ ...gv, kind }) !== undefined ||
-    schemaNameOfKind({ ...gv, kind }) !== undefined ||
+    table.byKind(said) !== undefined ||
+    schemaName !== undefined ||
     // The one kind that the API's documents do not name.
     `${apiVersion} ${kind}` === 'v1 List' ||
     (kind === gvk.kind && isFormerVersion(gv, gvk))
-  if (!known) throw cannotBeHandled({ ...gv, kind }, noKindText(kind, apiVersion), gvk.kind)
+  if (!known) throw cannotBeHandled(said, noKindText(kind, apiVersion), gvk.kind)
+  // It is read as what it says to be before it turns out to be something else.
+  if (schemaName !== undefined) decodeBuiltIn(said, schemaName, value, trace, gvk.kind)
   if (kind !== gvk.kind)
     throw cannotBeHandled(
-      { ...gv, kind },
+      said,
       `converting (${gv.version}.${kind}) to (${goAlias(gvk.group)}.${gvk.kind}): unknown conversion`,
       gvk.kind,
     )
@@ -207,23 +206,18 @@ const strictProblem = (textErrors: readonly string[], fieldErrors: readonly stri
   return `strict decoding error: ${all.join(', ')}`
 }
 
+interface DecodeOptions {
+  readonly ctx: RequestContext
+  readonly table: ResourceTable
+  readonly fieldValidation: string
+  readonly accepted?: readonly string[] | undefined
+}
+
 /** Throws 400 and 415. Unknown fields are warned of or refused, as `fieldValidation` says. */
 export const decodeBody = (
   request: FastifyRequest,
   definition: ResourceDefinition,
-  {
-    ctx,
-    table,
-    fieldValidation,
-    accepted,
-    isScaleOfCustom = false,
-  }: {
-    ctx: RequestContext
-    table: ResourceTable
-    fieldValidation: string
-    accepted?: readonly string[] | undefined
-    isScaleOfCustom?: boolean
-  },
+  { ctx, table, fieldValidation, accepted }: DecodeOptions,
 ): KubeObject => {
   const mediaType = inputTypeOf(request)
   const body = bodyOf(request)
@@ -240,7 +234,7 @@ export const decodeBody = (
     unrecognized,
     accepted,
     body,
-    isScaleOfCustom,
+    trace: parsed.trace,
   })
   const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace)
   reportStrictErrors([...parsed.textErrors, ...strictErrors], fieldValidation, ctx, () => {
@@ -251,4 +245,20 @@ export const decodeBody = (
   const expected = formatGroupVersion(definition.gvk)
   if (object.apiVersion !== expected) throw otherVersion(String(object.apiVersion), expected)
   return object
+}
+
+/** The scheme of custom resources has one Scale, and says nothing else of whatever is wrong with one. */
+export const decodeScaleOfCustom = (
+  request: FastifyRequest,
+  definition: ResourceDefinition,
+  options: DecodeOptions,
+): KubeObject => {
+  try {
+    return decodeBody(request, definition, options)
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status.code !== 400) throw error
+    throw badRequest(
+      'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"',
+    )
+  }
 }

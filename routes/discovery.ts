@@ -146,6 +146,9 @@ const sendAggregated = (
     .send(bytesOf(found, form))
 }
 
+/** Of the API services themselves. */
+const aggregatorGroup = 'apiregistration.k8s.io'
+
 type Params = { group: string; version: string }
 
 /**
@@ -184,6 +187,8 @@ const groupOf =
   async (request, reply) => {
     const found = documents.named((request.params as Params).group)
     if (found === undefined || found.group === '') return sendNotFound(reply)
+    // The aggregator has a handler for every group but its own.
+    if (found.group === aggregatorGroup) checkRoute(request)
     return sendPlain(request, reply, groupDocument(found))
   }
 

@@ -3,7 +3,7 @@ import type { KubeObject } from '#api/object.js'
 import { othersTurn } from '#api/reading-phase.js'
 import { dedupOwnerReferences } from '#registry/object-meta.js'
 import type { VerbHandler } from '../api-deps.js'
-import { decodeBody, inputTypeOf } from '../decode-body.js'
+import { decodeBody, decodeScaleOfCustom, inputTypeOf } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
@@ -20,12 +20,8 @@ export const updateObject: VerbHandler = async (target, request, reply, deps) =>
   const ctx = makeContext(target, request, reply, deps, options)
   const receive = (): KubeObject => {
     const body = definitionOfBody(target)
-    const sent = decodeBody(request, body, {
-      ctx,
-      table: deps.table,
-      ...options,
-      isScaleOfCustom: definition.isCustom && body !== definition,
-    })
+    const decode = definition.isCustom && body !== definition ? decodeScaleOfCustom : decodeBody
+    const sent = decode(request, body, { ctx, table: deps.table, ...options })
     request.kube.audit?.sent(asSent(body, sent))
     checkIdentity(sent, target)
     dedupOwnerReferences(sent.metadata, ctx)

@@ -3,7 +3,7 @@ import { copyWith } from '#api/copy-with.js'
 import { cannotBeHandled } from '#api/errors.js'
 import { forgetGivenEmpty, hasGivenEmpty, markGivenEmpty } from '#api/given-empty.js'
 import { formatGroupVersion, type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
-import { isJsonObject } from '#api/json-object.js'
+import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goTypeName, schemaNameOfKind, schemaNames } from '#openapi/schemas.js'
@@ -68,12 +68,13 @@ const withType = (decoded: JsonObject, gvk: GroupVersionKind): JsonObject => {
   return isThere ? decoded : Object.assign({ kind, apiVersion }, decoded, { kind, apiVersion })
 }
 
-/** Decodes a body by its schema, without the kind's own defaults. Throws an ApiError (400) as `decodeObject` does. */
+/** Decodes a body by its schema, without the kind's own defaults. Throws an ApiError (400) as `decodeObject` does; `as` is the kind that was wanted. */
 export const decodeBuiltIn = (
   gvk: GroupVersionKind,
   schemaName: string,
   value: JsonValue,
   trace?: JsonTrace,
+  as?: string,
 ): Decoded => {
   try {
     const { value: decoded, strictErrors } = decodeType(schemaName, value, trace)
@@ -81,7 +82,7 @@ export const decodeBuiltIn = (
     return { object, strictErrors }
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
-    throw cannotBeHandled(gvk, error.message)
+    throw cannotBeHandled(gvk, error.message, as)
   }
 }
 
@@ -101,8 +102,9 @@ const decodeCustomObject = (
   const { gvk } = definition
   try {
     const { value: body, duplicates } = copyUnstructured((value ?? {}) as JsonObject, trace)
-    const given = ((value ?? {}) as JsonObject).metadata ?? {}
-    // Upstream writes it anew before it looks at it: a whole float is an integer, and one beyond an int64 printed as it is.
+    // Upstream writes it anew before it looks at it: its keys are in order, a whole float is an integer, and one beyond
+    // an int64 printed as it is.
+    const given = withKeysInOrder(((value ?? {}) as JsonObject).metadata ?? {})
     const rewritten = trace && { entries: trace.entries, literals: new Map() }
     const metadata = decodeType(schemaNames.objectMeta, given, rewritten, 'metadata')
     // No Go type holds it: it is written, and so forgotten, at once.

@@ -244,3 +244,39 @@ t.test('what is empty is not what is missing, and each is told of in its own wor
   t.equal(beyond.code, 201)
   t.equal(beyond.body.spec.limits[0].max.cpu, '10e399', 'a quantity is read as it is written')
 })
+
+t.test(
+  'a body is read as the kind that it says to be before it is refused as another',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    const problemOf = async (raw: string, path = configMaps) =>
+      (await api.send('POST', path, { raw, type: 'application/json' })).body.message
+    const as = (kind: string, problem: string) =>
+      `${kind} in version "v1" cannot be handled as a ConfigMap: ${problem}`
+    t.equal(
+      await problemOf('{"apiVersion":"v1","kind":"Secret","data":{"k":5}}'),
+      as(
+        'Secret',
+        'json: cannot unmarshal number into Go struct field Secret.data of type []uint8',
+      ),
+    )
+    t.equal(
+      await problemOf('{"apiVersion":"v1","kind":"ConfigMapList","items":5}'),
+      as(
+        'ConfigMapList',
+        'json: cannot unmarshal number into Go struct field ConfigMapList.items of type []v1.ConfigMap',
+      ),
+    )
+    t.equal(
+      await problemOf('{"apiVersion":"v1","kind":"Secret","unknown":5}'),
+      as('Secret', 'converting (v1.Secret) to (core.ConfigMap): unknown conversion'),
+    )
+    t.equal(
+      await problemOf(
+        '{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","spec":5}',
+        '/apis/autoscaling/v2/namespaces/x/horizontalpodautoscalers',
+      ),
+      'HorizontalPodAutoscaler in version "v1" cannot be handled as a HorizontalPodAutoscaler: json: cannot unmarshal number into Go struct field HorizontalPodAutoscaler.spec of type v1.HorizontalPodAutoscalerSpec',
+    )
+  },
+)

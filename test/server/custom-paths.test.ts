@@ -124,3 +124,41 @@ t.test('the field of a rule is shown as fields and map keys are', async (t) => {
   ] as const)
     t.match((await send('POST', things(), thing(a, { a }))).body.details.causes, [{ field }])
 })
+
+t.test('whatever is wrong with a scale, its scheme says one thing', async (t) => {
+  const send = await start(t)
+  await send('POST', things(), thing('a', { replicas: 1 }))
+  const scale = { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: 'a' } }
+  for (const body of [
+    { ...scale, spec: { replicas: 'x' } },
+    { ...scale, metadata: { name: 5 } },
+    { ...scale, unknown: 1 },
+    { apiVersion: 'v1', kind: 'Pod' },
+    [],
+  ]) {
+    const answer = await send('PUT', things('a/scale?fieldValidation=Strict'), body)
+    t.match(answer.body, {
+      code: 400,
+      message: 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"',
+    })
+  }
+  t.equal((await send('PUT', things('a/scale'), { ...scale, unknown: 1 })).status, 200)
+})
+
+t.test('what metadata has beyond its fields is told in the order of its keys', async (t) => {
+  const send = await start(t)
+  const metadata = {
+    u6: 1,
+    name: 'a',
+    ownerReferences: [{ z: 1, apiVersion: 'v1', kind: 'K', name: 'n', uid: 'u', b: 1 }],
+    u0: 2,
+  }
+  const { body } = await send('POST', things('?fieldValidation=Strict'), {
+    ...thing('a'),
+    metadata,
+  })
+  t.match(
+    body.message,
+    'strict decoding error: unknown field "metadata.ownerReferences[0].b", unknown field "metadata.ownerReferences[0].z", unknown field "metadata.u0", unknown field "metadata.u6"',
+  )
+})

@@ -165,3 +165,15 @@ t.test('what else is known of a user is told in order of its keys', async (t) =>
   })
   t.equal(JSON.stringify(body.status.userInfo.extra), '{"a":["2"],"b":["1"]}')
 })
+
+t.test(
+  "the document of the API services' own group is read, that of others answers any method",
+  async (t) => {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      const statusOf = async (group: string) =>
+        (await call(server, { method, path: `/apis/${group}` })).status
+      t.equal(await statusOf('apiregistration.k8s.io'), 405, method)
+      t.equal(await statusOf('apiextensions.k8s.io'), 200, method)
+    }
+  },
+)

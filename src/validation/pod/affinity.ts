@@ -122,14 +122,35 @@ const labelKeyErrors = (
     : each(path, keys, (key, at) => validQualifiedName(at, key))
 }
 
+/** The keys that a selector names in an expression after it named them already; creation adds an expression for each match key. */
+const repeatedKeys = ({ matchLabels = {}, matchExpressions = [] }: Fields): string[] => {
+  const seen = new Set(Object.keys(matchLabels))
+  return (matchExpressions as Fields[]).flatMap(({ key = '' }) => {
+    const isRepeated = seen.has(key)
+    seen.add(key)
+    return isRepeated ? [key] : []
+  })
+}
+
 const labelKeysErrors = (path: string, term: Fields): FieldError[] => {
-  const { matchLabelKeys = [], mismatchLabelKeys = [], labelSelector } = term
+  const matchKeys: string[] = term.matchLabelKeys ?? []
+  const mismatchKeys: string[] = term.mismatchLabelKeys ?? []
+  const { labelSelector } = term
   const matchPath = child(path, 'matchLabelKeys')
   return [
-    ...labelKeyErrors(matchPath, matchLabelKeys, labelSelector),
-    ...labelKeyErrors(child(path, 'mismatchLabelKeys'), mismatchLabelKeys, labelSelector),
-    ...each(matchPath, matchLabelKeys as string[], (key, at) =>
-      mismatchLabelKeys.includes(key)
+    ...labelKeyErrors(matchPath, matchKeys, labelSelector),
+    ...labelKeyErrors(child(path, 'mismatchLabelKeys'), mismatchKeys, labelSelector),
+    ...repeatedKeys(labelSelector ?? {})
+      .filter((key) => matchKeys.includes(key))
+      .map((key) =>
+        invalid(
+          index(path, matchKeys.lastIndexOf(key)),
+          key,
+          'exists in both matchLabelKeys and labelSelector',
+        ),
+      ),
+    ...each(matchPath, matchKeys, (key, at) =>
+      mismatchKeys.includes(key)
         ? [invalid(at, key, 'exists in both matchLabelKeys and mismatchLabelKeys')]
         : [],
     ),
@@ -188,27 +209,6 @@ const minDomainsErrors = (path: string, constraint: Fields): FieldError[] => {
   return errors
 }
 
-const spreadKeysErrors = (path: string, constraint: Fields): FieldError[] => {
-  const keys: string[] = constraint.matchLabelKeys ?? []
-  const { matchLabels = {}, matchExpressions = [] } = constraint.labelSelector ?? {}
-  return [
-    ...labelKeyErrors(path, keys, constraint.labelSelector),
-    ...keys.flatMap((key, i) => {
-      // Creation itself adds one expression for each key.
-      const named = (matchExpressions as Fields[]).filter((e) => e.key === key).length
-      return Object.hasOwn(matchLabels, key) || named > 1
-        ? [
-            invalid(
-              index(path.replace(/\.matchLabelKeys$/, ''), i),
-              key,
-              'exists in both matchLabelKeys and labelSelector',
-            ),
-          ]
-        : []
-    }),
-  ]
-}
-
 export const validTopologySpread = (
   path: string,
   constraints: Fields[] | undefined,
@@ -237,7 +237,7 @@ export const validTopologySpread = (
         errors.push(notSupported(child(at, field), constraint[field], policies))
     return [
       ...errors,
-      ...spreadKeysErrors(child(at, 'matchLabelKeys'), constraint),
+      ...labelKeysErrors(at, constraint),
       ...validLabelSelector(child(at, 'labelSelector'), constraint.labelSelector),
     ]
   })

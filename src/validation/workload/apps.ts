@@ -156,8 +156,8 @@ const daemonStrategy = (strategy: Fields): FieldError[] => {
   const none = [isNone(maxUnavailable), isNone(maxSurge)]
   return [
     ...validIntOrPercent(unavailableAt, maxUnavailable),
-    ...notMoreThanAll(unavailableAt, maxUnavailable),
     ...validIntOrPercent(surgeAt, maxSurge),
+    ...notMoreThanAll(unavailableAt, maxUnavailable),
     ...notMoreThanAll(surgeAt, maxSurge),
     ...(none[0] && none[1] ? [required(unavailableAt, 'cannot be 0 when maxSurge is 0')] : []),
     ...(none[0] || none[1]

@@ -76,18 +76,41 @@ const checkDescriptor = (text: string): void => {
   if (problem !== undefined) throw new Unreadable(`failed to parse duration ${text}: ${problem}`)
 }
 
+/** The names of three capitals in the IANA database; ICU has more of its own. */
+const shortZones = [
+  'GMT',
+  'UTC',
+  'UCT',
+  'EST',
+  'MST',
+  'HST',
+  'CET',
+  'EET',
+  'MET',
+  'WET',
+  'PRC',
+  'ROC',
+  'ROK',
+]
+
+let zones: Map<string, string> | undefined
+/** The names that Intl lists, by their lower case. It lists no aliases. */
+const listedZones = (): Map<string, string> =>
+  (zones ??= new Map(Intl.supportedValuesOf('timeZone').map((zone) => [zone.toLowerCase(), zone])))
+
+/** Go looks the name up as a file of the database, so case counts; Intl knows the same names in any case. */
 export const isTimeZone = (name: string): boolean => {
-  // Go knows these two without its database.
-  if (name === 'UTC' || name === 'Local') return true
+  // Go knows the first two without its database, Intl lacks the third.
+  if (['UTC', 'Local', 'Factory'].includes(name)) return true
   try {
-    // Intl knows the same database, but is not strict about case.
-    return (
-      new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '' &&
-      /^[A-Z]/.test(name)
-    )
+    new Intl.DateTimeFormat('en', { timeZone: name })
   } catch {
     return false
   }
+  const listed = listedZones().get(name.toLowerCase())
+  if (listed !== undefined) return listed === name
+  if (/^[A-Z]{3}$/.test(name)) return shortZones.includes(name)
+  return !name.startsWith('SystemV/') && name.split('/').every((part) => /^[A-Z]/.test(part))
 }
 
 const check = (schedule: string): void => {
