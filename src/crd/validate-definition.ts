@@ -19,6 +19,7 @@ import {
   isTrue,
   type VersionPart,
 } from './definition.js'
+import { internalVersions } from './internal-versions.js'
 import { validateRootWithStatus } from './root-schema.js'
 import { validateRules } from './rules/validate-rules.js'
 import type { StructuralSchema } from './structural-schema.js'
@@ -90,23 +91,6 @@ const validateGroup = (group: string): FieldError[] => {
   return group.split('.').length < 2
     ? [invalid('spec.group', group, 'should be a domain with at least one dot')]
     : []
-}
-
-// The internal form of a version: shared parts have moved to the top and show as null here.
-const internalVersions = (versions: readonly DefinitionVersion[]): object[] => {
-  const own = (version: DefinitionVersion, part: VersionPart) =>
-    isSharedByVersions(versions, part) ? null : (version[part] ?? null)
-  return versions.map((version) => ({
-    Name: version.name,
-    Served: version.served,
-    Storage: version.storage,
-    Deprecated: version.deprecated ?? false,
-    DeprecationWarning: version.deprecationWarning ?? null,
-    Schema: own(version, 'schema'),
-    Subresources: own(version, 'subresources'),
-    AdditionalPrinterColumns: own(version, 'additionalPrinterColumns'),
-    SelectableFields: own(version, 'selectableFields'),
-  }))
 }
 
 const validateVersion = (version: DefinitionVersion, i: number): FieldError[] => {

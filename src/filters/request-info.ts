@@ -3,7 +3,10 @@
  * what is no resource request is a non-resource request.
  * Rules: upstream's pkg/endpoints/request/requestinfo.go.
  */
+import { parseInt64 } from '#api/int64.js'
+import { isPathSegmentName } from '#api/names.js'
 import type { RequestInfo } from '#api/request-info.js'
+import { parseFieldSelector, parseLabelSelector, SelectorError } from '#api/selectors.js'
 
 const namespaceSubresources = new Set(['status', 'finalize'])
 /** Old verbs in the path: `/api/v1/watch/pods`. */
@@ -48,14 +51,32 @@ const asksForWatch = (query: URLSearchParams): boolean => {
   return value !== null && !['false', '0'].includes(value.toLowerCase())
 }
 
-/** The one name that a field selector allows, if it is a legal path segment. */
-const nameOfSelector = (fieldSelector: string): string => {
-  for (const term of fieldSelector.split(',')) {
-    const match = /^metadata\.name==?([^=].*)$/.exec(term)
-    const name = match?.[1]
-    if (name !== undefined && name !== '.' && name !== '..' && !/[/%]/.test(name)) return name
+const isReadable = (query: URLSearchParams, parameter: string, read: (text: string) => unknown) => {
+  const text = query.get(parameter)
+  if (text === null) return true
+  try {
+    return read(text) !== undefined
+  } catch (error) {
+    if (error instanceof SelectorError) return false
+    throw error
   }
-  return ''
+}
+
+/** The one name that a list is for, if it is a legal path segment. Upstream has none where any option is unreadable. */
+const nameOfList = (query: URLSearchParams): string => {
+  const selector = query.get('fieldSelector') ?? ''
+  if (!selector.includes('metadata.name')) return ''
+  const isDecoded =
+    isReadable(query, 'limit', parseInt64) &&
+    isReadable(query, 'timeoutSeconds', parseInt64) &&
+    isReadable(query, 'labelSelector', parseLabelSelector) &&
+    isReadable(query, 'fieldSelector', parseFieldSelector)
+  if (!isDecoded) return ''
+  const exact = parseFieldSelector(selector).find(
+    ({ field, operator }) => field === 'metadata.name' && operator === '=',
+  )
+  const name = exact?.value ?? ''
+  return isPathSegmentName(name).length === 0 ? name : ''
 }
 
 /** `url` is the request target as it came: path and query, percent-encoded. */
@@ -126,7 +147,7 @@ const resourceInfo = (
     const query = new URLSearchParams(rawQuery)
     verb = asksForWatch(query) ? 'watch' : 'list'
     fieldSelector = query.get('fieldSelector') ?? ''
-    name = nameOfSelector(fieldSelector)
+    name = nameOfList(query)
   } else if (name === '' && verb === 'delete') {
     verb = 'deletecollection'
     fieldSelector = new URLSearchParams(rawQuery).get('fieldSelector') ?? ''

@@ -56,6 +56,13 @@ const cases: [string, string, Partial<ReturnType<typeof parseRequestInfo>>][] = 
   ['GET', '/api/v1/pods?fieldSelector=metadata.name%3Dx', { verb: 'list', name: 'x' }],
   ['GET', '/api/v1/pods?fieldSelector=metadata.name=..', { verb: 'list', name: '' }],
   ['GET', '/api/v1/pods?fieldSelector=metadata.name!=x', { verb: 'list', name: '' }],
+  ['GET', '/api/v1/pods?fieldSelector=metadata.name=b,metadata.name=a', { name: 'a' }],
+  ['GET', '/api/v1/pods?fieldSelector=metadata.name=x&limit=1', { verb: 'list', name: 'x' }],
+  // One option that cannot be read, and none counts but watch.
+  ['GET', '/api/v1/pods?fieldSelector=metadata.name=x&limit=x', { verb: 'list', name: '' }],
+  ['GET', '/api/v1/pods?fieldSelector=metadata.name=x&watch=1&limit=', { verb: 'watch', name: '' }],
+  ['GET', '/api/v1/pods?fieldSelector=metadata.name=x&labelSelector=a+in', { name: '' }],
+  ['GET', '/api/v1/pods?fieldSelector=metadata.name=x,odd', { verb: 'list', name: '' }],
   [
     'GET',
     '/api/v1/namespaces/a/secrets/a%2Fb',
