@@ -386,6 +386,16 @@ t.test(
       refusal(() => maps.apply(taken, map({ k: '2', l: '3' }), 'kubectl')),
       '409 Apply failed with 1 conflict: conflict with "kubectl-client-side-apply" using v1: .data.l',
     )
+    const keptOf = (metadata: object) => {
+      const body = { apiVersion: 'v1', kind: 'ConfigMap', ...metadata } as JsonObject
+      const text = maps.apply(live, body, 'kubectl', true).metadata.annotations![key]!
+      return JSON.parse(text).metadata
+    }
+    t.same(keptOf({}), undefined)
+    t.same(keptOf({ metadata: null }), null)
+    t.same(keptOf({ metadata: { annotations: {} } }), { annotations: {} })
+    t.same(keptOf({ metadata: { annotations: { [key]: 'x' } } }), { annotations: {} })
+    t.same(keptOf({ metadata: { annotations: null } }), {})
   },
 )
 

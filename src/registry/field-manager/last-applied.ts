@@ -38,16 +38,22 @@ export const fieldsOfLastApplied = (
   return difference(fieldSetOf(applied, type), changed)
 }
 
+/** Upstream's accessor sees annotations in nothing but a map of texts, and takes away what it does not see. */
+const withoutAnnotation = (patch: JsonObject): JsonObject => {
+  const { metadata } = patch
+  if (!isJsonObject(metadata)) return patch
+  const { annotations, ...others } = metadata
+  const isSeen =
+    isJsonObject(annotations) && Object.values(annotations).every((v) => typeof v === 'string')
+  if (!isSeen) return { ...patch, metadata: others }
+  const { [lastAppliedAnnotation]: _old, ...rest } = annotations
+  return { ...patch, metadata: { ...others, annotations: rest } }
+}
+
 /** Keeps the annotation of an object that has one in step with what was applied. */
 export const withLastApplied = (object: KubeObject, patch: JsonObject): KubeObject => {
   if (lastAppliedOf(object) === undefined) return object
-  const metadata = patch.metadata as JsonObject
-  const { [lastAppliedAnnotation]: _old, ...rest } = (metadata.annotations ?? {}) as JsonObject
-  const { annotations: _annotations, ...others } = metadata
-  const applied = {
-    ...patch,
-    metadata: Object.keys(rest).length > 0 ? { ...others, annotations: rest } : others,
-  }
+  const applied = withoutAnnotation(patch)
   const annotations: Record<string, string> = {
     ...object.metadata.annotations,
     [lastAppliedAnnotation]: `${stringify(withKeysInOrder(applied))}\n`,
