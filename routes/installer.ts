@@ -324,8 +324,8 @@ const answerWith = (deps: ApiDeps) => {
     const name = parts[1] ?? ''
     const namespace = namespaceOf(info, definition)
     if (isLegacyWatch(info)) {
-      if (request.method !== 'GET') throw methodNotAllowed()
       if (!definition.verbs.includes('watch') || parts.length > 2) throw pathNotFound()
+      if (request.method !== 'GET') throw methodNotAllowed()
       const store = deps.stores.of(definition)
       if (!isCustom) warnOfDeprecation(definition, request, reply, true)
       const target = { definition, store, subresource: '', view: undefined, namespace, name }

@@ -182,15 +182,23 @@ export const isPretty = (asked: boolean, url: string, userAgent: string): boolea
   return asked || humans.test(userAgent)
 }
 
-/** Go's mime.ParseMediaType wants a value for each parameter; one semicolon at the end is let pass. */
-const isMediaType = /^[^;]*(?:;\s*[^\s;=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;="]+)\s*)*(?:;\s*)?$/
+/** Go's mime.ParseMediaType wants a value for each parameter, and each once; one semicolon at the end is let pass. */
+const mediaType = /^[^;]*((?:;\s*[^\s;=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;="]+)\s*)*)(?:;\s*)?$/
+const parameterName = /;\s*([^\s;=]+)\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;="]+)/g
+
+const isMediaType = (header: string): boolean => {
+  const parameters = mediaType.exec(header)?.[1]
+  if (parameters === undefined) return false
+  const names = Array.from(parameters.matchAll(parameterName), ([, name]) => name?.toLowerCase())
+  return new Set(names).size === names.length
+}
 
 /** The media type of a request's body; undefined when it is none that is known. `''` is JSON. */
 export const inputMediaType = (
   header: string | undefined,
 ): 'json' | 'yaml' | 'protobuf' | undefined => {
   if (header === undefined || header === '' || header === json) return 'json'
-  if (!isMediaType.test(header)) return undefined
+  if (!isMediaType(header)) return undefined
   const type = (header.split(';')[0] ?? '').trim().toLowerCase()
   if (type === json) return 'json'
   if (type === yaml) return 'yaml'

@@ -1,4 +1,5 @@
 /** DELETE of what the query selects, with options of the body or the query (apiserver, handlers/delete.go DeleteCollection). */
+import type { ListPage } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { decodeListOptions, listPosition } from '#registry/list-options.js'
 import { Query } from '#registry/query.js'
@@ -8,7 +9,7 @@ import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendList } from '../send-list.js'
 import { warnOfDelete } from './delete-warnings.js'
-import { listMetaOf, selectionOf } from './list.js'
+import { listMetaOf, selectionOf, withInconsistentContinue } from './list.js'
 
 export const deleteObjects: VerbHandler = async (target, request, reply, deps) => {
   const { definition, store } = target
@@ -21,12 +22,14 @@ export const deleteObjects: VerbHandler = async (target, request, reply, deps) =
   warnOfDelete(definition, options, ctx)
   // What has no limit is listed in pages too, and a page of a version is of that very version.
   const limit = list.limit || limits.deleteCollectionPageLength
-  const position = listPosition({ ...list, limit }, selection)
-  const page = await store.deleteCollection(ctx, options, {
-    selection,
-    limit: list.limit,
-    ...position,
-  })
+  const position = listPosition({ ...list, limit }, selection, definition.gvr)
+  let page: ListPage
+  try {
+    const isOnePage = list.limit > 0
+    page = await store.deleteCollection(ctx, options, { selection, ...position, isOnePage })
+  } catch (error) {
+    throw withInconsistentContinue(error, position.startKey, selection.prefix)
+  }
   const metadata = listMetaOf(target, page, {
     prefix: selection.prefix,
     isConverted: negotiated.convert !== undefined,

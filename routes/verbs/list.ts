@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, expired } from '#api/errors.js'
 import type { ListMeta } from '#api/object.js'
-import type { ListPage } from '#cacher/object-storage.js'
+import type { ListPage, Selection } from '#cacher/object-storage.js'
 import { encodeContinue } from '#registry/continue-token.js'
 import {
   decodeListOptions,
@@ -22,7 +22,7 @@ const continueExpiredText =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'
 
 /** A page whose revision is gone: the 410 carries a token that goes on at the newest state. */
-const withInconsistentContinue = (
+export const withInconsistentContinue = (
   error: unknown,
   startKey: string | undefined,
   prefix: string,
@@ -51,14 +51,17 @@ export const listMetaOf = (
   return metadata
 }
 
-export const selectionOf = (target: Target, options: ListRequest, name?: string) =>
-  makeSelection({
+export const selectionOf = (target: Target, options: ListRequest, name?: string): Selection => {
+  const { key, ...selection } = makeSelection({
     definition: target.definition,
     namespace: target.namespace,
     labels: options.labels,
     fields: knownFields(target.definition, options.fields),
     ...(name === undefined ? {} : { name }),
   })
+  // A page that goes on is of a range, even if one name is asked for (apiserver, selection_predicate.go MatchesSingle).
+  return key === undefined || options.continueToken !== '' ? selection : { ...selection, key }
+}
 
 /** Not itself a function that waits: each that does holds what it knows for as long as a watch goes on. */
 export const listObjects: VerbHandler = (target, request, reply, deps) => {
@@ -80,15 +83,12 @@ const serveList = async (
 ): Promise<void> => {
   const { prefix } = selection
   const position: ListPosition = target.definition.isNeverStored
-    ? { consistency: { kind: 'consistent' } }
-    : listPosition(options, selection)
-  // What is at hand is served whole: upstream's watch cache knows no pages. It compares the text: "00" is no "0".
-  const isAtHand = position.consistency.kind === 'any' && options.resourceVersion === '0'
-  const limit = isAtHand ? 0 : options.limit
+    ? { consistency: { kind: 'consistent' }, limit: options.limit }
+    : listPosition(options, selection, target.definition.gvr)
   const ctx = makeContext(target, request, reply, deps)
   let page: ListPage
   try {
-    const listed = target.store.list(ctx, { selection, limit, ...position })
+    const listed = target.store.list(ctx, { selection, ...position })
     // An await of what is at hand would let the others in between, to find the processor's cache full of theirs.
     page = listed instanceof Promise ? await listed : listed
   } catch (error) {

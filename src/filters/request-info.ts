@@ -142,7 +142,7 @@ const resourceInfo = (
   }
   let name = parts[1] ?? ''
   let fieldSelector = ''
-  const subresource = verb === 'proxy' || verb === 'watch' ? '' : (parts[2] ?? '')
+  const subresource = verb === 'proxy' ? '' : (parts[2] ?? '')
   if (name === '' && verb === 'get') {
     const query = new URLSearchParams(rawQuery)
     verb = asksForWatch(query) ? 'watch' : 'list'

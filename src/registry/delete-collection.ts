@@ -12,19 +12,16 @@ export const deleteCollection = async (
   store: Pick<Store, 'list' | 'delete' | 'definition'>,
   ctx: RequestContext,
   options: DeleteOptions,
-  request: ListRequest,
+  { isOnePage, ...request }: Parameters<Store['deleteCollection']>[2],
 ): Promise<ListPage> => {
-  const hasLimit = request.limit > 0
   const items: StoredObject[] = []
   let first: ListPage | undefined
-  let next: ListRequest = hasLimit
-    ? request
-    : { ...request, limit: limits.deleteCollectionPageLength }
+  let next: ListRequest = request
   for (;;) {
     const page = await store.list(ctx, next)
     items.push(...page.items)
     await deletePage(store, ctx, options, page)
-    if (hasLimit) return page
+    if (isOnePage) return page
     first ??= page
     if (page.nextKey === undefined) return { ...first, items }
     next = {

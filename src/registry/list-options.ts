@@ -140,12 +140,15 @@ export const requireVersion = (text: string, got?: GroupResource): number => {
 export interface ListPosition {
   readonly consistency: ReadConsistency
   readonly startKey?: string
+  /** Of a page: 0 is all there is. */
+  readonly limit: number
 }
 
-/** Which state a list shows, and where it starts. Throws 400. */
+/** Which state a list of this resource shows, where it starts and how long it is. Throws 400. */
 export const listPosition = (
   options: ListRequest,
   { prefix, key }: Pick<Selection, 'prefix' | 'key'>,
+  listed: GroupResource,
 ): ListPosition => {
   const { resourceVersion, resourceVersionMatch, continueToken, limit } = options
   if (continueToken !== '') {
@@ -154,15 +157,19 @@ export const listPosition = (
       throw badRequest('specifying resource version is not allowed when using continue')
     const consistency: ReadConsistency =
       token.revision < 0 ? { kind: 'consistent' } : { kind: 'exact', revision: token.revision }
-    return { consistency, startKey: token.startKey }
+    return { consistency, startKey: token.startKey, limit }
   }
-  if (resourceVersion === '') return { consistency: { kind: 'consistent' } }
+  if (resourceVersion === '') return { consistency: { kind: 'consistent' }, limit }
   const revision = parseResourceVersion(resourceVersion)
   if (revision === undefined) throw unreadVersion(resourceVersion)
-  if (revision === 0) return { consistency: { kind: 'any' } }
+  if (revision === 0) {
+    // What is at hand is shown whole: upstream's watch cache knows no pages. It compares the text: "00" is no "0".
+    const isAtHand = resourceVersion === '0' && hasCache(listed)
+    return { consistency: { kind: 'any' }, limit: isAtHand ? 0 : limit }
+  }
   // A limit with a version but without a match means that version, as before resourceVersionMatch existed: of a range of
   // objects, not of the one that a name chooses (apiserver, storage/util.go ValidateListOptions).
   const isPaged = limit > 0 && key === undefined
   const exact = resourceVersionMatch === 'Exact' || (resourceVersionMatch === '' && isPaged)
-  return { consistency: { kind: exact ? 'exact' : 'notOlderThan', revision } }
+  return { consistency: { kind: exact ? 'exact' : 'notOlderThan', revision }, limit }
 }

@@ -87,11 +87,11 @@ export interface Store {
   admitCreate(ctx: RequestContext, name: string, object: KubeObject): Promise<ValidateAdmission>
   /** Admission of a connection, by what was asked of it: PodExecOptions. */
   admitConnect(ctx: RequestContext, name: string, options: KubeObject): Promise<void>
-  /** Yields the objects as they were before. */
+  /** Yields the objects as they were before: of one page, or of all. */
   deleteCollection(
     ctx: RequestContext,
     options: DeleteOptions,
-    list: { selection: Selection; consistency: ReadConsistency; limit: number; startKey?: string },
+    list: Parameters<Store['list']>[1] & { readonly isOnePage: boolean },
   ): Promise<ListPage>
 }
 

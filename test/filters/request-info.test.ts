@@ -53,6 +53,8 @@ const cases: [string, string, Partial<ReturnType<typeof parseRequestInfo>>][] = 
     '/api/v1/watch/namespaces/a/pods/b',
     { verb: 'watch', resource: 'pods', namespace: 'a', name: 'b', subresource: '' },
   ],
+  ['GET', '/api/v1/watch/namespaces/a/pods/b/log', { verb: 'watch', subresource: 'log' }],
+  ['GET', '/api/v1/proxy/namespaces/a/pods/b/log', { verb: 'proxy', subresource: '' }],
   ['GET', '/api/v1/pods?fieldSelector=metadata.name%3Dx', { verb: 'list', name: 'x' }],
   ['GET', '/api/v1/pods?fieldSelector=metadata.name=..', { verb: 'list', name: '' }],
   ['GET', '/api/v1/pods?fieldSelector=metadata.name!=x', { verb: 'list', name: '' }],

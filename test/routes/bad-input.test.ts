@@ -101,6 +101,7 @@ t.test('media types that nobody knows are 415 and 406', async (t) => {
     'nonsense',
     ';;',
     'a/b/c',
+    'application/json;a=b;A=c',
   ]) {
     const refused = await post(api, '{"metadata":{"name":"a"}}', type)
     t.match(refused.body, { code: 415, reason: 'UnsupportedMediaType' }, type)

@@ -4,7 +4,9 @@ import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
+import { systemClock } from '#api/clock.js'
 import { formatYaml } from '#registry/encode/yaml.js'
+import { openMemory } from '#storage/memory/memory-driver.js'
 import { startApiServer } from './api-server.js'
 
 const kilobyte = 1024
@@ -108,14 +110,56 @@ t.test('a limit with a version means that very version of a range, not of one na
 
 t.test('a limit does not count at version "0", and at no other spelling of it', async (t) => {
   const { api } = await startApiServer(t)
-  const path = '/api/v1/namespaces/x/configmaps'
-  for (const name of ['a', 'b', 'c']) await api.post(path, { metadata: { name } })
-  const lengths = async (version: string) => {
-    const { items, metadata } = (await api.get(`${path}?limit=1&resourceVersion=${version}`)).body
+  const lengths = async (resource: string, version: string, method = 'GET') => {
+    const path = `/api/v1/namespaces/x/${resource}?dryRun=All&limit=1&resourceVersion=${version}`
+    const { items, metadata } = (await api.send(method, path)).body
     return [items.length, metadata.remainingItemCount]
   }
-  t.same(await lengths('0'), [3, undefined])
-  t.same(await lengths('00'), [1, 2])
+  for (const resource of ['configmaps', 'events'])
+    for (const name of ['a', 'b', 'c'])
+      await api.post(`/api/v1/namespaces/x/${resource}`, {
+        metadata: { name },
+        involvedObject: { namespace: 'x' },
+      })
+  t.same(await lengths('configmaps', '0'), [3, undefined])
+  t.same(await lengths('configmaps', '00'), [1, 2])
+  t.same(await lengths('events', '0'), [1, 2], 'upstream keeps no cache of events')
+  const all = { raw: JSON.stringify({ dryRun: ['All'] }) }
+  const path = '/api/v1/namespaces/x/configmaps?limit=1&resourceVersion=0'
+  const deleted = (await api.send('DELETE', path, all)).body
+  t.same([deleted.items.length, deleted.metadata.continue], [3, undefined], 'nor to a delete')
+})
+
+t.test('what goes on is a page of all, even where it asks for one name', async (t) => {
+  const { api } = await startApiServer(t)
+  const path = '/api/v1/namespaces/x/configmaps'
+  for (const name of ['a', 'b', 'c']) await api.post(path, { metadata: { name } })
+  const first = (await api.get(`${path}?limit=1`)).body.metadata.continue
+  const named = async (more: string) =>
+    (await api.get(`${path}?fieldSelector=metadata.name%3Db${more}`)).body
+  t.equal((await named('&limit=1')).metadata.continue, undefined)
+  const page = await named(`&limit=1&continue=${first}`)
+  t.equal(page.items[0].metadata.name, 'b')
+  const last = await named(`&limit=1&continue=${page.metadata.continue}`)
+  t.same(last, { ...last, items: [], metadata: { resourceVersion: last.metadata.resourceVersion } })
+})
+
+t.test('a token of a version that is gone is refused with one that goes on', async (t) => {
+  const clock = systemClock
+  const driver = openMemory({ clock })
+  const { api } = await startApiServer(t, { clock, driver })
+  const path = '/api/v1/namespaces/x/configmaps'
+  for (const name of ['a', 'b', 'c']) await api.post(path, { metadata: { name } })
+  const { metadata } = (await api.get(`${path}?limit=1`)).body
+  await api.post(path, { metadata: { name: 'd' } })
+  await driver.compact(Number(metadata.resourceVersion) + 1)
+  for (const method of ['GET', 'DELETE']) {
+    const refused = await api.send(method, `${path}?limit=1&continue=${metadata.continue}`)
+    t.match(refused, { code: 410, body: { reason: 'Expired' } }, method)
+    const { continue: next } = refused.body.metadata
+    const { items } = (await api.get(`${path}?limit=1&continue=${next}`)).body
+    t.equal(items[0].metadata.name, 'b', method)
+  }
 })
 
 t.test(

@@ -170,6 +170,10 @@ t.test('Tables and metadata alone are watched, too, and old paths still are', as
       .message
   t.match(await refused('spec.x'), /"spec.x" is not a known field selector/)
   t.match(await refused('metadata.name'), /doesn't match requested name/)
+  const posted = async (path: string) => (await api.post(`/api/v1/watch/${path}`, {})).code
+  t.equal(await posted('namespaces/x/configmaps/b'), 405)
+  t.equal(await posted('namespaces/x/pods/a/log'), 404, 'there is no such path for any method')
+  t.equal(await posted('namespaces/x/bindings'), 404)
 })
 
 t.test('a client that does not read holds back only itself', async (t) => {

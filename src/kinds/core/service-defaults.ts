@@ -116,10 +116,9 @@ export const dropTypeDependent = (next: ServiceSpec, previous: ServiceSpec): voi
   dropUnchanged(isLoadBalancer, 'allocateLoadBalancerNodePorts')
   dropUnchanged(isLoadBalancer, 'loadBalancerClass')
   dropUnchanged(isExternallyAccessible, 'externalTrafficPolicy')
-  dropUnchanged(needsInternalTrafficPolicy, 'internalTrafficPolicy')
 }
 
-/** A name elsewhere has no traffic of the cluster's own, whatever was asked for. */
+/** A name elsewhere has no traffic of the cluster's own, whatever was asked for: that only had to be valid. */
 export const dropOfExternalName = (spec: ServiceSpec): void => {
   if (spec.type === 'ExternalName') delete spec.internalTrafficPolicy
 }

@@ -121,7 +121,6 @@ export default defineKind({
     default: defaultService,
     prepareForCreate: (service) => {
       service.status = { loadBalancer: {} }
-      dropOfExternalName(service.spec)
     },
     validate: validateService,
     warningsOnCreate: warnings,
@@ -129,12 +128,12 @@ export default defineKind({
       const { status, spec } = previous
       next.status = structuredClone(status)
       dropTypeDependent(next.spec, spec)
-      dropOfExternalName(next.spec)
       if (spec.type === 'LoadBalancer' && next.spec.type !== 'LoadBalancer')
         next.status.loadBalancer = {}
     },
     validateUpdate: validateServiceUpdate,
     warningsOnUpdate: warnings,
+    canonicalize: ({ spec }) => dropOfExternalName(spec),
     beginCreate: beginServiceCreate,
     beginUpdate: beginServiceUpdate,
     afterDelete: releaseService,
