@@ -134,6 +134,15 @@ const listInYaml = (
   return listOfMade(frame, items, item, { hasCommas: false })
 }
 
+const inRowOrder = (
+  definition: ResourceDefinition,
+  items: ListPage['items'],
+): ListPage['items'] => {
+  const { rowOrder } = definition
+  if (rowOrder === undefined) return items
+  return items.toSorted((a, b) => rowOrder(viewOf(definition, a), viewOf(definition, b)))
+}
+
 /** The list as it goes out; undefined for one of nothing in another form than that of objects. */
 const bodyOf = (
   target: Target,
@@ -162,8 +171,9 @@ const bodyOf = (
   if (convert === 'Table') {
     const { opening, rowOf } = tableInParts(metadata, tableRequest(target, request, negotiated))
     const row = (stored: StoredObject) => rowOf(viewOf(definition, stored))
-    if (mediaType === 'application/yaml') return listInYaml([opening, 'rows', {}], items, row)
-    return listAround({ opening, key: 'rows', indented }, items, (one) => stringify(row(one)))
+    const rows = inRowOrder(definition, items)
+    if (mediaType === 'application/yaml') return listInYaml([opening, 'rows', {}], rows, row)
+    return listAround({ opening, key: 'rows', indented }, rows, (one) => stringify(row(one)))
   }
   const partial = (stored: StoredObject) =>
     partialObjectMetadata(viewOf(definition, stored), convertVersion, definition)

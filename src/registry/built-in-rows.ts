@@ -172,6 +172,7 @@ const builtInRow = ({ gvr, found, kinds }: RowSource): ResourceDefinition => {
     repeatsTableHeader: own?.repeatsTableHeader,
     hasTableOfStatus: own?.hasTableOfStatus,
     rowConditions: own?.rowConditions,
+    rowOrder: own?.rowOrder,
     fieldAnnotations: own?.fieldAnnotations,
     isCustom: false,
     ttlSeconds: own?.ttlSeconds ?? stored?.ttlSeconds,

@@ -324,6 +324,8 @@ export interface ResourceDefinition {
   readonly hasTableOfStatus?: boolean
   /** What a row's `conditions` hold, by which kubectl knows finished pods; undefined for none. */
   readonly rowConditions?: (object: KubeObject) => unknown[] | undefined
+  /** How the rows of a list's Table follow each other, where not as its objects do. */
+  readonly rowOrder?: (a: KubeObject, b: KubeObject) => number
   /** Annotations that stand for a field of upstream's internal type: metadata shown alone lacks them. */
   readonly fieldAnnotations?: readonly string[]
   readonly isCustom: boolean
@@ -356,6 +358,7 @@ export interface KindDefinition {
   readonly repeatsTableHeader?: boolean
   readonly hasTableOfStatus?: boolean
   readonly rowConditions?: ResourceDefinition['rowConditions']
+  readonly rowOrder?: ResourceDefinition['rowOrder']
   readonly fieldAnnotations?: readonly string[]
   readonly returnsDeletedObject?: boolean
   readonly ttlSeconds?: number

@@ -54,7 +54,12 @@ const storeOf = (count: number, length: number) => {
       store as never,
       { caller: { signal: stop.signal } } as never,
       {},
-      { selection: { prefix: '/' }, limit, consistency: { kind: 'consistent' } },
+      {
+        selection: { prefix: '/' },
+        limit: limit || limits.deleteCollectionPageLength,
+        consistency: { kind: 'consistent' },
+        isOnePage: limit > 0,
+      },
     )
   return {
     run,
@@ -79,7 +84,7 @@ t.test('all pages are of the revision of the first, and all objects are answered
   )
   t.same([revision, nextKey], [41, '300'], 'as the first page says')
   t.match(asked, [
-    { limit: limits.deleteCollectionPageLength, consistency: { kind: 'consistent' } },
+    { consistency: { kind: 'consistent' } },
     { startKey: '300', consistency: { kind: 'exact', revision: 41 } },
     { startKey: '600', consistency: { kind: 'exact', revision: 41 } },
   ])

@@ -262,6 +262,39 @@ t.test('what is made of many objects goes out as it is made, and shows the same'
   t.same(none.body.items, [])
 })
 
+t.test('rows of flow schemas stand as requests are matched with them', async (t) => {
+  const { api } = await startApiServer(t)
+  const path = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas'
+  const priorityLevelConfiguration = { name: 'global-default' }
+  for (const [name, matchingPrecedence] of [
+    ['a', 900],
+    ['d', 50],
+    ['b', 50],
+    ['c', 7_000],
+  ])
+    await api.post(path, {
+      metadata: { name },
+      spec: { matchingPrecedence, priorityLevelConfiguration },
+    })
+  const { items } = (await api.get(path)).body
+  t.same(
+    items.map((item: { metadata: { name: string } }) => item.metadata.name),
+    ['a', 'b', 'c', 'd'],
+  )
+  const table = (type: string) =>
+    api.get(path, { headers: { accept: `application/${type};as=Table;v=v1;g=meta.k8s.io` } })
+  const { rows } = (await table('json')).body
+  t.same(
+    rows.map((row: { cells: string[] }) => row.cells[0]),
+    ['b', 'd', 'a', 'c'],
+  )
+  const inYaml = (await table('yaml')).text
+  t.same(
+    Array.from(inYaml.matchAll(/^ +- ([abcd])$/gm), ([, name]) => name),
+    ['b', 'd', 'a', 'c'],
+  )
+})
+
 t.test('Pods are also selected by the former name of the field of their node', async (t) => {
   const { api } = await startApiServer(t)
   const path = '/api/v1/namespaces/x/pods'

@@ -1,3 +1,4 @@
+import { compareTexts } from '#api/compare-texts.js'
 import {
   child,
   type FieldError,
@@ -191,10 +192,15 @@ const validate = ({ metadata, spec = {} }: KubeObject): FieldError[] => {
   ]
 }
 
+const precedenceOf = ({ spec }: KubeObject): number => spec?.matchingPrecedence ?? 0
+
 export default defineKind({
   group: 'flowcontrol.apiserver.k8s.io',
   version: 'v1',
   kind: 'FlowSchema',
+  // As requests are matched with them (flowcontrol/util FlowSchemaSequence).
+  rowOrder: (a, b) =>
+    precedenceOf(a) - precedenceOf(b) || compareTexts(a.metadata.name ?? '', b.metadata.name ?? ''),
   strategy: {
     statusMetadataRevalidation: 'none',
     metadataRevalidation: 'create',
