@@ -229,3 +229,29 @@ t.test('a status has owners of its own, and nothing else by way of it', async (t
   await merge(things('v1', 'a'), { spec: { note: 'n' }, status: { replicas: 2 } })
   t.same(ownersOf(await read('v1')), ['editor Update v1 .spec.note', ...owners])
 })
+
+t.test('an Event forgets who wrote it through its other group', async (t) => {
+  const server = await startServer(t)
+  const path = (group: string, resource: string) =>
+    `/${group}/namespaces/default/${resource}?fieldManager=editor`
+  const write = async (method: string, path: string, body: object) => {
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+    return (await call(server, { method, path, body, headers: { 'content-type': type } })).body
+  }
+  const metadata = { name: 'a' }
+  const labels = { metadata: { labels: { a: 'b' } } }
+  const event = { metadata, type: 'Normal', involvedObject: { namespace: 'default' } }
+  const made = await write('POST', path('api/v1', 'events'), event)
+  t.same(ownersOf(made), ['editor Update  .involvedObject .type'])
+  const other = path('apis/events.k8s.io/v1', 'events/a')
+  const labelled = await write('PATCH', other, labels)
+  t.same(ownersOf(labelled), ['editor Update v1 .metadata.labels.a'])
+  t.same(ownersOf(await write('PATCH', path('api/v1', 'events/a'), {})), [])
+
+  const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' }
+  const scaler = { metadata, spec: { maxReplicas: 2, scaleTargetRef } }
+  const scalers = 'horizontalpodautoscalers'
+  await write('POST', path('apis/autoscaling/v1', scalers), scaler)
+  const scaled = await write('PATCH', path('apis/autoscaling/v2', `${scalers}/a`), labels)
+  t.equal(ownersOf(scaled).length, 2, 'versions of one group know each other')
+})

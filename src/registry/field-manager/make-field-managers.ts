@@ -15,9 +15,11 @@ export const makeFieldManagers = (
       const { gvr, storagePrefix } = definition
       manager = makeFieldManager({
         definition,
+        // Upstream converts within a group alone: whoever wrote an Event through the other one is forgotten.
         versionOf: (apiVersion) => {
           const version = parseGroupVersion(apiVersion)
-          const found = version && table.get({ ...version, resource: gvr.resource })
+          if (version?.group !== gvr.group) return undefined
+          const found = table.get({ ...version, resource: gvr.resource })
           return found?.storagePrefix === storagePrefix ? found : undefined
         },
       })
