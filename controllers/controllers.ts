@@ -29,6 +29,7 @@ import { replicaSetController, replicationControllerController } from './replica
 import { resourceClaimController } from './resourceclaim/controller.js'
 import { resourceQuotaController } from './resourcequota/controller.js'
 import { rootCaController } from './root-ca/controller.js'
+import { serviceCidrController } from './service-cidr/controller.js'
 import { serviceAccountController } from './serviceaccount/controller.js'
 import { serviceAccountTokenController } from './serviceaccount/token-controller.js'
 import { statefulSetController } from './statefulset/controller.js'
@@ -56,6 +57,7 @@ export const controllers: readonly Controller[] = [
   serviceAccountController,
   serviceAccountTokenController,
   rootCaController,
+  serviceCidrController,
   jobController,
   cronJobController,
   ttlAfterFinishedController,

@@ -48,8 +48,21 @@ export const formatRange = ({ family, first, prefixBits }: Range): string => {
 const endOf = ({ family, first, prefixBits }: Range): bigint =>
   first + (1n << BigInt(widthOf(family) - prefixBits))
 
-const overlap = (a: Range, b: Range): boolean =>
+export const overlap = (a: Range, b: Range): boolean =>
   a.family === b.family && a.first < endOf(b) && b.first < endOf(a)
+
+export const contains = (whole: Range, part: Range): boolean =>
+  overlap(whole, part) && whole.prefixBits <= part.prefixBits
+
+/** An address as the smallest of ranges. */
+export const rangeOfAddress = (ip: string): Range =>
+  parseRange(`${ip}/${isIP(ip) === 4 ? widthOf(4) : widthOf(6)}`)
+
+/** Whether Services get it out of the range: nobody gets a network's own address, nor the last one in IPv4. */
+export const offers = (range: Range, address: Range): boolean =>
+  contains(range, address) &&
+  address.first !== range.first &&
+  !(range.family === 4 && address.first === endOf(range) - 1n)
 
 /** Hands out the parts of a range one after the other; those given back are taken again when all had their turn. */
 export class RangeParts {
