@@ -30,6 +30,8 @@ export interface ObjectReader {
   serviceVariables(pod: Pod): [name: string, value: string][]
   /** The claim, and the volume that it is bound to. */
   claimedVolume(namespace: string, claim: string): Promise<ClaimedVolume>
+  /** What of the container runtime the Pod's RuntimeClass names; empty for its default. */
+  runtimeHandler(pod: Pod): Promise<string>
   token(pod: Pod, audience: string | undefined, seconds: number): Promise<ServiceAccountToken>
 }
 
@@ -103,6 +105,18 @@ const requestToken = async (
   return { token: status.token, expiresAt: Date.parse(status.expirationTimestamp) }
 }
 
+const readRuntimeHandler = async (
+  client: Client,
+  { spec: { runtimeClassName } }: Pod,
+): Promise<string> => {
+  if (!runtimeClassName) return ''
+  const at = { name: runtimeClassName }
+  const runtimeClass = await found(client.get(resources.runtimeClasses, at))
+  if (runtimeClass === undefined)
+    throw new Error(`runtimeclass.node.k8s.io ${JSON.stringify(runtimeClassName)} not found`)
+  return runtimeClass.handler
+}
+
 export const createObjectReader = ({
   client,
   services,
@@ -116,6 +130,7 @@ export const createObjectReader = ({
     secret: (namespace, name) => recent.read(resources.secrets, namespace, name),
     serviceVariables: (pod) => serviceVariables(services.store.list(), pod),
     claimedVolume: (namespace, name) => readClaimedVolume(client, namespace, name),
+    runtimeHandler: (pod) => readRuntimeHandler(client, pod),
     token: (pod, audience, seconds) => requestToken(client, pod, audience, seconds),
   }
 }

@@ -259,7 +259,8 @@ export class PodSync {
       for (const { reason, message } of warnings) this.#host.event('Warning', reason, message)
       const { clusterDomain } = this.#context
       const config = makeSandboxConfig(this.#host.pod, { attempt, clusterDomain, dns })
-      const sandbox = await runtime.runSandbox(config)
+      const handler = await this.#context.reader.runtimeHandler(this.#host.pod)
+      const sandbox = await runtime.runSandbox(config, handler)
       this.#tellIfSlow()
       return sandbox
     } catch (error) {

@@ -165,6 +165,7 @@ export interface PodSpec
   terminationGracePeriodSeconds?: number
   activeDeadlineSeconds?: number
   nodeName?: string
+  runtimeClassName?: string
   nodeSelector?: Record<string, string>
   os?: { name: string }
   hostNetwork?: boolean

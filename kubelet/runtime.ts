@@ -251,7 +251,8 @@ export interface ContainerRuntime {
   containersOf(podUid: string): readonly Container[]
   sandboxesOf(podUid: string): readonly Sandbox[]
 
-  runSandbox(config: SandboxConfig): Promise<Sandbox>
+  /** By a handler that the runtime has; empty for its default. */
+  runSandbox(config: SandboxConfig, handler: string): Promise<Sandbox>
   stopSandbox(id: string): Promise<void>
   removeSandbox(id: string): Promise<void>
 

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import t from 'tap'
+import { resources } from '#client/resources.js'
 import type { ContainerSpec, PodSpec } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
 import { containerdMissing, imageName, startContainerd } from './containerd.js'
@@ -60,6 +61,21 @@ t.test('files and names of Pods', { skip: containerdMissing }, async (t) => {
     t.ok(lines.includes('nameserver 10.0.0.10'), text)
     t.match(text, /^search default\.svc\.cluster\.local svc\.cluster\.local cluster\.local/m)
     t.ok(lines.includes('options ndots:5 timeout:1'), text)
+  })
+
+  t.test('the handler of its class runs it, and no other one in its place', async (t) => {
+    const classes = { usual: 'runc', missing: 'no-such-handler' }
+    for (const [name, handler] of Object.entries(classes))
+      await node.client.create(resources.runtimeClasses, { metadata: { name }, handler })
+    const { text } = await told('as-usual', inImage('echo ran'), { runtimeClassName: 'usual' })
+    t.equal(text, 'ran\n')
+    await node.run('unlucky', inImage(stays), { runtimeClassName: 'missing' })
+    const event = await eventually('why it has no sandbox', async () =>
+      (await node.events('unlucky')).find(({ reason }) => reason === 'FailedCreatePodSandBox'),
+    )
+    t.match(event.message ?? event.note, /^Failed to create pod sandbox: .*no-such-handler/)
+    t.equal((await node.get('unlucky'))?.status?.phase, 'Pending')
+    await gone('unlucky')
   })
 
   t.test("in the host's network the host's names, and those that it was given", async (t) => {

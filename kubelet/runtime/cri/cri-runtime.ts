@@ -139,11 +139,14 @@ export class CriRuntime implements ContainerRuntime {
       .sort((a, b) => a.createdAt - b.createdAt || a.attempt - b.attempt)
   }
 
-  async runSandbox(config: SandboxConfig): Promise<Sandbox> {
+  async runSandbox(config: SandboxConfig, handler: string): Promise<Sandbox> {
     const { nodeName } = this.#options
     const logFolder = this.#logFolder(config.pod.uid)
     mkdirSync(logFolder, { recursive: true, mode: 0o700 })
-    const request = { config: sandboxConfigOf(config, { node: nodeName, logFolder }) }
+    const request = {
+      config: sandboxConfigOf(config, { node: nodeName, logFolder }),
+      runtime_handler: handler,
+    }
     const { pod_sandbox_id: id } = await this.#client
       .call<{ pod_sandbox_id: string }>('RunPodSandbox', request)
       .catch((error: CriError) => {

@@ -57,7 +57,7 @@ const messages: Readonly<Record<string, Fields>> = {
     annotations: ['map<string>', 7],
     linux: ['LinuxPodSandboxConfig', 8],
   },
-  RunPodSandboxRequest: { config: ['PodSandboxConfig', 1] },
+  RunPodSandboxRequest: { config: ['PodSandboxConfig', 1], runtime_handler: ['string', 2] },
   RunPodSandboxResponse: { pod_sandbox_id: ['string', 1] },
   PodSandboxId: { pod_sandbox_id: ['string', 1] },
   PodSandboxNetworkStatus: { ip: ['string', 1] },
