@@ -8,19 +8,25 @@ import type { Socket } from 'node:net'
 /** How many on a connection wait. */
 const waiting = new WeakMap<Socket, number>()
 
+/** Node's parser goes on reading at the end of each request, and Node at the end of each answer: this comes behind both. */
+const holdBack = (socket: Socket): void =>
+  process.nextTick(() => {
+    if (waiting.get(socket)! > 0) socket.pause()
+  })
+
 /**
  * Calls back when it is the turn of a response that has no socket yet, if it ever is: what waits goes with its connection.
  * Meanwhile no more is read than what came with it.
  */
 export const whenItsTurn = (response: ServerResponse, begin: () => void): void => {
   const { socket } = response.req
-  const before = waiting.get(socket) ?? 0
-  waiting.set(socket, before + 1)
-  if (before === 0) socket.pause()
+  waiting.set(socket, (waiting.get(socket) ?? 0) + 1)
+  holdBack(socket)
   response.once('socket', () => {
     const left = waiting.get(socket)! - 1
     waiting.set(socket, left)
     if (left === 0) socket.resume()
+    else holdBack(socket)
     begin()
   })
 }
