@@ -178,3 +178,17 @@ t.test('what the store has forgotten, too, is gone: who watched it is told so', 
   await t.rejects(batches.next(), { code: 'Compacted' })
   t.match(await batches.next(), { done: true }, 'and that is the end')
 })
+
+t.test('a batch ends between revisions, however much one of them wrote', async (t) => {
+  const { store, pods, watch } = await startForgetful(t)
+  const { after, batches } = watch({ prefix })
+  const value = encodeObject(pod('large', 'x'.repeat(limits.watchBatchBytesMax))).value
+  const put = (name: string) => ({ type: 'put', key: keyOf(name), value }) as const
+  await store.txn([], ['a', 'b', 'c'].map(put))
+  const { revision } = await store.txn([], [put('d')])
+  await pods.get(keyOf('d'), { kind: 'notOlderThan', revision })
+  const revisionsOf = async () =>
+    (await batches.next()).value.events.map(({ revision }: { revision: number }) => revision)
+  t.same(await revisionsOf(), [after + 1, after + 1, after + 1])
+  t.same(await revisionsOf(), [after + 2])
+})

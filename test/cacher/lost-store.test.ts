@@ -3,12 +3,12 @@ import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { makeCacher } from '#cacher/cacher.js'
 import { encodeObject } from '#cacher/object-bytes.js'
-import type { ObjectStorage } from '#cacher/object-storage.js'
+import type { ObjectStorage, Selection } from '#cacher/object-storage.js'
 import { type EventBatch, type StorageDriver, StorageError } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 import { eventually } from '../eventually.js'
 import { driverWith } from '../histories/planted-driver-bugs.js'
-import { batches, fields, keyOf, lines, pod, prefix } from './object-storage-suite.js'
+import { batches, fields, keyOf, labelled, lines, pod, prefix } from './object-storage-suite.js'
 
 // A cacher's timers keep no process alive.
 const alive = setInterval(() => {}, 1_000)
@@ -88,7 +88,14 @@ const seenUpTo = async (pods: ObjectStorage, revision: number) =>
 
 t.test('what the store forgot to tell is read again, and watchers begin anew', async (t) => {
   const { store, cacher, pods, log, ranges, lose, mend } = await startCut(t)
-  for (const name of ['a', 'b', 'c']) await pods.create(keyOf(name), pod(name, 1))
+  for (const name of ['a', 'b', 'c'])
+    await pods.create(keyOf(name), pod(name, 1, name === 'b' ? 'y' : 'x'))
+  const shown = async (storage: ObjectStorage, selection: Selection) => {
+    const consistency = { kind: 'any' } as const
+    const { items } = await storage.list({ selection, consistency, limit: 0 })
+    return items.map(({ object }) => `${object.metadata.name} ${object.spec?.n ?? ''}`)
+  }
+  t.same(await shown(pods, labelled('x')), ['a 1', 'c 1'])
   const gadgets = '/registry/example.com/gadgets/'
   await store.txn([], [put('old', 1, `${gadgets}d/old`)])
   await seenUpTo(pods, await store.headRevision())
@@ -102,12 +109,8 @@ t.test('what the store forgot to tell is read again, and watchers begin anew', a
   mend(new StorageError('Unavailable', 'not now'))
   await seenUpTo(pods, revision)
   t.equal(ranges() - before, 2, 'also after a read that failed')
-  const shown = async (storage: ObjectStorage, selection: { prefix: string }) => {
-    const consistency = { kind: 'any' } as const
-    const { items } = await storage.list({ selection, consistency, limit: 0 })
-    return items.map(({ object }) => `${object.metadata.name} ${object.spec?.n ?? ''}`)
-  }
   t.same(await shown(pods, { prefix }), ['b 2', 'c 1', 'd 1'])
+  t.same(await shown(pods, labelled('x')), ['c 1'])
   const late = cacher.forResource({ prefix: gadgets })
   t.same(await shown(late, { prefix: gadgets }), ['new 1', 'old 1'])
   await t.rejects(watching, { code: 'Compacted' })
