@@ -1,6 +1,7 @@
 /** A cache whose watch of the store breaks: what it shows then, and what those who watch it are told. */
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
+import { nextTurn } from '#api/turns.js'
 import { makeCacher } from '#cacher/cacher.js'
 import { encodeObject } from '#cacher/object-bytes.js'
 import type { ObjectStorage, Selection } from '#cacher/object-storage.js'
@@ -209,5 +210,35 @@ t.test(
       heard.map(({ object }) => object.metadata.name),
       ['a', 'b', 'c'],
     )
+  },
+)
+
+t.test(
+  'a write is done when it can be read here, however slow its own store is to tell',
+  async (t) => {
+    const store = await openStorage('memory:', { clock: systemClock })
+    const driver: StorageDriver = Object.create(store, {
+      watch: {
+        value: async function* (options: Parameters<StorageDriver['watch']>[0]) {
+          for await (const batch of store.watch(options)) {
+            await nextTurn()
+            yield batch
+          }
+        },
+      },
+    })
+    const cacher = await makeCacher({ driver, clock: systemClock })
+    const pods = cacher.forResource({ prefix, fields })
+    t.teardown(async () => {
+      await cacher.close()
+      await store.close()
+    })
+    const atHand = () => pods.atHand!.get(keyOf('a'))
+    const created = await pods.create(keyOf('a'), pod('a', 1))
+    t.equal(atHand(), created)
+    const updated = await pods.update(created, pod('a', 2))
+    t.equal(atHand(), updated)
+    await pods.delete(updated)
+    t.equal(atHand(), undefined)
   },
 )
