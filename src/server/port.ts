@@ -1,4 +1,5 @@
 /** The port of a server with all that is behind it: filters, routes, and how it closes. */
+import type { Http2SecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
@@ -11,6 +12,7 @@ import type { Controllers } from './controllers.js'
 import { allowsAnonymous, frontProxyOf, publicHost, reachableHost } from './identity.js'
 import { installRoutes } from './install-routes.js'
 import { makeListener } from './listener.js'
+import { OpenSessions } from './open-sessions.js'
 import { OpenSockets } from './open-sockets.js'
 import { bindAddressOf, type ServerOptions } from './options.js'
 import type { ServerState } from './server-state.js'
@@ -78,6 +80,7 @@ export const makePort = (
     report: (about, message) => logger.error(about, message),
   })
   const openSockets = new OpenSockets(app.server)
+  const openSessions = new OpenSessions(app.server as unknown as Http2SecureServer)
   const openRequests = new OpenRequests()
   const requests = new RequestMetrics(table)
   const filters = filtersOf(state, controllers, openRequests, options)
@@ -102,6 +105,7 @@ export const makePort = (
     url: () => urlAt(reachableHost(host)),
     close: async () => {
       app.server.close()
+      openSessions.close()
       await openRequests.drain(limits.drainTimeoutMs)
       const closing = app.close()
       openSockets.end()

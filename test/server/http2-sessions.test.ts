@@ -94,3 +94,34 @@ t.test('a session that is used stays, and one without streams is told to go', as
   await gone
   await closed
 })
+
+t.test(
+  'a server that closes sends its clients elsewhere and answers what they asked',
+  async (t) => {
+    const server = await start(t)
+    const session = http2.connect(server.url, { ca: server.caPem })
+    session.on('error', () => {})
+    t.teardown(() => session.destroy())
+    await once(session, 'connect')
+    const authorization = `Bearer ${server.adminToken}`
+    const post = session.request({
+      ':method': 'POST',
+      ':path': '/api/v1/namespaces',
+      authorization,
+      'content-type': 'application/json',
+    })
+    post.write('{"metadata":')
+    // A ping comes back after what was written before it is read.
+    await new Promise((resolve) => session.ping(resolve))
+    const gone = once(session, 'goaway')
+    const closing = server.close()
+    await gone
+    t.ok(session.closed, 'nothing more can be asked here')
+    const answered = once(post, 'response')
+    post.end('{"name":"asked-before"}}')
+    const [headers] = await answered
+    t.equal(headers[':status'], 201)
+    post.resume()
+    await closing
+  },
+)
