@@ -45,9 +45,10 @@ const verbLabels: Readonly<Record<string, string>> = {
   options: 'OPTIONS',
 }
 
-const scopeOf = ({ name, namespace, isResourceRequest }: RequestInfo): string => {
+/** Who creates means one object, though its name is not in the path (metrics.go CleanScope). */
+const scopeOf = ({ name, namespace, isResourceRequest, verb }: RequestInfo): string => {
   if (!isResourceRequest) return ''
-  if (name !== '') return 'resource'
+  if (name !== '' || verb === 'create') return 'resource'
   return namespace === '' ? 'cluster' : 'namespace'
 }
 

@@ -233,8 +233,20 @@ t.test(
   async (t) => {
     const server = await startServer(t)
     await call(server, { path: configMaps })
+    await call(server, {
+      method: 'POST',
+      path: configMaps,
+      body: { metadata: { name: 'counted' } },
+    })
     await call(server, { path: '/apis/made.up/v1/things' })
     const { text } = await call(server, { path: '/metrics' })
+    const scopes = text.matchAll(
+      /^apiserver_request_total\{.*resource="configmaps",scope="(.*?)".*verb="(.*?)"/gm,
+    )
+    t.same(
+      [...scopes].map(([, scope, verb]) => `${verb} ${scope}`),
+      ['LIST namespace', 'POST resource'],
+    )
     t.match(
       text,
       /apiserver_request_total\{[^}]*resource="configmaps"[^}]*verb="LIST"[^}]*code="200"\} 1/,
