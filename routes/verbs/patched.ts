@@ -95,26 +95,51 @@ const refuseVersionless = (call: PatchCall, result: JsonValue, text: () => strin
   )
 }
 
+/** Of a version that nobody defined nothing is known but the type and the metadata. */
+const dropAllUnknown = (object: KubeObject): string[] => {
+  const { apiVersion: _version, kind: _kind, metadata: _metadata, ...unknown } = object
+  for (const key of Object.keys(unknown)) delete object[key]
+  return Object.keys(unknown)
+    .sort()
+    .map((key) => `unknown field ${JSON.stringify(key)}`)
+}
+
+interface OfOwnVersion {
+  readonly value: JsonValue
+  /** As it is read. */
+  readonly definition: ResourceDefinition
+  /** Why it is nothing to write, once it is read. */
+  readonly refusal?: ApiError
+}
+
 /**
- * What a patch makes of a custom resource's apiVersion: upstream's patch does not look at it, and validation refuses
- * another one. A status takes nothing but the status, and no apiVersion either.
+ * What a patch makes of a custom resource's apiVersion: upstream prunes by the schema of that version, of the kind itself
+ * alone, and validation refuses it. A status takes nothing but the status, and no apiVersion either.
  */
-const withOwnVersion = (call: PatchCall, result: JsonValue): JsonValue => {
-  const { definition, view, name, subresource } = call.target
+const withOwnVersion = (call: PatchCall, result: JsonValue): OfOwnVersion => {
+  const { view, name, subresource } = call.target
+  const definition = definitionOfBody(call.target)
+  const { gvk, gvr } = definition
+  const same = { value: result, definition }
   if (!definition.isCustom || view !== undefined || !isJsonObject(result) || !result.kind)
-    return result
+    return same
   const { apiVersion, kind } = result
-  const own = definition.gvk.kind
-  const expected = formatGroupVersion(definition.gvk)
+  const expected = formatGroupVersion(gvk)
   if ((apiVersion ?? '') === '')
     throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'")
   const gv = typeof apiVersion === 'string' ? parseGroupVersion(apiVersion) : undefined
-  if (gv === undefined || apiVersion === expected) return result
-  if (subresource === 'status') return { ...result, apiVersion: expected }
-  throw invalid({ group: gv.group, kind: String(kind) }, name, [
-    ...(kind === own ? [] : [invalidField('kind', kind, `must be ${own}`)]),
+  if (gv === undefined || apiVersion === expected) return same
+  const isOfKind = gv.group === gvk.group && kind === gvk.kind
+  const { conform = dropAllUnknown } = call.table.get({ ...gv, resource: gvr.resource }) ?? {}
+  const read = { ...definition, conform: isOfKind ? conform : () => [] }
+  if (subresource === 'status')
+    return { value: { ...result, apiVersion: expected }, definition: read }
+  const refusal = invalid({ group: gv.group, kind: String(kind) }, name, [
+    ...(kind === gvk.kind ? [] : [invalidField('kind', kind, `must be ${gvk.kind}`)]),
     invalidField('apiVersion', apiVersion, `must be ${expected}`),
   ])
+  const value = { ...result, apiVersion: expected, kind: gvk.kind }
+  return { value, definition: read, refusal }
 }
 
 /** What a patch was applied to is printed with its keys in order: apiVersion is looked at before kind. */
@@ -186,14 +211,12 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
   const refuse = (problem: string): unknown => patchInvalid(text(), problem)
   refuseOtherName(call, result)
   if (patch.type !== 'strategic') refuseVersionless(call, result, text)
-  const decode = (value: JsonValue): Decoded => {
-    if (patch.type !== 'strategic' && trace !== undefined)
-      return decodeObject(definition, value, trace)
-    return target.view === undefined
-      ? decodePatched(definition, value, shown)
-      : decodeObject(definition, value)
+  const decode = (value: JsonValue, as = definition): Decoded => {
+    if (patch.type !== 'strategic' && trace !== undefined) return decodeObject(as, value, trace)
+    return target.view === undefined ? decodePatched(as, value, shown) : decodeObject(as, value)
   }
   let decoded: Decoded
+  let refusal: ApiError | undefined
   if (patch.type === 'strategic') {
     decoded = convertPatched(result, definition, refuse, decode)
     // The converter goes through Go maps, and puts what it found in order.
@@ -202,11 +225,12 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
     let isOfType = false
     try {
       const own = withOwnVersion(call, result)
-      checkPatchedType(call, own)
+      refusal = own.refusal
+      checkPatchedType(call, own.value)
       isOfType = true
-      decoded = decode(own)
+      decoded = decode(own.value, own.definition)
       // Several are told in the order of upstream's text.
-      if (decoded.strictErrors.length > 1) decoded = decodeText(definition, text())
+      if (decoded.strictErrors.length > 1) decoded = decodeText(own.definition, text())
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 400) throw error
       const first = isOfType ? firstProblem(definition, text()) : undefined
@@ -214,5 +238,6 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
     }
   }
   reportErrors(call, [...patch.textErrors, ...decoded.strictErrors], text)
+  if (refusal !== undefined) throw refusal
   return decoded.object
 }

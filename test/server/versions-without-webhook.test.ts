@@ -114,6 +114,24 @@ t.test('what names another version, or none, is refused as recorded', async (t) 
   }
 })
 
+t.test('what is patched into another version is read by the schema of that', async (t) => {
+  const { server, create } = await start(t)
+  await create('v1', 'x', { a: '1' })
+  const patch = async (apiVersion: string, query = '') => {
+    const patched = { path: path('v1', 'x') + query, headers: merge, body: { apiVersion } }
+    const { headers, body } = await call(server, { method: 'PATCH', ...patched })
+    return { warning: headers.warning, message: body.message as string }
+  }
+  const refused = (version: string): string =>
+    `Note.${group} "x" is invalid: apiVersion: Invalid value: "${group}/${version}": must be ${group}/v1`
+  const unknown = '299 - "unknown field \\"a\\""'
+  t.same(await patch(`${group}/v2`), { warning: undefined, message: refused('v2') })
+  t.same(await patch(`${group}/v9`), { warning: unknown, message: refused('v9') })
+  t.match((await patch('y/v9')).warning, undefined, 'another group has no schema')
+  const strict = await patch(`${group}/v9`, '?fieldValidation=Strict')
+  t.match(strict.message, /strict decoding error: unknown field "a"$/)
+})
+
 t.test('a Scale of a custom resource is one of autoscaling/v1 and not applied', async (t) => {
   const { server, create } = await start(t)
   const scale = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' }
