@@ -120,6 +120,9 @@ export const tableColumns =
  */
 export const goFields = lazy<Record<string, string[]>>('go-fields.json')
 
+/** The same of types that only files of the server's own are read as. */
+export const configurationFields = lazy<Record<string, string[]>>('configuration-fields.json')
+
 /**
  * Fields of upstream's internal types, as far as messages print them, in Go's order; by the name of the v1 type, each
  * `Go name|JSON name of v1 unless it is the Go name in lower case|zero value, null unless given|type of its parts|map`.

@@ -1,12 +1,13 @@
 /** From the bytes of a body to a decoded object, with upstream's texts for everything that can be wrong with it. */
 import type { FastifyRequest } from 'fastify'
-import { goKindOf, noKindText, noObjectText } from '#api/decoder-texts.js'
+import { noKindText, noObjectText, strictText } from '#api/decoder-texts.js'
 import { ApiError, badRequest, cannotBeHandled, unsupportedMediaType } from '#api/errors.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
 import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonTrace } from '#api/json-traced.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import { typeMetaOf } from '#api/type-meta.js'
 import { textOf } from '#api/utf8.js'
 import { schemaNameOfKind } from '#openapi/schemas.js'
 import { hasProtobuf, protobufToJson } from '#registry/decode/protobuf.js'
@@ -102,29 +103,6 @@ interface TypeCheck {
   body?: Buffer
 }
 
-type TypeMeta = Partial<Record<'apiVersion' | 'kind', string | null>>
-
-/** What encoding/json reads of the two: their keys in any case, the last one counts. The decoder of the rest is strict. */
-export const typeMetaOf = (
-  value: JsonObject,
-  unrecognized: (message: string) => Error,
-): TypeMeta => {
-  const found: TypeMeta = {}
-  for (const key of Object.keys(value)) {
-    if (key.length !== 4 && key.length !== 10) continue
-    const name = key.toLowerCase()
-    const field = name === 'kind' ? 'kind' : name === 'apiversion' ? 'apiVersion' : undefined
-    if (field === undefined) continue
-    const given = value[key]!
-    if (given !== null && typeof given !== 'string')
-      throw unrecognized(
-        `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(given)} into Go struct field .${field} of type string`,
-      )
-    found[field] = given ?? found[field] ?? null
-  }
-  return found
-}
-
 /** The body's own kind and apiVersion, where it has them, must be those of the route. Throws 400. */
 export const checkType = (
   value: JsonValue,
@@ -199,13 +177,6 @@ export const reportStrictErrors = (
   if (validation === 'Strict') throw refuse()
 }
 
-/** Of the text itself all lines are one error, as Go's decoder gives them; each is a warning of its own. */
-const strictProblem = (textErrors: readonly string[], fieldErrors: readonly string[]): string => {
-  const text = textErrors.join('\n  ')
-  const all = text === '' ? fieldErrors : [`yaml: unmarshal errors:\n  ${text}`, ...fieldErrors]
-  return `strict decoding error: ${all.join(', ')}`
-}
-
 interface DecodeOptions {
   readonly ctx: RequestContext
   readonly table: ResourceTable
@@ -239,7 +210,7 @@ export const decodeBody = (
   const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace)
   reportStrictErrors([...parsed.textErrors, ...strictErrors], fieldValidation, ctx, () => {
     const gvk = definition.isCustom ? saidGvk(parsed.value, definition.gvk) : definition.gvk
-    return cannotBeHandled(gvk, strictProblem(parsed.textErrors, strictErrors))
+    return cannotBeHandled(gvk, strictText(parsed.textErrors, strictErrors))
   })
   if (!definition.isCustom) return object
   const expected = formatGroupVersion(definition.gvk)

@@ -132,6 +132,9 @@ export const limits = {
   generatedNameLengthMax: 63,
   /** Addresses drawn by chance before the free ones of a range are looked through. */
   randomAddressTriesMax: 8,
+  /** Answers about images that are kept, and buckets for Events of one limit unless the limit says; upstream's. */
+  imageReviewsKept: 1_024,
+  eventLimitBucketsDefault: 4_096,
   /** Tries of one write against others that a quota counts at the same time. */
   quotaTriesMax: 10,
   /** Existing Pods that an update of a namespace looks at; upstream's defaultNamespaceMaxPodsToCheck. */

@@ -1,5 +1,6 @@
 /** One call of an admission webhook: AdmissionReview out, AdmissionReview in, in upstream's words when it fails. */
 import { randomUUID } from 'node:crypto'
+import type { ClientCredentials } from '#api/client-credentials.js'
 import { ApiError, failure, internalError } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import type { JsonObject } from '#api/object.js'
@@ -78,6 +79,16 @@ const verify = (
   return response
 }
 
+/** Who the server is to a webhook at `host:port`. */
+export type CredentialsOfHost = (host: string) => ClientCredentials | undefined
+
+const hostOf = ({ url = '', service }: WebhookClientConfig): string => {
+  if (service !== undefined)
+    return `${service.name}.${service.namespace}.svc:${service.port ?? 443}`
+  const { host, port } = new URL(url)
+  return port === '' ? `${host}:443` : host
+}
+
 const failedCall = ({ message }: Error): never => {
   throw new Error(`failed to call webhook: ${message}`)
 }
@@ -86,7 +97,7 @@ const failedCall = ({ message }: Error): never => {
 export const callWebhook = async (
   webhook: Webhook,
   attributes: VersionedRequest,
-  { mutating }: { mutating: boolean },
+  { mutating, credentialsOf }: { mutating: boolean; credentialsOf?: CredentialsOfHost | undefined },
 ): Promise<WebhookAnswer> => {
   const uid = randomUUID()
   const version = webhook.admissionReviewVersions?.find((v) => v === 'v1' || v === 'v1beta1')
@@ -104,6 +115,7 @@ export const callWebhook = async (
       review: reviewOf(attributes, uid, version),
       timeoutSeconds: Math.ceil(toldMs / 1_000),
       signal,
+      credentials: credentialsOf?.(hostOf(webhook.clientConfig)),
       findService: (service) => findService(ctx, service),
     }),
   ).catch(failedCall)

@@ -6,8 +6,10 @@
 
 import { whenKnown } from '#api/when-known.js'
 import type { Admission, AdmissionAttributes } from '#registry/admission.js'
+import { alwaysDeny } from './always-deny.js'
 import { alwaysPullImages } from './always-pull-images.js'
 import { limitPodHardAntiAffinityTopology } from './anti-affinity-topology.js'
+import type { CredentialsOfHost } from './call-webhook.js'
 import { type Authorize, noAuthorizer } from './cel.js'
 import {
   type AuthorizeSigner,
@@ -17,7 +19,10 @@ import {
 } from './certificates.js'
 import { defaultIngressClass, defaultStorageClass } from './default-class.js'
 import { denyServiceExternalIps } from './deny-external-ips.js'
+import { type EventLimit, eventRateLimit } from './event-rate-limit.js'
+import { type ImagePolicy, imagePolicyWebhook } from './image-policy.js'
 import { limitRanger } from './limit-ranger.js'
+import type { LimitedResource } from './limited-resources.js'
 import { mutatingAdmissionPolicy } from './mutating-policy.js'
 import { namespaceAutoProvision, namespaceExists } from './namespace-existence.js'
 import { namespaceLifecycle } from './namespace-lifecycle.js'
@@ -25,11 +30,16 @@ import { nodeRestriction } from './node-restriction/node-restriction.js'
 import { defaultTolerationSeconds, taintNodesByCondition } from './node-taints.js'
 import { type OwnerMeans, ownerReferencesPermissionEnforcement } from './owner-references.js'
 import type { AdmissionPlugin } from './plugin.js'
-import { podNodeSelector } from './pod-node-selector.js'
+import { type NodeSelectors, podNodeSelector } from './pod-node-selector.js'
 import { podPriority } from './pod-priority.js'
 import { nodeDeclaredFeatureValidator, podResizeValidator } from './pod-resize.js'
 import { podSecurity } from './pod-security.js'
-import { extendedResourceToleration, podTolerationRestriction } from './pod-tolerations.js'
+import type { PodSecuritySettings } from './pod-security-policy.js'
+import {
+  type ClusterTolerations,
+  extendedResourceToleration,
+  podTolerationRestriction,
+} from './pod-tolerations.js'
 import { podTopologyLabels } from './pod-topology-labels.js'
 import type { ResourceOfKind } from './policy-input.js'
 import { runsAgain } from './reinvocation.js'
@@ -44,6 +54,7 @@ import { mutatingAdmissionWebhook, validatingAdmissionWebhook } from './webhooks
 const pluginsFor = (
   authorizeSigner: AuthorizeSigner,
   means: OwnerMeans,
+  settings: AdmissionSettings,
 ): readonly AdmissionPlugin[] => [
   namespaceAutoProvision,
   namespaceLifecycle,
@@ -54,11 +65,13 @@ const pluginsFor = (
   nodeRestriction(means.authorize),
   taintNodesByCondition,
   alwaysPullImages,
-  podSecurity,
-  podNodeSelector,
+  ...(settings.ImagePolicyWebhook ? [imagePolicyWebhook(settings.ImagePolicyWebhook)] : []),
+  podSecurity(settings.PodSecurity),
+  podNodeSelector(settings.PodNodeSelector),
   podPriority,
   defaultTolerationSeconds,
-  podTolerationRestriction,
+  podTolerationRestriction(settings.PodTolerationRestriction),
+  eventRateLimit(settings.EventRateLimit),
   extendedResourceToleration,
   defaultStorageClass,
   storageObjectInUseProtection,
@@ -76,9 +89,12 @@ const pluginsFor = (
 ]
 
 const offByDefault: ReadonlySet<string> = new Set([
+  'AlwaysDeny',
   'AlwaysPullImages',
   'DenyServiceExternalIPs',
+  'EventRateLimit',
   'ExtendedResourceToleration',
+  'ImagePolicyWebhook',
   'LimitPodHardAntiAffinityTopology',
   'NamespaceAutoProvision',
   'NamespaceExists',
@@ -88,11 +104,25 @@ const offByDefault: ReadonlySet<string> = new Set([
   'PodTolerationRestriction',
 ])
 
+/** What plugins are told beyond what they do by themselves, by their names. */
+export interface AdmissionSettings {
+  /** Missing: the plugin is not there. */
+  readonly ImagePolicyWebhook?: ImagePolicy
+  readonly PodSecurity?: PodSecuritySettings
+  readonly PodNodeSelector?: NodeSelectors
+  readonly PodTolerationRestriction?: ClusterTolerations
+  readonly EventRateLimit?: readonly EventLimit[]
+  readonly MutatingAdmissionWebhook?: CredentialsOfHost
+  readonly ValidatingAdmissionWebhook?: CredentialsOfHost
+  readonly ResourceQuota?: readonly LimitedResource[]
+}
+
 export interface AdmissionOptions {
   /** Names of plugins that take part though they do not by default. */
   readonly enabled?: readonly string[]
   /** Names of plugins that are left out. */
   readonly disabled?: readonly string[]
+  readonly settings?: AdmissionSettings
   /** Missing: everybody may approve and sign. */
   readonly authorizeSigner?: AuthorizeSigner
   /** For expressions that name `authorizer`. Missing: nobody may do anything. */
@@ -102,6 +132,12 @@ export interface AdmissionOptions {
   /** For rules that name another version. Missing: a resource has one. */
   readonly equivalentsOf?: EquivalentsOf
 }
+
+/** Whether the plugin of this name does. */
+export const takesPart = (
+  name: string,
+  { enabled = [], disabled = [] }: Pick<AdmissionOptions, 'enabled' | 'disabled'>,
+): boolean => !disabled.includes(name) && (!offByDefault.has(name) || enabled.includes(name))
 
 /** The plugins that look at a resource. Most look at a few only, and every write would wait for each of them in turn. */
 const byResource = (plugins: readonly AdmissionPlugin[]) => {
@@ -131,8 +167,7 @@ const runAll = (
 
 export const makeAdmission = (options: AdmissionOptions): Admission => {
   const {
-    enabled = [],
-    disabled = [],
+    settings = {},
     authorizeSigner = async () => true,
     resourceOfKind = () => undefined,
     authorize = noAuthorizer,
@@ -140,15 +175,14 @@ export const makeAdmission = (options: AdmissionOptions): Admission => {
   } = options
   const means = { resourceOfKind, authorize, equivalentsOf }
   const plugins = [
-    ...pluginsFor(authorizeSigner, means),
+    ...pluginsFor(authorizeSigner, means, settings),
     mutatingAdmissionPolicy(means),
-    mutatingAdmissionWebhook(means),
+    mutatingAdmissionWebhook({ ...means, credentialsOf: settings.MutatingAdmissionWebhook }),
     validatingAdmissionPolicy(means),
-    validatingAdmissionWebhook(means),
-    resourceQuota(),
-  ].filter(
-    ({ name }) => !disabled.includes(name) && (!offByDefault.has(name) || enabled.includes(name)),
-  )
+    validatingAdmissionWebhook({ ...means, credentialsOf: settings.ValidatingAdmissionWebhook }),
+    resourceQuota(settings.ResourceQuota),
+    alwaysDeny,
+  ].filter(({ name }) => takesPart(name, options))
   const mutating = byResource(plugins.filter((plugin) => plugin.mutate !== undefined))
   const validating = byResource(plugins.filter((plugin) => plugin.validate !== undefined))
   return {

@@ -1,9 +1,11 @@
 /** Pods go to the nodes of their namespace (kubernetes, plugin/pkg/admission/podnodeselector). */
 import { aggregateMessage, failure, forbidden } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
+import { getOwn } from '#api/json-object.js'
 import { isLabelValue, isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
+import type { AdmissionAttributes } from '#registry/admission.js'
 import { type AdmissionPlugin, findNamespace, isPodCreate } from './plugin.js'
 
 const annotation = 'scheduler.alpha.kubernetes.io/node-selector'
@@ -26,39 +28,64 @@ const readLabel = (label: string): [key: string, value: string] => {
   return [key, value]
 }
 
-const selectorOf = (namespace: KubeObject | undefined): Labels => {
-  const text = namespace?.metadata.annotations?.[annotation]
-  return text ? Object.fromEntries(text.split(',').map(readLabel)) : {}
-}
+const readSelector = (text = ''): Labels =>
+  text === '' ? {} : Object.fromEntries(text.split(',').map(readLabel))
+
+/** What the cluster says: the selector of namespaces that have none, and by namespace all that its Pods may ask for. */
+export type NodeSelectors = Readonly<Record<string, string>>
+
+const clusterDefault = 'clusterDefaultNodeSelector'
+
+const conflicts = (pod: KubeObject, what: string) =>
+  forbidden(
+    { group: '', resource: 'pods' },
+    pod.metadata.name ?? '',
+    `pod node label selector ${what}`,
+  )
 
 /** Yields both together. */
-const merged = (pod: KubeObject, namespace: KubeObject | undefined): Labels => {
+const merged = (
+  pod: KubeObject,
+  namespace: KubeObject | undefined,
+  selectors: NodeSelectors,
+): Labels => {
   const own: Labels = pod.spec.nodeSelector ?? {}
-  const selector = selectorOf(namespace)
+  const text = namespace?.metadata.annotations?.[annotation]
+  const selector = readSelector(text ?? getOwn(selectors, clusterDefault))
   if (Object.keys(selector).some((key) => own[key] !== undefined && own[key] !== selector[key]))
-    throw forbidden(
-      { group: '', resource: 'pods' },
-      pod.metadata.name ?? '',
-      'pod node label selector conflicts with its namespace node label selector',
-    )
+    throw conflicts(pod, 'conflicts with its namespace node label selector')
   return { ...selector, ...own }
 }
 
-export const podNodeSelector: AdmissionPlugin = {
-  name: 'PodNodeSelector',
-  resources: ['pods'],
-  mutate: (attributes) => {
-    if (!isPodCreate(attributes)) return
-    return whenKnown(findNamespace(attributes), (namespace) => {
-      const { object: pod } = attributes
-      const nodeSelector = merged(pod, namespace)
-      if (Object.keys(nodeSelector).length > 0) pod.spec.nodeSelector = nodeSelector
-    })
-  },
-  validate: (attributes) => {
-    if (!isPodCreate(attributes)) return
-    return whenKnown(findNamespace(attributes), (namespace) => {
-      merged(attributes.object, namespace)
-    })
-  },
+/** An empty list allows all. */
+const checkAllowed = (pod: KubeObject, allowed: Labels): void => {
+  if (Object.keys(allowed).length === 0) return
+  const asked: Labels = pod.spec.nodeSelector ?? {}
+  if (Object.keys(asked).some((key) => getOwn(allowed, key) !== asked[key]))
+    throw conflicts(pod, 'labels conflict with its namespace whitelist')
+}
+
+export const podNodeSelector = (selectors: NodeSelectors = {}): AdmissionPlugin => {
+  const allowedIn = ({ namespace }: AdmissionAttributes): Labels =>
+    readSelector(getOwn(selectors, namespace))
+  return {
+    name: 'PodNodeSelector',
+    resources: ['pods'],
+    mutate: (attributes) => {
+      if (!isPodCreate(attributes)) return
+      return whenKnown(findNamespace(attributes), (namespace) => {
+        const { object: pod } = attributes
+        const nodeSelector = merged(pod, namespace, selectors)
+        if (Object.keys(nodeSelector).length > 0) pod.spec.nodeSelector = nodeSelector
+        checkAllowed(pod, allowedIn(attributes))
+      })
+    },
+    validate: (attributes) => {
+      if (!isPodCreate(attributes)) return
+      return whenKnown(findNamespace(attributes), (namespace) => {
+        merged(attributes.object, namespace, selectors)
+        checkAllowed(attributes.object, allowedIn(attributes))
+      })
+    },
+  }
 }

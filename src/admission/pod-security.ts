@@ -1,6 +1,6 @@
 /** Pod Security Standards by the labels of the namespace (kubernetes, pod-security-admission). */
 import { invalid as invalidObject } from '#api/errors.js'
-import { type FieldError, invalid } from '#api/field-error.js'
+import type { FieldError } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
@@ -15,127 +15,53 @@ import {
   refuse,
 } from './plugin.js'
 import { subjectOf, type Violation, violations } from './pod-security-checks.js'
-
-const prefix = 'pod-security.kubernetes.io/'
-const privileged = 'privileged'
-const levels = [privileged, 'baseline', 'restricted']
-const modes = ['enforce', 'audit', 'warn'] as const
-type Mode = (typeof modes)[number]
-
-interface Level {
-  level: string
-  version: string
-}
-
-/** Of namespaces as they are stored: every Pod asks for the same. */
-const known = new WeakMap<KubeObject, Map<Mode, Level>>()
-
-const levelOf = (namespace: KubeObject, mode: Mode): Level => {
-  let levels = known.get(namespace)
-  if (levels === undefined) known.set(namespace, (levels = new Map()))
-  let level = levels.get(mode)
-  if (level === undefined) levels.set(mode, (level = readLevel(namespace, mode)))
-  return level
-}
-
-const readLevel = (namespace: KubeObject, mode: Mode): Level => {
-  const { labels = {} } = namespace.metadata
-  const level = labels[prefix + mode]
-  const version = labels[`${prefix + mode}-version`]
-  if (mode === 'warn' && level === undefined && levels.includes(labels[`${prefix}enforce`] ?? '')) {
-    // Who enforces and says nothing of warnings is warned of what would be refused.
-    const enforced = readLevel(namespace, 'enforce')
-    return { level: enforced.level, version: version || enforced.version }
-  }
-  // What cannot be read fails closed where it is enforced, and open where it only tells.
-  const unreadable = mode === 'enforce' ? 'restricted' : 'privileged'
-  return {
-    level: levels.includes(level ?? 'privileged') ? (level ?? 'privileged') : unreadable,
-    version: version || 'latest',
-  }
-}
-
-const minorOf = (version: string): number =>
-  /^v1\.\d+$/.test(version) ? Number(version.slice('v1.'.length)) : Number.POSITIVE_INFINITY
-
-const labelErrors = ({ metadata }: KubeObject): FieldError[] => {
-  const path = (name: string): string => `metadata.labels[${prefix}${name}]`
-  return modes.flatMap((mode) => {
-    const level = metadata.labels?.[prefix + mode]
-    const version = metadata.labels?.[`${prefix + mode}-version`]
-    return [
-      ...(level === undefined || levels.includes(level)
-        ? []
-        : [invalid(path(mode), level, `must be one of ${levels.join(', ')}`)]),
-      ...(version === undefined || version === 'latest' || /^v1\.\d+$/.test(version)
-        ? []
-        : [invalid(path(`${mode}-version`), version, 'must be "latest" or "v1.x"')]),
-    ]
-  })
-}
+import {
+  allowsAll,
+  defaultSettings,
+  ignoredPolicy,
+  isPrivileged,
+  isSame,
+  isStricter,
+  type LevelVersion,
+  labelErrors,
+  labelPrefix,
+  type Mode,
+  minorOf,
+  type PodSecuritySettings,
+  type Policy,
+  policyOf,
+  printed,
+  privileged,
+} from './pod-security-policy.js'
 
 const print = (found: readonly Violation[]): string =>
   found.map(({ reason, detail }) => `${reason} (${detail})`).join(', ')
 
-const judge = (pod: KubeObject, { level, version }: Level): Violation[] =>
+const judge = (pod: KubeObject, { level, version }: LevelVersion): Violation[] =>
   level === privileged
     ? []
     : violations(level, subjectOf(pod.metadata ?? {}, pod.spec ?? {}, minorOf(version)))
 
-/** What of the pod the namespace's level does not allow, by name; undefined where it allows all. */
-const violationOf = (pod: KubeObject, namespace: KubeObject, mode: Mode): string | undefined => {
-  const wanted = levelOf(namespace, mode)
-  const found = judge(pod, wanted)
-  if (found.length === 0) return undefined
-  return `PodSecurity "${wanted.level}:${wanted.version}": ${print(found)}`
+/** What of the pod a mode of the policy does not allow, by name; undefined where it allows all. */
+const violationOf = (pod: KubeObject, policy: Policy, mode: Mode): string | undefined => {
+  const found = judge(pod, policy[mode])
+  return found.length === 0 ? undefined : `PodSecurity "${printed(policy[mode])}": ${print(found)}`
 }
 
-const warnOf = (attributes: AdmissionAttributes, pod: KubeObject, namespace: KubeObject): void => {
-  const violation = violationOf(pod, namespace, 'warn')
+const annotate = ({ ctx: { audit } }: AdmissionAttributes, key: string, value: string): void =>
+  audit?.annotate(labelPrefix + key, value)
+
+const warnOf = (attributes: AdmissionAttributes, pod: KubeObject, policy: Policy): void => {
+  const violation = violationOf(pod, policy, 'warn')
   if (violation !== undefined) attributes.ctx.warn(`would violate ${violation}`)
 }
 
-const allowsAll = (namespace: KubeObject): boolean =>
-  modes.every((mode) => levelOf(namespace, mode).level === privileged)
-
-/** Where everything is allowed no version is looked at. */
-const auditEnforced = ({ ctx: { audit } }: AdmissionAttributes, namespace: KubeObject): void => {
-  const { level, version } = levelOf(namespace, 'enforce')
-  audit?.annotate(
-    `${prefix}enforce-policy`,
-    `${level}:${allowsAll(namespace) ? 'latest' : version}`,
-  )
-}
-
 /** What would be refused is only written down. */
-const auditOf = (
-  { ctx: { audit } }: AdmissionAttributes,
-  pod: KubeObject,
-  namespace: KubeObject,
-): void => {
-  if (audit === undefined) return
-  const violation = violationOf(pod, namespace, 'audit')
-  if (violation !== undefined)
-    audit.annotate(`${prefix}audit-violations`, `would violate ${violation}`)
-}
-
-const admitPod = (attributes: WriteAttributes): void | Promise<void> =>
-  whenKnown(findNamespace(attributes), (namespace) => {
-    if (namespace === undefined) return
-    const pod = attributes.object
-    auditEnforced(attributes, namespace)
-    auditOf(attributes, pod, namespace)
-    const violation = violationOf(pod, namespace, 'enforce')
-    if (violation !== undefined) throw refuse(attributes, `violates ${violation}`)
-    warnOf(attributes, pod, namespace)
-  })
-
-/** What changes nothing that counts is not judged; of a namespace that allows everything it is told all the same. */
-const auditPrivileged = (attributes: WriteAttributes): void | Promise<void> => {
+const auditOf = (attributes: AdmissionAttributes, pod: KubeObject, policy: Policy): void => {
   if (attributes.ctx.audit === undefined) return
-  return whenKnown(findNamespace(attributes), (namespace) => {
-    if (namespace !== undefined && allowsAll(namespace)) auditEnforced(attributes, namespace)
-  })
+  const violation = violationOf(pod, policy, 'audit')
+  if (violation !== undefined)
+    annotate(attributes, 'audit-violations', `would violate ${violation}`)
 }
 
 interface Container {
@@ -183,17 +109,14 @@ const oneOfEachOwnerFirst = (pods: readonly KubeObject[]): KubeObject[] => {
 
 /** A stricter level is announced with what already runs against it. */
 const warnAboutExisting = async (
-  { ctx }: AdmissionAttributes,
-  next: KubeObject,
-  previous: KubeObject,
+  { ctx, namespace }: AdmissionAttributes,
+  wanted: LevelVersion,
+  { runtimeClasses }: PodSecuritySettings,
 ): Promise<void> => {
-  const [wanted, before] = [levelOf(next, 'enforce'), levelOf(previous, 'enforce')]
-  const isStricter = levels.indexOf(wanted.level) > levels.indexOf(before.level)
-  if (!isStricter && wanted.version === before.version) return
-  const name = next.metadata.name ?? ''
-  const pods = await listObjects(ctx, { group: '', resource: 'pods' }, name)
+  const pods = await listObjects(ctx, { group: '', resource: 'pods' }, namespace)
+  const judged = pods.filter(({ spec }) => !runtimeClasses.includes(spec?.runtimeClassName))
   const byReasons = new Map<string, string[]>()
-  for (const pod of oneOfEachOwnerFirst(pods).slice(0, limits.podSecurityChecksMax)) {
+  for (const pod of oneOfEachOwnerFirst(judged).slice(0, limits.podSecurityChecksMax)) {
     const reasons = judge(pod, wanted)
       .map((v) => v.reason)
       .join(', ')
@@ -202,7 +125,7 @@ const warnAboutExisting = async (
   }
   if (byReasons.size === 0) return
   ctx.warn(
-    `existing pods in namespace ${JSON.stringify(name)} violate the new PodSecurity enforce level "${wanted.level}:${wanted.version}"`,
+    `existing pods in namespace ${JSON.stringify(namespace)} violate the new PodSecurity enforce level "${printed(wanted)}"`,
   )
   const lines = [...byReasons].map(([reasons, [first, ...rest]]) => {
     const others = rest.length === 1 ? ' (and 1 other pod)' : ` (and ${rest.length} other pods)`
@@ -211,16 +134,32 @@ const warnAboutExisting = async (
   for (const line of lines.sort()) ctx.warn(line)
 }
 
-const admitNamespace = async (attributes: WriteAttributes): Promise<void> => {
-  const { object: next, oldObject: previous } = attributes
+const checkLabels = ({ object: next, oldObject: previous }: WriteAttributes): void => {
   const errors = labelErrors(next)
   const same = (errors: FieldError[], others: FieldError[]): boolean =>
     JSON.stringify(errors) === JSON.stringify(others)
   // What was wrong before may stay, so that the rest can still be changed.
   if (errors.length > 0 && (previous === undefined || !same(errors, labelErrors(previous))))
     throw invalidObject({ group: '', kind: 'Namespace' }, next.metadata.name ?? '', errors)
-  if (previous !== undefined && errors.length === 0)
-    await warnAboutExisting(attributes, next, previous)
+}
+
+const admitNamespace = (
+  attributes: WriteAttributes,
+  settings: PodSecuritySettings,
+): void | Promise<void> => {
+  const { object: next, oldObject: previous, namespace, ctx } = attributes
+  checkLabels(attributes)
+  const policy = policyOf(next, settings.defaults)
+  const wanted = policy.enforce
+  if (previous !== undefined) {
+    const before = policyOf(previous, settings.defaults).enforce
+    if (isSame(wanted, before) || isPrivileged(wanted)) return
+    if (wanted.version === before.version && !isStricter(wanted.level, before.level)) return
+  }
+  if (settings.namespaces.includes(namespace)) {
+    const ignored = ignoredPolicy(next, policy, settings)
+    if (ignored !== undefined) ctx.warn(ignored)
+  } else if (previous !== undefined) return warnAboutExisting(attributes, wanted, settings)
 }
 
 const workloads: readonly (readonly [string, string])[] = [
@@ -244,21 +183,76 @@ const isWorkloadWrite = (attributes: AdmissionAttributes): attributes is WriteAt
     isAbout(attributes, { group, resource, operations: writes }),
   )
 
-export const podSecurity: AdmissionPlugin = {
-  name: 'PodSecurity',
-  resources: ['pods', 'namespaces', ...workloads.map(([, resource]) => resource)],
-  validate: (attributes) => {
-    if (isPodCreate(attributes) || (isPodUpdate(attributes) && isSignificant(attributes)))
-      return admitPod(attributes)
-    if (isPodUpdate(attributes)) return auditPrivileged(attributes)
-    if (isAbout(attributes, namespaceWrites)) return admitNamespace(attributes)
-    if (attributes.resource.resource === 'pods') return
-    const template = isWorkloadWrite(attributes) ? templateOf(attributes.object) : undefined
-    if (template === undefined) return
-    return whenKnown(findNamespace(attributes), (namespace) => {
-      if (namespace === undefined) return
-      auditOf(attributes, template, namespace)
-      warnOf(attributes, template, namespace)
-    })
-  },
+const admitPod = (attributes: WriteAttributes, policy: Policy): void => {
+  const { object: pod } = attributes
+  annotate(attributes, 'enforce-policy', printed(policy.enforce))
+  auditOf(attributes, pod, policy)
+  const violation = violationOf(pod, policy, 'enforce')
+  if (violation !== undefined) throw refuse(attributes, `violates ${violation}`)
+  warnOf(attributes, pod, policy)
+}
+
+const admitTemplate = (attributes: WriteAttributes, template: KubeObject, policy: Policy): void => {
+  auditOf(attributes, template, policy)
+  warnOf(attributes, template, policy)
+}
+
+/** Calls `judge` with what holds for a Pod, or for one of a template, that nothing exempts. */
+const unlessExempt = (
+  attributes: WriteAttributes,
+  { runtimeClasses }: PodSecuritySettings,
+  { spec }: KubeObject,
+  judge: () => void,
+): void => {
+  if (runtimeClasses.includes(spec?.runtimeClassName))
+    annotate(attributes, 'exempt', 'runtimeClass')
+  else judge()
+}
+
+export const podSecurity = (settings = defaultSettings): AdmissionPlugin => {
+  /** Of namespaces as they are stored: every Pod asks for the same. */
+  const known = new WeakMap<KubeObject, Policy>()
+  const policyIn = (namespace: KubeObject): Policy => {
+    let policy = known.get(namespace)
+    if (policy === undefined)
+      known.set(namespace, (policy = policyOf(namespace, settings.defaults)))
+    return policy
+  }
+
+  const isExempt = (attributes: AdmissionAttributes): boolean => {
+    const { usernames, namespaces } = settings
+    const reason = namespaces.includes(attributes.namespace)
+      ? 'namespace'
+      : usernames.includes(attributes.ctx.user.name) && 'user'
+    if (reason) annotate(attributes, 'exempt', reason)
+    return reason !== false
+  }
+
+  const validatePod = (attributes: WriteAttributes, policy: Policy): void => {
+    // Where everything is allowed no version is looked at.
+    if (allowsAll(policy)) annotate(attributes, 'enforce-policy', `${privileged}:latest`)
+    else if (isPodCreate(attributes) || isSignificant(attributes as AttributesOf<'UPDATE'>))
+      unlessExempt(attributes, settings, attributes.object, () => admitPod(attributes, policy))
+  }
+
+  const validateTemplate = (attributes: WriteAttributes, policy: Policy): void => {
+    const template = templateOf(attributes.object)
+    if (template === undefined || (isPrivileged(policy.warn) && isPrivileged(policy.audit))) return
+    unlessExempt(attributes, settings, template, () => admitTemplate(attributes, template, policy))
+  }
+
+  return {
+    name: 'PodSecurity',
+    resources: ['pods', 'namespaces', ...workloads.map(([, resource]) => resource)],
+    validate: (attributes) => {
+      if (isAbout(attributes, namespaceWrites)) return admitNamespace(attributes, settings)
+      const isPod = isPodCreate(attributes) || isPodUpdate(attributes)
+      if (!isPod && !isWorkloadWrite(attributes)) return
+      if (isExempt(attributes)) return
+      const validate = isPod ? validatePod : validateTemplate
+      return whenKnown(findNamespace(attributes), (namespace) => {
+        if (namespace !== undefined) validate(attributes, policyIn(namespace))
+      })
+    },
+  }
 }

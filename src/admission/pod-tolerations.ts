@@ -54,10 +54,19 @@ const memoryPressure: Toleration = {
   effect: 'NoSchedule',
 }
 
-/** Empty where the namespace does not say. Throws a 500 for what it cannot mean, as upstream. */
-const saidBy = (namespace: KubeObject | undefined, annotation: string): Toleration[] => {
+/** What the cluster says of namespaces that do not say it themselves. */
+export interface ClusterTolerations {
+  readonly default?: readonly Toleration[]
+  readonly whitelist?: readonly Toleration[]
+}
+
+/** Undefined where the namespace does not say. Throws a 500 for what it cannot mean, as upstream. */
+const saidBy = (
+  namespace: KubeObject | undefined,
+  annotation: string,
+): readonly Toleration[] | undefined => {
   const text = namespace?.metadata.annotations?.[prefix + annotation]
-  if (!text) return []
+  if (!text) return text === '' ? [] : undefined
   try {
     const value = parse(text) ?? []
     if (!Array.isArray(value))
@@ -71,32 +80,39 @@ const saidBy = (namespace: KubeObject | undefined, annotation: string): Tolerati
   }
 }
 
-const checkAllowed = ({ object }: WriteAttributes, namespace: KubeObject | undefined): void => {
+const checkAllowed = (
+  { object }: WriteAttributes,
+  namespace: KubeObject | undefined,
+  { whitelist = [] }: ClusterTolerations,
+): void => {
   const tolerations = tolerationsOf(object)
   if (tolerations.length === 0) return
-  if (!areAllowed(tolerations, saidBy(namespace, 'tolerationsWhitelist')))
+  const said = saidBy(namespace, 'tolerationsWhitelist')
+  if (!areAllowed(tolerations, said ?? whitelist))
     throw failure({
       code: 500,
-      message:
-        'pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist',
+      message: `pod tolerations (possibly merged with namespace default tolerations) conflict with its ${said === undefined ? 'cluster' : 'namespace'} whitelist`,
     })
 }
 
-export const podTolerationRestriction: AdmissionPlugin = {
+export const podTolerationRestriction = (cluster: ClusterTolerations = {}): AdmissionPlugin => ({
   name: 'PodTolerationRestriction',
   resources: ['pods'],
   mutate: (attributes) => {
     if (!isAbout(attributes, podWrites)) return
     return whenKnown(findNamespace(attributes), (namespace) => {
       const { object: pod, operation } = attributes
-      const added = operation === 'CREATE' ? saidBy(namespace, 'defaultTolerations') : []
+      const defaults = () => saidBy(namespace, 'defaultTolerations') ?? cluster.default ?? []
+      const added = operation === 'CREATE' ? [...defaults()] : []
       if ((pod.status?.qosClass || podQos(pod.spec)) !== 'BestEffort') added.push(memoryPressure)
       if (added.length > 0) setTolerations(pod, mergeTolerations([...tolerationsOf(pod), ...added]))
-      checkAllowed(attributes, namespace)
+      checkAllowed(attributes, namespace, cluster)
     })
   },
   validate: (attributes) => {
     if (!isAbout(attributes, podWrites)) return
-    return whenKnown(findNamespace(attributes), (namespace) => checkAllowed(attributes, namespace))
+    return whenKnown(findNamespace(attributes), (namespace) =>
+      checkAllowed(attributes, namespace, cluster),
+    )
   },
-}
+})

@@ -16,6 +16,7 @@ import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
 import type { WriteAttributes } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
+import { checkLimited, type LimitedResource } from './limited-resources.js'
 import { type AdmissionPlugin, isAboutNamespace, isWrite, listObjects, refuse } from './plugin.js'
 import { QuotaCharges } from './quota-charges.js'
 import { mayChangeUsage, unspecified } from './quota-usage.js'
@@ -119,33 +120,42 @@ const charge = (
   })
 }
 
+interface Charging {
+  readonly charges: QuotaCharges
+  readonly limited: readonly LimitedResource[]
+}
+
 const chargeAll = async (
   attributes: WriteAttributes,
   all: readonly KubeObject[],
-  charges: QuotaCharges,
+  { charges, limited }: Charging,
 ): Promise<void> => {
   const { resource, object, oldObject, ctx } = attributes
   const { measures, usage: usageOf } = measureOf(resource)
+  const bounded = new Set<string>()
   const matching = all.filter((quota) => {
     if (!isInScope(resource, object, quota)) return false
     const measured = Object.keys(quota.status?.hard ?? {}).filter(measures)
     if (measured.length > 0) checkQuota(attributes, quota, measured)
+    for (const name of measured) bounded.add(name)
     return measured.length > 0
   })
-  if (matching.length === 0) return
+  if (matching.length === 0 && limited.length === 0) return
   const usage = growth(usageOf(object, ctx.now), {})
   const grown = oldObject === undefined ? usage : growth(usage, usageOf(oldObject, ctx.now))
-  const due: { quota: KubeObject; delta: Usage }[] = []
-  for (const quota of matching) {
+  const deltas = matching.map((quota) => {
     const wasInScope = oldObject !== undefined && isInScope(resource, oldObject, quota)
-    const delta = wasInScope ? grown : usage
-    if (count(attributes, quota, delta) !== undefined) due.push({ quota, delta })
-  }
+    return { quota, delta: wasInScope ? grown : usage }
+  })
+  const isUsing = (delta: Usage): boolean => Object.keys(delta).length > 0
+  if (matching.length === 0 ? isUsing(grown) : deltas.some(({ delta }) => isUsing(delta)))
+    checkLimited(attributes, limited, { usage, bounded, quotas: all })
+  const due = deltas.filter(({ quota, delta }) => count(attributes, quota, delta) !== undefined)
   if (ctx.dryRun) return
   for (const { quota, delta } of due) await charge(attributes, quota, { delta, charges })
 }
 
-export const resourceQuota = (): AdmissionPlugin => {
+export const resourceQuota = (limited: readonly LimitedResource[] = []): AdmissionPlugin => {
   const charges = new QuotaCharges()
   return {
     name: 'ResourceQuota',
@@ -154,7 +164,9 @@ export const resourceQuota = (): AdmissionPlugin => {
       if (!isWrite(attributes)) return
       if (!mayChangeUsage(attributes)) return
       return whenKnown(listObjects(attributes.ctx, quotas, attributes.namespace), (all) =>
-        all.length === 0 ? undefined : chargeAll(attributes, all, charges),
+        all.length === 0 && limited.length === 0
+          ? undefined
+          : chargeAll(attributes, all, { charges, limited }),
       )
     },
   }

@@ -11,6 +11,7 @@ import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { annotateAudit } from './audit-annotations.js'
 import {
+  type CredentialsOfHost,
   callWebhook,
   dryRunUnsupported,
   type Webhook,
@@ -67,6 +68,8 @@ const compiledCondition = ({ expression }: MatchCondition): Expression =>
 export interface WebhookMeans {
   readonly authorize: Authorize
   readonly equivalentsOf: EquivalentsOf
+  /** Missing: nobody is told who the server is. */
+  readonly credentialsOf?: CredentialsOfHost | undefined
 }
 
 /** The request as the webhook is to see it; undefined when it is not to be asked. */
@@ -96,7 +99,7 @@ const seenBy = async (
   }
 }
 
-interface Asking {
+interface Asking extends Pick<WebhookMeans, 'credentialsOf'> {
   readonly mutating: boolean
   /** Which webhook of how often they were asked, for the audit log: `round_0_index_2`. */
   readonly place: string
@@ -160,14 +163,13 @@ const withWebhooks = (
 const mutateBy = async (
   webhook: ConfiguredWebhook,
   attributes: VersionedRequest,
-  place: string,
+  asking: Asking,
 ): Promise<boolean> => {
-  const asking = { mutating: true, place }
   const answer = await ask(webhook, attributes, asking)
   if (answer === undefined) return false
   try {
     const hasChanged = patchInPlace(attributes, webhook.name, answer)
-    auditPatch(webhook, attributes, { answer, place })
+    auditPatch(webhook, attributes, { answer, place: asking.place })
     if (hasChanged) await writeBack(attributes)
     return hasChanged
   } catch (error) {
@@ -217,7 +219,11 @@ export const mutatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin =
         const place = `round_${reinvocation.isSecond ? 1 : 0}_index_${i}`
         let hasChanged = false
         try {
-          hasChanged = await mutateBy(webhook, seen, place)
+          hasChanged = await mutateBy(webhook, seen, {
+            mutating: true,
+            place,
+            credentialsOf: means.credentialsOf,
+          })
         } finally {
           auditMutation(webhook, seen, place, hasChanged)
         }
@@ -239,7 +245,11 @@ export const validatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin
       // All at once, as upstream does it; the first refusal in their order is the one that is told.
       const results = await Promise.allSettled(
         asked.map(({ webhook, seen }, i) =>
-          ask(webhook, seen, { mutating: false, place: `round_0_index_${i}` }),
+          ask(webhook, seen, {
+            mutating: false,
+            place: `round_0_index_${i}`,
+            credentialsOf: means.credentialsOf,
+          }),
         ),
       )
       for (const result of results) if (result.status === 'rejected') throw result.reason

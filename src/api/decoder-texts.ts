@@ -26,3 +26,13 @@ export const noKindText = (kind: string, apiVersion: string): string => {
       : `version ${goQuote(apiVersion)}`
   return `no kind ${goQuote(kind)} is registered for ${where} in scheme "pkg/runtime/scheme.go:111"`
 }
+
+/** Of the text itself all lines are one error, as Go's decoder gives them; each is a warning of its own. */
+export const strictText = (
+  textErrors: readonly string[],
+  fieldErrors: readonly string[],
+): string => {
+  const text = textErrors.join('\n  ')
+  const all = text === '' ? fieldErrors : [`yaml: unmarshal errors:\n  ${text}`, ...fieldErrors]
+  return `strict decoding error: ${all.join(', ')}`
+}

@@ -60,3 +60,25 @@ export const durationProblem = (text: string): string | undefined => {
   const parsed = parse(text)
   return typeof parsed === 'bigint' ? undefined : parsed.problem
 }
+
+const fullUnits = [
+  ['h', 3_600_000],
+  ['m', 60_000],
+] as const
+
+/** As Go prints it: `1m30s`, `1.5ms`. */
+export const printedDuration = (ms: number): string => {
+  if (ms < 0) return `-${printedDuration(-ms)}`
+  const shown = (value: number, scale: number): number => Math.round(value * scale) / scale
+  if (ms === 0) return '0s'
+  if (ms < 1e-3) return `${shown(ms * 1e6, 1)}ns`
+  if (ms < 1) return `${shown(ms * 1e3, 1e3)}µs`
+  if (ms < 1_000) return `${shown(ms, 1e6)}ms`
+  let [text, rest] = ['', ms]
+  for (const [unit, length] of fullUnits) {
+    const count = Math.floor(rest / length)
+    if (count > 0 || text !== '') text += `${count}${unit}`
+    rest -= count * length
+  }
+  return `${text}${shown(rest / 1_000, 1e9)}s`
+}

@@ -2,6 +2,7 @@
  * Events that need not be kept before the request goes on: they wait for one another, and go in batches at a bounded rate.
  * Where more come than go, the newest are dropped (apiserver, plugin/pkg/audit/buffered).
  */
+import { type Rate, TokenBucket } from '#api/token-bucket.js'
 import type { AuditRecord } from './audit-record.js'
 import type { AuditSink } from './sink.js'
 
@@ -10,38 +11,15 @@ export interface BatchOptions {
   readonly bufferSize: number
   readonly maxSize: number
   readonly maxWaitMs: number
-  /** Missing: as fast as they come. Batches a second, and how many may go at once after a rest. */
-  readonly throttle?: { readonly qps: number; readonly burst: number } | undefined
-}
-
-/** So many batches a second, and so many at once. */
-class Throttle {
-  readonly #qps: number
-  readonly #burst: number
-  #tokens: number
-  #at = performance.now()
-
-  constructor({ qps, burst }: { qps: number; burst: number }) {
-    this.#qps = qps
-    this.#burst = burst
-    this.#tokens = burst
-  }
-
-  /** Takes its turn; yields how many milliseconds it is away. */
-  take(): number {
-    const now = performance.now()
-    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) / 1000) * this.#qps)
-    this.#at = now
-    this.#tokens--
-    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#qps) * 1000
-  }
+  /** Of batches. Missing: as fast as they come. */
+  readonly throttle?: Rate | undefined
 }
 
 export class Batches implements AuditSink {
   readonly #to: AuditSink
   readonly #options: BatchOptions
   readonly #dropped: (count: number) => void
-  readonly #throttle: Throttle | undefined
+  readonly #throttle: TokenBucket | undefined
   readonly #sending = new Set<Promise<unknown>>()
   #waiting: AuditRecord[] = []
   #timer: NodeJS.Timeout | undefined
@@ -52,7 +30,7 @@ export class Batches implements AuditSink {
     this.#to = to
     this.#options = options
     this.#dropped = dropped
-    this.#throttle = options.throttle && new Throttle(options.throttle)
+    this.#throttle = options.throttle && new TokenBucket(options.throttle, performance.now())
   }
 
   take(records: readonly AuditRecord[]): boolean {
@@ -75,7 +53,7 @@ export class Batches implements AuditSink {
 
   #sendSoon(): void {
     if (this.#turn !== undefined) return
-    const waitMs = this.#throttle?.take() ?? 0
+    const waitMs = this.#throttle?.take(performance.now()) ?? 0
     this.#turn = setTimeout(() => {
       this.#turn = undefined
       const isFull = (): boolean => this.#waiting.length >= this.#options.maxSize

@@ -3,17 +3,15 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import type { ClientCredentials } from '#api/client-credentials.js'
 
-export interface ClientConfig {
+export interface ClientConfig extends ClientCredentials {
   /** `https://host:port`, without a trailing slash. */
   server: string
   /** PEM. Missing: the roots that Node ships. */
   ca?: string
   /** The name that the server's certificate must carry. Missing: its host's. */
   serverName?: string
-  cert?: string
-  key?: string
-  token?: string
   insecureSkipTlsVerify?: boolean
   /** The context's namespace; `default` when it names none. */
   namespace: string
@@ -32,17 +30,18 @@ interface KubeconfigDocument {
       'insecure-skip-tls-verify'?: boolean
     }
   }[]
-  users?: {
-    name: string
-    user: {
-      token?: string
-      tokenFile?: string
-      'client-certificate'?: string
-      'client-certificate-data'?: string
-      'client-key'?: string
-      'client-key-data'?: string
-    }
-  }[]
+  users?: { name: string; user: KubeconfigUser }[]
+}
+
+interface KubeconfigUser {
+  token?: string
+  tokenFile?: string
+  username?: string
+  password?: string
+  'client-certificate'?: string
+  'client-certificate-data'?: string
+  'client-key'?: string
+  'client-key-data'?: string
 }
 
 const parseDocument = async (text: string): Promise<KubeconfigDocument | null> => {
@@ -62,6 +61,23 @@ const pem = (
   return file ? readFileSync(path.resolve(folder, file), 'utf8') : undefined
 }
 
+/** Relative files are looked up in `folder`. */
+const credentialsOf = (user: KubeconfigUser, folder: string): ClientCredentials => {
+  const { username, password, tokenFile } = user
+  const token =
+    user.token ??
+    (tokenFile ? readFileSync(path.resolve(folder, tokenFile), 'utf8').trim() : undefined)
+  const cert = pem(user['client-certificate-data'], user['client-certificate'], folder)
+  const key = pem(user['client-key-data'], user['client-key'], folder)
+  return {
+    ...(cert ? { cert } : {}),
+    ...(key ? { key } : {}),
+    ...(token ? { token } : {}),
+    ...(username ? { username } : {}),
+    ...(password ? { password } : {}),
+  }
+}
+
 /** The current context of a kubeconfig's text; relative files are looked up in `folder`. */
 export const parseKubeconfig = async (text: string, folder = '.'): Promise<ClientConfig> => {
   // An empty text is null.
@@ -72,23 +88,33 @@ export const parseKubeconfig = async (text: string, folder = '.'): Promise<Clien
   const cluster = document.clusters?.find((c) => c.name === ctx.cluster)?.cluster
   if (!cluster) throw new Error(`kubeconfig has no cluster "${ctx.cluster}"`)
   const user = document.users?.find((u) => u.name === ctx.user)?.user ?? {}
-  const token =
-    user.token ??
-    (user.tokenFile ? readFileSync(path.resolve(folder, user.tokenFile), 'utf8').trim() : undefined)
   const ca = pem(cluster['certificate-authority-data'], cluster['certificate-authority'], folder)
-  const cert = pem(user['client-certificate-data'], user['client-certificate'], folder)
-  const key = pem(user['client-key-data'], user['client-key'], folder)
   return {
     server: cluster.server.replace(/\/+$/, ''),
     namespace: ctx.namespace ?? 'default',
     ...(ca ? { ca } : {}),
     ...(cluster['tls-server-name'] ? { serverName: cluster['tls-server-name'] } : {}),
-    ...(cert ? { cert } : {}),
-    ...(key ? { key } : {}),
-    ...(token ? { token } : {}),
+    ...credentialsOf(user, folder),
     ...(cluster['insecure-skip-tls-verify'] ? { insecureSkipTlsVerify: true } : {}),
   }
 }
 
 export const loadKubeconfig = (file: string): Promise<ClientConfig> =>
   parseKubeconfig(readFileSync(file, 'utf8'), path.dirname(file))
+
+/** Those of the users of a kubeconfig; of the current context's where `name` is left out. */
+export type CredentialsOfUser = (name?: string) => ClientCredentials | undefined
+
+/** A kubeconfig that says who we are to many servers, and of no server where it is. */
+export const loadKubeconfigUsers = async (file: string): Promise<CredentialsOfUser> => {
+  const {
+    users = [],
+    contexts = [],
+    ...document
+  } = (await parseDocument(readFileSync(file, 'utf8'))) ?? {}
+  const current = contexts.find((c) => c.name === document['current-context'])?.context.user
+  const known = new Map(
+    users.map(({ name, user }) => [name, credentialsOf(user, path.dirname(file))]),
+  )
+  return (name = current) => (name === undefined ? undefined : known.get(name))
+}

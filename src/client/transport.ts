@@ -2,6 +2,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import tls from 'node:tls'
+import { authorizationOf } from '#api/client-credentials.js'
 import { trusted } from '#api/trusted.js'
 import { limits } from '#limits'
 import type { ClientConfig } from './kubeconfig.js'
@@ -65,9 +66,8 @@ export const createTransport = (
   const secure = url.protocol === 'https:'
   const agents = createAgents(config, secure)
   const start = secure ? https.request : http.request
-  const authorization: Record<string, string> = config.token
-    ? { authorization: `Bearer ${config.token}` }
-    : {}
+  // Who we are is told to nobody whom we do not know, as client-go.
+  const authorization = secure ? authorizationOf(config) : {}
 
   const attempt = (request: TransportRequest, triesLeft: number): Promise<http.IncomingMessage> =>
     new Promise((resolve, reject) => {

@@ -12,9 +12,8 @@ export const admissionPluginNames: ReadonlySet<string> = new Set(
   ),
 )
 
-/** Those of them that would do something, are off by default, and are not here. */
-export const missingAdmissionPlugins: ReadonlySet<string> = new Set([
+/** Those of them that upstream advises against. */
+export const deprecatedAdmissionPlugins: ReadonlySet<string> = new Set([
+  'AlwaysAdmit',
   'AlwaysDeny',
-  'EventRateLimit',
-  'ImagePolicyWebhook',
 ])

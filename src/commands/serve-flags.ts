@@ -12,14 +12,11 @@ import {
 } from '#api/flags.js'
 import type { AuthorizationMode, ServerOptions } from '#server/options.js'
 import { firstServiceAddress } from '#server/service-range.js'
-import { admissionPluginNames } from './admission-plugin-names.js'
+import { admissionFlags, admissionOptionsOf } from './admission-flags.js'
 import { auditFlags, auditOptionsOf } from './audit-flags.js'
 import { authenticationFlags, authenticationOptionsOf } from './authentication-flags.js'
 import { configFlag } from './config-file.js'
 import { existingFile, oneOf } from './flag-checks.js'
-
-const plugin = (value: string): string | undefined =>
-  value === '' || admissionPluginNames.has(value) ? undefined : 'there is no such admission plugin'
 
 const modes: readonly string[] = ['AlwaysAllow', 'AlwaysDeny', 'RBAC', 'Node']
 
@@ -170,18 +167,7 @@ export const serveFlags: readonly Flag[] = [
     check: oneOf(modes),
     help: `${modes.join(', ')}, in order`,
   },
-  {
-    name: 'enable-admission-plugins',
-    type: 'strings',
-    check: plugin,
-    help: 'admission plugins to take beside those that are on by default: NodeRestriction',
-  },
-  {
-    name: 'disable-admission-plugins',
-    type: 'strings',
-    check: plugin,
-    help: 'admission plugins to leave out',
-  },
+  ...admissionFlags,
   {
     name: 'service-cluster-ip-range',
     type: 'string',
@@ -254,13 +240,6 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     'proxy-client-cert-file',
     'proxy-client-key-file',
   )
-  const enableAdmissionPlugins = flags.list('enable-admission-plugins') ?? []
-  const disableAdmissionPlugins = flags.list('disable-admission-plugins') ?? []
-  const both = enableAdmissionPlugins.filter((name) => disableAdmissionPlugins.includes(name))
-  if (both.length > 0)
-    throw new UsageError(
-      `[${both.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`,
-    )
   return {
     dataDir,
     storage: storageOf(flags, dataDir),
@@ -280,8 +259,7 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     proxyClientKeyFile,
     ...authenticationOptionsOf(flags),
     authorizationModes: flags.list('authorization-mode') as AuthorizationMode[],
-    enableAdmissionPlugins,
-    disableAdmissionPlugins,
+    ...admissionOptionsOf(flags),
     serviceClusterIpRange: flags.text('service-cluster-ip-range'),
     maxRequestsInFlight: flags.number('max-requests-inflight'),
     maxMutatingRequestsInFlight: flags.number('max-mutating-requests-inflight'),

@@ -3,7 +3,7 @@
 import type { Flags } from '#api/flags.js'
 import { whenAborted } from '#client/backoff.js'
 import type { Server } from '#server/create-server.js'
-import { missingAdmissionPlugins } from './admission-plugin-names.js'
+import { deprecatedAdmissionPlugins } from './admission-plugin-names.js'
 import type { ExitCode, Machine } from './machine.js'
 import { serverOptionsOf } from './serve-flags.js'
 
@@ -28,8 +28,10 @@ export const startServer = async (
     machine.stderr(`kubelevel ${command}: ${flag} has no meaning here and is ignored\n`)
   const options = serverOptionsOf(flags)
   for (const plugin of options.enableAdmissionPlugins ?? [])
-    if (missingAdmissionPlugins.has(plugin))
-      machine.stderr(`kubelevel ${command}: there is no ${plugin} here, it is not enabled\n`)
+    if (deprecatedAdmissionPlugins.has(plugin))
+      machine.stderr(
+        `kubelevel ${command}: ${plugin} admission controller is deprecated. Please remove this controller from your configuration files and scripts.\n`,
+      )
   try {
     const { createServer } = await machine.server.load()
     return await createServer(options)

@@ -26,7 +26,7 @@ const booleans = flagsOf(
 const withValues = flagsOf(
   'string',
   `
-  admission-control admission-control-config-file advertise-address allow-metric-labels
+  admission-control advertise-address allow-metric-labels
   allow-metric-labels-manifest authentication-config
 
   authorization-config authorization-policy-file

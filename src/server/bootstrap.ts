@@ -20,7 +20,7 @@ import {
   keptConfigMaps,
 } from './bootstrap-config-maps.js'
 import { firstServiceAddress } from './service-range.js'
-import { untilStored } from './until-stored.js'
+import { unlessRefused, untilStored } from './until-stored.js'
 
 export interface ObjectDeps {
   readonly stores: RequestContext['stores']
@@ -30,6 +30,7 @@ export interface ObjectDeps {
 }
 
 export interface BootstrapDeps extends ObjectDeps {
+  readonly log: (message: string, error: unknown) => void
   /** `10.0.0.0/24`, or two with a comma. */
   readonly serviceClusterIpRange: string
 }
@@ -173,7 +174,9 @@ export const ensureBootstrap = async (deps: BootstrapDeps, trust: ClientTrust): 
     (path) => ![namespacesPath, cidrsPath, servicePath].includes(path),
   )
   const maps = keptConfigMaps(trust, deps.now)
-  await Promise.all([...later.map(ensureAll), ...maps.map((map) => keepConfigMap(deps, map))])
+  const keep = (map: KeptConfigMap) =>
+    unlessRefused(deps.log, `ConfigMap ${map.name}`, () => keepConfigMap(deps, map))
+  await Promise.all([...later.map(ensureAll), ...maps.map(keep)])
 }
 
 const endpointsOf = (ip: string, port: number): JsonObject => ({
@@ -231,7 +234,9 @@ export const publishKubernetesService = async (
   })
   // Upstream refuses loopback addresses in endpoints; a server that listens there alone has none to show.
   if (ip.startsWith('127.') || ip === '::1') return
-  await publish(deps, '/api/v1/namespaces/default/endpoints', endpointsOf(ip, port), ['subsets'])
   const slices = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
-  await publish(deps, slices, sliceOf(ip, port), ['endpoints', 'ports'])
+  await unlessRefused(deps.log, 'where the server is', async () => {
+    await publish(deps, '/api/v1/namespaces/default/endpoints', endpointsOf(ip, port), ['subsets'])
+    await publish(deps, slices, sliceOf(ip, port), ['endpoints', 'ports'])
+  })
 }

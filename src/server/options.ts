@@ -59,6 +59,8 @@ export interface ServerOptions {
   enableAdmissionPlugins?: readonly string[]
   /** Names of admission plugins that are left out, as kube-apiserver knows them: `ServiceAccount`. Default none. */
   disableAdmissionPlugins?: readonly string[]
+  /** A file with an AdmissionConfiguration: what plugins are told beyond what they do by themselves. Default none. */
+  admissionControlConfigFile?: string | undefined
   /** CIDR that Services get their cluster IPs out of. Default 10.0.0.0/24, as upstream. */
   serviceClusterIpRange?: string
   /** `iss` of ServiceAccount tokens; of several the first is theirs, and those of the others hold too. Default https://kubernetes.default.svc. */

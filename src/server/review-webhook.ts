@@ -21,6 +21,12 @@ const isTransient = ({ statusCode = 0, headers }: IncomingMessage): boolean =>
   statusCode === 429 ||
   headers['retry-after'] !== undefined
 
+/** A connection that was closed before its answer is no such one: Go finds its end, and that is all. */
+const wasReset = (error: unknown): boolean => {
+  const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException
+  return code === 'ECONNRESET' && syscall !== undefined
+}
+
 export class ReviewWebhook {
   readonly #transport: Transport
   readonly #url: URL
@@ -32,7 +38,10 @@ export class ReviewWebhook {
   /** `timeoutMs` is that of one try. */
   constructor(
     config: ClientConfig,
-    { timeoutMs = limits.webhookTimeoutMs, initialBackoffMs = limits.webhookBackoffMs } = {},
+    {
+      timeoutMs = limits.webhookTimeoutMs,
+      initialBackoffMs = limits.webhookBackoffMs,
+    }: { timeoutMs?: number; initialBackoffMs?: number } = {},
   ) {
     this.#url = new URL(config.server)
     this.#timeoutMs = timeoutMs
@@ -52,8 +61,7 @@ export class ReviewWebhook {
         const reply = await readReply(response)
         if (isLast || !isTransient(response)) return reviewOf(reply, sent)
       } catch (error) {
-        const { code } = error as NodeJS.ErrnoException
-        if (isLast || code !== 'ECONNRESET') throw error
+        if (isLast || !wasReset((error as Error).cause)) throw error
       }
       await sleep(webhookWaitMs(this.#initialBackoffMs, tries - 1), this.#closing.signal)
     }
@@ -75,9 +83,7 @@ export class ReviewWebhook {
       })
       .catch((error: Error) => {
         const message = `Post ${goQuote(this.#url.href)}: ${goNetError(error)}`
-        throw Object.assign(new Error(message, { cause: error }), {
-          code: (error as NodeJS.ErrnoException).code,
-        })
+        throw new Error(message, { cause: error })
       })
   }
 }

@@ -1,14 +1,16 @@
 /** What a server knows and stores: everything that controllers and routes share. */
 import pino, { type Logger } from 'pino'
-import { makeAdmission } from '#admission/chain.js'
+import { type AdmissionOptions, makeAdmission } from '#admission/chain.js'
 import { type Clock, steadyClock, systemClock } from '#api/clock.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
 import { kinds } from '#kinds/index.js'
+import type { Admission } from '#registry/admission.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeResourceTable, type ResourceTable } from '#registry/resource-table.js'
 import { type Access, openAccess } from './access.js'
+import { readAdmissionSettings } from './admission/admission-settings.js'
 import { answerExpressions, authorizeSigner } from './admission-authorizers.js'
 import { type Audit, openAudit } from './audit.js'
 import { type BootstrapDeps, ensureBootstrap } from './bootstrap.js'
@@ -36,10 +38,23 @@ export interface ServerState {
   readonly audit: Audit | undefined
 }
 
-const admissionOf = (options: ServerOptions, { authorizer }: Access, table: ResourceTable) =>
+const admissionPluginsOf = async (
+  options: ServerOptions,
+  started: StartedParts,
+): Promise<AdmissionOptions> => {
+  const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = options
+  const taking = { enabled, disabled }
+  const settings = await readAdmissionSettings(options.admissionControlConfigFile, taking, started)
+  return { ...taking, settings }
+}
+
+const admissionOf = (
+  plugins: AdmissionOptions,
+  { authorizer }: Access,
+  table: ResourceTable,
+): Admission =>
   makeAdmission({
-    enabled: options.enableAdmissionPlugins,
-    disabled: options.disableAdmissionPlugins,
+    ...plugins,
     authorizeSigner: authorizeSigner(authorizer),
     authorize: answerExpressions(authorizer),
     equivalentsOf: (definition) => table.equivalentsOf(definition),
@@ -51,8 +66,9 @@ const admissionOf = (options: ServerOptions, { authorizer }: Access, table: Reso
 
 export const bootstrapDeps = (
   options: ServerOptions,
-  { stores, clock }: Pick<ServerState, 'stores' | 'clock'>,
+  { stores, clock, log }: Pick<ServerState, 'stores' | 'clock' | 'log'>,
 ): BootstrapDeps => ({
+  log,
   stores: (resource) => stores.ofResource(resource),
   now: clock.now(),
   caller: new AbortController(),
@@ -76,13 +92,14 @@ export const openServerState = async (
     requestHeader: requestHeaderOptions(options, credentials),
   }
   const audit = options.audit && (await openAudit(options.audit, { clock, warn: log }, started))
+  const plugins = await admissionPluginsOf(options, started)
   const access = await openAccess(options, { credentials, clock, warn: log }, started)
   const table = makeResourceTable(access.withAccess([...kinds, customResourceDefinition]))
   const fieldManagerOf = makeFieldManagers(table)
   const stores = await openRegistryStores({
     storage: options.storage ?? 'memory:',
     table,
-    admission: admissionOf(options, access, table),
+    admission: admissionOf(plugins, access, table),
     fieldManagerOf,
     clock,
     steadyClock: options.clock ?? steadyClock,
@@ -96,7 +113,7 @@ export const openServerState = async (
     'storage-object-count-tracker-hook',
     'storage-readiness',
   )
-  await ensureBootstrap(bootstrapDeps(options, { stores, clock }), trust)
+  await ensureBootstrap(bootstrapDeps(options, { stores, clock, log }), trust)
   postStartHooks.finish(
     'start-system-namespaces-controller',
     'rbac/bootstrap-roles',

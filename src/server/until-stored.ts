@@ -1,5 +1,6 @@
 /** What a start writes, made again where its answer got lost: what is there already is left as it is. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { ApiError } from '#api/errors.js'
 import { limits } from '#limits'
 import { StorageError } from '#storage/driver.js'
 
@@ -21,5 +22,19 @@ export const untilStored = async <T>(
       if (isOver || !isLost(error as Error)) throw error
       await pause(limits.retryMs)
     }
+  }
+}
+
+/** What is refused of all that a server keeps for others is no reason not to serve, as upstream, whose controllers say so and go on. */
+export const unlessRefused = async (
+  log: (message: string, error: unknown) => void,
+  what: string,
+  keep: () => Promise<void>,
+): Promise<void> => {
+  try {
+    await keep()
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.cause instanceof StorageError) throw error
+    log(`${what} is not kept`, error)
   }
 }

@@ -93,6 +93,7 @@ const types = {
   ConversionReview: 'io.k8s.api.apiextensions.v1.ConversionReview',
   TokenReview: 'io.k8s.api.authentication.v1.TokenReview',
   SubjectAccessReview: 'io.k8s.api.authorization.v1.SubjectAccessReview',
+  ImageReview: 'imagepolicy.v1alpha1.ImageReview',
 }
 
 /** The decoder knows the reviews of its group alone, and wants the version that was sent. */

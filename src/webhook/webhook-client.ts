@@ -2,6 +2,7 @@
 import https from 'node:https'
 import { isIP } from 'node:net'
 import path from 'node:path'
+import { authorizationOf, type ClientCredentials } from '#api/client-credentials.js'
 import { goNetError, urlWithPort } from '#api/go-net-error.js'
 import { goQuote } from '#api/go-quote.js'
 import { stringify } from '#api/json.js'
@@ -27,6 +28,8 @@ export interface ReviewCall extends SentReview {
   /** How long the webhook is told that it may take; `signal` is who holds it to that. */
   readonly timeoutSeconds: number
   readonly signal: AbortSignal
+  /** Who we are to it. Missing: nobody. */
+  readonly credentials?: ClientCredentials | undefined
   /** Where the Pods behind a Service can be reached. Throws when there are none. */
   readonly findService: (service: ServiceReference) => Promise<{ host: string; port: number }>
 }
@@ -42,13 +45,14 @@ const joinedPath = (pathname: string): string => {
 const post = (
   url: URL,
   config: WebhookClientConfig,
-  body: string,
-  { address, signal }: { address: ReplyAddress | undefined; signal: AbortSignal },
+  { review, address, signal, credentials = {} }: AddressedCall,
 ): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const ca = Buffer.from(config.caBundle ?? '', 'base64')
       .toString()
       .trim()
+    const body = stringify(review)
+    const { cert, key } = credentials
     const request = https.request(
       {
         host: address?.host ?? url.hostname.replace(/^\[|\]$/g, ''),
@@ -58,7 +62,10 @@ const post = (
         // A name only: RFC 6066 knows no addresses here.
         ...(isIP(url.hostname) === 0 ? { servername: url.hostname } : {}),
         ...(ca === '' ? {} : trusted(ca)),
+        ...(cert && { cert }),
+        ...(key && { key }),
         headers: {
+          ...authorizationOf(credentials),
           host: url.host,
           'content-type': 'application/json',
           accept: 'application/json, */*',
@@ -76,7 +83,10 @@ const post = (
     request.end(body)
   })
 
-type ReplyAddress = { readonly host: string; readonly port: number }
+interface AddressedCall extends ReviewCall {
+  /** Where it is, if not where its name says. */
+  readonly address: { readonly host: string; readonly port: number } | undefined
+}
 
 /** Rejects with a plain Error: whoever asked says whose webhook it is. */
 export const sendReview = async (
@@ -98,9 +108,6 @@ export const sendReview = async (
       : await call.findService(service).catch((error: Error) => {
           throw new Error(`Post ${goQuote(shownUrl(url))}: ${error.message}`)
         })
-  const reply = await post(url, config, stringify(call.review), {
-    address,
-    signal: call.signal,
-  })
+  const reply = await post(url, config, { ...call, address })
   return reviewOf(reply, call)
 }

@@ -114,7 +114,7 @@ t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second star
     '--event-ttl=1h',
     '--profiling',
     '--service-node-port-range=1-2',
-    '--enable-admission-plugins=NodeRestriction,EventRateLimit',
+    '--enable-admission-plugins=NodeRestriction,AlwaysAdmit',
     '--v=0',
   ]
   const child = spawn(process.execPath, [main, ...args], { cwd: folder })
@@ -122,7 +122,7 @@ t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second star
   const said = await ready(child)
   t.match(said, /--event-ttl has no meaning here and is ignored/)
   t.match(said, /--service-node-port-range has no meaning here and is ignored/)
-  t.match(said, /there is no EventRateLimit here, it is not enabled/)
+  t.match(said, /AlwaysAdmit admission controller is deprecated/)
   t.notMatch(said, /NodeRestriction/)
   t.match(said, /ready https:\/\/127\.0\.0\.1:\d+ kubeconfig=\S+ in \d+ ms/)
   const kubeconfig = path.join(folder, '.kubelevel/kubeconfig')

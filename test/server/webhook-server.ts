@@ -1,4 +1,5 @@
 /** A webhook of a test's own: HTTPS under an authority of its own, on a free port, closed with the test. */
+import type { IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
@@ -13,6 +14,7 @@ export interface WebhookServer {
   /** What it shows, in PEM. */
   readonly certificate: string
   readonly reviews: Review[]
+  readonly requests: IncomingMessage[]
 }
 
 const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2100, 0) }
@@ -31,12 +33,14 @@ export const startWebhook = async (
     issuer: ca,
   })
   const reviews: Review[] = []
+  const requests: IncomingMessage[] = []
   const server = https.createServer({ key: own.keyPem, cert: own.certPem }, (request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk) => chunks.push(chunk))
     request.on('end', async () => {
       const review = JSON.parse(Buffer.concat(chunks).toString())
       reviews.push(review)
+      requests.push(request)
       const { kind, apiVersion, request: asked } = review
       response.setHeader('content-type', 'application/json')
       const { pathname, searchParams } = new URL(request.url!, 'https://hook')
@@ -59,5 +63,6 @@ export const startWebhook = async (
     },
     certificate: own.certPem,
     reviews,
+    requests,
   }
 }

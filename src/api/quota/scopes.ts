@@ -5,10 +5,10 @@ import type { KubeObject } from '../object.js'
 import { podQos } from '../pod-qos.js'
 import { isTerminating } from './pod-usage.js'
 
-interface ScopeRequirement {
-  scopeName: string
-  operator: string
-  values?: string[]
+export interface ScopeRequirement {
+  readonly scopeName: string
+  readonly operator: string
+  readonly values?: readonly string[]
 }
 type Matches = (object: KubeObject, requirement: ScopeRequirement) => boolean
 
@@ -56,16 +56,28 @@ const scopesOf: Readonly<Record<string, Readonly<Record<string, Matches>>>> = {
   persistentvolumeclaims: { VolumeAttributesClass: matchesAttributesClass },
 }
 
+/** The scopes that a quota names. */
+export const requirementsOf = ({ spec }: KubeObject): ScopeRequirement[] => [
+  ...(spec?.scopes ?? []).map((scopeName: string) => ({ scopeName, operator: 'Exists' })),
+  ...(spec?.scopeSelector?.matchExpressions ?? []),
+]
+
+/** Those of them that hold for the object. */
+export const matchingScopes = (
+  resource: GroupResource,
+  object: KubeObject,
+  requirements: readonly ScopeRequirement[],
+): ScopeRequirement[] => {
+  const known = scopesOf[formatGroupResource(resource)]
+  return requirements.filter((r) => known?.[r.scopeName]?.(object, r) ?? false)
+}
+
 /** Whether a quota is about this object: all of its scopes must hold. */
 export const isInScope = (
   resource: GroupResource,
   object: KubeObject,
-  { spec }: KubeObject,
+  quota: KubeObject,
 ): boolean => {
-  const known = scopesOf[formatGroupResource(resource)]
-  const requirements: ScopeRequirement[] = [
-    ...(spec?.scopes ?? []).map((scopeName: string) => ({ scopeName, operator: 'Exists' })),
-    ...(spec?.scopeSelector?.matchExpressions ?? []),
-  ]
-  return requirements.every((r) => known?.[r.scopeName]?.(object, r) ?? false)
+  const requirements = requirementsOf(quota)
+  return matchingScopes(resource, object, requirements).length === requirements.length
 }

@@ -1,6 +1,6 @@
 /** The Go types behind the API, as far as decoding needs them; read from openapi/data/go-fields.json when first met. */
 import assert from 'node:assert'
-import { goFields, schemas } from '#openapi/schemas.js'
+import { configurationFields, goFields, schemas } from '#openapi/schemas.js'
 
 export type GoType =
   | { form: 'scalar'; name: string; scalar: 'string' | 'int32' | 'int64' | 'float64' | 'bool' }
@@ -145,7 +145,7 @@ const known = new Map<string, readonly GoField[]>()
 export const goFieldsOf = (key: string): readonly GoField[] => {
   let fields = known.get(key)
   if (fields === undefined) {
-    const lines = goFields()[key]
+    const lines = goFields()[key] ?? configurationFields()[key]
     assert(lines !== undefined, `unknown Go struct ${key}`)
     fields = lines.map((line) => parseField(key, line))
     known.set(key, fields)

@@ -1,0 +1,68 @@
+/** Bounds how many Events are written (kubernetes, plugin/pkg/admission/eventratelimit). */
+import { aggregate } from '#api/aggregate.js'
+import { failure } from '#api/errors.js'
+import { Lru } from '#api/lru.js'
+import { type Rate, TokenBucket } from '#api/token-bucket.js'
+import { limits } from '#limits'
+import type { WriteAttributes } from '#registry/admission.js'
+import { type AdmissionPlugin, isWrite } from './plugin.js'
+
+/** Those that share a bucket. */
+const keys = {
+  Server: () => '',
+  Namespace: ({ namespace }: WriteAttributes) => namespace,
+  User: ({ ctx }: WriteAttributes) => ctx.user.name,
+  SourceAndObject: ({ object }: WriteAttributes) => {
+    const { source = {}, involvedObject = {} } = object
+    const { kind, namespace, name, uid, apiVersion } = involvedObject
+    return [source.component, source.host, kind, namespace, name, uid, apiVersion].join('')
+  },
+} as const
+
+export type EventLimitType = keyof typeof keys
+export const eventLimitTypes = Object.keys(keys) as readonly EventLimitType[]
+
+export interface EventLimit extends Rate {
+  readonly type: EventLimitType
+  /** Buckets that are kept; what is forgotten begins again with a full one. 0: so many as upstream. */
+  readonly cacheSize?: number
+}
+
+/** Says why not; undefined: it may. */
+type Accept = (attributes: WriteAttributes, now: number) => string | undefined
+
+const enforce = (limit: EventLimit): Accept => {
+  const { type, cacheSize = 0 } = limit
+  const buckets = new Lru<TokenBucket>(cacheSize || limits.eventLimitBucketsDefault)
+  return (attributes, now) => {
+    const key = keys[type](attributes)
+    let bucket = buckets.get(key)
+    if (bucket === undefined) buckets.set(key, (bucket = new TokenBucket(limit, now)))
+    return bucket.tryTake(now) ? undefined : `limit reached on type ${type} for key ${key}`
+  }
+}
+
+/** `now` is in milliseconds, and never goes back. */
+export const eventRateLimit = (
+  eventLimits: readonly EventLimit[] = [],
+  now = () => performance.now(),
+): AdmissionPlugin => {
+  const enforcers = eventLimits.map(enforce)
+  return {
+    name: 'EventRateLimit',
+    resources: ['events'],
+    validate: (attributes) => {
+      // Of events.k8s.io they are another kind, which is not counted.
+      if (attributes.kind.group !== '' || !isWrite(attributes) || attributes.ctx.dryRun) return
+      const at = now()
+      const reasons = enforcers.flatMap((accept) => accept(attributes, at) ?? [])
+      const why = aggregate(reasons)
+      if (why !== undefined)
+        throw failure({
+          code: 429,
+          reason: 'TooManyRequests',
+          message: `Too many requests: ${why}`,
+        })
+    },
+  }
+}

@@ -1,0 +1,119 @@
+/** Asks a server whether images may run (kubernetes, plugin/pkg/admission/imagepolicy). */
+import { stringify } from '#api/json.js'
+import { Lru } from '#api/lru.js'
+import type { JsonObject } from '#api/object.js'
+import { limits } from '#limits'
+import type { WriteAttributes } from '#registry/admission.js'
+import type { AskReview, SentReview } from '#webhook/review-answer.js'
+import { annotateAudit } from './audit-annotations.js'
+import { type AdmissionPlugin, isAbout, podWrites, refuse } from './plugin.js'
+
+/** The status of an ImageReview of imagepolicy.k8s.io/v1alpha1. */
+interface ImageReviewStatus {
+  readonly allowed: boolean
+  readonly reason?: string
+  readonly auditAnnotations?: Readonly<Record<string, string>>
+}
+
+export interface ImagePolicy {
+  readonly ask: AskReview
+  /** How long an answer holds; 0: it is asked for every time. */
+  readonly allowTtlMs: number
+  readonly denyTtlMs: number
+  /** What holds when nobody can be asked. */
+  readonly defaultAllow: boolean
+}
+
+const auditPrefix = 'imagepolicywebhook.image-policy.k8s.io/'
+
+const ephemeralWrites = { ...podWrites, subresource: 'ephemeralcontainers' } as const
+
+interface Container {
+  readonly image?: string
+}
+
+const specOf = ({ object, subresource, namespace }: WriteAttributes): JsonObject => {
+  const { containers = [], initContainers = [], ephemeralContainers = [] } = object.spec
+  const asked: readonly Container[] =
+    subresource === '' ? [...containers, ...initContainers] : ephemeralContainers
+  const annotations = Object.entries(object.metadata.annotations ?? {}).filter(([key]) =>
+    key.includes('.image-policy.k8s.io/'),
+  )
+  return {
+    ...(asked.length > 0 && {
+      containers: asked.map(({ image = '' }): JsonObject => (image === '' ? {} : { image })),
+    }),
+    ...(annotations.length > 0 && { annotations: Object.fromEntries(annotations.sort()) }),
+    namespace,
+  }
+}
+
+const checkAnswer = (
+  attributes: WriteAttributes,
+  { allowed, reason, auditAnnotations = {} }: ImageReviewStatus,
+): void => {
+  for (const [key, value] of Object.entries(auditAnnotations))
+    annotateAudit(attributes, auditPrefix + key, value)
+  if (allowed) return
+  throw refuse(
+    attributes,
+    reason
+      ? `image policy webhook backend denied one or more images: ${reason}`
+      : 'one or more images rejected by webhook backend',
+  )
+}
+
+const group = 'imagepolicy.k8s.io'
+const reviewOf = (spec: JsonObject): SentReview => ({
+  group,
+  kind: 'ImageReview',
+  review: {
+    kind: 'ImageReview',
+    apiVersion: `${group}/v1alpha1`,
+    metadata: {},
+    spec,
+    status: { allowed: false },
+  },
+})
+
+interface Answer {
+  readonly status: ImageReviewStatus
+  readonly untilMs: number
+}
+
+export const imagePolicyWebhook = (policy: ImagePolicy): AdmissionPlugin => {
+  const answers = new Lru<Answer>(limits.imageReviewsKept)
+
+  /** Undefined when nobody could be asked and that is no matter. */
+  const answerTo = async (attributes: WriteAttributes): Promise<ImageReviewStatus | undefined> => {
+    const { now } = attributes.ctx
+    const spec = specOf(attributes)
+    const key = stringify(spec)
+    const known = answers.get(key)
+    if (known !== undefined && now <= known.untilMs) return known.status
+    try {
+      const status = (await policy.ask(reviewOf(spec))).status as unknown as ImageReviewStatus
+      const ttlMs = status.allowed ? policy.allowTtlMs : policy.denyTtlMs
+      if (ttlMs > 0) answers.set(key, { status, untilMs: now + ttlMs })
+      return status
+    } catch (error) {
+      if (!policy.defaultAllow) throw refuse(attributes, (error as Error).message)
+      annotateAudit(attributes, `${auditPrefix}failed-open`, 'true')
+      return undefined
+    }
+  }
+
+  const check = async (attributes: WriteAttributes): Promise<void> => {
+    const status = await answerTo(attributes)
+    if (status !== undefined) checkAnswer(attributes, status)
+  }
+
+  return {
+    name: 'ImagePolicyWebhook',
+    resources: ['pods'],
+    validate: (attributes) => {
+      if (isAbout(attributes, podWrites) || isAbout(attributes, ephemeralWrites))
+        return check(attributes)
+    },
+  }
+}

@@ -1,0 +1,21 @@
+/** Who a client says that it is, as the user of a kubeconfig. */
+export interface ClientCredentials {
+  /** PEM. */
+  readonly cert?: string
+  readonly key?: string
+  readonly token?: string
+  /** Of basic authentication. */
+  readonly username?: string
+  readonly password?: string
+}
+
+/** The header for those that go in one. */
+export const authorizationOf = ({
+  token,
+  username,
+  password = '',
+}: ClientCredentials): Record<string, string> => {
+  if (token) return { authorization: `Bearer ${token}` }
+  if (!username) return {}
+  return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` }
+}

@@ -1,0 +1,26 @@
+/** What a text says that it is, before anything else of it is read (apimachinery, runtime/serializer/json/meta.go). */
+import { goKindOf } from './decoder-texts.js'
+import type { JsonObject } from './object.js'
+
+type TypeMeta = Partial<Record<'apiVersion' | 'kind', string | null>>
+
+/** What encoding/json reads of the two: their keys in any case, the last one counts. The decoder of the rest is strict. */
+export const typeMetaOf = (
+  value: JsonObject,
+  unrecognized: (message: string) => Error,
+): TypeMeta => {
+  const found: TypeMeta = {}
+  for (const key of Object.keys(value)) {
+    if (key.length !== 4 && key.length !== 10) continue
+    const name = key.toLowerCase()
+    const field = name === 'kind' ? 'kind' : name === 'apiversion' ? 'apiVersion' : undefined
+    if (field === undefined) continue
+    const given = value[key]!
+    if (given !== null && typeof given !== 'string')
+      throw unrecognized(
+        `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(given)} into Go struct field .${field} of type string`,
+      )
+    found[field] = given ?? found[field] ?? null
+  }
+  return found
+}

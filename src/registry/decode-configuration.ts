@@ -1,0 +1,77 @@
+/** Files of configuration as upstream's decoders read them: YAML or JSON, and what is wrong with it in their words. */
+import { noKindText, noObjectText, strictText } from '#api/decoder-texts.js'
+import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
+import { isJsonObject, setOwn, withKeysInOrder } from '#api/json-object.js'
+import type { JsonTrace } from '#api/json-traced.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { typeMetaOf } from '#api/type-meta.js'
+import { type GoType, goFieldsOf, goTypeOfKey } from './decode/go-type.js'
+import { decodeType } from './decode.js'
+import { parseYaml } from './yaml.js'
+
+/** The text is of no type that is known. */
+export class UnknownTypeError extends Error {}
+
+interface ParsedText {
+  readonly value: JsonValue
+  readonly trace?: JsonTrace
+  readonly duplicates: readonly string[]
+}
+
+const parseText = (text: string): ParsedText => {
+  if (text.trimStart().startsWith('{')) return { ...parseWithTrace(text), duplicates: [] }
+  const { value, duplicates } = parseYaml(text)
+  return { value: withKeysInOrder(value), duplicates }
+}
+
+/** What a text is, by its apiVersion and kind: `group/version kind`. */
+export type KnownTypes = Readonly<Record<string, string>>
+
+const typeOf = (value: JsonValue, text: string, types: KnownTypes): string => {
+  if (value !== null && !isJsonObject(value)) throw new Error(noObjectText(value))
+  const { kind, apiVersion } = typeMetaOf(value ?? {}, (message) => new Error(message))
+  if (!kind) throw new UnknownTypeError(`Object 'Kind' is missing in '${text}'`)
+  if (!apiVersion) throw new UnknownTypeError(`Object 'apiVersion' is missing in '${text}'`)
+  const type = types[`${apiVersion} ${kind}`]
+  if (type === undefined) throw new UnknownTypeError(noKindText(kind, apiVersion))
+  return type
+}
+
+/** Names of structs of openapi/data/configuration-fields.json, by what a text says that it is. Throws an Error. */
+export const decodeConfiguration = (
+  text: string,
+  types: KnownTypes,
+  { strict = true }: { strict?: boolean } = {},
+): { type: string; value: JsonObject } => {
+  const { value, trace, duplicates } = parsedBody(text)
+  const type = typeOf(value, text, types)
+  const decoded = decodeType(type, value, trace)
+  if (strict && duplicates.length + decoded.strictErrors.length > 0)
+    throw new Error(strictText(duplicates, decoded.strictErrors))
+  return { type, value: decoded.value }
+}
+
+const parsedBody = (text: string): ParsedText => {
+  try {
+    return parseText(text)
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error
+    throw new Error(`couldn't get version/kind; json parse error: ${error.message}`)
+  }
+}
+
+/** encoding/json knows a field by its name in any case. */
+const withNamesOf = (type: GoType, value: JsonValue): JsonValue => {
+  if (type.form !== 'struct' || !isJsonObject(value)) return value
+  const fields = goFieldsOf(type.key)
+  const named: JsonObject = {}
+  for (const [key, given] of Object.entries(value)) {
+    const field = fields.find(({ name }) => name.toLowerCase() === key.toLowerCase())
+    if (field !== undefined) setOwn(named, field.name, withNamesOf(field.type, given))
+  }
+  return named
+}
+
+/** Of a struct that has no version, as encoding/json reads it: what it does not know is passed over. Throws an Error. */
+export const decodeUnversioned = (text: string, type: string): JsonObject =>
+  decodeType(type, withNamesOf(goTypeOfKey(type), parseText(text).value)).value

@@ -1,0 +1,49 @@
+/** What the configurations of admission plugins have in common. */
+import { statSync } from 'node:fs'
+import { goFileError } from '#api/go-file-error.js'
+import type { JsonObject } from '#api/object.js'
+import {
+  type ClientConfig,
+  type CredentialsOfUser,
+  loadKubeconfig,
+  loadKubeconfigUsers,
+} from '#client/kubeconfig.js'
+import { decodeConfiguration, type KnownTypes } from '#registry/decode-configuration.js'
+
+/** A configuration that could be read, and that the plugin cannot work with: upstream says so in other words. */
+export class UnusableConfiguration extends Error {}
+
+/** Throws an Error. */
+export const decodePlugin = <T>(
+  text: string,
+  types: KnownTypes,
+  options?: { strict: boolean },
+): T => {
+  const value: JsonObject = decodeConfiguration(text, types, options).value
+  return value as unknown as T
+}
+
+const checkThere = (file: string): void => {
+  try {
+    statSync(file)
+  } catch (error) {
+    throw new Error(goFileError('stat', file, error))
+  }
+}
+
+/** Throws an Error. */
+export const readKubeconfig = async (file: string): Promise<ClientConfig> => {
+  if (file !== '') checkThere(file)
+  const unusable = (): never => {
+    throw new Error(
+      'invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable',
+    )
+  }
+  return file === '' ? unusable() : loadKubeconfig(file).catch(unusable)
+}
+
+/** Throws an Error. */
+export const readKubeconfigUsers = (file: string): Promise<CredentialsOfUser> => {
+  checkThere(file)
+  return loadKubeconfigUsers(file)
+}
