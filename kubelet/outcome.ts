@@ -1,8 +1,8 @@
 /** How one attempt of a probe or a hook ended. */
 
-/** `message` says why it failed, in upstream's words. `unknown`: nobody could ask, so it says nothing of the container. */
+/** `message` says why it failed, in upstream's words, `warning` what is odd about a success. `unknown`: nobody could ask, so it says nothing of the container. */
 export type Outcome =
-  | { readonly ok: true }
+  | { readonly ok: true; readonly warning?: string }
   | { readonly ok: false; readonly message: string; readonly unknown?: true }
 
 export const ok: Outcome = { ok: true }

@@ -90,6 +90,7 @@ export class PodWorker {
         return { started: same && before?.started === true, ready: same && before?.ready === true }
       },
       onUnhealthy: (spec, message) => this.#view.event('Warning', 'Unhealthy', message, spec.name),
+      onWarning: (spec, message) => this.#view.event('Warning', 'ProbeWarning', message, spec.name),
       onChange: () => this.wake(),
     })
   }

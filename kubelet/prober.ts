@@ -20,6 +20,7 @@ export interface ProberOptions {
   /** What this container's status said before anybody here has probed it. */
   was(containerId: string, container: ContainerSpec): { started: boolean; ready: boolean }
   onUnhealthy(container: ContainerSpec, message: string): void
+  onWarning(container: ContainerSpec, message: string): void
   /** A result that counts has changed: the Pod's status may be another one, a container may have to go. */
   onChange(): void
 }
@@ -152,7 +153,8 @@ export class Prober {
       const how = outcome.unknown ? 'errored and resulted in unknown state' : 'failed'
       this.#options.onUnhealthy(spec, `${titles[kind]} probe ${how}: ${outcome.message}`)
       if (outcome.unknown) return
-    }
+    } else if (outcome.warning !== undefined)
+      this.#options.onWarning(spec, `${titles[kind]} probe warning: ${outcome.warning}`)
     worker.run = worker.last === outcome.ok ? worker.run + 1 : 1
     worker.last = outcome.ok
     const threshold = outcome.ok ? (probe.successThreshold ?? 1) : (probe.failureThreshold ?? 3)

@@ -62,39 +62,87 @@ const runCommand = async (
   }
 }
 
-interface Question extends HttpGetAction {
-  readonly userAgent: string
-  /** What the status code of an answer means. */
-  judge(code: number): Outcome
+interface Answer {
+  readonly code: number
+  /** Where it sends the client, who is to ask there. */
+  readonly location: string | undefined
+  /** Undefined where it broke off. */
+  readonly body: string | undefined
 }
 
-const askHttp = (
+interface Question extends HttpGetAction {
+  readonly userAgent: string
+  judge(answer: Answer): Outcome
+}
+
+const redirects = new Set([301, 302, 303, 307, 308])
+
+const readAnswer = async (message: http.IncomingMessage): Promise<Answer> => {
+  const code = message.statusCode ?? 0
+  const location = redirects.has(code) ? message.headers.location || undefined : undefined
+  const chunks: Buffer[] = []
+  let left = limits.handlerOutputBytesMax
+  try {
+    for await (const chunk of message) {
+      chunks.push(chunk.subarray(0, left))
+      left -= chunk.length
+      if (left <= 0) break
+    }
+  } catch {
+    return { code, location, body: undefined }
+  }
+  return { code, location, body: Buffer.concat(chunks).toString('utf8') }
+}
+
+const getOnce = (
+  url: string,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    // A probe asks whether the server answers, not who it is: certificates are not checked upstream either.
+    const options = { headers, signal, agent: false, rejectUnauthorized: false } as const
+    const { get } = url.startsWith('https:') ? https : http
+    get(url, options, (message) => resolve(readAnswer(message))).on('error', reject)
+  })
+
+/** Goes where it is sent on the same host, as RedirectChecker of upstream's prober lets it. */
+const askHttp = async (
   { container, podIp }: HandlerTarget,
   action: Question,
   signal: AbortSignal,
 ): Promise<Outcome> => {
-  const host = action.host || podIp
   const port = resolvePort(container, action.port)
-  const secure = action.scheme?.toUpperCase() === 'HTTPS'
+  const scheme = action.scheme?.toUpperCase() === 'HTTPS' ? 'https' : 'http'
   const path = `/${(action.path ?? '/').replace(/^\//, '')}`
-  const url = `${secure ? 'https' : 'http'}://${hostInUrl(host)}:${port}${path}`
+  let url = `${scheme}://${hostInUrl(action.host || podIp)}:${port}${path}`
+  const { hostname } = new URL(url)
   const headers: Record<string, string> = { 'user-agent': action.userAgent, accept: '*/*' }
   for (const { name, value } of action.httpHeaders ?? []) headers[name.toLowerCase()] = value
-  return new Promise((resolve) => {
-    // A probe asks whether the server answers, not who it is: certificates are not checked upstream either.
-    const options = { headers, signal, agent: false, rejectUnauthorized: false } as const
-    const request = (secure ? https : http).get(url, options, (answer) => {
-      answer.resume()
-      resolve(action.judge(answer.statusCode ?? 0))
-    })
-    request.on('error', (error: NodeJS.ErrnoException) => {
-      if (secure && /wrong.version.number/i.test(error.message)) return resolve(failed(plainAnswer))
-      const why = signal.aborted
-        ? 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
-        : dialError(error, hostInUrl(host), port)
-      resolve(failed(`Get "${url}": ${why}`))
-    })
-  })
+  for (let asked = 1; ; asked++) {
+    let answer: Answer
+    try {
+      answer = await getOnce(url, headers, signal)
+    } catch (error) {
+      return failed(requestError(url, error as NodeJS.ErrnoException, signal))
+    }
+    if (answer.location === undefined) return action.judge(answer)
+    const next = new URL(answer.location, url)
+    if (next.hostname !== hostname) return action.judge(answer)
+    if (asked === limits.handlerRequestsMax)
+      return failed(`Get "${answer.location}": stopped after ${asked} redirects`)
+    url = next.href
+  }
+}
+
+const requestError = (url: string, error: NodeJS.ErrnoException, signal: AbortSignal): string => {
+  const { protocol, hostname, port } = new URL(url)
+  const isSecure = protocol === 'https:'
+  if (isSecure && /wrong.version.number/i.test(error.message)) return plainAnswer
+  const why = signal.aborted
+    ? 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
+    : dialError(error, hostname, Number(port || (isSecure ? 443 : 80)))
+  return `Get "${url}": ${why}`
 }
 
 const dialError = (error: NodeJS.ErrnoException, host: string, port: number): string =>
@@ -119,9 +167,17 @@ const connect = (host: string, port: number, signal: AbortSignal): Promise<Outco
     )
   })
 
-/** Redirects count as success, as upstream's do that lead to another host. */
-const judgeProbe = (code: number): Outcome =>
-  code >= 200 && code < 400 ? ok : failed(`HTTP probe failed with statuscode: ${code}`)
+/** A redirect that was not followed is a success, of which users are told. */
+const judgeProbe = ({ code, body }: Answer): Outcome => {
+  if (body === undefined)
+    throw new Error(
+      'context deadline exceeded (Client.Timeout or context cancellation while reading body)',
+    )
+  if (code < 200 || code >= 400) return failed(`HTTP probe failed with statuscode: ${code}`)
+  return code < 300
+    ? ok
+    : { ok: true, warning: `Probe terminated redirects, Response body: ${body}` }
+}
 
 const plainAnswer = 'http: server gave HTTP response to HTTPS client'
 

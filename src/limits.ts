@@ -312,6 +312,8 @@ export const limits = {
   statusWritesMax: 16,
   /** How often one probe is tried that cannot be asked; upstream's maxProbeRetries. */
   probeAttemptsMax: 3,
+  /** Requests that one probe or hook makes where it is redirected; as Go's client. */
+  handlerRequestsMax: 10,
   /** Bytes kept of what a probe or a hook said; upstream's maxRespBodyLength. */
   handlerOutputBytesMax: 10 * 1024,
   /** Characters of an image's name without registry, tag and digest; distribution's RepositoryNameTotalLengthMax. */

@@ -51,6 +51,7 @@ const follow = async (
     clock: systemClock,
     target: () => ({ runtime: { exec }, containerId: container.id }) as unknown as HandlerTarget,
     was: () => ({ started: true, ready: isReadyBefore }),
+    onWarning: () => {},
     onUnhealthy: () => {
       unhealthy++
     },
