@@ -8,9 +8,9 @@ import type { Socket } from 'node:net'
 /** How many on a connection wait. */
 const waiting = new WeakMap<Socket, number>()
 
-/** Node's parser goes on reading at the end of each request, and Node at the end of each answer: this comes behind both. */
+/** Node reads on at the end of each request and of each answer, in a tick of its own: this comes behind that. */
 const holdBack = (socket: Socket): void =>
-  process.nextTick(() => {
+  queueMicrotask(() => {
     if (waiting.get(socket)! > 0) socket.pause()
   })
 
