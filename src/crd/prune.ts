@@ -3,53 +3,36 @@
  * Works on a private copy, in place.
  */
 import { cloneJson, getOwn, isJsonObject } from '#api/json-object.js'
-import { type JsonObject, type JsonValue, metadataFields } from '#api/object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
-// Embedded metadata keeps these and no others.
-const known = new Set<string>(metadataFields)
-
 /**
- * Drops unknown fields from `value` and yields their paths as `spec.list[0].b`: sorted, those of embedded metadata last.
- * `isRoot` marks the object itself: its kind, apiVersion and metadata are not the schema's business.
+ * Drops unknown fields from `value` and yields their paths as `spec.list[0].b`, sorted. `isRoot` marks the object itself:
+ * kind, apiVersion and metadata are not the schema's business, neither its own nor those of embedded objects.
  */
 export const prune = (value: JsonValue, schema: StructuralSchema, isRoot = true): string[] => {
-  const unknown: Unknown = { fields: [], metadata: [] }
-  walk(value, schema, { fields: '', metadata: '' }, isRoot, unknown)
-  return [...unknown.fields.sort(), ...unknown.metadata.sort()]
+  const unknown: string[] = []
+  walk(value, schema, '', isRoot, unknown)
+  return unknown.sort()
 }
 
-/** Whether there is anything that the schema does not know, apart from what stands in metadata of embedded objects. */
+/** Whether there is anything that the schema does not know. */
 export const hasUnknownFields = (
   value: JsonValue,
   schema: StructuralSchema,
   isRoot: boolean,
-): boolean => {
-  const unknown: Unknown = { fields: [], metadata: [] }
-  walk(cloneJson(value), schema, { fields: '', metadata: '' }, isRoot, unknown)
-  return unknown.fields.length > 0
-}
+): boolean => prune(cloneJson(value), schema, isRoot).length > 0
 
-interface Unknown {
-  readonly fields: string[]
-  /** Of embedded objects: upstream looks at them in a pass of their own. */
-  readonly metadata: string[]
-}
+const resourceFields = new Set(['kind', 'apiVersion', 'metadata'])
 
 const at = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)
-
-/** Where a value is, as the two passes write it: the one over metadata puts keys of maps in brackets. */
-interface Paths {
-  readonly fields: string
-  readonly metadata: string
-}
 
 const walk = (
   value: JsonValue,
   schema: StructuralSchema | undefined,
-  path: Paths,
+  path: string,
   isResource: boolean,
-  unknown: Unknown,
+  unknown: string[],
 ): void => {
   if (Array.isArray(value)) {
     const preserves = schema?.['x-kubernetes-preserve-unknown-fields'] === true
@@ -59,8 +42,7 @@ const walk = (
     const isResource = items?.['x-kubernetes-embedded-resource'] === true
     const inner = preserves ? { ...items, 'x-kubernetes-preserve-unknown-fields': true } : items
     value.forEach((item, i) => {
-      const at = { fields: `${path.fields}[${i}]`, metadata: `${path.metadata}[${i}]` }
-      walk(item, inner, at, isResource, unknown)
+      walk(item, inner, `${path}[${i}]`, isResource, unknown)
     })
     return
   }
@@ -70,38 +52,22 @@ const walk = (
 const walkObject = (
   object: JsonObject,
   schema: StructuralSchema,
-  path: Paths,
+  path: string,
   isResource: boolean,
-  unknown: Unknown,
+  unknown: string[],
 ): void => {
   const preserves = schema['x-kubernetes-preserve-unknown-fields'] === true
   const valueSchema = valueSchemaOf(schema)
   for (const key of Object.keys(object)) {
-    if (isResource && (key === 'kind' || key === 'apiVersion')) continue
-    if (isResource && key === 'metadata') {
-      if (path.metadata !== '') pruneMetadata(object[key]!, at(path.metadata, key), unknown)
-      continue
-    }
-    const property = getOwn(schema.properties, key)
-    const inner = property ?? valueSchema
+    if (isResource && resourceFields.has(key)) continue
+    const inner = getOwn(schema.properties, key) ?? valueSchema
     // Any value may stand where `additionalProperties` is true, but nothing is known of what is in it.
     if (inner !== undefined || schema.additionalProperties === true) {
       const embedded = inner?.['x-kubernetes-embedded-resource'] === true
-      const isKey = property === undefined
-      const metadata = isKey ? `${path.metadata}[${key}]` : at(path.metadata, key)
-      walk(object[key]!, inner, { fields: at(path.fields, key), metadata }, embedded, unknown)
+      walk(object[key]!, inner, at(path, key), embedded, unknown)
     } else if (!preserves) {
       delete object[key]
-      unknown.fields.push(at(path.fields, key))
+      unknown.push(at(path, key))
     }
-  }
-}
-
-const pruneMetadata = (metadata: JsonValue, path: string, unknown: Unknown): void => {
-  if (!isJsonObject(metadata)) return
-  for (const key of Object.keys(metadata)) {
-    if (known.has(key)) continue
-    delete metadata[key]
-    unknown.metadata.push(at(path, key))
   }
 }
