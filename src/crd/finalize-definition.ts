@@ -22,7 +22,7 @@ export const inProgress: DefinitionCondition = {
   reason: 'InstanceDeletionInProgress',
   message: 'CustomResource deletion is in progress',
 }
-const completed: DefinitionCondition = {
+export const completed: DefinitionCondition = {
   type: 'Terminating',
   status: 'False',
   reason: 'InstanceDeletionCompleted',

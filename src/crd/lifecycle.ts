@@ -26,7 +26,13 @@ import {
   isTrue,
 } from './definition.js'
 import { withCondition } from './definition-kind.js'
-import { deleteObjects, inProgress, neverEstablished, release } from './finalize-definition.js'
+import {
+  completed,
+  deleteObjects,
+  inProgress,
+  neverEstablished,
+  release,
+} from './finalize-definition.js'
 
 export interface LifecycleDeps extends Omit<FollowDeps, 'signal'> {
   readonly table: ResourceTable
@@ -73,6 +79,8 @@ export const startCustomResources = async (deps: LifecycleDeps): Promise<CustomR
 class Lifecycle implements Follower {
   readonly #deps: LifecycleDeps
   readonly #signal: AbortSignal
+  /** No request in these gets as far as to what a definition adds (apiserver, pkg/server/handler.go). */
+  readonly #builtInGroups: ReadonlySet<string>
   readonly #known = new Map<string, Known>()
   readonly #emptying = new Map<string, Promise<void>>()
   /** Names of definitions whose turn to be synced has not come. */
@@ -82,6 +90,8 @@ class Lifecycle implements Follower {
   constructor(deps: LifecycleDeps, signal: AbortSignal) {
     this.#deps = deps
     this.#signal = signal
+    const builtIn = [...deps.table].filter(({ isCustom }) => !isCustom)
+    this.#builtInGroups = new Set(builtIn.map(({ gvr }) => gvr.group))
   }
 
   readonly #context = (namespace?: string): RequestContext => {
@@ -150,7 +160,8 @@ class Lifecycle implements Follower {
       definition.spec.conversion?.strategy === 'Webhook'
         ? webhookConverter(definition, (service) => findService(this.#context(), service))
         : undefined
-    const rows = isShown ? customRows(definition, convert) : []
+    const isReached = isShown && !this.#builtInGroups.has(definition.spec.group)
+    const rows = isReached ? customRows(definition, convert) : []
     const { table } = this.#deps
     // Upstream ends the watches of all versions when what is stored may look another way: its handler begins anew.
     const isNew = before === undefined || !sameStorage(before.definition, definition)
@@ -276,9 +287,11 @@ class Lifecycle implements Follower {
   async #emptyOnce(definition: CustomResourceDefinition): Promise<DefinitionCondition> {
     const { group, names } = definition.spec
     await this.#tell(definition, inProgress)
+    if (!isTrue(definition, 'Established')) return neverEstablished
+    // The objects of that name are not its own.
+    if (this.#builtInGroups.has(group)) return completed
     const store = this.#deps.storeOf({ group, resource: names.plural })
-    const hasObjects = store !== undefined && isTrue(definition, 'Established')
-    return hasObjects ? deleteObjects(store, this.#context) : neverEstablished
+    return store === undefined ? neverEstablished : deleteObjects(store, this.#context)
   }
 
   #tell(

@@ -569,6 +569,39 @@ t.test('a condition tells what the approval of a group of the community says', a
   })
 })
 
+t.test('a definition takes nothing from what is built in', async (t) => {
+  const { send, until } = await startWithWidgets(t)
+  const networking = '/apis/networking.k8s.io/v1'
+  const classes = `${networking}/ingressclasses`
+  const resources = async () =>
+    (await send('GET', networking)).body.resources.map(({ name }: { name: string }) => name)
+  await send('POST', classes, { metadata: { name: 'c' }, spec: { controller: 'a.com/b' } })
+  const before = await resources()
+  for (const [plural, kind] of [
+    ['ingressclasses', 'IngressClass'],
+    ['boats', 'Boat'],
+  ] as const) {
+    const { metadata, spec } = definitionOf({
+      group: 'networking.k8s.io',
+      scope: 'Cluster',
+      names: { plural, kind },
+      versions: [versionOf('v1', { type: 'object' })],
+    })
+    const annotations = { 'api-approved.kubernetes.io': 'unapproved, a test' }
+    const path = `${definitions}/${plural}.networking.k8s.io`
+    const made = await send('POST', definitions, { metadata: { ...metadata, annotations }, spec })
+    if (made.status !== 201) throw new Error(JSON.stringify(made.body))
+    await until(path, ({ status }) => JSON.stringify(status).includes('InitialNamesAccepted'))
+    const wrong = { metadata: { name: 'e' }, spec: { controller: '' } }
+    t.equal((await send('POST', classes, wrong)).status, 422)
+    t.equal((await send('GET', `${networking}/boats`)).status, 404)
+    t.same(await resources(), before)
+    await send('DELETE', path)
+    await until(path, ({ code }) => code === 404)
+    t.equal((await send('GET', `${classes}/c`)).body.spec?.controller, 'a.com/b')
+  }
+})
+
 t.test('authorities that cannot be read: not established, and not for one that is', async (t) => {
   const { send, until } = await startWithWidgets(t)
   const converted = (caBundle: string) => ({
