@@ -99,6 +99,8 @@ export const limits = {
   issuerTimeoutMs: 30_000,
   issuerRetryMs: 10_000,
   issuerKeysPauseMs: 1_000,
+  /** How often a file of configuration is looked at; upstream's. */
+  configurationRereadMs: 60_000,
   /** How much a token may be ahead of its time; go-oidc's. */
   jwtEarlySeconds: 60,
   /** How long what a webhook says of a token holds; upstream's default. */

@@ -36,6 +36,7 @@ export const notNegative = (value: string): string | undefined =>
 /** Values by flag name; `strings` are lists, every other type is the last text given. */
 export class Flags {
   readonly #values: ReadonlyMap<string, string | readonly string[]>
+  readonly #given: ReadonlySet<string>
   /** Accepted flags that were given and mean nothing here, with their dashes. */
   readonly ignored: readonly string[]
   /** The argument that is no flag, where the command takes one. */
@@ -43,11 +44,20 @@ export class Flags {
 
   constructor(
     values: ReadonlyMap<string, string | readonly string[]>,
-    { ignored, argument }: { ignored: readonly string[]; argument: string },
+    {
+      given,
+      ignored,
+      argument,
+    }: { given: ReadonlySet<string>; ignored: readonly string[]; argument: string },
   ) {
     this.#values = values
+    this.#given = given
     this.ignored = ignored
     this.argument = argument
+  }
+  /** Whether it was given, be it with the value that it has by default. */
+  isGiven(name: string): boolean {
+    return this.#given.has(name)
   }
   text(name: string): string | undefined {
     const value = this.#values.get(name)
@@ -152,6 +162,7 @@ export const parseFlags = (
   const known = new Map([...(options.ignored ?? []).map((f) => [f.name, f] as const), ...own])
   const values = new Map<string, string | readonly string[]>()
   for (const flag of flags) if (flag.default !== undefined) values.set(flag.name, flag.default)
+  const given = new Set<string>()
   const ignored = new Set<string>()
   const lists = new Map<string, string[]>()
   const positionals: string[] = []
@@ -167,6 +178,7 @@ export const parseFlags = (
       ignored.add(rawName)
       continue
     }
+    given.add(name)
     const parts = readParts(flag, rawName, value)
     if (flag.type === 'strings') {
       const list = [...(lists.get(name) ?? []), ...parts.filter((part) => part !== '')]
@@ -180,7 +192,7 @@ export const parseFlags = (
     throw new UsageError(`unexpected argument ${JSON.stringify(unexpected)}`)
   if (argument !== undefined && positionals.length === 0)
     throw new UsageError(`${argument} is missing`)
-  return new Flags(values, { ignored: [...ignored], argument: positionals[0] ?? '' })
+  return new Flags(values, { given, ignored: [...ignored], argument: positionals[0] ?? '' })
 }
 
 const typeNames: Partial<Record<FlagType, string>> = { integer: 'int', boolean: '' }

@@ -44,10 +44,16 @@ export const audienceAgnostic =
     return typeof user === 'object' ? { user, audiences: common } : user
   }
 
-/** Asks one after the other: who it is, or why each of those that knew the token refused it. */
+/** Who it is, or why each of those that knew the token refused it. */
+export type UnionVerifier = (
+  token: string,
+  audiences: readonly string[],
+) => Promise<Verified | readonly string[]>
+
+/** Asks one after the other. */
 export const unionVerifier =
-  (verifiers: readonly TokenVerifier[]) =>
-  async (token: string, audiences: readonly string[]): Promise<Verified | readonly string[]> => {
+  (verifiers: readonly TokenVerifier[]): UnionVerifier =>
+  async (token, audiences) => {
     const problems: string[] = []
     for (const verify of verifiers) {
       const verified = await verify(token, audiences)

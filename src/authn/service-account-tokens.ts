@@ -99,9 +99,6 @@ export class ServiceAccountTokens {
     this.#options = options
   }
 
-  get issuers(): readonly string[] {
-    return this.#options.issuers
-  }
   get issuer(): string {
     return this.#options.issuers[0]
   }

@@ -23,6 +23,11 @@ export const authenticationFlags: readonly Flag[] = [
     help: 'tokens in Secrets of type bootstrap.kubernetes.io/token are known',
   },
   {
+    name: 'authentication-config',
+    type: 'string',
+    help: 'AuthenticationConfiguration: issuers of JWTs, and who may be anonymous where',
+  },
+  {
     name: 'oidc-issuer-url',
     type: 'string',
     help: 'OpenID Connect provider whose tokens are known',
@@ -37,7 +42,8 @@ export const authenticationFlags: readonly Flag[] = [
   {
     name: 'oidc-username-claim',
     type: 'string',
-    help: 'claim that names the user (default: sub)',
+    default: 'sub',
+    help: 'claim that names the user',
   },
   {
     name: 'oidc-username-prefix',
@@ -49,7 +55,8 @@ export const authenticationFlags: readonly Flag[] = [
   {
     name: 'oidc-signing-algs',
     type: 'strings',
-    help: 'algorithms with which tokens may be signed (default: RS256)',
+    default: 'RS256',
+    help: 'algorithms with which tokens may be signed',
   },
   {
     name: 'oidc-required-claim',
@@ -131,7 +138,7 @@ const oidcFlags = authenticationFlags.filter(({ name }) => name.startsWith('oidc
 const oidcOf = (flags: Flags): ServerOptions['oidc'] => {
   const issuerUrl = flags.text('oidc-issuer-url') ?? ''
   const clientId = flags.text('oidc-client-id') ?? ''
-  if (!oidcFlags.some(({ name }) => flags.list(name) !== undefined)) return undefined
+  if (!oidcFlags.some(({ name }) => flags.isGiven(name))) return undefined
   if (issuerUrl === '' || clientId === '')
     throw new UsageError(
       'oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set',
@@ -163,8 +170,9 @@ const webhookOf = (flags: Flags): ServerOptions['authenticationTokenWebhook'] =>
 /** Throws a UsageError for flags that do not go together, and a time that is none. */
 export const authenticationOptionsOf = (flags: Flags): ServerOptions => ({
   tokenAuthFile: flags.text('token-auth-file'),
-  anonymousAuth: flags.boolean('anonymous-auth'),
+  anonymousAuth: flags.isGiven('anonymous-auth') ? flags.boolean('anonymous-auth') : undefined,
   enableBootstrapTokenAuth: flags.boolean('enable-bootstrap-token-auth'),
+  authenticationConfigFile: flags.text('authentication-config'),
   oidc: oidcOf(flags),
   authenticationTokenWebhook: webhookOf(flags),
   serviceAccountIssuer: flags.list('service-account-issuer'),

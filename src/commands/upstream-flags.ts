@@ -27,7 +27,7 @@ const withValues = flagsOf(
   'string',
   `
   admission-control advertise-address allow-metric-labels
-  allow-metric-labels-manifest authentication-config
+  allow-metric-labels-manifest
 
   authorization-config authorization-policy-file
   authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl

@@ -27,8 +27,9 @@ const fit = (object: KubeObject, schema: StructuralSchema): string[] => {
 
 /** Of what a client sent; yields a sentence about each field that the schema does not know. */
 export const conform = (object: KubeObject, schema: StructuralSchema): string[] => {
-  const unknown = fit(object, schema).map((path) => `unknown field ${JSON.stringify(path)}`)
-  return [...unknown, ...coerceEmbedded(object, partsOf(schema))]
+  const unknown = fit(object, schema)
+  coerceEmbedded(object, partsOf(schema))
+  return unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
 }
 
 /** A stored object as `schema` shows it; the same one when that changes nothing. */

@@ -1,7 +1,7 @@
 /** x-kubernetes-embedded-resource: such an object has an apiVersion, a kind, and metadata (apiextensions, objectmeta). */
 import { child, type FieldError, invalid, printValue, required } from '#api/field-error.js'
 import { parseGroupVersion } from '#api/group-version.js'
-import { getOwn, isJsonObject, withKeysInOrder } from '#api/json-object.js'
+import { getOwn, isJsonObject } from '#api/json-object.js'
 import { isKindName, pathSegmentName } from '#api/names.js'
 import type { JsonObject, JsonValue, ObjectMeta } from '#api/object.js'
 import { schemaNames } from '#openapi/schemas.js'
@@ -38,12 +38,10 @@ const visitEmbedded = (
   }
 }
 
-/** As its Go type; what that does not know goes, and is told. A text says why it is none. */
-const readMetadata = (value: JsonValue, path = '', unknown: string[] = []): JsonObject | string => {
+/** As its Go type; what that does not know goes. A text says why it is none. */
+const readMetadata = (value: JsonValue): JsonObject | string => {
   try {
-    const read = decodeType(schemaNames.objectMeta, value, undefined, path)
-    unknown.push(...read.strictErrors)
-    const { creationTimestamp, ...metadata } = read.value
+    const { creationTimestamp, ...metadata } = decodeType(schemaNames.objectMeta, value).value
     return creationTimestamp == null ? metadata : { ...metadata, creationTimestamp }
   } catch (error) {
     if (error instanceof DecodeError) return error.message
@@ -51,28 +49,22 @@ const readMetadata = (value: JsonValue, path = '', unknown: string[] = []): Json
   }
 }
 
-/**
- * Reads metadata as its Go type; what that does not know goes. Changes the value and yields a sentence about each such
- * field. Throws DecodeError.
- */
-export const coerceEmbedded = (value: JsonValue, schema: StructuralSchema, path = ''): string[] => {
-  const unknown: string[] = []
+/** Reads metadata as its Go type; what that does not know goes. Changes the value. Throws DecodeError. */
+export const coerceEmbedded = (value: JsonValue, schema: StructuralSchema, path = ''): void =>
   visitEmbedded(value, schema, path, (object, at) => {
     const refuse = (name: string, why: string): never => {
       throw new DecodeError(
-        `${child(at, name)}: Invalid value: ${printValue(withKeysInOrder(object[name]!))}: ${why}`,
+        `${child(at, name)}: Invalid value: ${printValue(object[name])}: ${why}`,
       )
     }
     for (const name of ['apiVersion', 'kind'])
       if (Object.hasOwn(object, name) && typeof object[name] !== 'string')
         refuse(name, 'must be a string')
     if (object.metadata === undefined) return
-    const metadata = readMetadata(object.metadata, child(at, 'metadata'), unknown)
+    const metadata = readMetadata(object.metadata)
     if (typeof metadata === 'string') refuse('metadata', metadata)
     object.metadata = metadata
   })
-  return unknown.sort()
-}
 
 /** The same for what was stored before it was asked for: what has the wrong type goes, too. Changes the value. */
 export const dropInvalidEmbedded = (value: JsonValue, schema: StructuralSchema): void =>

@@ -3,36 +3,53 @@
  * Works on a private copy, in place.
  */
 import { cloneJson, getOwn, isJsonObject } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { type JsonObject, type JsonValue, metadataFields } from '#api/object.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
+// Embedded metadata keeps these and no others.
+const known = new Set<string>(metadataFields)
+
 /**
- * Drops unknown fields from `value` and yields their paths as `spec.list[0].b`, sorted. `isRoot` marks the object itself:
- * kind, apiVersion and metadata are not the schema's business, neither its own nor those of embedded objects.
+ * Drops unknown fields from `value` and yields their paths as `spec.list[0].b`: sorted, those of embedded metadata last.
+ * `isRoot` marks the object itself: its kind, apiVersion and metadata are not the schema's business.
  */
 export const prune = (value: JsonValue, schema: StructuralSchema, isRoot = true): string[] => {
-  const unknown: string[] = []
-  walk(value, schema, '', isRoot, unknown)
-  return unknown.sort()
+  const unknown: Unknown = { fields: [], metadata: [] }
+  walk(value, schema, { fields: '', metadata: '' }, isRoot, unknown)
+  return [...unknown.fields.sort(), ...unknown.metadata.sort()]
 }
 
-/** Whether there is anything that the schema does not know. */
+/** Whether there is anything that the schema does not know, apart from what stands in metadata of embedded objects. */
 export const hasUnknownFields = (
   value: JsonValue,
   schema: StructuralSchema,
   isRoot: boolean,
-): boolean => prune(cloneJson(value), schema, isRoot).length > 0
+): boolean => {
+  const unknown: Unknown = { fields: [], metadata: [] }
+  walk(cloneJson(value), schema, { fields: '', metadata: '' }, isRoot, unknown)
+  return unknown.fields.length > 0
+}
 
-const resourceFields = new Set(['kind', 'apiVersion', 'metadata'])
+interface Unknown {
+  readonly fields: string[]
+  /** Of embedded objects: upstream looks at them in a pass of their own. */
+  readonly metadata: string[]
+}
 
 const at = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)
+
+/** Where a value is, as the two passes write it: the one over metadata puts keys of maps in brackets. */
+interface Paths {
+  readonly fields: string
+  readonly metadata: string
+}
 
 const walk = (
   value: JsonValue,
   schema: StructuralSchema | undefined,
-  path: string,
+  path: Paths,
   isResource: boolean,
-  unknown: string[],
+  unknown: Unknown,
 ): void => {
   if (Array.isArray(value)) {
     const preserves = schema?.['x-kubernetes-preserve-unknown-fields'] === true
@@ -42,7 +59,8 @@ const walk = (
     const isResource = items?.['x-kubernetes-embedded-resource'] === true
     const inner = preserves ? { ...items, 'x-kubernetes-preserve-unknown-fields': true } : items
     value.forEach((item, i) => {
-      walk(item, inner, `${path}[${i}]`, isResource, unknown)
+      const at = { fields: `${path.fields}[${i}]`, metadata: `${path.metadata}[${i}]` }
+      walk(item, inner, at, isResource, unknown)
     })
     return
   }
@@ -52,22 +70,38 @@ const walk = (
 const walkObject = (
   object: JsonObject,
   schema: StructuralSchema,
-  path: string,
+  path: Paths,
   isResource: boolean,
-  unknown: string[],
+  unknown: Unknown,
 ): void => {
   const preserves = schema['x-kubernetes-preserve-unknown-fields'] === true
   const valueSchema = valueSchemaOf(schema)
   for (const key of Object.keys(object)) {
-    if (isResource && resourceFields.has(key)) continue
-    const inner = getOwn(schema.properties, key) ?? valueSchema
+    if (isResource && (key === 'kind' || key === 'apiVersion')) continue
+    if (isResource && key === 'metadata') {
+      if (path.metadata !== '') pruneMetadata(object[key]!, at(path.metadata, key), unknown)
+      continue
+    }
+    const property = getOwn(schema.properties, key)
+    const inner = property ?? valueSchema
     // Any value may stand where `additionalProperties` is true, but nothing is known of what is in it.
     if (inner !== undefined || schema.additionalProperties === true) {
       const embedded = inner?.['x-kubernetes-embedded-resource'] === true
-      walk(object[key]!, inner, at(path, key), embedded, unknown)
+      const isKey = property === undefined
+      const metadata = isKey ? `${path.metadata}[${key}]` : at(path.metadata, key)
+      walk(object[key]!, inner, { fields: at(path.fields, key), metadata }, embedded, unknown)
     } else if (!preserves) {
       delete object[key]
-      unknown.push(at(path, key))
+      unknown.fields.push(at(path.fields, key))
     }
+  }
+}
+
+const pruneMetadata = (metadata: JsonValue, path: string, unknown: Unknown): void => {
+  if (!isJsonObject(metadata)) return
+  for (const key of Object.keys(metadata)) {
+    if (known.has(key)) continue
+    delete metadata[key]
+    unknown.metadata.push(at(path, key))
   }
 }

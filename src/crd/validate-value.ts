@@ -11,7 +11,7 @@ import {
   tooMany,
 } from '#api/field-error.js'
 import { formatDouble } from '#api/go-number.js'
-import { getOwn, isJsonObject, jsonEqual, withKeysInOrder } from '#api/json-object.js'
+import { getOwn, isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { matchesPattern } from '#cel/patterns.js'
 import type { Correlated } from './correlation.js'
@@ -346,7 +346,7 @@ const validateEnum = (value: JsonValue, schema: StructuralSchema, path: string):
   const allowed = schema.enum
   if (allowed === undefined || allowed.length === 0) return []
   if (value !== null && allowed.some((one) => isAllowed(value, one))) return []
-  return [notSupported(path, withKeysInOrder(value), allowed.map(printEnum))]
+  return [notSupported(path, value, allowed.map(printEnum))]
 }
 
 /** Of a whole object these are written by the server in old and new alike, so that they tell of no change. */

@@ -15,15 +15,16 @@ const spacedTokenWarning =
 const accept = (
   request: FastifyRequest,
   user: UserInfo | undefined | 'rejected',
-  allowAnonymous: boolean,
+  allowsAnonymous: (path: string) => boolean,
 ): void => {
-  if (user === 'rejected' || (user === undefined && !allowAnonymous)) throw unauthorized()
+  if (user === 'rejected' || (user === undefined && !allowsAnonymous(request.kube.info.path)))
+    throw unauthorized()
   request.kube.user = user ?? anonymousUser
 }
 
 export const authentication = (
   authenticator: Authenticator,
-  allowAnonymous: boolean,
+  allowsAnonymous: (path: string) => boolean,
   certificates: CertificateReader,
 ): Filter => {
   /**
@@ -51,9 +52,10 @@ export const authentication = (
       certificate: certificates.identity(request),
     })
     if (answer instanceof Promise)
-      return answer.then((user) => accept(request, user, allowAnonymous))
-    accept(request, answer, allowAnonymous)
-    if (!certificates.isFrontProxy(request))
+      return answer.then((user) => accept(request, user, allowsAnonymous))
+    accept(request, answer, allowsAnonymous)
+    // Of no credentials the path may decide.
+    if (answer !== undefined && !certificates.isFrontProxy(request))
       settled.set(connection, { authorization, user: request.kube.user })
   }
 }

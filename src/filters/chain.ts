@@ -27,8 +27,8 @@ import { askedMethod } from './unusual-methods.js'
 
 export interface ChainDeps {
   authenticator: Authenticator
-  /** Whether requests without credentials go on as system:anonymous. */
-  allowAnonymous: boolean
+  /** Whether a request for a path without credentials goes on as system:anonymous. */
+  allowsAnonymous: (path: string) => boolean
   certificates: CertificateReader
   authorizer: Authorizer
   /** In order of precedence. */
@@ -51,7 +51,7 @@ const untilKnown = (deps: ChainDeps): Filter[] => {
   const { auditor } = deps
   const filters = [
     requestTimeout,
-    authentication(deps.authenticator, deps.allowAnonymous, deps.certificates),
+    authentication(deps.authenticator, deps.allowsAnonymous, deps.certificates),
   ]
   return auditor === undefined
     ? filters

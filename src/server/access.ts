@@ -33,12 +33,15 @@ import type { KindDefinition, Strategy } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
 import { type BearerTokenDeps, type BearerTokens, openBearerTokens } from './bearer-tokens.js'
+import { type AuthenticationDeps, openAuthentication } from './open-authentication.js'
 import type { AuthorizationMode, ServerOptions } from './options.js'
 import { rbacGroup, rbacSource } from './rbac-source.js'
 import type { StartedParts } from './started-parts.js'
 
 export interface Access {
   readonly authenticator: Authenticator
+  /** Whether who shows no credentials may go on as system:anonymous. */
+  readonly allowsAnonymous: (path: string) => boolean
   readonly authorizer: Authorizer
   /** Of the Node authorizer, where it takes part. */
   readonly nodeGraph: NodeGraph | undefined
@@ -94,10 +97,10 @@ const withTokens = (kind: KindDefinition, tokens: ServiceAccountTokens): KindDef
     : kind
 
 const makeReview =
-  ({ verify, serviceAccounts }: BearerTokens): ReviewToken =>
+  ({ all, serviceAccounts }: BearerTokens): ReviewToken =>
   async (token, audiences) => {
     const wanted = audiences.length === 0 ? serviceAccounts.audiences : audiences
-    const verified = await verify(token, wanted)
+    const verified = await all(token, wanted)
     return 'user' in verified
       ? verified
       : { error: aggregate(['invalid bearer token', ...verified])! }
@@ -110,10 +113,12 @@ const nodeRules = once((): readonly PolicyRule[] => {
   return role!.rules as PolicyRule[]
 })
 
+type AccessDeps = Pick<BearerTokenDeps, 'credentials'> & AuthenticationDeps
+
 /** Rejects where a file that the options name cannot be used. */
 export const openAccess = async (
   options: ServerOptions,
-  { credentials, clock, warn }: Pick<BearerTokenDeps, 'credentials' | 'clock' | 'warn'>,
+  { credentials, clock, warn }: AccessDeps,
   started: StartedParts,
 ): Promise<Access> => {
   let stores: Stores | undefined
@@ -122,12 +127,13 @@ export const openAccess = async (
     if (store === undefined) throw new Error(`there is no store for ${resource} yet`)
     return store
   }
+  const { jwt, allowsAnonymous } = await openAuthentication(options, { clock, warn }, started)
   const bearerTokens = await openBearerTokens(
     options,
-    { credentials, clock, storeOf, warn },
+    { credentials, clock, storeOf, jwt },
     started,
   )
-  const { known, serviceAccounts: tokens, verify } = bearerTokens
+  const { known, serviceAccounts: tokens } = bearerTokens
   const rbac = new RbacAuthorizer(
     rbacSource({ storeOf: (resource) => storeOf(rbacGroup, resource), clock }),
   )
@@ -142,7 +148,7 @@ export const openAccess = async (
   const modes = authorizationModes.map((mode) => authorizers[mode])
   const authorizer = unionAuthorizer([privilegedGroup, ...modes])
   const others: TokenAuthenticator = async (token) => {
-    const verified = await verify(token, tokens.audiences)
+    const verified = await bearerTokens.others(token, tokens.audiences)
     return 'user' in verified ? verified.user : undefined
   }
   const authorizeAll = async (attributes: Attributes): Promise<void> => {
@@ -151,6 +157,7 @@ export const openAccess = async (
   }
   return {
     authenticator: unionAuthenticator(known, others),
+    allowsAnonymous,
     authorizer,
     nodeGraph: authorizationModes.includes('Node') ? nodeGraph : undefined,
     tokens,

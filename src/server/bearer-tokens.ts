@@ -6,8 +6,8 @@ import type { UserInfo } from '#api/user-info.js'
 import {
   audienceAgnostic,
   type TokenVerifier,
+  type UnionVerifier,
   unionVerifier,
-  type Verified,
 } from '#authn/authenticator.js'
 import { bootstrapTokens } from '#authn/bootstrap-tokens.js'
 import { ServiceAccountTokens } from '#authn/service-account-tokens.js'
@@ -26,11 +26,10 @@ import type { StartedParts } from './started-parts.js'
 export interface BearerTokens {
   /** Those that hold as long as the server runs. */
   readonly known: (token: string) => UserInfo | undefined
-  /** Those of them too. A list says why whoever knew the token refused it. */
-  readonly verify: (
-    token: string,
-    audiences: readonly string[],
-  ) => Promise<Verified | readonly string[]>
+  /** The others. */
+  readonly others: UnionVerifier
+  /** All of them. */
+  readonly all: UnionVerifier
   readonly serviceAccounts: ServiceAccountTokens
 }
 
@@ -38,7 +37,8 @@ export interface BearerTokenDeps {
   readonly credentials: ServerCredentials
   readonly clock: Clock
   readonly storeOf: (group: string, resource: string) => Store
-  readonly warn: (message: string, error: unknown) => void
+  /** Who the JWTs of others are, where any are known. */
+  readonly jwt: ((token: string) => Promise<UserInfo | string | undefined>) | undefined
 }
 
 type Find = (resource: string, namespace: string, name: string) => Promise<KubeObject | undefined>
@@ -59,7 +59,13 @@ const finder = ({ clock, storeOf }: BearerTokenDeps): Find => {
   }
 }
 
-const defaultIssuer = 'https://kubernetes.default.svc'
+/** The first signs. */
+export const serviceAccountIssuers = ({
+  serviceAccountIssuer = [],
+}: ServerOptions): readonly [string, ...string[]] => {
+  const [issuer = 'https://kubernetes.default.svc', ...former] = [serviceAccountIssuer].flat()
+  return [issuer, ...former]
+}
 
 const serviceAccountTokens = (
   options: ServerOptions,
@@ -67,10 +73,10 @@ const serviceAccountTokens = (
   find: Find,
 ): ServiceAccountTokens => {
   const { serviceAccountSigningKeyFile, serviceAccountKeyFiles = [], apiAudiences } = options
-  const [issuer = defaultIssuer, ...former] = [options.serviceAccountIssuer ?? []].flat()
+  const issuers = serviceAccountIssuers(options)
   return new ServiceAccountTokens({
-    issuers: [issuer, ...former],
-    audiences: apiAudiences?.length ? apiAudiences : [issuer, ...former],
+    issuers,
+    audiences: apiAudiences?.length ? apiAudiences : issuers,
     lifetime: {
       maxSeconds: (options.serviceAccountMaxTokenExpirationMs ?? 0) / 1000,
       extends: options.serviceAccountExtendTokenExpiration ?? true,
@@ -106,24 +112,12 @@ export const openBearerTokens = async (
   const serviceAccounts = serviceAccountTokens(options, deps, find)
   const { audiences } = serviceAccounts
   const known = staticTokenAuthenticator(staticTokens(options, credentials.adminToken))
-  const verifiers: TokenVerifier[] = [
-    audienceAgnostic(audiences, async (token) => known(token)),
-    (token, wanted) => serviceAccounts.verify(token, wanted),
-  ]
+  const verifiers: TokenVerifier[] = [(token, wanted) => serviceAccounts.verify(token, wanted)]
   if (options.enableBootstrapTokenAuth === true) {
     const secret = (name: string) => find('secrets', 'kube-system', name)
     verifiers.push(audienceAgnostic(audiences, bootstrapTokens({ secret, clock })))
   }
-  if (options.oidc !== undefined) {
-    const { issuersOf, startIssuers } = await import('./jwt-issuers.js')
-    const { warn } = deps
-    const authenticate = startIssuers(
-      issuersOf(options.oidc),
-      { clock, warn, disallowed: serviceAccounts.issuers },
-      started,
-    )
-    verifiers.push(audienceAgnostic(audiences, authenticate))
-  }
+  if (deps.jwt !== undefined) verifiers.push(audienceAgnostic(audiences, deps.jwt))
   if (options.authenticationTokenWebhook !== undefined) {
     const { configFile, version, cacheTtlMs } = options.authenticationTokenWebhook
     const webhook = new ReviewWebhook(await loadKubeconfig(configFile))
@@ -138,5 +132,11 @@ export const openBearerTokens = async (
       }),
     )
   }
-  return { known, verify: unionVerifier(verifiers), serviceAccounts }
+  const asVerifier = audienceAgnostic(audiences, async (token) => known(token))
+  return {
+    known,
+    others: unionVerifier(verifiers),
+    all: unionVerifier([asVerifier, ...verifiers]),
+    serviceAccounts,
+  }
 }

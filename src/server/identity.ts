@@ -151,9 +151,3 @@ export const staticTokens = (options: ServerOptions, adminToken: string): Static
     : parseTokenCsv(readFileSync(options.tokenAuthFile, 'utf8'), options.tokenAuthFile)),
   { token: adminToken, user: adminUser },
 ]
-
-/** Where everything is allowed nobody may be anonymous (pkg/kubeapiserver/options, ApplyAuthorization). */
-export const allowsAnonymous = ({
-  anonymousAuth = true,
-  authorizationModes,
-}: ServerOptions): boolean => anonymousAuth && authorizationModes?.includes('AlwaysAllow') !== true

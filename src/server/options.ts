@@ -39,7 +39,9 @@ export interface ServerOptions {
   tokenAuthFile?: string
   /** Whether the tokens in Secrets of type bootstrap.kubernetes.io/token are known. Default false. */
   enableBootstrapTokenAuth?: boolean
-  /** An OpenID Connect provider whose ID tokens are known. */
+  /** A file with an AuthenticationConfiguration: issuers of JWTs, and who may be anonymous where. It is read again when it changes. */
+  authenticationConfigFile?: string
+  /** An OpenID Connect provider whose ID tokens are known, in place of such a file. */
   oidc?: OidcOptions
   /** A server that is asked about bearer tokens that nobody else knows: a kubeconfig, whose server is the whole URL. */
   authenticationTokenWebhook?: {

@@ -9,7 +9,7 @@ import { OpenRequests } from '#filters/open-requests.js'
 import { limits } from '#limits'
 import { RequestMetrics } from '#routes/request-metrics.js'
 import type { Controllers } from './controllers.js'
-import { allowsAnonymous, frontProxyOf, publicHost, reachableHost } from './identity.js'
+import { frontProxyOf, publicHost, reachableHost } from './identity.js'
 import { installRoutes } from './install-routes.js'
 import { makeListener } from './listener.js'
 import { OpenSessions } from './open-sessions.js'
@@ -45,7 +45,7 @@ const filtersOf = (
 ) =>
   filterChain({
     authenticator: access.authenticator,
-    allowAnonymous: allowsAnonymous(options),
+    allowsAnonymous: access.allowsAnonymous,
     certificates: certificateReader(trust.authorities, frontProxyOf(trust.requestHeader)),
     authorizer: access.authorizer,
     flowSchemas: flows.schemas,

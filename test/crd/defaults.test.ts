@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { JsonValue, KubeObject } from '#api/object.js'
-import { conform } from '#crd/conform.js'
+import type { JsonValue } from '#api/object.js'
+import { prune } from '#crd/prune.js'
 import type { StructuralSchema, ValidationRule } from '#crd/structural-schema.js'
 import { validateDefaultValues } from '#crd/validate-default-values.js'
 
@@ -47,10 +47,7 @@ t.test('unknown metadata is told by the key of its map, other fields as if they 
     properties: { m: { type: 'object', additionalProperties: embedded } },
   }
   const value = { m: { k: { apiVersion: 'v1', kind: 'K', metadata: { bogus: 1 }, spec: {} } } }
-  t.strictSame(conform(value as unknown as KubeObject, schema), [
-    'unknown field "m.k.spec"',
-    'unknown field "m[k].metadata.bogus"',
-  ])
+  t.strictSame(prune(value, schema), ['m.k.spec', 'm[k].metadata.bogus'])
   t.end()
 })
 

@@ -10,7 +10,6 @@ import type { JsonObject, JsonValue } from '#api/object.js'
 import { customRows } from '#crd/custom-rows.js'
 import type { CustomResourceDefinition } from '#crd/definition.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
-import { decodeObject } from '#registry/decode.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { evaluate } from '#test/kinds/evaluate.js'
 import { versionOf } from '../server/definition-body.js'
@@ -90,30 +89,5 @@ t.test('an object is stored, or refused, as upstream does by its schema', (t) =>
         t.same((answer.object as unknown as JsonObject).spec ?? null, stored, what)
     }
   }
-  t.end()
-})
-
-t.test('what embedded metadata has beyond its fields is told, however deep', (t) => {
-  const e = {
-    type: 'object',
-    'x-kubernetes-embedded-resource': true,
-    'x-kubernetes-preserve-unknown-fields': true,
-  }
-  const schema = { type: 'object', properties: { spec: { type: 'object', properties: { e } } } }
-  const definition = evaluate(kind, JSON.stringify(withSchema(schema)))
-    .object! as CustomResourceDefinition
-  definition.status = { ...definition.status!, acceptedNames: definition.spec.names }
-  const [row] = customRows(definition)
-  const owner = { apiVersion: 'v1', kind: 'K', name: 'n', uid: 'u', z: 1 }
-  const object = {
-    apiVersion: 'recorded.example.com/v1',
-    kind: 'W',
-    metadata: { name: 'a' },
-    spec: { e: { apiVersion: 'v1', kind: 'K', metadata: { zz: 1, ownerReferences: [owner] } } },
-  }
-  t.same(decodeObject(row!, object).strictErrors, [
-    'unknown field "spec.e.metadata.ownerReferences[0].z"',
-    'unknown field "spec.e.metadata.zz"',
-  ])
   t.end()
 })

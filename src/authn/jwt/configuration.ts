@@ -29,7 +29,7 @@ export interface JwtConfiguration {
     readonly discoveryURL?: string
     /** PEM. */
     readonly certificateAuthority?: string
-    readonly audiences: readonly string[]
+    readonly audiences: readonly string[] | null
     readonly audienceMatchPolicy?: string
     readonly egressSelectorType?: string
   }
@@ -87,14 +87,10 @@ class Checks {
   }
 }
 
-const urlErrors = (url: string, path: string, disallowed: readonly string[] = []): FieldError[] => {
+const urlErrors = (url: string, path: string): FieldError[] => {
   const errors: FieldError[] = []
-  if (disallowed.includes(url)) {
-    const listed = `[${[...disallowed].sort().join(' ')}]`
-    errors.push(invalid(path, url, `URL must not overlap with disallowed issuers: ${listed}`))
-  }
   const parts = parseUrl(url)
-  if (typeof parts === 'string') return [...errors, invalid(path, url, parts)]
+  if (typeof parts === 'string') return [invalid(path, url, parts)]
   if (parts.scheme !== 'https') errors.push(invalid(path, url, 'URL scheme must be https'))
   if (parts.user !== '')
     errors.push(invalid(path, url, 'URL must not contain a username or password'))
@@ -104,9 +100,10 @@ const urlErrors = (url: string, path: string, disallowed: readonly string[] = []
 }
 
 const audienceErrors = (
-  { audiences = [], audienceMatchPolicy: policy = '' }: JwtConfiguration['issuer'],
+  { audiences: named, audienceMatchPolicy: policy = '' }: JwtConfiguration['issuer'],
   path: string,
 ): FieldError[] => {
+  const audiences = named ?? []
   const field = child(path, 'audiences')
   if (audiences.length === 0) return [required(field, `at least one ${field} is required`)]
   const errors: FieldError[] = []
@@ -128,15 +125,11 @@ const audienceErrors = (
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
 
-const issuerErrors = (
-  issuer: JwtConfiguration['issuer'],
-  path: string,
-  disallowed: readonly string[],
-): FieldError[] => {
+const issuerErrors = (issuer: JwtConfiguration['issuer'], path: string): FieldError[] => {
   const { url = '', discoveryURL = '', certificateAuthority = '', egressSelectorType = '' } = issuer
   const discovery = child(path, 'discoveryURL')
   const errors =
-    url === '' ? [required(child(path, 'url'), '')] : urlErrors(url, child(path, 'url'), disallowed)
+    url === '' ? [required(child(path, 'url'), '')] : urlErrors(url, child(path, 'url'))
   if (discoveryURL !== '') {
     if (url !== '' && withoutSlash(url) === withoutSlash(discoveryURL))
       errors.push(invalid(discovery, discoveryURL, 'discoveryURL must be different from URL'))
@@ -297,15 +290,11 @@ const extraMappings = (
 const emailMessage =
   'claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression'
 
-const rulesOf = (
-  configuration: JwtConfiguration,
-  path: string,
-  { checks, disallowed }: { checks: Checks; disallowed: readonly string[] },
-): JwtRules => {
+const rulesOf = (configuration: JwtConfiguration, path: string, checks: Checks): JwtRules => {
   const { issuer = { url: '', audiences: [] }, claimValidationRules = [] } = configuration
   const { username = {}, groups = {}, uid = {}, extra = [] } = configuration.claimMappings ?? {}
   const mappings = child(path, 'claimMappings')
-  checks.add(...issuerErrors(issuer, child(path, 'issuer'), disallowed))
+  checks.add(...issuerErrors(issuer, child(path, 'issuer')))
   const ofClaims = claimRules(claimValidationRules, child(path, 'claimValidationRules'), checks)
   const name = mapping(username, child(mappings, 'username'), { checks, isRequired: true })
   const inGroups = mapping(groups, child(mappings, 'groups'), { checks, isRequired: false })
@@ -339,10 +328,9 @@ const rulesOf = (
   }
 }
 
-/** With what is wrong with them; `disallowed` are the issuers of ServiceAccounts. */
+/** With what is wrong with them. */
 export const compileJwtRules = (
   configurations: readonly JwtConfiguration[],
-  disallowed: readonly string[],
 ): { rules: readonly JwtRules[]; errors: readonly FieldError[] } => {
   if (configurations.length > limits.jwtIssuersMax)
     return { rules: [], errors: [tooMany('jwt', configurations.length, limits.jwtIssuersMax)] }
@@ -351,7 +339,7 @@ export const compileJwtRules = (
   const discoveries = new Set<string>()
   const rules = configurations.map((configuration, i) => {
     const path = index('jwt', i)
-    const made = rulesOf(configuration, path, { checks, disallowed })
+    const made = rulesOf(configuration, path, checks)
     const { url = '', discoveryURL = '' } = configuration.issuer ?? {}
     const issuer = child(path, 'issuer')
     if (urls.has(url)) checks.add(duplicate(child(issuer, 'url'), url))

@@ -100,7 +100,11 @@ export class Issuer {
     this.#get = requestOf(options.certificateAuthority)
   }
 
-  /** Asks until the issuer has answered: it may be one that runs on this very cluster. */
+  get isKnown(): boolean {
+    return this.#keys !== undefined
+  }
+
+  /** Asks until the issuer has answered, if need be after the first time: it may be one that runs on this very cluster. */
   async start(): Promise<void> {
     try {
       const keys = await this.#discover()

@@ -1,0 +1,56 @@
+/** The file of --authentication-config (apiserver, pkg/apis/apiserver). */
+import { readFileSync } from 'node:fs'
+import { goFileError } from '#api/go-file-error.js'
+import { goQuote } from '#api/go-quote.js'
+import type { JwtConfiguration } from '#authn/jwt/configuration.js'
+import { decodeConfiguration } from '#registry/decode-configuration.js'
+
+/** Who may come without credentials. */
+export interface AnonymousConfiguration {
+  readonly enabled: boolean
+  /** For these paths alone, where there are any. */
+  readonly conditions?: readonly { readonly path: string }[]
+}
+
+export interface AuthenticationConfiguration {
+  readonly jwt: readonly JwtConfiguration[] | null
+  readonly anonymous?: AnonymousConfiguration
+}
+
+const type = 'config.v1.AuthenticationConfiguration'
+const group = 'apiserver.config.k8s.io'
+const types = Object.fromEntries(
+  ['v1', 'v1beta1', 'v1alpha1'].map((version) => [
+    `${group}/${version} AuthenticationConfiguration`,
+    type,
+  ]),
+)
+
+const textOf = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new Error(goFileError('open', file, error))
+  }
+}
+
+/** Throws an Error that says why not. */
+export const decodeAuthentication = (text: string): AuthenticationConfiguration => {
+  if (text === '') throw new Error('empty config data')
+  return decodeConfiguration(text, types).value as unknown as AuthenticationConfiguration
+}
+
+/** Throws an Error that says why it cannot be read; whether its issuers can be is not looked at. */
+export const readAuthenticationConfiguration = (
+  file: string,
+): { text: string; configuration: AuthenticationConfiguration } => {
+  try {
+    const text = textOf(file)
+    return { text, configuration: decodeAuthentication(text) }
+  } catch (error) {
+    const why = (error as Error).message
+    throw new Error(
+      `failed to load authentication configuration from file ${goQuote(file)}: ${why}`,
+    )
+  }
+}

@@ -1,0 +1,110 @@
+/** Whose JWTs are known, and who may be anonymous, as a file or the options say (kubernetes, pkg/kubeapiserver/options/authentication.go). */
+import type { Clock } from '#api/clock.js'
+import { aggregateMessage } from '#api/errors.js'
+import { forbidden, invalid } from '#api/field-error.js'
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue } from '#api/object.js'
+import type { UserInfo } from '#api/user-info.js'
+import type { AnonymousConfiguration } from './authentication-configuration.js'
+import { serviceAccountIssuers } from './bearer-tokens.js'
+import { followFile } from './follow-file.js'
+import type { ServerOptions } from './options.js'
+import type { StartedParts } from './started-parts.js'
+
+export interface AuthenticationDeps {
+  readonly clock: Clock
+  readonly warn: (message: string, error?: unknown) => void
+}
+
+export interface Authentication {
+  /** Who a JWT of others is, where any are known. */
+  readonly jwt: ((token: string) => Promise<UserInfo | string | undefined>) | undefined
+  readonly allowsAnonymous: (path: string) => boolean
+}
+
+/** Where everything is allowed nobody may be anonymous (pkg/kubeapiserver/options, ApplyAuthorization). */
+const anonymousByOptions = ({
+  anonymousAuth = true,
+  authorizationModes,
+}: ServerOptions): Authentication['allowsAnonymous'] => {
+  const isAllowed = anonymousAuth && authorizationModes?.includes('AlwaysAllow') !== true
+  return () => isAllowed
+}
+
+/** Throws an Error where the two contradict each other. */
+const anonymousBy = (
+  configuration: AnonymousConfiguration | undefined,
+  options: ServerOptions,
+): Authentication['allowsAnonymous'] => {
+  if (configuration === undefined) return anonymousByOptions(options)
+  if (options.anonymousAuth !== undefined)
+    throw new Error(
+      'anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file',
+    )
+  const { enabled, conditions = [] } = configuration
+  if (!enabled && conditions.length > 0)
+    throw wrongConfiguration(
+      invalid(
+        'anonymous.conditions',
+        conditions.map(({ path }) => ({ Path: path })),
+        'enabled should be set to true when conditions are defined',
+      ),
+    )
+  const paths = new Set(conditions.map(({ path }) => path))
+  return (path) => enabled && (paths.size === 0 || paths.has(path))
+}
+
+const wrongConfiguration = (...errors: Parameters<typeof aggregateMessage>[0]): Error =>
+  new Error(`invalid authentication configuration: ${aggregateMessage(errors)}`)
+
+const openFile = async (
+  file: string,
+  options: ServerOptions,
+  { deps, started }: { deps: AuthenticationDeps; started: StartedParts },
+): Promise<Authentication> => {
+  const { decodeAuthentication, readAuthenticationConfiguration } = await import(
+    './authentication-configuration.js'
+  )
+  const { allAlgorithms: algorithms, JwtIssuers } = await import('./jwt-issuers.js')
+  const { text, configuration } = readAuthenticationConfiguration(file)
+  const { jwt, anonymous } = configuration
+  const disallowed = serviceAccountIssuers(options)
+  const allowsAnonymous = anonymousBy(anonymous, options)
+  const issuers = new JwtIssuers({ jwt: jwt ?? [], algorithms }, { ...deps, disallowed })
+  const stopFollowing = followFile({
+    file,
+    text,
+    warn: deps.warn,
+    take: async (changed) => {
+      const next = decodeAuthentication(changed)
+      if (!jsonEqual((next.anonymous ?? null) as JsonValue, (anonymous ?? null) as JsonValue))
+        throw wrongConfiguration(forbidden('anonymous', 'changed from initial configuration file'))
+      await issuers.replace({ jwt: next.jwt ?? [], algorithms })
+    },
+  })
+  started.defer(async () => {
+    stopFollowing()
+    issuers.close()
+  })
+  return { jwt: issuers.authenticate, allowsAnonymous }
+}
+
+/** Rejects where a file cannot be used, or what it says. */
+export const openAuthentication = async (
+  options: ServerOptions,
+  deps: AuthenticationDeps,
+  started: StartedParts,
+): Promise<Authentication> => {
+  const { authenticationConfigFile, oidc } = options
+  if (authenticationConfigFile !== undefined && oidc !== undefined)
+    throw new Error('authentication-config file and oidc-* flags are mutually exclusive')
+  if (authenticationConfigFile !== undefined)
+    return openFile(authenticationConfigFile, options, { deps, started })
+  const allowsAnonymous = anonymousByOptions(options)
+  if (oidc === undefined) return { jwt: undefined, allowsAnonymous }
+  const { issuersOf, JwtIssuers } = await import('./jwt-issuers.js')
+  const disallowed = serviceAccountIssuers(options)
+  const issuers = new JwtIssuers(issuersOf(oidc), { ...deps, disallowed })
+  started.defer(async () => issuers.close())
+  return { jwt: issuers.authenticate, allowsAnonymous }
+}
