@@ -146,6 +146,16 @@ export const limits = {
   disruptedPodsMax: 2_000,
   /** Bytes of a webhook's refusal that are shown; upstream's maxUnstructuredResponseTextBytes. */
   webhookAnswerShownBytesMax: 2_048,
+  /** Questions whose answers of an authorization webhook are kept, and the characters in one that who asks may choose; upstream's. */
+  authorizationsKept: 8_192,
+  authorizationKeptLengthMax: 10_000,
+  /** How long such an answer holds; upstream's defaults. */
+  authorizedKeptMs: 300_000,
+  unauthorizedKeptMs: 30_000,
+  /** Match conditions of one authorization webhook; upstream's. */
+  authorizationConditionsMax: 64,
+  /** How often the file that names the authorizers is looked at where nobody tells of a change; upstream's. */
+  authorizationReloadMs: 60_000,
   /** How often a webhook that a kubeconfig names is tried, how long the first wait is, and how long one try may take; upstream's. */
   webhookTriesMax: 5,
   webhookBackoffMs: 500,

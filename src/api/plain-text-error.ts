@@ -1,3 +1,5 @@
+import { goQuote } from './go-quote.js'
+
 /** Tells browsers that an error is no page, whatever its text looks like. */
 export const noSniff: Readonly<Record<string, string>> = { 'x-content-type-options': 'nosniff' }
 
@@ -12,3 +14,13 @@ export class PlainTextError extends Error {
     this.headers = headers
   }
 }
+
+const inHtml: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+
+/** What a client may have put into a message must not look like HTML. */
+export const withoutMarkup = (text: string): string =>
+  text.replace(/[&<>]/g, (char) => inHtml[char]!)
+
+/** What went wrong before a request had its turn (responsewriters.InternalError). */
+export const internalFailure = (url: string, why: string): PlainTextError =>
+  new PlainTextError(500, withoutMarkup(`Internal Server Error: ${goQuote(url)}: ${why}\n`))

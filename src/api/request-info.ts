@@ -16,6 +16,8 @@ export interface RequestInfo {
   readonly name: string
   /** As it came, of requests for many objects; empty with a verb in the path, where nobody looks at it. */
   readonly fieldSelector: string
+  /** The same. */
+  readonly labelSelector: string
   /** Segments from the resource on: resource/name/subresource/rest. */
   readonly parts: readonly string[]
 }

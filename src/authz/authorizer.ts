@@ -1,6 +1,13 @@
 /** Authorizers: a user and what is asked for in; allow, deny or no opinion out. */
+import { aggregate } from '#api/aggregate.js'
 import type { RequestInfo } from '#api/request-info.js'
-import { type FieldRequirement, parseFieldSelector, SelectorError } from '#api/selectors.js'
+import {
+  type FieldRequirement,
+  type LabelRequirement,
+  parseFieldSelector,
+  parseLabelSelector,
+  SelectorError,
+} from '#api/selectors.js'
 import type { UserInfo } from '#api/user-info.js'
 
 export interface Attributes {
@@ -17,30 +24,44 @@ export interface Attributes {
   readonly name: string
   /** What all objects meet that are asked for; left out where that is not known. */
   readonly fieldSelector?: readonly FieldRequirement[]
+  /** The same; read only by who looks at it. */
+  readonly labelSelector?: () => readonly LabelRequirement[]
 }
 
 export interface Decision {
   readonly decision: 'allow' | 'deny' | 'no opinion'
   /** Why, for the client: appended to the text of a 403 and shown in access reviews. */
   readonly reason: string
+  /** Why an authorizer could not say, or not all of it. Who is allowed is allowed all the same. */
+  readonly errors?: readonly string[]
 }
+
+/** As one text; empty where nothing went wrong. */
+export const errorOf = ({ errors = [] }: Decision): string => aggregate(errors) ?? ''
 
 export interface Authorizer {
   authorize(attributes: Attributes): Decision | Promise<Decision>
 }
 
-const noRequirements: readonly FieldRequirement[] = []
+const noRequirements: readonly never[] = []
 
 /** Of what is no selector nothing is known. */
-export const fieldRequirements = (selector: string): readonly FieldRequirement[] => {
+const requirementsOf = <T>(selector: string, parse: (text: string) => readonly T[]) => {
   if (selector === '') return noRequirements
   try {
-    return parseFieldSelector(selector)
+    return parse(selector)
   } catch (error) {
     if (error instanceof SelectorError) return noRequirements
     throw error
   }
 }
+
+export const fieldRequirements = (selector: string): readonly FieldRequirement[] =>
+  requirementsOf(selector, parseFieldSelector)
+
+const noLabels = (): readonly LabelRequirement[] => noRequirements
+export const labelRequirements = (selector: string): (() => readonly LabelRequirement[]) =>
+  selector === '' ? noLabels : () => requirementsOf(selector, parseLabelSelector)
 
 export const attributesOf = (user: UserInfo, info: RequestInfo): Attributes => ({
   user,
@@ -54,6 +75,7 @@ export const attributesOf = (user: UserInfo, info: RequestInfo): Attributes => (
   namespace: info.namespace,
   name: info.name,
   fieldSelector: fieldRequirements(info.fieldSelector),
+  labelSelector: labelRequirements(info.labelSelector),
 })
 
 export const noOpinion: Decision = { decision: 'no opinion', reason: '' }
@@ -64,24 +86,38 @@ export const privilegedGroup: Authorizer = {
   authorize: ({ user }) => (user.groups.includes('system:masters') ? allowed : noOpinion),
 }
 
-/** The first allow or deny counts; reasons of the others are joined. */
+const saysNothing = ({ reason, errors }: Decision): boolean => reason === '' && errors === undefined
+
+/** What those say together who have no opinion. */
+const undecided = (decisions: readonly Decision[]): Decision => {
+  if (decisions.length === 0) return noOpinion
+  const reasons = decisions.map(({ reason }) => reason).filter((reason) => reason !== '')
+  const errors = decisions.flatMap((one) => one.errors ?? [])
+  return {
+    decision: 'no opinion',
+    reason: reasons.join('\n'),
+    ...(errors.length > 0 && { errors }),
+  }
+}
+
+/** The first allow or deny counts; reasons and errors of the others are joined. */
 export const unionAuthorizer = (authorizers: readonly Authorizer[]): Authorizer => {
   const next = (
     attributes: Attributes,
     start: number,
-    reasons: string[],
+    before: readonly Decision[],
   ): Decision | Promise<Decision> => {
-    const settle = (decision: Decision, at: number) =>
-      decision.decision === 'no opinion'
-        ? next(attributes, at + 1, decision.reason === '' ? reasons : [...reasons, decision.reason])
-        : decision
+    const settle = (decision: Decision, at: number) => {
+      if (decision.decision !== 'no opinion') return decision
+      return next(attributes, at + 1, saysNothing(decision) ? before : [...before, decision])
+    }
     for (let i = start; i < authorizers.length; i++) {
       const decision = authorizers[i]!.authorize(attributes)
       if (decision instanceof Promise) return decision.then((known) => settle(known, i))
       if (decision.decision !== 'no opinion') return decision
-      if (decision.reason !== '') reasons = [...reasons, decision.reason]
+      if (!saysNothing(decision)) before = [...before, decision]
     }
-    return { decision: 'no opinion', reason: reasons.join('\n') }
+    return undecided(before)
   }
   return { authorize: (attributes) => next(attributes, 0, []) }
 }

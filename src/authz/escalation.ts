@@ -40,7 +40,7 @@ const allows = async (
     verb,
     isResourceRequest: true,
     path: '',
-    apiVersion: 'v1',
+    apiVersion: '*',
     subresource: '',
     ...what,
   })

@@ -9,10 +9,11 @@ import type {
   RequestContext,
   ValidateAdmission,
 } from '#registry/resource-definition.js'
-import type { Attributes, Authorizer } from './authorizer.js'
+import { type Attributes, type Authorizer, errorOf } from './authorizer.js'
 import type { PolicyRule } from './rbac-rules.js'
 import {
   followedFields,
+  followedLabels,
   type ReviewSelectors,
   selectorComplaints,
   selectorErrors,
@@ -121,12 +122,13 @@ const attributesOf = (
   isResourceRequest: resourceAttributes !== undefined,
   path: nonResourceAttributes?.path ?? '',
   apiGroup: resourceAttributes?.group ?? '',
-  apiVersion: resourceAttributes?.version ?? '',
+  apiVersion: resourceAttributes === undefined ? '' : resourceAttributes.version || '*',
   resource: resourceAttributes?.resource ?? '',
   subresource: resourceAttributes?.subresource ?? '',
   namespace: resourceAttributes?.namespace ?? '',
   name: resourceAttributes?.name ?? '',
   fieldSelector: followedFields(resourceAttributes?.fieldSelector),
+  labelSelector: followedLabels(resourceAttributes?.labelSelector),
 })
 
 const statusOf = async (
@@ -134,8 +136,10 @@ const statusOf = async (
   user: UserInfo,
   spec: ReviewSpec,
 ): Promise<JsonObject> => {
-  const { decision, reason } = await authorizer.authorize(attributesOf(user, spec))
-  const evaluationError = selectorComplaints(spec.resourceAttributes)
+  const made = await authorizer.authorize(attributesOf(user, spec))
+  const { decision, reason } = made
+  const problems = [errorOf(made), selectorComplaints(spec.resourceAttributes)]
+  const evaluationError = problems.filter((problem) => problem !== '').join('; ')
   return {
     allowed: decision === 'allow',
     ...(decision === 'deny' ? { denied: true } : {}),
@@ -187,7 +191,7 @@ const rulesStatus = ({ rules, errors, isIncomplete = false }: RulesOfUser): Json
 
 export const authorizationKinds = (
   authorizer: Authorizer,
-  { rulesFor }: RuleResolver,
+  resolver: RuleResolver,
 ): KindDefinition[] => [
   review('SelfSubjectAccessReview', async (body, ctx, admit) => {
     const spec = (body.spec ?? {}) as ReviewSpec
@@ -240,7 +244,7 @@ export const authorizationKinds = (
       ...body,
       metadata: {},
       spec: {},
-      status: rulesStatus(await rulesFor(ctx.user, namespace)),
+      status: rulesStatus(await resolver.rulesFor(ctx.user, namespace)),
     }
   }),
 ]

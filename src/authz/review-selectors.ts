@@ -1,17 +1,19 @@
 /**
  * Selectors in access reviews: what they may be, and what is said of those that cannot be followed (kubernetes,
- * pkg/apis/authorization/validation and pkg/registry/authorization/util). The Node authorizer looks at those of fields.
+ * pkg/apis/authorization/validation and pkg/registry/authorization/util).
  */
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
 import type { LabelSelectorRequirement } from '#api/label-selector.js'
 import {
   type FieldRequirement,
+  type LabelOperator,
+  type LabelRequirement,
   parseFieldSelector,
   parseLabelSelector,
   SelectorError,
 } from '#api/selectors.js'
 import { operatorErrors, validRequirement } from '#validation/label-selector.js'
-import { fieldRequirements } from './authorizer.js'
+import { fieldRequirements, labelRequirements } from './authorizer.js'
 
 interface Selector {
   rawSelector?: string
@@ -22,7 +24,13 @@ export interface ReviewSelectors {
   labelSelector?: Selector
 }
 
-const known = ['In', 'NotIn', 'Exists', 'DoesNotExist']
+const labelOperators: Readonly<Record<string, LabelOperator>> = {
+  In: 'in',
+  NotIn: 'notin',
+  Exists: 'exists',
+  DoesNotExist: '!',
+}
+const known = Object.keys(labelOperators)
 const path = 'spec.resourceAttributes'
 
 /** Operators of newer clients may be unknown here; they are reported in the answer instead. */
@@ -117,6 +125,21 @@ export const followedFields = ({
         value: values![0]!,
       }))
     : fieldRequirements(rawSelector)
+
+export const followedLabels = ({
+  rawSelector = '',
+  requirements = [],
+}: Selector = {}): (() => readonly LabelRequirement[]) =>
+  rawSelector === ''
+    ? () =>
+        requirements
+          .filter(({ operator }) => known.includes(operator))
+          .map(({ key, operator, values = [] }) => ({
+            key,
+            operator: labelOperators[operator]!,
+            values,
+          }))
+    : labelRequirements(rawSelector)
 
 /** Empty when every selector can be followed. */
 export const selectorComplaints = (attributes: ReviewSelectors | undefined): string =>

@@ -10,15 +10,14 @@ import {
   UsageError,
   verbosityFlag,
 } from '#api/flags.js'
-import type { AuthorizationMode, ServerOptions } from '#server/options.js'
+import type { ServerOptions } from '#server/options.js'
 import { firstServiceAddress } from '#server/service-range.js'
 import { admissionFlags, admissionOptionsOf } from './admission-flags.js'
 import { auditFlags, auditOptionsOf } from './audit-flags.js'
 import { authenticationFlags, authenticationOptionsOf } from './authentication-flags.js'
+import { authorizationFlags, authorizationOptionsOf } from './authorization-flags.js'
 import { configFlag } from './config-file.js'
-import { existingFile, oneOf } from './flag-checks.js'
-
-const modes: readonly string[] = ['AlwaysAllow', 'AlwaysDeny', 'RBAC', 'Node']
+import { existingFile } from './flag-checks.js'
 
 const serviceRange = (value: string): string | undefined => {
   try {
@@ -160,13 +159,7 @@ export const serveFlags: readonly Flag[] = [
     help: 'its private key, PEM',
   },
   ...authenticationFlags,
-  {
-    name: 'authorization-mode',
-    type: 'strings',
-    default: 'RBAC',
-    check: oneOf(modes),
-    help: `${modes.join(', ')}, in order`,
-  },
+  ...authorizationFlags,
   ...admissionFlags,
   {
     name: 'service-cluster-ip-range',
@@ -258,7 +251,7 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     proxyClientCertFile,
     proxyClientKeyFile,
     ...authenticationOptionsOf(flags),
-    authorizationModes: flags.list('authorization-mode') as AuthorizationMode[],
+    ...authorizationOptionsOf(flags),
     ...admissionOptionsOf(flags),
     serviceClusterIpRange: flags.text('service-cluster-ip-range'),
     maxRequestsInFlight: flags.number('max-requests-inflight'),

@@ -29,9 +29,7 @@ const withValues = flagsOf(
   admission-control advertise-address allow-metric-labels
   allow-metric-labels-manifest
 
-  authorization-config authorization-policy-file
-  authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
-  authorization-webhook-config-file authorization-webhook-version
+  authorization-policy-file
   coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
   coordinated-leadership-retry-period cors-allowed-origins debug-socket-path
   default-not-ready-toleration-seconds default-unreachable-toleration-seconds

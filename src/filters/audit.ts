@@ -3,13 +3,11 @@
  * is done, before its last bytes go out (apiserver, pkg/endpoints/filters/audit.go).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { goQuote } from '#api/go-quote.js'
-import { PlainTextError } from '#api/plain-text-error.js'
+import { internalFailure } from '#api/plain-text-error.js'
 import { whenKnown } from '#api/when-known.js'
 import { AuditEvent, type Deliver } from '#audit/audit-event.js'
 import type { Asked, Verdict } from '#audit/policy.js'
 import { attributesOf } from '#authz/authorizer.js'
-import { withoutMarkup } from './authorization.js'
 import type { Filter } from './kube-request.js'
 import { isLongRunning } from './max-in-flight.js'
 import { sourceIps } from './source-ips.js'
@@ -84,12 +82,6 @@ const followAnswer = (event: AuditEvent, request: FastifyRequest, reply: Fastify
   })
 }
 
-const notStored = (url: string): PlainTextError =>
-  new PlainTextError(
-    500,
-    withoutMarkup(`Internal Server Error: ${goQuote(url)}: failed to store audit event\n`),
-  )
-
 /** Who asks is known then, and not yet who it is done as. */
 export const audit =
   (auditor: Auditor): Filter =>
@@ -99,7 +91,7 @@ export const audit =
     const check = (isKept: boolean): void => {
       if (!isKept) {
         auditor.rejected()
-        throw notStored(request.url)
+        throw internalFailure(request.url, 'failed to store audit event')
       }
       followAnswer(event, request, reply)
     }

@@ -1,10 +1,17 @@
 /** Asks the authorizer; answers 403 in upstream's words (pkg/endpoints/handlers/responsewriters/errors.go). */
 
+import type { FastifyRequest } from 'fastify'
 import { type ApiError, forbidden, internalError } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
-import { noSniff } from '#api/plain-text-error.js'
-import { type Attributes, type Authorizer, attributesOf, type Decision } from '#authz/authorizer.js'
-import type { Filter, KubeRequest } from './kube-request.js'
+import { internalFailure, noSniff, withoutMarkup } from '#api/plain-text-error.js'
+import {
+  type Attributes,
+  type Authorizer,
+  attributesOf,
+  type Decision,
+  errorOf,
+} from '#authz/authorizer.js'
+import type { Filter } from './kube-request.js'
 
 const forbiddenMessage = (a: Attributes): string => {
   const user = `User ${goQuote(a.user.name)}`
@@ -15,12 +22,6 @@ const forbiddenMessage = (a: Attributes): string => {
     ? `${what} at the cluster scope`
     : `${what} in the namespace ${goQuote(a.namespace)}`
 }
-
-const inHtml: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
-
-/** What a client may have put into a message must not look like HTML. */
-export const withoutMarkup = (text: string): string =>
-  text.replace(/[&<>]/g, (char) => inHtml[char]!)
 
 export const forbiddenError = (a: Attributes, reason: string): ApiError => {
   const message = withoutMarkup(forbiddenMessage(a))
@@ -40,12 +41,15 @@ export const unsniffed = (error: ApiError): ApiError => {
 export const refusedByFilter = (a: Attributes, reason: string): ApiError =>
   unsniffed(forbiddenError(a, reason))
 
-const enforce = (
-  { audit }: KubeRequest,
-  attributes: Attributes,
-  { decision, reason }: Decision,
-): void => {
+/** Who is allowed goes on, whatever an authorizer could not say. */
+const enforce = ({ kube, url }: FastifyRequest, attributes: Attributes, made: Decision): void => {
+  const { audit } = kube
+  const { decision, reason, errors } = made
   const isAllowed = decision === 'allow'
+  if (!isAllowed && errors !== undefined) {
+    audit?.annotate('authorization.k8s.io/reason', 'internal error')
+    throw internalFailure(url, errorOf(made))
+  }
   audit?.annotate('authorization.k8s.io/decision', isAllowed ? 'allow' : 'forbid')
   audit?.annotate('authorization.k8s.io/reason', reason)
   if (!isAllowed) throw refusedByFilter(attributes, reason)
@@ -57,9 +61,9 @@ export const authorization =
     const { kube } = request
     const attributes = attributesOf(kube.user, kube.info)
     const decision = authorizer.authorize(attributes)
-    if (!(decision instanceof Promise)) return enforce(kube, attributes, decision)
+    if (!(decision instanceof Promise)) return enforce(request, attributes, decision)
     return decision.then(
-      (known) => enforce(kube, attributes, known),
+      (known) => enforce(request, attributes, known),
       (error: unknown) => {
         kube.audit?.annotate('authorization.k8s.io/reason', 'internal error')
         throw internalError('authorization failed', { cause: error, log: error })

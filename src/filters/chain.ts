@@ -5,8 +5,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
-import { goQuote } from '#api/go-quote.js'
-import { PlainTextError } from '#api/plain-text-error.js'
+import { internalFailure, type PlainTextError } from '#api/plain-text-error.js'
 import { anonymousUser } from '#api/user-info.js'
 import type { Authenticator } from '#authn/authenticator.js'
 import type { CertificateReader } from '#authn/client-certificate.js'
@@ -14,7 +13,7 @@ import type { Authorizer } from '#authz/authorizer.js'
 import { limits } from '#limits'
 import { type Auditor, audit, auditRefusals } from './audit.js'
 import { authentication } from './authentication.js'
-import { authorization, withoutMarkup } from './authorization.js'
+import { authorization } from './authorization.js'
 import { type FlowSchema, flowSchemas } from './flow-schemas.js'
 import { impersonation } from './impersonation.js'
 import { whenItsTurn } from './in-turn.js'
@@ -72,7 +71,7 @@ const endUnlessRead = (request: FastifyRequest['raw']): void => {
 /** Answered before anybody is asked who they are (WithRequestInfo). */
 const undetermined = (url: string): PlainTextError => {
   const why = `failed to create RequestInfo: unable to determine kind and namespace from url, ${url}`
-  return new PlainTextError(500, withoutMarkup(`Internal Server Error: ${goQuote(url)}: ${why}\n`))
+  return internalFailure(url, why)
 }
 
 const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended: Ended): void => {

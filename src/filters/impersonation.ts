@@ -13,7 +13,7 @@ import {
   type UserInfo,
 } from '#api/user-info.js'
 import { headerValues, unescapeKey } from '#authn/header-values.js'
-import { type Attributes, type Authorizer, attributesOf } from '#authz/authorizer.js'
+import { type Attributes, type Authorizer, attributesOf, errorOf } from '#authz/authorizer.js'
 import { limits } from '#limits'
 import { validDomainPrefixedPath } from '#validation/formats.js'
 import { refusedByFilter, unsniffed } from './authorization.js'
@@ -259,8 +259,11 @@ const refusalOfStep = async (authorizer: Authorizer, step: Step): Promise<ApiErr
   if (wildcard !== undefined && (await authorizer.authorize(wildcard)).decision === 'allow')
     return undefined
   for (const check of checks) {
-    const { decision, reason } = await authorizer.authorize(check)
-    if (decision !== 'allow') return refusedByFilter(check, reason)
+    const made = await authorizer.authorize(check)
+    if (made.decision !== 'allow') {
+      const why = [errorOf(made), made.reason].filter((text) => text !== '')
+      return refusedByFilter(check, why.join(': '))
+    }
   }
   return undefined
 }

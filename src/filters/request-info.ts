@@ -42,6 +42,7 @@ const nonResource = (path: string, method: string): RequestInfo => ({
   subresource: '',
   name: '',
   fieldSelector: '',
+  labelSelector: '',
   parts: [],
 })
 
@@ -142,15 +143,19 @@ const resourceInfo = (
   }
   let name = parts[1] ?? ''
   let fieldSelector = ''
+  let labelSelector = ''
   const subresource = verb === 'proxy' ? '' : (parts[2] ?? '')
   if (name === '' && verb === 'get') {
     const query = new URLSearchParams(rawQuery)
     verb = asksForWatch(query) ? 'watch' : 'list'
     fieldSelector = query.get('fieldSelector') ?? ''
+    labelSelector = query.get('labelSelector') ?? ''
     name = nameOfList(query)
   } else if (name === '' && verb === 'delete') {
     verb = 'deletecollection'
-    fieldSelector = new URLSearchParams(rawQuery).get('fieldSelector') ?? ''
+    const query = new URLSearchParams(rawQuery)
+    fieldSelector = query.get('fieldSelector') ?? ''
+    labelSelector = query.get('labelSelector') ?? ''
   }
   return {
     isResourceRequest: true,
@@ -163,6 +168,7 @@ const resourceInfo = (
     subresource,
     name,
     fieldSelector,
+    labelSelector,
     parts,
   }
 }

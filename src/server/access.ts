@@ -4,6 +4,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { aggregate } from '#api/aggregate.js'
+import { internalError } from '#api/errors.js'
 import type { ObjectMeta } from '#api/object.js'
 import { once } from '#api/once.js'
 import {
@@ -13,28 +14,23 @@ import {
 } from '#authn/authenticator.js'
 import type { ServiceAccountTokens } from '#authn/service-account-tokens.js'
 import { authenticationKinds, type ReviewToken, tokenSubresource } from '#authn/token-kinds.js'
-import {
-  type Attributes,
-  type Authorizer,
-  attributesOf,
-  privilegedGroup,
-  unionAuthorizer,
-} from '#authz/authorizer.js'
+import { type Attributes, type Authorizer, attributesOf, errorOf } from '#authz/authorizer.js'
 import { checkBinding, checkRole, type RoleWrite } from '#authz/escalation.js'
 import { nodeAuthorizer } from '#authz/node-authorizer.js'
 import { NodeGraph } from '#authz/node-graph.js'
 import { RbacAuthorizer } from '#authz/rbac.js'
 import type { PolicyRule } from '#authz/rbac-rules.js'
 import { authorizationKinds } from '#authz/review-kinds.js'
-import { alwaysAllow, alwaysDeny, type RuleResolver, unionRules } from '#authz/rule-resolver.js'
+import { alwaysAllow, alwaysDeny } from '#authz/rule-resolver.js'
 import { forbiddenError } from '#filters/authorization.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
 import type { KindDefinition, Strategy } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
+import { openAuthorizers } from './authorizers.js'
 import { type BearerTokenDeps, type BearerTokens, openBearerTokens } from './bearer-tokens.js'
 import { type AuthenticationDeps, openAuthentication } from './open-authentication.js'
-import type { AuthorizationMode, ServerOptions } from './options.js'
+import type { ServerOptions } from './options.js'
 import { rbacGroup, rbacSource } from './rbac-source.js'
 import type { StartedParts } from './started-parts.js'
 
@@ -137,34 +133,34 @@ export const openAccess = async (
   const rbac = new RbacAuthorizer(
     rbacSource({ storeOf: (resource) => storeOf(rbacGroup, resource), clock }),
   )
-  const { authorizationModes = ['RBAC'] } = options
   const nodeGraph = new NodeGraph()
-  const authorizers: Record<AuthorizationMode, Authorizer & RuleResolver> = {
+  const builtIn = {
     AlwaysAllow: alwaysAllow,
     AlwaysDeny: alwaysDeny,
     Node: nodeAuthorizer(nodeGraph, nodeRules),
     RBAC: rbac,
   }
-  const modes = authorizationModes.map((mode) => authorizers[mode])
-  const authorizer = unionAuthorizer([privilegedGroup, ...modes])
+  const authorizer = await openAuthorizers(options, { builtIn, clock, warn }, started)
   const others: TokenAuthenticator = async (token) => {
     const verified = await bearerTokens.others(token, tokens.audiences)
     return 'user' in verified ? verified.user : undefined
   }
   const authorizeAll = async (attributes: Attributes): Promise<void> => {
-    const { decision, reason } = await authorizer.authorize(attributes)
-    if (decision !== 'allow') throw forbiddenError(attributes, reason)
+    const made = await authorizer.authorize(attributes)
+    if (made.decision === 'allow') return
+    if (made.errors !== undefined) throw internalError(errorOf(made))
+    throw forbiddenError(attributes, made.reason)
   }
   return {
     authenticator: unionAuthenticator(known, others),
     allowsAnonymous,
     authorizer,
-    nodeGraph: authorizationModes.includes('Node') ? nodeGraph : undefined,
+    nodeGraph: authorizer.hasNode ? nodeGraph : undefined,
     tokens,
     withAccess: (kinds) => [
       ...kinds.map((kind) => withTokens(withEscalationCheck(kind, { rbac, authorizer }), tokens)),
       ...authenticationKinds(makeReview(bearerTokens)),
-      ...authorizationKinds(authorizer, unionRules(modes)),
+      ...authorizationKinds(authorizer, authorizer),
     ],
     authorizeCreate: ({ kube }) =>
       authorizeAll({ ...attributesOf(kube.user, kube.info), verb: 'create' }),

@@ -3,7 +3,14 @@
 import type { Authorize } from '#admission/cel.js'
 import type { AuthorizeSigner } from '#admission/certificates.js'
 import { whenKnown } from '#api/when-known.js'
-import { type Authorizer, type Decision, fieldRequirements } from '#authz/authorizer.js'
+import {
+  type Authorizer,
+  type Decision,
+  errorOf,
+  fieldRequirements,
+  labelRequirements,
+} from '#authz/authorizer.js'
+import type { Answer } from '#cel/functions/authorizer.js'
 
 /** Answers the checks that expressions of policies make. */
 export const answerExpressions =
@@ -22,8 +29,13 @@ export const answerExpressions =
       namespace: question.namespace ?? '',
       name: question.name ?? '',
       fieldSelector: fieldRequirements(question.fieldSelector ?? ''),
+      labelSelector: labelRequirements(question.labelSelector ?? ''),
     })
-    const answer = ({ decision, reason }: Decision) => ({ allowed: decision === 'allow', reason })
+    const answer = (made: Decision): Answer => ({
+      allowed: made.decision === 'allow',
+      reason: made.reason,
+      ...(made.errors && { error: errorOf(made) }),
+    })
     return whenKnown(decided, answer)
   }
 

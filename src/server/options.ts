@@ -3,7 +3,7 @@ import type { Clock } from '#api/clock.js'
 import type { StorageDriver } from '#storage/driver.js'
 import type { AuditOptions } from './audit.js'
 
-export type AuthorizationMode = 'AlwaysAllow' | 'AlwaysDeny' | 'Node' | 'RBAC'
+export type AuthorizationMode = 'AlwaysAllow' | 'AlwaysDeny' | 'Node' | 'RBAC' | 'Webhook'
 
 export interface ServerOptions {
   /** `memory:` (default), `level:DIR`, `etcd:URL[,URL…]`, or a driver; a driver that was handed in is not closed by the server. */
@@ -55,6 +55,17 @@ export interface ServerOptions {
   adminToken?: string
   /** In order; the first allow or deny counts. Default ['RBAC']. */
   authorizationModes?: readonly AuthorizationMode[]
+  /** The server that is asked in mode Webhook: a kubeconfig, whose server is the whole URL. */
+  authorizationWebhook?: {
+    readonly configFile: string
+    /** Of the SubjectAccessReviews that are sent. Default v1beta1, as upstream. */
+    readonly version?: 'v1' | 'v1beta1'
+    /** How long its answers hold, those that allow and the others. Default five minutes and 30 seconds. */
+    readonly cacheAuthorizedTtlMs?: number
+    readonly cacheUnauthorizedTtlMs?: number
+  }
+  /** A file with an AuthorizationConfiguration, in place of modes; it is read again when it changes. */
+  authorizationConfigFile?: string
   /** Whether requests without credentials are those of system:anonymous. Default true, without AlwaysAllow; false answers them with 401. */
   anonymousAuth?: boolean
   /** Names of admission plugins that take part though they do not by default: `NodeRestriction`. Default none. */

@@ -1,5 +1,6 @@
 /** A server that a kubeconfig names is asked for a review (apiserver, pkg/util/webhook). */
 import type { IncomingMessage } from 'node:http'
+import { printedDuration } from '#api/duration.js'
 import { goNetError } from '#api/go-net-error.js'
 import { goQuote } from '#api/go-quote.js'
 import { stringify } from '#api/json.js'
@@ -45,7 +46,7 @@ export class ReviewWebhook {
   ) {
     this.#url = new URL(config.server)
     this.#timeoutMs = timeoutMs
-    this.#url.searchParams.set('timeout', `${timeoutMs / 1000}s`)
+    this.#url.searchParams.set('timeout', printedDuration(timeoutMs))
     this.#path = `${this.#url.pathname}${this.#url.search}`
     this.#initialBackoffMs = initialBackoffMs
     this.#transport = createTransport(config)

@@ -60,6 +60,14 @@ t.test('mistakes are one line and exit code 2', async (t) => {
     [['serve', '--secure-port'], /flag needs an argument/],
     [['serve', '--bind-address=there'], /must be an IP address/],
     [['serve', '--authorization-mode=Magic'], /must be one of/],
+    [
+      [
+        'serve',
+        '--authorization-mode=RBAC',
+        `--authorization-config=${fileURLToPath(import.meta.url)}`,
+      ],
+      /--authorization-config can not be specified when --authorization-mode or --authorization-webhook-\* flags are defined/,
+    ],
     [['serve', '--disable-admission-plugins=Nope'], /no such admission plugin/],
     [['serve', '--enable-admission-plugins=NodeRestriction,Nope'], /no such admission plugin/],
     [

@@ -1,11 +1,9 @@
 /** Bearer tokens that Secrets hold or another server knows, and how long those of ServiceAccounts last. */
-import { writeFileSync } from 'node:fs'
-import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { decodeJwt } from 'jose'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { Server } from '#src/index.js'
+import { startReviewer } from './reviewer.js'
 import { call, startServer } from './start-server.js'
 
 const reviews = '/apis/authentication.k8s.io/v1'
@@ -23,35 +21,9 @@ const review = async (server: Server, token: string, audiences?: string[]) => {
   return (await call(server, { method: 'POST', path, body: { spec } })).body.status
 }
 
-/** A server that answers reviews of tokens, and the kubeconfig that names it. */
-const startReviewer = async (
-  t: Test,
-  answer: (token: string, response: ServerResponse) => object | undefined,
-) => {
-  // biome-ignore lint/suspicious/noExplicitAny: reviews as they were sent
-  const asked: any[] = []
-  const server = http.createServer(async (request: IncomingMessage, response) => {
-    const sent = JSON.parse(Buffer.concat(await request.toArray()).toString())
-    asked.push({ url: request.url, ...sent })
-    const status = answer(sent.spec.token, response)
-    response.end(status && JSON.stringify({ ...sent, status }))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const configFile = path.join(t.testdir(), 'kubeconfig')
-  const named = { 'current-context': 'c', contexts: [{ name: 'c', context: { cluster: 'c' } }] }
-  const cluster = { server: `http://127.0.0.1:${port}/authn/` }
-  writeFileSync(
-    configFile,
-    JSON.stringify({ ...named, clusters: [{ name: 'c', cluster }], users: [] }),
-  )
-  return { asked, configFile, close: () => server.close() }
-}
-
 t.test('a token that nobody here knows is another server’s', async (t) => {
   let failures = 0
-  const { asked, configFile } = await startReviewer(t, (token, response) => {
+  const { asked, configFile } = await startReviewer(t, ({ spec: { token } }, response) => {
     if (token === 'ada')
       return {
         authenticated: true,
@@ -77,7 +49,7 @@ t.test('a token that nobody here knows is another server’s', async (t) => {
   })
   t.same(asked, [
     {
-      url: '/authn?timeout=30s',
+      url: '/hook?timeout=30s',
       kind: 'TokenReview',
       apiVersion: 'authentication.k8s.io/v1',
       metadata: {},
@@ -106,7 +78,7 @@ t.test('a token that nobody here knows is another server’s', async (t) => {
 
 t.test('what a token is holds for a while, what it is not too, and no failure does', async (t) => {
   let now = Date.now()
-  const { asked, configFile } = await startReviewer(t, (token, response) => {
+  const { asked, configFile } = await startReviewer(t, ({ spec: { token } }, response) => {
     if (token === 'fails') response.statusCode = 404
     return { authenticated: token === 'ada', user: { username: token } }
   })

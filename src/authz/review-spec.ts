@@ -1,0 +1,88 @@
+/** What is asked for, as a SubjectAccessReview tells it to a webhook (apiserver, plugin/pkg/authorizer/webhook). */
+import type { FieldRequirement, LabelRequirement } from '#api/selectors.js'
+import type { Attributes } from './authorizer.js'
+
+interface Requirement {
+  readonly key: string
+  readonly operator: string
+  readonly values?: readonly string[]
+}
+
+interface SelectorAttributes {
+  readonly requirements: readonly Requirement[]
+}
+
+/** What is empty is left out. */
+export interface ReviewSpec {
+  readonly resourceAttributes?: {
+    readonly namespace?: string
+    readonly verb?: string
+    readonly group?: string
+    readonly version?: string
+    readonly resource?: string
+    readonly subresource?: string
+    readonly name?: string
+    readonly fieldSelector?: SelectorAttributes
+    readonly labelSelector?: SelectorAttributes
+  }
+  readonly nonResourceAttributes?: { readonly path?: string; readonly verb?: string }
+  readonly user?: string
+  readonly groups?: readonly string[]
+  readonly extra?: Readonly<Record<string, readonly string[]>>
+  readonly uid?: string
+}
+
+const fieldRequirement = ({ field, operator, value }: FieldRequirement): Requirement => ({
+  key: field,
+  operator: operator === '=' ? 'In' : 'NotIn',
+  values: [value],
+})
+
+const labelOperators: Readonly<Record<string, string>> = {
+  '=': 'In',
+  '==': 'In',
+  in: 'In',
+  '!=': 'NotIn',
+  notin: 'NotIn',
+  exists: 'Exists',
+  '!': 'DoesNotExist',
+}
+
+/** Comparisons have no operator there; without them the question is a broader one. */
+const labelRequirements = (requirements: readonly LabelRequirement[]): Requirement[] =>
+  requirements.flatMap(({ key, operator: given, values }) => {
+    const operator = labelOperators[given]
+    return operator === undefined ? [] : [{ key, operator, ...(values.length > 0 && { values }) }]
+  })
+
+const selectorOf = (requirements: readonly Requirement[]): SelectorAttributes | undefined =>
+  requirements.length === 0 ? undefined : { requirements }
+
+/** In Go's order of the fields. */
+export const reviewSpecOf = (a: Attributes): ReviewSpec => {
+  const { name, groups, extra, uid } = a.user
+  const fieldSelector = selectorOf((a.fieldSelector ?? []).map(fieldRequirement))
+  const labelSelector = selectorOf(labelRequirements(a.labelSelector?.() ?? []))
+  const { path, verb } = a
+  return {
+    ...(a.isResourceRequest
+      ? {
+          resourceAttributes: {
+            ...(a.namespace && { namespace: a.namespace }),
+            ...(verb && { verb }),
+            ...(a.apiGroup && { group: a.apiGroup }),
+            ...(a.apiVersion && { version: a.apiVersion }),
+            ...(a.resource && { resource: a.resource }),
+            ...(a.subresource && { subresource: a.subresource }),
+            ...(a.name && { name: a.name }),
+            ...(fieldSelector && { fieldSelector }),
+            ...(labelSelector && { labelSelector }),
+          },
+        }
+      : { nonResourceAttributes: { ...(path && { path }), ...(verb && { verb }) } }),
+    ...(name && { user: name }),
+    ...(groups.length > 0 && { groups }),
+    ...(extra && Object.keys(extra).length > 0 && { extra }),
+    ...(uid && { uid }),
+  }
+}

@@ -1,0 +1,72 @@
+/** Flags that say who may do what, with kube-apiserver's names and defaults. */
+import { type Flag, type Flags, UsageError } from '#api/flags.js'
+import type { AuthorizationMode, ServerOptions } from '#server/options.js'
+import { existingFile, oneOf } from './flag-checks.js'
+
+const modes: readonly string[] = ['AlwaysAllow', 'AlwaysDeny', 'Webhook', 'RBAC', 'Node']
+
+export const authorizationFlags: readonly Flag[] = [
+  {
+    name: 'authorization-mode',
+    type: 'strings',
+    default: 'RBAC',
+    check: oneOf(modes),
+    help: `${modes.join(', ')}, in order`,
+  },
+  {
+    name: 'authorization-webhook-config-file',
+    type: 'string',
+    check: existingFile,
+    help: 'kubeconfig of a server that is asked what may be done',
+  },
+  {
+    name: 'authorization-webhook-version',
+    type: 'string',
+    default: 'v1beta1',
+    check: oneOf(['v1', 'v1beta1']),
+    help: 'version of the SubjectAccessReviews that it is sent',
+  },
+  {
+    name: 'authorization-webhook-cache-authorized-ttl',
+    type: 'duration',
+    default: '5m0s',
+    help: 'how long its answers hold that allow',
+  },
+  {
+    name: 'authorization-webhook-cache-unauthorized-ttl',
+    type: 'duration',
+    default: '30s',
+    help: 'how long its other answers hold',
+  },
+  {
+    name: 'authorization-config',
+    type: 'string',
+    check: existingFile,
+    help: 'AuthorizationConfiguration that names the authorizers, in place of the other flags',
+  },
+]
+
+/** Throws a UsageError for flags that exclude each other. */
+export const authorizationOptionsOf = (flags: Flags): ServerOptions => {
+  const authorizationConfigFile = flags.text('authorization-config')
+  if (authorizationConfigFile !== undefined) {
+    const others = authorizationFlags.filter(({ name }) => name !== 'authorization-config')
+    if (others.some(({ name }) => flags.isGiven(name)))
+      throw new UsageError(
+        '--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined',
+      )
+    return { authorizationConfigFile }
+  }
+  const configFile = flags.text('authorization-webhook-config-file')
+  return {
+    authorizationModes: flags.list('authorization-mode') as AuthorizationMode[],
+    ...(configFile && {
+      authorizationWebhook: {
+        configFile,
+        version: flags.text('authorization-webhook-version') as 'v1' | 'v1beta1',
+        cacheAuthorizedTtlMs: flags.milliseconds('authorization-webhook-cache-authorized-ttl')!,
+        cacheUnauthorizedTtlMs: flags.milliseconds('authorization-webhook-cache-unauthorized-ttl')!,
+      },
+    }),
+  }
+}

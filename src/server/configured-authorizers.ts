@@ -1,0 +1,104 @@
+/**
+ * Authorizers with webhooks among them, and those of a file, which is read again when it changes
+ * (kubernetes, pkg/kubeapiserver/authorizer/reload.go).
+ */
+import { watch } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { Clock } from '#api/clock.js'
+import {
+  type AuthorizerConfiguration,
+  readAuthorizationConfiguration,
+  type WebhookConfiguration,
+} from '#authz/authorization-configuration.js'
+import { allOf, type BuiltInAuthorizers, type FullAuthorizer } from '#authz/full-authorizer.js'
+import { webhookAuthorizer } from '#authz/webhook-authorizer.js'
+import { loadKubeconfig } from '#client/kubeconfig.js'
+import { limits } from '#limits'
+import { ReviewWebhook } from './review-webhook.js'
+import type { StartedParts } from './started-parts.js'
+
+export interface AuthorizerDeps {
+  readonly builtIn: BuiltInAuthorizers
+  readonly clock: Clock
+  readonly warn: (message: string, error?: unknown) => void
+}
+
+export interface Authorization extends FullAuthorizer {
+  /** Whether the Node authorizer takes part. */
+  readonly hasNode: boolean
+}
+
+const webhookOf = async (
+  configuration: WebhookConfiguration,
+  { clock }: AuthorizerDeps,
+  started: StartedParts,
+): Promise<FullAuthorizer> => {
+  const { configFile, timeoutMs, ...rest } = configuration
+  const webhook = new ReviewWebhook(await loadKubeconfig(configFile), { timeoutMs })
+  started.defer(async () => webhook.close())
+  return webhookAuthorizer({ ...rest, ask: (sent) => webhook.ask(sent), clock })
+}
+
+/** Rejects where a kubeconfig cannot be used. */
+export const authorizersOf = async (
+  configurations: readonly AuthorizerConfiguration[],
+  deps: AuthorizerDeps,
+  started: StartedParts,
+): Promise<FullAuthorizer> =>
+  allOf(
+    await Promise.all(
+      configurations.map((one) =>
+        one.type === 'Webhook' ? webhookOf(one.webhook, deps, started) : deps.builtIn[one.type],
+      ),
+    ),
+  )
+
+/** Calls back when the file may have changed: as soon as its folder tells, and once in a while, for a folder may tell nothing. */
+const follow = (file: string, changed: () => void): (() => void) => {
+  const timer = setInterval(changed, limits.authorizationReloadMs).unref()
+  const watcher = watch(path.dirname(file), { persistent: false }, (_event, name) => {
+    if (name === path.basename(file)) changed()
+  })
+  watcher.on('error', () => watcher.close())
+  return () => {
+    clearInterval(timer)
+    watcher.close()
+  }
+}
+
+/** Rejects where the file cannot be used. What it becomes later and cannot be used leaves everything as it is. */
+export const followConfiguration = async (
+  file: string,
+  deps: AuthorizerDeps,
+  started: StartedParts,
+): Promise<Authorization> => {
+  let text = await readFile(file, 'utf8')
+  const configurations = readAuthorizationConfiguration(text)
+  const needed = configurations.flatMap(({ type }) => (type === 'Webhook' ? [] : [type]))
+  let current = await authorizersOf(configurations, deps, started)
+
+  const reload = async (): Promise<void> => {
+    try {
+      const read = await readFile(file, 'utf8')
+      if (read === text) return
+      text = read
+      current = await authorizersOf(readAuthorizationConfiguration(read, needed), deps, started)
+    } catch (error) {
+      deps.warn('reloading authorization config', error)
+    }
+  }
+  let reloading = Promise.resolve()
+  const stop = follow(file, () => {
+    reloading = reloading.then(reload)
+  })
+  started.defer(async () => {
+    stop()
+    await reloading
+  })
+  return {
+    authorize: (attributes) => current.authorize(attributes),
+    rulesFor: (user, namespace) => current.rulesFor(user, namespace),
+    hasNode: needed.includes('Node'),
+  }
+}

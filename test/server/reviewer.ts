@@ -1,0 +1,35 @@
+/** A server of a test's own that answers reviews, and the kubeconfig that names it. */
+import { writeFileSync } from 'node:fs'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import type { Test } from 'tap'
+
+// biome-ignore lint/suspicious/noExplicitAny: reviews as they were sent
+export type Review = any
+
+/** What `answer` yields is the status of the review; nothing is an empty body. */
+export const startReviewer = async (
+  t: Test,
+  answer: (review: Review, response: ServerResponse) => object | undefined,
+) => {
+  const asked: Review[] = []
+  const server = http.createServer(async (request: IncomingMessage, response) => {
+    const sent = JSON.parse(Buffer.concat(await request.toArray()).toString())
+    asked.push({ url: request.url, ...sent })
+    const status = answer(sent, response)
+    response.end(status && JSON.stringify({ ...sent, status }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const folder = t.testdir()
+  const configFile = path.join(folder, 'kubeconfig')
+  const named = { 'current-context': 'c', contexts: [{ name: 'c', context: { cluster: 'c' } }] }
+  const cluster = { server: `http://127.0.0.1:${port}/hook/` }
+  writeFileSync(
+    configFile,
+    JSON.stringify({ ...named, clusters: [{ name: 'c', cluster }], users: [] }),
+  )
+  return { asked, folder, configFile, close: () => server.close() }
+}
