@@ -99,7 +99,7 @@ export const limits = {
   issuerTimeoutMs: 30_000,
   issuerRetryMs: 10_000,
   issuerKeysPauseMs: 1_000,
-  /** How often a file of configuration is looked at; upstream's. */
+  /** How often a file of configuration is looked at where nobody tells of a change; upstream's. */
   configurationRereadMs: 60_000,
   /** How much a token may be ahead of its time; go-oidc's. */
   jwtEarlySeconds: 60,
@@ -154,8 +154,6 @@ export const limits = {
   unauthorizedKeptMs: 30_000,
   /** Match conditions of one authorization webhook; upstream's. */
   authorizationConditionsMax: 64,
-  /** How often the file that names the authorizers is looked at where nobody tells of a change; upstream's. */
-  authorizationReloadMs: 60_000,
   /** How often a webhook that a kubeconfig names is tried, how long the first wait is, and how long one try may take; upstream's. */
   webhookTriesMax: 5,
   webhookBackoffMs: 500,

@@ -2,9 +2,7 @@
  * Authorizers with webhooks among them, and those of a file, which is read again when it changes
  * (kubernetes, pkg/kubeapiserver/authorizer/reload.go).
  */
-import { watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import {
   type AuthorizerConfiguration,
@@ -14,7 +12,7 @@ import {
 import { allOf, type BuiltInAuthorizers, type FullAuthorizer } from '#authz/full-authorizer.js'
 import { webhookAuthorizer } from '#authz/webhook-authorizer.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
-import { limits } from '#limits'
+import { followFile } from './follow-file.js'
 import { ReviewWebhook } from './review-webhook.js'
 import type { StartedParts } from './started-parts.js'
 
@@ -54,48 +52,25 @@ export const authorizersOf = async (
     ),
   )
 
-/** Calls back when the file may have changed: as soon as its folder tells, and once in a while, for a folder may tell nothing. */
-const follow = (file: string, changed: () => void): (() => void) => {
-  const timer = setInterval(changed, limits.authorizationReloadMs).unref()
-  const watcher = watch(path.dirname(file), { persistent: false }, (_event, name) => {
-    if (name === path.basename(file)) changed()
-  })
-  watcher.on('error', () => watcher.close())
-  return () => {
-    clearInterval(timer)
-    watcher.close()
-  }
-}
-
 /** Rejects where the file cannot be used. What it becomes later and cannot be used leaves everything as it is. */
 export const followConfiguration = async (
   file: string,
   deps: AuthorizerDeps,
   started: StartedParts,
 ): Promise<Authorization> => {
-  let text = await readFile(file, 'utf8')
+  const text = await readFile(file, 'utf8')
   const configurations = readAuthorizationConfiguration(text)
   const needed = configurations.flatMap(({ type }) => (type === 'Webhook' ? [] : [type]))
   let current = await authorizersOf(configurations, deps, started)
-
-  const reload = async (): Promise<void> => {
-    try {
-      const read = await readFile(file, 'utf8')
-      if (read === text) return
-      text = read
-      current = await authorizersOf(readAuthorizationConfiguration(read, needed), deps, started)
-    } catch (error) {
-      deps.warn('reloading authorization config', error)
-    }
-  }
-  let reloading = Promise.resolve()
-  const stop = follow(file, () => {
-    reloading = reloading.then(reload)
+  const stop = followFile({
+    file,
+    text,
+    take: async (changed) => {
+      current = await authorizersOf(readAuthorizationConfiguration(changed, needed), deps, started)
+    },
+    warn: (error) => deps.warn('reloading authorization config', error),
   })
-  started.defer(async () => {
-    stop()
-    await reloading
-  })
+  started.defer(stop)
   return {
     authorize: (attributes) => current.authorize(attributes),
     rulesFor: (user, namespace) => current.rulesFor(user, namespace),

@@ -74,7 +74,7 @@ const openFile = async (
   const stopFollowing = followFile({
     file,
     text,
-    warn: deps.warn,
+    warn: (error) => deps.warn('reloading authentication config', error),
     take: async (changed) => {
       const next = decodeAuthentication(changed)
       if (!jsonEqual((next.anonymous ?? null) as JsonValue, (anonymous ?? null) as JsonValue))
@@ -83,7 +83,7 @@ const openFile = async (
     },
   })
   started.defer(async () => {
-    stopFollowing()
+    await stopFollowing()
     issuers.close()
   })
   return { jwt: issuers.authenticate, allowsAnonymous }

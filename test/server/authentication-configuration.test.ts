@@ -202,12 +202,13 @@ t.test('a file is taken anew when it has changed, and its faults are told once',
   const taken: string[] = []
   const warnings: string[] = []
   const stop = followFile({
-    ...{ file, text: 'one', everyMs: 5 },
+    file,
+    text: 'one',
     take: async (text) => {
       taken.push(text)
       if (text === 'wrong') throw new Error('cannot be meant')
     },
-    warn: (_message, error) => warnings.push((error as Error).message),
+    warn: (error) => warnings.push((error as Error).message),
   })
   t.teardown(stop)
   for (const text of ['two', 'wrong', 'three']) {
