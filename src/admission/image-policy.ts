@@ -1,6 +1,6 @@
 /** Asks a server whether images may run (kubernetes, plugin/pkg/admission/imagepolicy). */
+import { ExpiringCache } from '#api/expiring-cache.js'
 import { stringify } from '#api/json.js'
-import { Lru } from '#api/lru.js'
 import type { JsonObject } from '#api/object.js'
 import { limits } from '#limits'
 import type { WriteAttributes } from '#registry/admission.js'
@@ -76,25 +76,20 @@ const reviewOf = (spec: JsonObject): SentReview => ({
   },
 })
 
-interface Answer {
-  readonly status: ImageReviewStatus
-  readonly untilMs: number
-}
-
 export const imagePolicyWebhook = (policy: ImagePolicy): AdmissionPlugin => {
-  const answers = new Lru<Answer>(limits.imageReviewsKept)
+  const answers = new ExpiringCache<ImageReviewStatus>(limits.imageReviewsKept)
 
   /** Undefined when nobody could be asked and that is no matter. */
   const answerTo = async (attributes: WriteAttributes): Promise<ImageReviewStatus | undefined> => {
     const { now } = attributes.ctx
     const spec = specOf(attributes)
     const key = stringify(spec)
-    const known = answers.get(key)
-    if (known !== undefined && now <= known.untilMs) return known.status
+    const known = answers.get(key, now)
+    if (known !== undefined) return known
     try {
       const status = (await policy.ask(reviewOf(spec))).status as unknown as ImageReviewStatus
       const ttlMs = status.allowed ? policy.allowTtlMs : policy.denyTtlMs
-      if (ttlMs > 0) answers.set(key, { status, untilMs: now + ttlMs })
+      if (ttlMs > 0) answers.set(key, status, now + ttlMs)
       return status
     } catch (error) {
       if (!policy.defaultAllow) throw refuse(attributes, (error as Error).message)

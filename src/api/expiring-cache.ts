@@ -1,24 +1,21 @@
 /** A bounded cache in which each entry has a lifetime of its own (apimachinery, pkg/util/cache: LRUExpireCache). */
-import type { Clock } from './clock.js'
 import { Lru } from './lru.js'
 
 export class ExpiringCache<T> {
-  readonly #clock: Clock
-  readonly #entries: Lru<{ value: T; expiresAt: number }>
+  readonly #entries: Lru<{ value: T; untilMs: number }>
 
-  constructor(max: number, clock: Clock) {
-    this.#clock = clock
+  constructor(max: number) {
     this.#entries = new Lru(max)
   }
 
-  get(key: string): T | undefined {
+  get(key: string, now: number): T | undefined {
     const entry = this.#entries.get(key)
-    if (entry === undefined || entry.expiresAt > this.#clock.now()) return entry?.value
+    if (entry === undefined || now < entry.untilMs) return entry?.value
     this.#entries.delete(key)
     return undefined
   }
 
-  set(key: string, value: T, lifetimeMs: number): void {
-    this.#entries.set(key, { value, expiresAt: this.#clock.now() + lifetimeMs })
+  set(key: string, value: T, untilMs: number): void {
+    this.#entries.set(key, { value, untilMs })
   }
 }

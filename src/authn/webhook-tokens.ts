@@ -39,7 +39,7 @@ const userOf = ({ username = '', uid, groups = [], extra }: NonNullable<ReviewSt
 
 export const webhookTokens = (options: WebhookTokensOptions): TokenVerifier => {
   const { ask, version, clock, cacheTtlMs } = options
-  const known = new ExpiringCache<Verified | 'nobody'>(limits.verifiedTokensKept, clock)
+  const known = new ExpiringCache<Verified | 'nobody'>(limits.verifiedTokensKept)
   const asked = new Map<string, ReturnType<TokenVerifier>>()
 
   const review = async (token: string, audiences: readonly string[]) => {
@@ -59,7 +59,8 @@ export const webhookTokens = (options: WebhookTokensOptions): TokenVerifier => {
   const reviewAndKeep = async (key: string, token: string, audiences: readonly string[]) => {
     try {
       const verified = await review(token, audiences)
-      if (typeof verified !== 'string') known.set(key, verified ?? 'nobody', cacheTtlMs)
+      if (typeof verified !== 'string')
+        known.set(key, verified ?? 'nobody', clock.now() + cacheTtlMs)
       return verified
     } catch (error) {
       return (error as Error).message
@@ -71,7 +72,7 @@ export const webhookTokens = (options: WebhookTokensOptions): TokenVerifier => {
   return async (token, audiences) => {
     const digest = createHash('sha256').update(token).digest('base64')
     const key = JSON.stringify([digest, ...audiences])
-    const verified = known.get(key)
+    const verified = known.get(key, clock.now())
     if (verified !== undefined) return verified === 'nobody' ? undefined : verified
     let answer = asked.get(key)
     if (answer === undefined) asked.set(key, (answer = reviewAndKeep(key, token, audiences)))

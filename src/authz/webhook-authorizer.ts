@@ -63,7 +63,7 @@ const decisionOf = ({ allowed, denied, reason = '' }: ReviewStatus): Decision =>
 
 export const webhookAuthorizer = (options: WebhookAuthorizerOptions): Authorizer & RuleResolver => {
   const { ask, version, authorizedTtlMs, unauthorizedTtlMs, onError, matchConditions } = options
-  const known = new ExpiringCache<Decision>(limits.authorizationsKept, options.clock)
+  const known = new ExpiringCache<Decision>(limits.authorizationsKept)
   const failed = (errors: readonly string[]): Decision => ({
     decision: onError,
     reason: '',
@@ -87,7 +87,7 @@ export const webhookAuthorizer = (options: WebhookAuthorizerOptions): Authorizer
     }
     const decision = decisionOf(status)
     const ttlMs = status.allowed ? authorizedTtlMs : unauthorizedTtlMs
-    if (ttlMs > 0 && isKept(a)) known.set(key, decision, ttlMs)
+    if (ttlMs > 0 && isKept(a)) known.set(key, decision, options.clock.now() + ttlMs)
     return decision
   }
 
@@ -98,7 +98,7 @@ export const webhookAuthorizer = (options: WebhookAuthorizerOptions): Authorizer
       if (hold === false) return noOpinion
       if (hold !== true) return failed(hold)
       const key = JSON.stringify(spec)
-      return known.get(key) ?? review(key, spec, a)
+      return known.get(key, options.clock.now()) ?? review(key, spec, a)
     },
     rulesFor: () => ({
       rules: [],

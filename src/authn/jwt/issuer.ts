@@ -2,6 +2,7 @@
 import https from 'node:https'
 import type { createRemoteJWKSet } from 'jose'
 import type { Clock } from '#api/clock.js'
+import { goKindOf } from '#api/decoder-texts.js'
 import { goNetError } from '#api/go-net-error.js'
 import { goQuote } from '#api/go-quote.js'
 import { isJsonObject } from '#api/json-object.js'
@@ -52,14 +53,10 @@ export const unverifiedClaims = (token: string): JsonObject | undefined => {
 /** The issuer has not been reached yet. */
 export class NotReadyError extends Error {}
 
-const goNames: Readonly<Record<string, string>> = { boolean: 'bool' }
-
-const wrongType = (name: string, value: JsonValue, wanted: string): Error => {
-  const given = Array.isArray(value) ? 'array' : (goNames[typeof value] ?? typeof value)
-  return new Error(
-    `oidc: failed to unmarshal claims: json: cannot unmarshal ${given} into Go struct field idToken.${name} of type ${wanted}`,
+const wrongType = (name: string, value: JsonValue, wanted: string): Error =>
+  new Error(
+    `oidc: failed to unmarshal claims: json: cannot unmarshal ${goKindOf(value)} into Go struct field idToken.${name} of type ${wanted}`,
   )
-}
 
 const checkTypes = (claims: JsonObject): void => {
   for (const name of ['sub', 'nonce', 'at_hash']) {

@@ -1,5 +1,6 @@
 /** JWTs of issuers that a configuration names, and who they are (apiserver, plugin/pkg/authenticator/token/oidc). */
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { goKindOf } from '#api/decoder-texts.js'
+import type { JsonObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { CelValue } from '#cel/values.js'
 import { withAuthenticatedGroup } from '../authenticator.js'
@@ -9,18 +10,12 @@ import type { DistributedClaims } from './distributed-claims.js'
 import type { Compiled } from './expressions.js'
 import { type Issuer, NotReadyError, unverifiedClaims } from './issuer.js'
 
-const goKind = (value: JsonValue): string => {
-  if (Array.isArray(value)) return 'array'
-  if (typeof value === 'boolean') return 'bool'
-  return typeof value === 'string' ? 'string' : typeof value === 'object' ? 'object' : 'number'
-}
-
 /** A claim as Go reads it into a text: what is null is empty. */
 const textOf = (claims: JsonObject, name: string): string => {
   if (!Object.hasOwn(claims, name)) throw new Error('claim not present')
   const value = claims[name] ?? ''
   if (typeof value === 'string') return value
-  throw new Error(`json: cannot unmarshal ${goKind(value)} into Go value of type string`)
+  throw new Error(`json: cannot unmarshal ${goKindOf(value)} into Go value of type string`)
 }
 
 const inContext = <T>(context: string, make: () => T): T => {
@@ -45,7 +40,7 @@ const checkEmail = (claims: JsonObject): void => {
   if (!Object.hasOwn(claims, 'email_verified')) return
   if (verified !== null && typeof verified !== 'boolean')
     throw new Error(
-      `oidc: parse 'email_verified' claim: json: cannot unmarshal ${goKind(verified!)} into Go value of type bool`,
+      `oidc: parse 'email_verified' claim: json: cannot unmarshal ${goKindOf(verified!)} into Go value of type bool`,
     )
   if (verified !== true) throw new Error('oidc: email not verified')
 }
