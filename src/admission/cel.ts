@@ -1,7 +1,7 @@
 /** Evaluates expressions over admission requests (apiserver, pkg/admission/plugin/cel/activation.go, condition.go). */
 import { aggregate } from '#api/aggregate.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
-import { CostExceeded } from '#cel/evaluation.js'
+import { evaluationProblem } from '#cel/compile-text.js'
 import {
   type Answer,
   type Ask,
@@ -16,7 +16,7 @@ import {
   type PolicyNames,
 } from '#cel/policy-environment.js'
 import type { Type } from '#cel/types.js'
-import { CelError, type CelValue } from '#cel/values.js'
+import type { CelValue } from '#cel/values.js'
 import { limits } from '#limits'
 import type { VersionedRequest } from './versioned-request.js'
 
@@ -137,8 +137,7 @@ export const evaluate = async (
         await problem.answer
         continue
       }
-      if (!(problem instanceof CelError || problem instanceof CostExceeded)) throw problem
-      throw new EvaluationError(`expression '${text}' resulted in error: ${problem.message}`)
+      throw new EvaluationError(evaluationProblem(text, problem))
     }
   }
 }

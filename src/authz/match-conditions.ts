@@ -1,18 +1,10 @@
 /** Which requests an authorization webhook is asked about (apiserver, pkg/authorization/cel/matcher.go). */
 import type { JsonObject } from '#api/object.js'
 import { authorizationEnvironment } from '#cel/authorization-environment.js'
-import {
-  type Checked,
-  checkExpression,
-  InstantiationError,
-  type Program,
-  programOf,
-} from '#cel/compile.js'
-import { CostExceeded } from '#cel/evaluation.js'
+import type { Program } from '#cel/compile.js'
+import { compileText, evaluationProblem } from '#cel/compile-text.js'
 import { fromJson } from '#cel/json-values.js'
-import { CompilationError } from '#cel/source-errors.js'
 import { typeText } from '#cel/types.js'
-import { CelError } from '#cel/values.js'
 import { limits } from '#limits'
 import type { ReviewSpec } from './review-spec.js'
 
@@ -23,20 +15,10 @@ export interface MatchCondition {
 
 /** A text says why it is none. */
 export const compileCondition = (text: string): MatchCondition | string => {
-  let checked: Checked
-  try {
-    checked = checkExpression(authorizationEnvironment(), text)
-  } catch (error) {
-    if (error instanceof CompilationError) return error.message
-    throw error
-  }
-  if (checked.type.kind !== 'bool') return `must evaluate to bool but got ${typeText(checked.type)}`
-  try {
-    return { text, program: programOf(checked) }
-  } catch (error) {
-    if (error instanceof InstantiationError) return `program instantiation failed: ${error.message}`
-    throw error
-  }
+  const compiled = compileText(authorizationEnvironment(), text, (type) =>
+    type.kind === 'bool' ? undefined : `must evaluate to bool but got ${typeText(type)}`,
+  )
+  return 'error' in compiled ? compiled.error : { text, program: compiled.program }
 }
 
 /** Every text is there, empty or not, so that an expression may name it. */
@@ -68,8 +50,7 @@ export const conditionsHold = (
     try {
       if (program(() => request, limits.celCallCostMax).value === false) return false
     } catch (error) {
-      if (!(error instanceof CelError || error instanceof CostExceeded)) throw error
-      errors.push(`cel evaluation error: expression '${text}' resulted in error: ${error.message}`)
+      errors.push(`cel evaluation error: ${evaluationProblem(text, error)}`)
     }
   }
   return errors.length === 0 || errors

@@ -103,6 +103,15 @@ export const visitAll = (e: Expression, visit: (e: Expression, parents: Expressi
   walk(e)
 }
 
+/** Whether one of its parts, or the expression itself, is such a one. */
+export const hasPart = (e: Expression, isMeant: (e: Expression) => boolean): boolean => {
+  let found = false
+  visitAll(e, (part) => {
+    found ||= isMeant(part)
+  })
+  return found
+}
+
 /** `a.b.c` of plain names. */
 export const qualifiedNameOf = (e: Expression): string | undefined => {
   if (e.kind === 'identifier') return e.name

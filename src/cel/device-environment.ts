@@ -1,9 +1,9 @@
 /** What selectors of devices may name (kubernetes, dynamic-resource-allocation/cel/compile.go). */
 import { limits } from '#limits'
-import { checkExpression, costOf, InstantiationError, programOf } from './compile.js'
+import { costOf } from './compile.js'
+import { compileText } from './compile-text.js'
 import { Environment } from './environment.js'
 import type { SizeOfPath } from './estimate.js'
-import { CompilationError } from './source-errors.js'
 import { isExactType, mapOf, structType, types, typeText } from './types.js'
 
 const device = 'kubernetes.DRADevice'
@@ -45,22 +45,17 @@ export interface SelectorProblem {
   readonly kind: 'cost' | 'internal' | 'invalid'
 }
 
-const refused = (text: string): SelectorProblem => ({ text, kind: 'invalid' })
-
 /** Why a selector is refused, in upstream's words; nothing if it is taken. */
 export const deviceSelectorProblem = (text: string): SelectorProblem | undefined => {
-  try {
-    const checked = checkExpression(environment, text)
-    // A device's attribute may be the answer, and its type is not known.
-    if (![types.bool, types.any].some((type) => isExactType(type, checked.type)))
-      return refused(`must evaluate to bool or the unknown type, not ${typeText(checked.type)}`)
-    programOf(checked)
-    return costOf(checked, sizeOfPath).max > limits.celDeviceCostMax
-      ? { text: 'too complex, exceeds cost limit', kind: 'cost' }
-      : undefined
-  } catch (error) {
-    if (error instanceof CompilationError) return refused(error.message)
-    if (!(error instanceof InstantiationError)) throw error
-    return { text: `program instantiation failed: ${error.message}`, kind: 'internal' }
-  }
+  // A device's attribute may be the answer, and its type is not known.
+  const compiled = compileText(environment, text, (given) =>
+    [types.bool, types.any].some((type) => isExactType(type, given))
+      ? undefined
+      : `must evaluate to bool or the unknown type, not ${typeText(given)}`,
+  )
+  if ('error' in compiled)
+    return { text: compiled.error, kind: compiled.isInternal ? 'internal' : 'invalid' }
+  return costOf(compiled, sizeOfPath).max > limits.celDeviceCostMax
+    ? { text: 'too complex, exceeds cost limit', kind: 'cost' }
+    : undefined
 }

@@ -1,13 +1,7 @@
 /** What expressions of policies and match conditions may name (apiserver, pkg/admission/plugin/cel/compile.go). */
-import {
-  type Checked,
-  checkExpression,
-  InstantiationError,
-  type Program,
-  programOf,
-} from './compile.js'
+import type { Program } from './compile.js'
+import { compileText, type NotCompiled } from './compile-text.js'
 import { Environment, type FieldLookup, type Fields } from './environment.js'
-import { CompilationError } from './source-errors.js'
 import { isExactType, listOf, mapOf, structType, type Type, types, typeText } from './types.js'
 
 const fields = (type: Type, names: string): Fields =>
@@ -140,14 +134,10 @@ const keptKinds = new Set(
 export const typeOfVariable = (type: Type): Type =>
   keptKinds.has(type.kind) ? { ...type, params: type.params.map(typeOfVariable) } : dyn
 
-export interface PolicyExpression {
+export interface PolicyExpression extends Partial<NotCompiled> {
   /** As a variable, for the expressions after it. */
   readonly type: Type
   readonly program?: Program
-  /** Why the expression is refused, in upstream's words. */
-  readonly error?: string
-  /** It is right, and yet no program can be made of it. */
-  readonly isInternal?: boolean
 }
 
 const listed = (wanted: readonly Type[]): string =>
@@ -159,21 +149,11 @@ export const compilePolicyExpression = (
   names: PolicyNames,
   wanted: readonly Type[],
 ): PolicyExpression => {
-  let checked: Checked
-  try {
-    checked = checkExpression(environmentFor(names), text)
-  } catch (error) {
-    if (!(error instanceof CompilationError)) throw error
-    return { type: dyn, error: error.message }
-  }
-  const { type } = checked
-  if (wanted.length > 0 && !wanted.some((one) => isExactType(one, type)))
-    return { type: dyn, error: `must evaluate to ${listed(wanted)} but got ${typeText(type)}` }
-  try {
-    return { type: typeOfVariable(type), program: programOf(checked) }
-  } catch (error) {
-    if (!(error instanceof InstantiationError)) throw error
-    const text = `program instantiation failed: ${error.message}`
-    return { type: dyn, error: text, isInternal: true }
-  }
+  const compiled = compileText(environmentFor(names), text, (type) =>
+    wanted.length === 0 || wanted.some((one) => isExactType(one, type))
+      ? undefined
+      : `must evaluate to ${listed(wanted)} but got ${typeText(type)}`,
+  )
+  if ('error' in compiled) return { type: dyn, ...compiled }
+  return { type: typeOfVariable(compiled.type), program: compiled.program }
 }

@@ -1,14 +1,12 @@
 /** Expressions over `claims` and over `user` (apiserver, pkg/authentication/cel). */
 
 import { once } from '#api/once.js'
-import { type Expression, visitAll } from '#cel/ast.js'
-import { type Checked, checkExpression, InstantiationError, programOf } from '#cel/compile.js'
+import { type Expression, hasPart } from '#cel/ast.js'
+import { compileText, evaluationProblem } from '#cel/compile-text.js'
 import { Environment } from '#cel/environment.js'
-import { CostExceeded } from '#cel/evaluation.js'
 import { structs } from '#cel/policy-environment.js'
-import { CompilationError } from '#cel/source-errors.js'
 import { mapOf, structType, types } from '#cel/types.js'
-import { CelError, type CelValue } from '#cel/values.js'
+import type { CelValue } from '#cel/values.js'
 import { limits } from '#limits'
 
 type Subject = 'claims' | 'user'
@@ -38,32 +36,22 @@ export const compile = (
   subject: Subject,
   isCondition: boolean,
 ): Compiled | string => {
-  let checked: Checked
-  try {
-    checked = checkExpression(environments[subject](), text)
-  } catch (error) {
-    if (error instanceof CompilationError) return error.message
-    throw error
-  }
-  if (isCondition && checked.type.kind !== 'bool') return 'must evaluate to bool'
-  try {
-    const program = programOf(checked)
-    return {
-      text,
-      reads: (claim) => reads(checked.tree, claim),
-      evaluate: (value) => {
-        try {
-          return program((name) => (name === subject ? value : undefined), limits.celCallCostMax)
-            .value
-        } catch (error) {
-          if (!(error instanceof CelError || error instanceof CostExceeded)) throw error
-          throw new Error(`expression '${text}' resulted in error: ${error.message}`)
-        }
-      },
-    }
-  } catch (error) {
-    if (!(error instanceof InstantiationError)) throw error
-    return `program instantiation failed: ${error.message}`
+  const compiled = compileText(environments[subject](), text, (type) =>
+    isCondition && type.kind !== 'bool' ? 'must evaluate to bool' : undefined,
+  )
+  if ('error' in compiled) return compiled.error
+  const { tree, program } = compiled
+  return {
+    text,
+    reads: (claim) => hasPart(tree, (part) => isClaim(part, claim)),
+    evaluate: (value) => {
+      try {
+        return program((name) => (name === subject ? value : undefined), limits.celCallCostMax)
+          .value
+      } catch (error) {
+        throw new Error(evaluationProblem(text, error))
+      }
+    },
   }
 }
 
@@ -75,12 +63,4 @@ const isClaim = (node: Expression, claim: string): boolean => {
   if (node.kind !== 'call' || node.name !== '_?._' || node.target !== undefined) return false
   const [operand, field] = node.args
   return isClaims(operand!) && field?.kind === 'constant' && field.value === claim
-}
-
-const reads = (tree: Expression, claim: string): boolean => {
-  let found = false
-  visitAll(tree, (node) => {
-    found ||= isClaim(node, claim)
-  })
-  return found
 }

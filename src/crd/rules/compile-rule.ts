@@ -1,5 +1,5 @@
 /** One rule, compiled for its place in a schema; messages of errors are those of upstream's CEL compiler. */
-import { type Expression, visitAll } from '#cel/ast.js'
+import { type Expression, hasPart } from '#cel/ast.js'
 import {
   type Checked,
   checkExpression,
@@ -84,13 +84,8 @@ const compilePart = (
   }
 }
 
-const namesOldSelf = (tree: Expression): boolean => {
-  let found = false
-  visitAll(tree, (e) => {
-    if (e.kind === 'identifier' && e.name === 'oldSelf') found = true
-  })
-  return found
-}
+const namesOldSelf = (tree: Expression): boolean =>
+  hasPart(tree, (e) => e.kind === 'identifier' && e.name === 'oldSelf')
 
 const compileMessage = (
   place: RulePlace,
