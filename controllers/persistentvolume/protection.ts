@@ -2,77 +2,126 @@
 import { attributesClassesOf } from '#api/attributes-classes.js'
 import type { PersistedObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
-import { claimNames, type Volume } from '#client/persistent-volume.js'
-import { isPodTerminal, type Pod } from '#client/pod.js'
+import { keyOf } from '#client/object-store.js'
+import { type Claim, claimNameOf, claimNames, type Volume } from '#client/persistent-volume.js'
+import type { Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import {
   type Controller,
   type ControllerContext,
+  controllerRefOf,
   enqueueOwn,
   newQueue,
   queueRun,
 } from '../controller.js'
+import { inParallel } from '../pods/pod-control.js'
 
 const claimFinalizer = 'kubernetes.io/pvc-protection'
 const volumeFinalizer = 'kubernetes.io/pv-protection'
 const attributesClassFinalizer = 'kubernetes.io/vac-protection'
 
+/** When to look again at what is used by something that no informer has told of: its end may stay untold as well. */
+const untoldMs = 1_000
+
 interface Protection {
   ref: ResourceRef
   finalizer: string
+  /** As far as the informers know. */
   isUsed(): boolean
+  /** As the server knows: what informers know of the users may be older than what they know of the used. */
+  isUsedNow?(): Promise<boolean>
 }
+
+const isEnding = ({ metadata }: PersistedObject): boolean =>
+  metadata.deletionTimestamp !== undefined
+
+const isProtected = ({ metadata }: PersistedObject, finalizer: string): boolean =>
+  (metadata.finalizers ?? []).includes(finalizer)
 
 /** What lives has the finalizer; what is deleted loses it once nobody uses it. */
 const protect = async (
   { client, informers }: ControllerContext,
   object: PersistedObject | undefined,
-  { ref, finalizer, isUsed }: Protection,
-): Promise<void> => {
-  if (object === undefined) return
-  const isEnding = object.metadata.deletionTimestamp !== undefined
-  const { finalizers = [] } = object.metadata
-  const isProtected = finalizers.includes(finalizer)
-  if (isEnding ? !isProtected || isUsed() : isProtected) return
-  const others = finalizers.filter((f) => f !== finalizer)
-  const metadata = { ...object.metadata, finalizers: isEnding ? others : [...others, finalizer] }
+  { ref, finalizer, isUsed, isUsedNow }: Protection,
+): Promise<{ afterMs: number } | undefined> => {
+  if (object === undefined || isEnding(object) !== isProtected(object, finalizer)) return undefined
+  if (isEnding(object) && isUsed()) return undefined
+  if (isEnding(object) && (await isUsedNow?.())) return { afterMs: untoldMs }
+  const others = (object.metadata.finalizers ?? []).filter((f) => f !== finalizer)
+  const finalizers = isEnding(object) ? others : [...others, finalizer]
   try {
-    const answer = await client.update(ref, { ...object, metadata })
-    if (isEnding) informers.for(ref).observeDelete(object, answer)
+    const answer = await client.update(ref, {
+      ...object,
+      metadata: { ...object.metadata, finalizers },
+    })
+    if (isEnding(object)) informers.for(ref).observeDelete(object, answer)
     else informers.for(ref).observe(answer)
   } catch (error) {
     if (!isNotFound(error)) throw error
   }
+  return undefined
 }
 
+/** With grace 0 the kubelet is done with it, and only finalizers hold it (pvc_protection_controller.go, podIsShutDown). */
+const isShutDown = ({ metadata }: Pod): boolean =>
+  metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0
+
+/**
+ * A Pod that no node has taken uses nothing yet. One that is over still does while its object is there; but a Pod that
+ * waits for the end of a claim of its own, which waits for the end of the Pod, would wait for ever.
+ */
+const usesClaim = (pod: Pod, claim: PersistedObject): boolean =>
+  Boolean(pod.spec.nodeName) &&
+  (pod.spec.volumes ?? []).some(
+    (volume) =>
+      claimNameOf(pod, volume) === claim.metadata.name &&
+      (volume.persistentVolumeClaim !== undefined ||
+        (!isShutDown(pod) && controllerRefOf(claim)?.uid === pod.metadata.uid)),
+  )
+
+/** Works on all claims of a namespace at once, so that they share one live list of its Pods, as upstream. */
 export const claimProtectionController: Controller = {
   name: 'persistentvolumeclaim-protection-controller',
   start(context) {
-    const { informers } = context
-    const claims = informers.for(resources.persistentVolumeClaims)
+    const { client, informers } = context
+    const claims = informers.for<Claim>(resources.persistentVolumeClaims)
     const pods = informers.for<Pod>(resources.pods)
     pods.store.addIndex('claim', (pod) =>
-      // A Pod that no node has taken uses nothing yet. One that is over still does while its object is there.
-      pod.spec.nodeName ? claimNames(pod).map((name) => `${pod.metadata.namespace}/${name}`) : [],
+      claimNames(pod).map((name) => `${pod.metadata.namespace}/${name}`),
+    )
+    claims.store.addIndex('unsettled', (claim) =>
+      isEnding(claim) === isProtected(claim, claimFinalizer) ? [claim.metadata.namespace] : [],
     )
     const queue = newQueue()
-    enqueueOwn(claims, queue)
-    const look = (pod: Pod): void => {
-      for (const name of claimNames(pod)) queue.add(`${pod.metadata.namespace}/${name}`)
+    const look = (object: Claim | Pod): void => queue.add(object.metadata.namespace)
+    claims.handle({ onAdd: look, onUpdate: look })
+    const lookAtClaims = (pod: Pod): void => {
+      if (claimNames(pod).length > 0) look(pod)
     }
     pods.handle({
-      onDelete: look,
+      onDelete: lookAtClaims,
       onUpdate(next) {
-        if (isPodTerminal(next)) look(next)
+        if (isShutDown(next)) lookAtClaims(next)
       },
     })
-    return queueRun(context, queue, (key) =>
-      protect(context, claims.store.get(key), {
-        ref: resources.persistentVolumeClaims,
-        finalizer: claimFinalizer,
-        isUsed: () => pods.store.byIndex('claim', key).length > 0,
-      }),
-    )
+    return queueRun(context, queue, async (namespace) => {
+      let listed: Promise<{ items: Pod[] }> | undefined
+      let again: { afterMs: number } | undefined
+      await inParallel(claims.store.byIndex('unsettled', namespace), async (claim) => {
+        const key = keyOf(claim)
+        const later = await protect(context, claim, {
+          ref: resources.persistentVolumeClaims,
+          finalizer: claimFinalizer,
+          isUsed: () => pods.store.byIndex('claim', key).some((pod) => usesClaim(pod, claim)),
+          async isUsedNow() {
+            listed ??= client.list<Pod>(resources.pods, { namespace })
+            return (await listed).items.some((pod) => usesClaim(pod, claim))
+          },
+        })
+        again ??= later
+      })
+      return again
+    })
   },
 }
 
@@ -93,27 +142,34 @@ export const volumeProtectionController: Controller = {
   },
 }
 
+/** Upstream knows only what its informers know, and says that a claim or volume made last may lose its class. */
 export const attributesClassProtectionController: Controller = {
   name: 'volumeattributesclass-protection-controller',
   start(context) {
-    const { informers } = context
+    const { client, informers } = context
     const classes = informers.for(resources.volumeAttributesClasses)
     const queue = newQueue()
     enqueueOwn(classes, queue)
     const look = (object: PersistedObject): void => {
       for (const name of attributesClassesOf(object)) queue.add(name)
     }
-    const users = [resources.persistentVolumeClaims, resources.persistentVolumes].map((ref) => {
+    const users = [resources.persistentVolumes, resources.persistentVolumeClaims].map((ref) => {
       const informer = informers.for(ref)
       informer.store.addIndex('attributes-class', attributesClassesOf)
       informer.handle({ onDelete: look, onUpdate: (_, previous) => look(previous) })
-      return informer.store
+      return informer
     })
     return queueRun(context, queue, (name) =>
       protect(context, classes.store.get(name), {
         ref: resources.volumeAttributesClasses,
         finalizer: attributesClassFinalizer,
-        isUsed: () => users.some((store) => store.byIndex('attributes-class', name).length > 0),
+        isUsed: () => users.some(({ store }) => store.byIndex('attributes-class', name).length > 0),
+        async isUsedNow() {
+          const lists = await Promise.all(users.map(({ ref }) => client.list(ref)))
+          return lists.some(({ items }) =>
+            items.some((object) => attributesClassesOf(object).includes(name)),
+          )
+        },
       }),
     )
   },

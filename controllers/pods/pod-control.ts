@@ -107,13 +107,14 @@ export const slowStart = async (
   return { done }
 }
 
+/** Takes the step with each, however many fail before it; throws what the first failed with. */
 export const inParallel = async <T>(
   items: readonly T[],
   step: (item: T) => Promise<unknown>,
 ): Promise<void> => {
-  for (let i = 0; i < items.length; i += limits.podRequestsMax) {
-    const results = await Promise.allSettled(items.slice(i, i + limits.podRequestsMax).map(step))
-    const failed = results.find((r) => r.status === 'rejected')
-    if (failed !== undefined) throw failed.reason
-  }
+  const results: PromiseSettledResult<unknown>[] = []
+  for (let i = 0; i < items.length; i += limits.podRequestsMax)
+    results.push(...(await Promise.allSettled(items.slice(i, i + limits.podRequestsMax).map(step))))
+  const failed = results.find((result) => result.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
 }

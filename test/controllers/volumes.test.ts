@@ -1,8 +1,9 @@
 /** What becomes of volumes and claims that were left or lost. */
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
+import type { Client } from '#client/client.js'
 import type { Volume } from '#client/persistent-volume.js'
-import { resources } from '#client/resources.js'
+import { type ResourceRef, resources } from '#client/resources.js'
 import { deleterOf, hostPathProvisioner } from '#controllers/persistentvolume/volume.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
@@ -114,5 +115,104 @@ t.test(
     await client.delete(resources.persistentVolumes, volume)
     await until(async () => (await left()) === '')
     t.equal(await left(), '')
+  },
+)
+
+t.test('what is used stays, though the controllers have not been told of the use', async (t) => {
+  const namespace = 'default'
+  const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
+  const users = [resources.pods.resource, resources.persistentVolumes.resource]
+  const protections = ['persistentvolumeclaim', 'volumeattributesclass']
+  const names = protections.map((kind) => `${kind}-protection-controller`)
+  const client = await startControllers(t, [...names, 'serviceaccount-controller'], (client) => ({
+    async *watch(...[ref, options]: Parameters<Client['watch']>) {
+      if (users.includes(ref.resource))
+        await new Promise((resolve) => options.signal?.addEventListener('abort', resolve))
+      else yield* client.watch(ref, options)
+    },
+  }))
+  const account = { namespace, name: 'default' }
+  await until(() => client.get(resources.serviceAccounts, account).catch(() => undefined))
+  const left = async (ref: ResourceRef) => {
+    const { items } = await client.list(ref)
+    return items.map(({ metadata }) => metadata.name).join()
+  }
+  for (const name of ['free', 'used']) {
+    await client.create(resources.persistentVolumeClaims, { metadata: { name, namespace }, spec })
+    const driver = { driverName: 'd.example.com', parameters: { iops: '1' } }
+    await client.create(resources.volumeAttributesClasses, { metadata: { name }, ...driver })
+  }
+  const pod = { name: 'p', namespace }
+  await client.create(resources.pods, {
+    metadata: pod,
+    spec: {
+      nodeName: 'n',
+      containers: [{ name: 'c', image: 'i' }],
+      volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'used' } }],
+    },
+  })
+  const volume = { name: 'v' }
+  await client.create(resources.persistentVolumes, {
+    metadata: volume,
+    spec: {
+      accessModes: spec.accessModes,
+      capacity: spec.resources.requests,
+      csi: { driver: 'd.example.com', volumeHandle: 'v' },
+      volumeAttributesClassName: 'used',
+    },
+  })
+  for (const name of ['used', 'free']) {
+    await client.delete(resources.persistentVolumeClaims, { name, namespace })
+    await client.delete(resources.volumeAttributesClasses, { name })
+  }
+  await until(async () => !(await left(resources.persistentVolumeClaims)).includes('free'))
+  await until(async () => !(await left(resources.volumeAttributesClasses)).includes('free'))
+  t.equal(await left(resources.persistentVolumeClaims), 'used')
+  t.equal(await left(resources.volumeAttributesClasses), 'used')
+
+  t.comment('it goes when nothing uses it any more, told or not')
+  await client.delete(resources.pods, pod, { gracePeriodSeconds: 0 })
+  await client.delete(resources.persistentVolumes, volume)
+  await client.patch(
+    resources.persistentVolumes,
+    volume,
+    { metadata: { finalizers: null } },
+    { type: 'merge' },
+  )
+  await until(async () => (await left(resources.persistentVolumeClaims)) === '')
+  await until(async () => (await left(resources.volumeAttributesClasses)) === '')
+})
+
+t.test(
+  'a Pod that only finalizers hold does not hold a claim of its own, which would hold the Pod',
+  async (t) => {
+    const controllers = [
+      'ephemeral-volume-controller',
+      'serviceaccount-controller',
+      'persistentvolumeclaim-protection-controller',
+    ]
+    const client = await startControllers(t, controllers)
+    const namespace = 'default'
+    const account = { namespace, name: 'default' }
+    await until(() => client.get(resources.serviceAccounts, account).catch(() => undefined))
+    const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
+    const pod = { name: 'p', namespace }
+    await client.create(resources.pods, {
+      metadata: { ...pod, finalizers: ['example.com/wait'] },
+      spec: {
+        nodeName: 'n',
+        containers: [{ name: 'c', image: 'i' }],
+        volumes: [{ name: 'scratch', ephemeral: { volumeClaimTemplate: { spec } } }],
+      },
+    })
+    const claim = { namespace, name: 'p-scratch' }
+    const claimNow = () =>
+      client.get(resources.persistentVolumeClaims, claim).catch(() => undefined)
+    await until(claimNow)
+    await client.delete(resources.persistentVolumeClaims, claim)
+    t.match((await claimNow())?.metadata, { finalizers: ['kubernetes.io/pvc-protection'] })
+    await client.delete(resources.pods, pod, { gracePeriodSeconds: 0 })
+    await until(async () => (await claimNow()) === undefined)
+    t.match((await client.get(resources.pods, pod)).metadata, { finalizers: ['example.com/wait'] })
   },
 )
