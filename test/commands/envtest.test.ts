@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, readdirSync } from 'node:fs'
 import http from 'node:http'
-import net, { type AddressInfo } from 'node:net'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -11,17 +10,10 @@ import { issueCertificate } from '#api/x509.js'
 import { createClient } from '#client/client.js'
 import { resources } from '#client/resources.js'
 import { eventually } from '../eventually.js'
+import { freePort } from '../free-port.js'
 
 const main = fileURLToPath(new URL('dist/bundle/main.js', packageRoot))
 const skip = !existsSync(main) && 'npm run build has made no bundle'
-
-const freePort = async (): Promise<number> => {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 const life = { notBeforeMs: Date.now() - 60_000, notAfterMs: Date.now() + 86_400_000 }
 const authority = (commonName: string) =>

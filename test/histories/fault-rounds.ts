@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../free-port.js'
 import { seededRandom } from '../seeded-random.js'
 import { type Endpoint, Load } from './load.js'
 import { problemsOf } from './verdict.js'
@@ -34,7 +35,7 @@ class Replica implements Endpoint {
     const tokens = join(this.#directory, 'tokens.csv')
     writeFileSync(tokens, 't,t,t,"system:masters"\n')
     // The same port again, as a server that is started by its supervisor.
-    const port = this.url === '' ? '0' : new URL(this.url).port
+    const port = this.url === '' ? String(await freePort()) : new URL(this.url).port
     const flags = ['--data-dir', this.#directory, '--secure-port', port, ...this.#flags]
     const child = spawn(process.execPath, [main, 'serve', ...flags, '--token-auth-file', tokens])
     this.#child = child

@@ -14,6 +14,7 @@ import { runKubelet } from '#kubelet/main.js'
 import type { ContainerSpec, Pod, PodSpec } from '#kubelet/pod.js'
 import { createServer } from '#server/create-server.js'
 import { eventually } from '../eventually.js'
+import { freePort } from '../free-port.js'
 
 const main = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../src/main.js')
 
@@ -76,7 +77,7 @@ export const startNode = async (
       enableAdmissionPlugins: ['NodeRestriction'],
       disableAdmissionPlugins: ['ServiceAccount'],
     })
-  let server = await startServer(0)
+  let server = await startServer(await freePort())
   const kubeconfig = path.join(folder, 'kubeconfig')
   const ofNode = server.nodeKubeconfig('node-1')
   writeFileSync(kubeconfig, ofNode, { mode: 0o600 })

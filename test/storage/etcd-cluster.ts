@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { type Etcd, etcdWith, freePort } from './etcd-fixture.js'
+import { eventually } from '../eventually.js'
+import { freePort } from '../free-port.js'
+import { type Etcd, etcdWith } from './etcd-fixture.js'
 import { temporaryDirectory } from './level-fixture.js'
 
 type Scope = Pick<Test, 'teardown'>
@@ -68,7 +70,7 @@ const layLine = async (
 /** etcd's JSON gateway. Yields undefined when the member does not answer. */
 // biome-ignore lint/suspicious/noExplicitAny: answers are of every kind
 const ask = (url: string, path: string): Promise<any> =>
-  fetch(`${url}/v3/${path}`, { method: 'POST', body: '{}', signal: AbortSignal.timeout(500) })
+  fetch(`${url}/v3/${path}`, { method: 'POST', body: '{}', signal: AbortSignal.timeout(2_000) })
     .then((answer) => answer.json())
     .catch(() => undefined)
 
@@ -96,7 +98,7 @@ export const startEtcdCluster = async (
     return etcdWith(t, { binary, url, args })
   })
   await Promise.all(members.map((member) => member.start()))
-  const list = await ask(places[0]!.url, 'cluster/member/list')
+  const list = await eventually('the members', () => ask(places[0]!.url, 'cluster/member/list'))
   for (const { ID, name } of list.members) ids[Number(name.slice(1))] = BigInt(ID).toString(16)
   return {
     members,

@@ -1,21 +1,11 @@
 /** A real etcd in a process of its own, on a folder of its own. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import type { Test } from 'tap'
+import { freePort } from '../free-port.js'
 import { temporaryDirectory } from './level-fixture.js'
 
 export const hasEtcd = spawnSync('etcd', ['--version']).status === 0
-
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 export interface Etcd {
   readonly url: string

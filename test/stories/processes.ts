@@ -1,13 +1,13 @@
 /** A cluster of real processes on level storage, each of which a test may kill and start again. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import net from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Client, createClient } from '#client/client.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
 import { eventually } from '../eventually.js'
+import { freePort } from '../free-port.js'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 
@@ -20,15 +20,6 @@ export const processNames = [
   'lost',
 ] as const
 export type ProcessName = (typeof processNames)[number]
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = net.createServer().once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as net.AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 export interface ClusterOptions {
   /** Flags of Node for a process, e.g. a module to load first. */
