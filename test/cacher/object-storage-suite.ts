@@ -14,6 +14,7 @@ import {
 } from '#cacher/object-storage.js'
 import type { SelectableFields } from '#cacher/resource-indexes.js'
 import type { StorageDriver } from '#storage/driver.js'
+import { eventually } from '../eventually.js'
 
 export const prefix = '/registry/pods/'
 const consistent: ReadConsistency = { kind: 'consistent' }
@@ -189,8 +190,12 @@ const writesAndLists = async (t: Test, { open, countsRest }: ObjectStorageFixtur
       await pods.create(keyOf('a'), pod('a', 1))
       const b = await pods.create(keyOf('b'), pod('b', 1, 'x'))
       const options = { selection: labelled('x'), after: b.revision, sendInitialEvents: true }
-      const seen = batches(pods, options, (all) => all.length === 3)
-      await new Promise((resolve) => setTimeout(resolve, 5))
+      let told = 0
+      const seen = batches(pods, options, (all) => {
+        told = all.length
+        return told === 3
+      })
+      await eventually('the state and its end', () => told === 2)
       const updated = await pods.update(b, pod('b', 2, 'y'))
       const [state, end, live] = await seen
       t.same(lines([state!]), [`${b.revision} ADDED ${keyOf('b')} 1`])
@@ -246,12 +251,12 @@ const watches = async (t: Test, { open }: ObjectStorageFixture) => {
   await t.test('RunTestWatchFromZero: the state as additions, then what happens', async (t) => {
     const { pods } = await open(t)
     const { a2 } = await change(pods)
-    const seen = batches(
-      pods,
-      { selection: { prefix }, after: 'any' },
-      (all) => lines(all).length > 1,
-    )
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    let told = 0
+    const seen = batches(pods, { selection: { prefix }, after: 'any' }, (all) => {
+      told = lines(all).length
+      return told > 1
+    })
+    await eventually('the state', () => told === 1)
     const c = await pods.create(keyOf('c'), pod('c', 1))
     t.same(lines(await seen), [
       `${a2.revision} ADDED ${keyOf('a')} 2`,
