@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export const eventually = async <T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
-  timeoutMs = 60_000,
+  timeoutMs = 120_000,
 ): Promise<T> => {
   const end = Date.now() + timeoutMs
   for (;;) {

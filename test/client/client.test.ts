@@ -305,13 +305,13 @@ t.test(
       if (request.url === '/whole') answer.end('whole')
       else answer.write('half')
     })
-    const transport = createTransport(client.config, 40)
+    const transport = createTransport(client.config, 1_000)
     t.teardown(() => transport.close())
     const read = async (path: string, longRunning = false): Promise<string> => {
       let text = ''
       for await (const chunk of await transport.send({ method: 'GET', path, longRunning })) {
         text += chunk
-        if (longRunning) await new Promise((resolve) => setTimeout(resolve, 100))
+        if (longRunning) await new Promise((resolve) => setTimeout(resolve, 1_500))
         if (longRunning) return text
       }
       return text

@@ -117,7 +117,7 @@ const comesTo = async (
     found = await stateOf(client, raced)
     return isDeepStrictEqual(found, expected)
   }
-  await eventually('the recorded state', same, 20_000).finally(() => {
+  await eventually('the recorded state', same).finally(() => {
     t.same(found?.slices, expected.slices, 'EndpointSlices')
     t.same(found?.endpoints, expected.endpoints, 'Endpoints')
   })

@@ -45,7 +45,7 @@ const play = async (t: Test, random: () => number, bug?: CrashBug) => {
     }
     const enough = load.acknowledged + writesBetween
     while (load.acknowledged < enough) await pause(5)
-    await load.finish(5_000)
+    await load.finish(bug === undefined ? undefined : 5_000)
     return problemsOf(load)
   } catch (error) {
     return [`does not open again: ${error}`]

@@ -96,7 +96,7 @@ export class Load {
   }
 
   /** Ends the clients, and the watches once they have seen all. */
-  async finish(timeoutMs = 30_000): Promise<void> {
+  async finish(timeoutMs = 120_000): Promise<void> {
     this.#stop.abort()
     await Promise.all(this.#running)
     const endpoint = this.#options.endpoints[0]!

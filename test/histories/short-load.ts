@@ -13,27 +13,26 @@ export interface ShortLoad {
   readonly token?: string
 }
 
-export const playShortLoad = async ({
-  server,
-  endpoints,
-  namespace,
-  token = server.adminToken,
-}: ShortLoad): Promise<{ load: Load; problems: string[] }> => {
+/** `patienceMs`: for watches to see all of it. */
+export const playShortLoad = async (
+  { server, endpoints, namespace, token = server.adminToken }: ShortLoad,
+  patienceMs?: number,
+): Promise<{ load: Load; problems: string[] }> => {
   const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }
   await call(server, { method: 'POST', path: '/api/v1/namespaces', body })
   const load = new Load({ endpoints, token, namespace, random: Math.random })
   await load.start()
   while (load.acknowledged < 100) await pause(20)
-  await load.finish(2_000)
+  await load.finish(patienceMs)
   return { load, problems: problemsOf(load) }
 }
 
 /** Problems of the first of a few rounds that has any: a bug that comes by chance gets more than one. */
 export const convict = async (loadOf: (round: number) => ShortLoad): Promise<string[]> => {
   let problems: string[] = []
-  for (let round = 0; round < 4 && problems.length === 0; round++) {
+  for (let round = 0; round < 10 && problems.length === 0; round++) {
     // A slow machine may be late too: that alone convicts nobody.
-    const all = (await playShortLoad(loadOf(round))).problems
+    const all = (await playShortLoad(loadOf(round), 2_000)).problems
     problems = all.filter((problem) => !/did not reach/.test(problem))
   }
   return problems

@@ -10,6 +10,7 @@ import { silentLog } from '#client/log.js'
 import { resources } from '#client/resources.js'
 import { runControllerManager } from '#controllers/main.js'
 import type { Server } from '#src/index.js'
+import { eventually } from '../eventually.js'
 import { startServer } from './start-server.js'
 
 const dayMs = 86_400_000
@@ -133,6 +134,7 @@ t.test('nobody takes a Lease that is renewed, and no node is lost', async (t) =>
     { status: { conditions } },
     { type: 'merge', subresource: 'status' },
   )
+  await eventually('a leader', () => led.length > 0)
   await sleep(1_000)
   for (const byMs of [dayMs, -dayMs, 0]) {
     const set = setClock(t, byMs)

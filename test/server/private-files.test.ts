@@ -30,7 +30,7 @@ t.test(
       process.kill(-child.pid!, 'SIGKILL')
       await ended
     })
-    await eventually('a kubeconfig', () => existsSync(kubeconfig), 60_000)
+    await eventually('a kubeconfig', () => existsSync(kubeconfig))
     const pki = path.join(folder, 'data', 'pki')
     const lines = readFileSync(trace, 'utf8').split('\n')
     const kept = readdirSync(pki)

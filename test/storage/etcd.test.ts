@@ -155,7 +155,7 @@ async function reconnect(t: Test, etcd: Etcd, open: (t: Test) => ReturnType<type
       `${three} delete /a 2>-`,
       `${three} put /b ->1`,
     ])
-    t.equal(await driver.health({ timeoutMs: 1_000 }), undefined)
+    t.equal(await driver.health({ timeoutMs: 30_000 }), undefined)
   })
 }
 

@@ -2,19 +2,21 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** The whole lines of `script`'s output; SIGKILL comes `afterMs` after the first of them. Rejects when it ended by itself. */
+/** The whole lines of `script`'s output; SIGKILL comes after so many of them. Rejects when it ended by itself. */
 export const writeUntilKilled = (
   script: string,
   args: readonly string[],
-  afterMs: number,
+  linesMin: number,
 ): Promise<string[]> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
     let out = ''
     let errors = ''
+    let lines = 0
     child.stdout.on('data', (chunk) => {
-      if (out === '') setTimeout(() => child.kill('SIGKILL'), afterMs)
       out += chunk
+      lines += String(chunk).split('\n').length - 1
+      if (lines >= linesMin) child.kill('SIGKILL')
     })
     child.stderr.on('data', (chunk) => {
       errors += chunk

@@ -104,7 +104,7 @@ class Killer {
 const wrongAfter = async (world: World, story: Story): Promise<string[]> => {
   const wrong: string[] = []
   const left = () => world.processes().map(({ pid, pod }) => `${pid} ${pod}`)
-  await eventually('no process', () => left().length === 0, 30_000).catch(() =>
+  await eventually('no process', () => left().length === 0).catch(() =>
     wrong.push(`left behind: ${left().join(', ')}`),
   )
   const starts = world.record('starts')

@@ -63,7 +63,7 @@ const playDeaths = async (
   const later = () => systemClock.now() + lifetimeSeconds * 1_000
   const ended = async (driver: StorageDriver) => {
     const left = () => judge.judgeLifetimes(driver)
-    await eventually('the end of lifetimes', async () => (await left()).length === 0, 10_000).catch(
+    await eventually('the end of lifetimes', async () => (await left()).length === 0, 60_000).catch(
       () => {},
     )
     return left()
@@ -72,7 +72,7 @@ const playDeaths = async (
 }
 
 export const playLevelCrashes = (t: Pick<Test, 'teardown'>, options: Kills) =>
-  playDeaths(t, options, (args) => writeUntilKilled(writer, args, 5 + options.random() * 150))
+  playDeaths(t, options, (args) => writeUntilKilled(writer, args, 20 + options.random() * 700))
 
 /** The calls by which files change, and how many of them a thread comes to soon: those of the start are among them. */
 const deadlyCalls = [
