@@ -149,6 +149,8 @@ export const limits = {
   /** Questions whose answers of an authorization webhook are kept, and the characters in one that who asks may choose; upstream's. */
   authorizationsKept: 8_192,
   authorizationKeptLengthMax: 10_000,
+  /** Bytes of one policy of attribute-based access control; Go's MaxScanTokenSize. */
+  policyLineBytesMax: 64 * 1024,
   /** How long such an answer holds; upstream's defaults. */
   authorizedKeptMs: 300_000,
   unauthorizedKeptMs: 30_000,

@@ -19,7 +19,7 @@ import { limits } from '#limits'
 import { decodeConfiguration } from '#registry/decode-configuration.js'
 import { compileCondition, type MatchCondition } from './match-conditions.js'
 
-const builtInAuthorizers = ['AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC'] as const
+const builtInAuthorizers = ['AlwaysAllow', 'AlwaysDeny', 'ABAC', 'Node', 'RBAC'] as const
 export type BuiltInAuthorizer = (typeof builtInAuthorizers)[number]
 
 export interface WebhookConfiguration {

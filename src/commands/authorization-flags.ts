@@ -3,7 +3,14 @@ import { type Flag, type Flags, UsageError } from '#api/flags.js'
 import type { AuthorizationMode, ServerOptions } from '#server/options.js'
 import { existingFile, oneOf } from './flag-checks.js'
 
-const modes: readonly string[] = ['AlwaysAllow', 'AlwaysDeny', 'Webhook', 'RBAC', 'Node']
+const modes: readonly string[] = [
+  'AlwaysAllow',
+  'AlwaysDeny',
+  'ABAC',
+  'Webhook',
+  'RBAC',
+  'Node',
+]
 
 export const authorizationFlags: readonly Flag[] = [
   {
@@ -12,6 +19,11 @@ export const authorizationFlags: readonly Flag[] = [
     default: 'RBAC',
     check: oneOf(modes),
     help: `${modes.join(', ')}, in order`,
+  },
+  {
+    name: 'authorization-policy-file',
+    type: 'string',
+    help: 'policies for mode ABAC: one in JSON a line',
   },
   {
     name: 'authorization-webhook-config-file',
@@ -49,17 +61,22 @@ export const authorizationFlags: readonly Flag[] = [
 /** Throws a UsageError for flags that exclude each other. */
 export const authorizationOptionsOf = (flags: Flags): ServerOptions => {
   const authorizationConfigFile = flags.text('authorization-config')
+  const authorizationPolicyFile = flags.text('authorization-policy-file')
+  const policyFile = authorizationPolicyFile ? { authorizationPolicyFile } : {}
   if (authorizationConfigFile !== undefined) {
-    const others = authorizationFlags.filter(({ name }) => name !== 'authorization-config')
+    const others = authorizationFlags.filter(
+      ({ name }) => !['authorization-config', 'authorization-policy-file'].includes(name),
+    )
     if (others.some(({ name }) => flags.isGiven(name)))
       throw new UsageError(
         '--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined',
       )
-    return { authorizationConfigFile }
+    return { authorizationConfigFile, ...policyFile }
   }
   const configFile = flags.text('authorization-webhook-config-file')
   return {
     authorizationModes: flags.list('authorization-mode') as AuthorizationMode[],
+    ...policyFile,
     ...(configFile && {
       authorizationWebhook: {
         configFile,

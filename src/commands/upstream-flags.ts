@@ -28,8 +28,6 @@ const withValues = flagsOf(
   `
   admission-control advertise-address allow-metric-labels
   allow-metric-labels-manifest
-
-  authorization-policy-file
   coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
   coordinated-leadership-retry-period cors-allowed-origins debug-socket-path
   default-not-ready-toleration-seconds default-unreachable-toleration-seconds

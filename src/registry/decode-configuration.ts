@@ -1,5 +1,6 @@
 /** Files of configuration as upstream's decoders read them: YAML or JSON, and what is wrong with it in their words. */
 import { noKindText, noObjectText, strictText } from '#api/decoder-texts.js'
+import { parseGroupVersion } from '#api/group-version.js'
 import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
 import { isJsonObject, setOwn, withKeysInOrder } from '#api/json-object.js'
 import type { JsonTrace } from '#api/json-traced.js'
@@ -27,9 +28,23 @@ const parseText = (text: string): ParsedText => {
 /** What a text is, by its apiVersion and kind: `group/version kind`. */
 export type KnownTypes = Readonly<Record<string, string>>
 
-const typeOf = (value: JsonValue, text: string, types: KnownTypes): string => {
+export interface TypeDefaults {
+  readonly kind?: string
+  readonly apiVersion?: string
+}
+
+const typeOf = (
+  value: JsonValue,
+  text: string,
+  types: KnownTypes,
+  defaults: TypeDefaults,
+): string => {
   if (value !== null && !isJsonObject(value)) throw new Error(noObjectText(value))
-  const { kind, apiVersion } = typeMetaOf(value ?? {}, (message) => new Error(message))
+  const given = typeMetaOf(value ?? {}, (message) => new Error(message))
+  if (given.apiVersion && parseGroupVersion(given.apiVersion) === undefined)
+    throw new Error(`unexpected GroupVersion string: ${given.apiVersion}`)
+  const kind = given.kind || defaults.kind
+  const apiVersion = given.apiVersion || defaults.apiVersion
   if (!kind) throw new UnknownTypeError(`Object 'Kind' is missing in '${text}'`)
   if (!apiVersion) throw new UnknownTypeError(`Object 'apiVersion' is missing in '${text}'`)
   const type = types[`${apiVersion} ${kind}`]
@@ -41,10 +56,10 @@ const typeOf = (value: JsonValue, text: string, types: KnownTypes): string => {
 export const decodeConfiguration = (
   text: string,
   types: KnownTypes,
-  { strict = true }: { strict?: boolean } = {},
+  { strict = true, defaults = {} }: { strict?: boolean; defaults?: TypeDefaults } = {},
 ): { type: string; value: JsonObject } => {
   const { value, trace, duplicates } = parsedBody(text)
-  const type = typeOf(value, text, types)
+  const type = typeOf(value, text, types, defaults)
   const decoded = decodeType(type, value, trace)
   if (strict && duplicates.length + decoded.strictErrors.length > 0)
     throw new Error(strictText(duplicates, decoded.strictErrors))

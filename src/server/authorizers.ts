@@ -1,6 +1,9 @@
 /** Who decides what may be done, as the options say it (kubernetes, pkg/kubeapiserver/authorizer). */
 import { aggregate } from '#api/aggregate.js'
 import { goQuote } from '#api/go-quote.js'
+import { once } from '#api/once.js'
+import { abacAuthorizer } from '#authz/abac.js'
+import { readPolicyFile } from '#authz/abac-policy-file.js'
 import type {
   AuthorizerConfiguration,
   BuiltInAuthorizer,
@@ -15,11 +18,19 @@ import type { StartedParts } from './started-parts.js'
 const checkModes = ({
   authorizationModes: modes = [],
   authorizationWebhook,
+  authorizationPolicyFile,
 }: ServerOptions): void => {
   const hasMode = modes.includes('Webhook')
+  const hasPolicies = modes.includes('ABAC')
   const problem = aggregate([
+    ...(hasPolicies && !authorizationPolicyFile
+      ? ["authorization-mode ABAC's authorization policy file not passed"]
+      : []),
     ...(hasMode && !authorizationWebhook
       ? ["authorization-mode Webhook's authorization config file not passed"]
+      : []),
+    ...(!hasPolicies && authorizationPolicyFile
+      ? ['cannot specify --authorization-policy-file without mode ABAC']
       : []),
     ...(!hasMode && authorizationWebhook
       ? ['cannot specify --authorization-webhook-config-file without mode Webhook']
@@ -55,9 +66,18 @@ const configurationsOf = ({
 /** Rejects where a file that the options name cannot be used. */
 export const openAuthorizers = async (
   options: ServerOptions,
-  deps: AuthorizerDeps,
+  given: AuthorizerDeps<'ABAC'>,
   started: StartedParts,
 ): Promise<Authorization> => {
+  const policies = once(() => abacAuthorizer(readPolicyFile(options.authorizationPolicyFile ?? '')))
+  const builtIn = {
+    ...given.builtIn,
+    /** Read where the mode is on. */
+    get ABAC() {
+      return policies()
+    },
+  }
+  const deps = { ...given, builtIn }
   if (options.authorizationConfigFile !== undefined) {
     const { followConfiguration } = await import('./configured-authorizers.js')
     return followConfiguration(options.authorizationConfigFile, deps, started)

@@ -16,8 +16,9 @@ import { followFile } from './follow-file.js'
 import { ReviewWebhook } from './review-webhook.js'
 import type { StartedParts } from './started-parts.js'
 
-export interface AuthorizerDeps {
-  readonly builtIn: BuiltInAuthorizers
+/** `Missing`: built-in authorizers that are made later. */
+export interface AuthorizerDeps<Missing extends string = never> {
+  readonly builtIn: Omit<BuiltInAuthorizers, Missing>
   readonly clock: Clock
   readonly warn: (message: string, error?: unknown) => void
 }
@@ -52,6 +53,9 @@ export const authorizersOf = async (
     ),
   )
 
+/** What these go by is read, and followed, at the start. */
+const readAtStart: readonly string[] = ['Node', 'ABAC', 'RBAC']
+
 /** Rejects where the file cannot be used. What it becomes later and cannot be used leaves everything as it is. */
 export const followConfiguration = async (
   file: string,
@@ -61,12 +65,19 @@ export const followConfiguration = async (
   const text = await readFile(file, 'utf8')
   const configurations = readAuthorizationConfiguration(text)
   const needed = configurations.flatMap(({ type }) => (type === 'Webhook' ? [] : [type]))
+  const isReady = (type: string) => !readAtStart.includes(type) || needed.some((t) => t === type)
   let current = await authorizersOf(configurations, deps, started)
   const stop = followFile({
     file,
     text,
     take: async (changed) => {
-      current = await authorizersOf(readAuthorizationConfiguration(changed, needed), deps, started)
+      const wanted = readAuthorizationConfiguration(changed, needed)
+      const late = wanted.find(({ type }) => !isReady(type))
+      if (late !== undefined)
+        throw new Error(
+          `authorizer type ${late.type} is not allowed if it was not enabled at initial server startup`,
+        )
+      current = await authorizersOf(wanted, deps, started)
     },
     warn: (error) => deps.warn('reloading authorization config', error),
   })

@@ -3,7 +3,7 @@ import type { Clock } from '#api/clock.js'
 import type { StorageDriver } from '#storage/driver.js'
 import type { AuditOptions } from './audit.js'
 
-export type AuthorizationMode = 'AlwaysAllow' | 'AlwaysDeny' | 'Node' | 'RBAC' | 'Webhook'
+export type AuthorizationMode = 'ABAC' | 'AlwaysAllow' | 'AlwaysDeny' | 'Node' | 'RBAC' | 'Webhook'
 
 export interface ServerOptions {
   /** `memory:` (default), `level:DIR`, `etcd:URL[,URL…]`, or a driver; a driver that was handed in is not closed by the server. */
@@ -55,6 +55,8 @@ export interface ServerOptions {
   adminToken?: string
   /** In order; the first allow or deny counts. Default ['RBAC']. */
   authorizationModes?: readonly AuthorizationMode[]
+  /** A file of policies for mode ABAC, one a line. */
+  authorizationPolicyFile?: string
   /** The server that is asked in mode Webhook: a kubeconfig, whose server is the whole URL. */
   authorizationWebhook?: {
     readonly configFile: string

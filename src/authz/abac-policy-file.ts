@@ -1,0 +1,87 @@
+/** Files of policies of attribute-based access control, one a line, in upstream's words where they are wrong. */
+import { readFileSync } from 'node:fs'
+import { goFileError } from '#api/go-file-error.js'
+import { limits } from '#limits'
+import { decodeConfiguration, UnknownTypeError } from '#registry/decode-configuration.js'
+import type { AccessPolicy } from './abac.js'
+
+const group = 'abac.authorization.kubernetes.io'
+const authenticated = 'system:authenticated'
+
+const types = {
+  [`${group}/v1beta1 Policy`]: 'abac.v1beta1.Policy',
+  [`${group}/v0 Policy`]: 'abac.v0.Policy',
+}
+
+const nothing: AccessPolicy = {
+  user: '',
+  group: '',
+  readonly: false,
+  apiGroup: '',
+  resource: '',
+  namespace: '',
+  nonResourcePath: '',
+}
+
+/** `*` is everybody who is known, in either version. */
+const withSubject = (policy: AccessPolicy): AccessPolicy =>
+  policy.user === '*' || policy.group === '*'
+    ? { ...policy, user: '', group: authenticated }
+    : policy
+
+/** In v0 what is left out is everything, and no policy knows groups of the API. */
+const fromV0 = (given: Partial<AccessPolicy>): AccessPolicy => {
+  const policy = { ...nothing, ...given }
+  const { user, namespace, resource } = policy
+  return {
+    ...policy,
+    group: user === '' && policy.group === '' ? authenticated : policy.group,
+    namespace: namespace || '*',
+    resource: resource || '*',
+    apiGroup: '*',
+    nonResourcePath: namespace === '' && resource === '' ? '*' : '',
+  }
+}
+
+/** A line that does not say what it is, or is of no type that is known, is read as v0, unless it says otherwise then. */
+const readLine = (line: string): AccessPolicy => {
+  try {
+    return readTyped(line, {})
+  } catch (error) {
+    if (!(error instanceof UnknownTypeError)) throw error
+    return readTyped(line, { kind: 'Policy', apiVersion: `${group}/v0` })
+  }
+}
+
+const readTyped = (
+  line: string,
+  defaults: { readonly kind?: string; readonly apiVersion?: string },
+): AccessPolicy => {
+  const { type, value } = decodeConfiguration(line, types, { strict: false, defaults })
+  if (type === 'abac.v0.Policy') return withSubject(fromV0(value))
+  if (defaults.kind !== undefined)
+    throw new Error('converting (v1beta1.Policy) to (v0.Policy): unknown conversion')
+  return withSubject({ ...nothing, ...(value.spec as Partial<AccessPolicy>) })
+}
+
+/** Throws an Error. Lines of white space and comments count, and say nothing. */
+export const readPolicyFile = (file: string): AccessPolicy[] => {
+  const failed = (what: string): Error => new Error(`invalid authorization config: ${what}`)
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw failed(goFileError('open', file, error))
+  }
+  return text.split(/\r?\n/).flatMap((line, i) => {
+    if (Buffer.byteLength(line) >= limits.policyLineBytesMax)
+      throw failed(`error reading policy file ${file}: bufio.Scanner: token too long`)
+    if (/^\s*(#|$)/.test(line)) return []
+    try {
+      return [readLine(line)]
+    } catch (error) {
+      const why = (error as Error).message
+      throw failed(`error reading policy file ${file}, line ${i + 1}: ${line}: ${why}`)
+    }
+  })
+}
