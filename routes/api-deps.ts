@@ -32,6 +32,8 @@ export interface ApiDeps {
   ) => FieldManager | undefined
   /** Throws forbidden unless the user may also create: for an update that would. */
   readonly authorizeCreate?: (request: FastifyRequest, target: Target) => void | Promise<void>
+  /** How long a watch lasts at least that names no time. */
+  readonly watchTimeoutMinMs?: number | undefined
   /** Told of what failed when its answer was on its way. */
   readonly report?: (about: { err: unknown; url: string }, message: string) => void
   /** The connection of a request that asks for another protocol. */

@@ -213,6 +213,7 @@ export const installDiscovery = (
   app: FastifyInstance,
   source: DiscoverySource,
   remote: RemoteSource,
+  addressOf: (request: FastifyRequest) => string = localAddressOf,
 ): void => {
   const documents = new Documents(source, remote)
   const namedGroups = () => documents.groups.filter(({ group }) => group !== '')
@@ -231,7 +232,8 @@ export const installDiscovery = (
   }
 }
 
-const addressOf = (request: FastifyRequest): string => {
+/** Where this request came to. */
+const localAddressOf = (request: FastifyRequest): string => {
   const { localAddress = '127.0.0.1', localPort = 0 } = request.raw.socket
   return `${hostInUrl(localAddress)}:${localPort}`
 }

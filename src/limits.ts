@@ -244,6 +244,8 @@ export const limits = {
   /** How long a connection that was refused is still read: net/http's rstAvoidanceDelay. */
   resetAvoidanceMs: 500,
   keepAliveTimeoutMs: 90_000,
+  /** Streams that a client may have open on one connection of HTTP/2; upstream's of kube-apiserver. */
+  http2StreamsMax: 1_000,
   /** How often a session of HTTP/2 is looked at: who was silent since the last look is asked, and has until the next to answer. */
   sessionLookMs: 30_000,
   /** A draining server waits this long for requests that it accepted. */

@@ -38,10 +38,13 @@ const startOf = ({ resourceVersion, sendInitialEvents }: ListRequest): number | 
   return revision
 }
 
-const timeoutMsOf = ({ timeoutSeconds }: ListRequest): number =>
+const timeoutMsOf = (
+  { timeoutSeconds }: ListRequest,
+  minMs: number = limits.watchTimeoutMinMs,
+): number =>
   timeoutSeconds !== undefined && timeoutSeconds > 0
     ? timeoutSeconds * 1000
-    : limits.watchTimeoutMinMs + randomInt(limits.watchTimeoutMinMs)
+    : minMs + randomInt(minMs + 1)
 
 /**
  * What a watch holds for as long as it goes on: there may be thousands that nothing happens to, so nothing of the request
@@ -192,7 +195,7 @@ export const serveWatch = (
     return undefined
   }
   const stop = (): void => kube.abort(ended)
-  const timeoutMs = Math.min(timeoutMsOf(options), limits.timerMsMax)
+  const timeoutMs = Math.min(timeoutMsOf(options, deps.watchTimeoutMinMs), limits.timerMsMax)
   const timer = setTimeout(stop, timeoutMs)
   const unfollow = stopWithDefinition(target, deps, stop)
   const sendInitialEvents = options.sendInitialEvents === true

@@ -27,7 +27,7 @@ import { mutatingAdmissionPolicy } from './mutating-policy.js'
 import { namespaceAutoProvision, namespaceExists } from './namespace-existence.js'
 import { namespaceLifecycle } from './namespace-lifecycle.js'
 import { nodeRestriction } from './node-restriction/node-restriction.js'
-import { defaultTolerationSeconds, taintNodesByCondition } from './node-taints.js'
+import { defaultTolerationSeconds, type StaySeconds, taintNodesByCondition } from './node-taints.js'
 import { type OwnerMeans, ownerReferencesPermissionEnforcement } from './owner-references.js'
 import type { AdmissionPlugin } from './plugin.js'
 import { type NodeSelectors, podNodeSelector } from './pod-node-selector.js'
@@ -69,7 +69,7 @@ const pluginsFor = (
   podSecurity(settings.PodSecurity),
   podNodeSelector(settings.PodNodeSelector),
   podPriority,
-  defaultTolerationSeconds,
+  defaultTolerationSeconds(settings.DefaultTolerationSeconds),
   podTolerationRestriction(settings.PodTolerationRestriction),
   eventRateLimit(settings.EventRateLimit),
   extendedResourceToleration,
@@ -110,6 +110,7 @@ export interface AdmissionSettings {
   readonly ImagePolicyWebhook?: ImagePolicy
   readonly PodSecurity?: PodSecuritySettings
   readonly PodNodeSelector?: NodeSelectors
+  readonly DefaultTolerationSeconds?: StaySeconds
   readonly PodTolerationRestriction?: ClusterTolerations
   readonly EventRateLimit?: readonly EventLimit[]
   readonly MutatingAdmissionWebhook?: CredentialsOfHost

@@ -6,7 +6,12 @@ import { type AdmissionPlugin, isAbout, podWrites } from './plugin.js'
 
 const notReady = 'node.kubernetes.io/not-ready'
 const unreachable = 'node.kubernetes.io/unreachable'
-const tolerationSeconds = 300
+
+/** How long a Pod stays that does not say so itself. */
+export interface StaySeconds {
+  readonly notReady: number
+  readonly unreachable: number
+}
 
 interface Taint {
   key: string
@@ -32,8 +37,10 @@ const tolerates = (pod: KubeObject, key: string): boolean =>
     (t) => (!t.key || t.key === key) && (!t.effect || t.effect === 'NoExecute'),
   )
 
-/** A pod stays five minutes on a node that is gone, unless it says otherwise. */
-export const defaultTolerationSeconds: AdmissionPlugin = {
+/** A pod stays for a while, by default five minutes, on a node that is gone, unless it says otherwise. */
+export const defaultTolerationSeconds = (
+  seconds: StaySeconds = { notReady: 300, unreachable: 300 },
+): AdmissionPlugin => ({
   name: 'DefaultTolerationSeconds',
   resources: ['pods'],
   mutate: (attributes) => {
@@ -45,9 +52,9 @@ export const defaultTolerationSeconds: AdmissionPlugin = {
       key,
       operator: 'Exists',
       effect: 'NoExecute',
-      tolerationSeconds,
+      tolerationSeconds: key === notReady ? seconds.notReady : seconds.unreachable,
     }))
     // Of an update the spec may be the stored one.
     pod.spec = copyWith(pod.spec, { tolerations: [...(pod.spec.tolerations ?? []), ...added] })
   },
-}
+})

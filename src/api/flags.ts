@@ -2,7 +2,15 @@
 import { parseArgs } from 'node:util'
 import { durationMs, durationProblem } from './duration.js'
 
-export type FlagType = 'string' | 'strings' | 'boolean' | 'integer' | 'float' | 'duration'
+/** Of `strings` each value may name several, with commas; of `stringArray` each is one. */
+export type FlagType =
+  | 'string'
+  | 'strings'
+  | 'stringArray'
+  | 'boolean'
+  | 'integer'
+  | 'float'
+  | 'duration'
 
 export interface Flag {
   readonly name: string
@@ -75,7 +83,8 @@ export class Flags {
   shown(flags: readonly Flag[]): Record<string, string> {
     return Object.fromEntries(
       flags.map(({ name, type }) => {
-        if (type === 'strings') return [name, `[${(this.list(name) ?? []).join(',')}]`]
+        if (type === 'strings' || type === 'stringArray')
+          return [name, `[${(this.list(name) ?? []).join(',')}]`]
         return [name, this.text(name) ?? (type === 'boolean' ? 'false' : '')]
       }),
     )
@@ -134,6 +143,8 @@ const readTokens = (args: readonly string[], known: ReadonlyMap<string, Flag>) =
 const textOf = ({ rawName, value, inlineValue }: OptionToken): string | undefined =>
   inlineValue && !rawName.startsWith('--') ? value?.replace(/^=/, '') : value
 
+const isList = ({ type }: Flag): boolean => type === 'strings' || type === 'stringArray'
+
 /** The text after a flag, in the form of its type: each part of a list. Throws a UsageError. */
 const readParts = (flag: Flag, rawName: string, value: string): string[] => {
   const parts = flag.type === 'strings' ? value.split(',') : [normalise(flag, value)]
@@ -180,7 +191,7 @@ export const parseFlags = (
     }
     given.add(name)
     const parts = readParts(flag, rawName, value)
-    if (flag.type === 'strings') {
+    if (isList(flag)) {
       const list = [...(lists.get(name) ?? []), ...parts.filter((part) => part !== '')]
       lists.set(name, list)
       values.set(name, list)

@@ -3,14 +3,7 @@ import { type Flag, type Flags, UsageError } from '#api/flags.js'
 import type { AuthorizationMode, ServerOptions } from '#server/options.js'
 import { existingFile, oneOf } from './flag-checks.js'
 
-const modes: readonly string[] = [
-  'AlwaysAllow',
-  'AlwaysDeny',
-  'ABAC',
-  'Webhook',
-  'RBAC',
-  'Node',
-]
+const modes: readonly string[] = ['AlwaysAllow', 'AlwaysDeny', 'ABAC', 'Webhook', 'RBAC', 'Node']
 
 export const authorizationFlags: readonly Flag[] = [
   {

@@ -14,6 +14,7 @@ export const configFlag: Flag = {
 const valueSchemas: Readonly<Record<Flag['type'], object>> = {
   string: { type: 'string' },
   strings: { type: 'array', items: { type: 'string' } },
+  stringArray: { type: 'array', items: { type: 'string' } },
   boolean: { type: 'boolean' },
   integer: { type: 'integer' },
   float: { type: 'number' },
@@ -58,7 +59,7 @@ export const readConfigFile = async (path: string, flags: readonly Flag[]): Prom
     })
     throw new UsageError(`${path}: ${mistakes.join(', ')}`)
   }
-  return Object.entries(value).map(([name, given]) =>
-    Array.isArray(given) ? `--${name}=${given.join(',')}` : `--${name}=${given}`,
+  return Object.entries(value).flatMap(([name, given]) =>
+    [given].flat().map((one) => `--${name}=${one}`),
   )
 }

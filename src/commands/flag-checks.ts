@@ -6,6 +6,23 @@ type Check = (value: string) => string | undefined
 export const existingFile: Check = (value) =>
   existsSync(value) ? undefined : 'there is no such file'
 
+/** What a reader says that throws. */
+export const readBy =
+  (read: (value: string) => unknown): Check =>
+  (value) => {
+    try {
+      read(value)
+      return undefined
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
+export const between =
+  (min: number, max: number): Check =>
+  (value) =>
+    Number(value) >= min && Number(value) <= max ? undefined : `must be ${min} to ${max}`
+
 export const oneOf =
   (values: readonly string[]): Check =>
   (value) =>

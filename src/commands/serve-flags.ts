@@ -1,32 +1,22 @@
 /** The flags of `serve` and `up`, and how they become ServerOptions. */
-import { isIP } from 'node:net'
 import path from 'node:path'
 import {
   type Flag,
   type Flags,
   helpFlag,
   notNegative,
-  portProblem,
   UsageError,
   verbosityFlag,
 } from '#api/flags.js'
 import type { ServerOptions } from '#server/options.js'
-import { firstServiceAddress } from '#server/service-range.js'
 import { admissionFlags, admissionOptionsOf } from './admission-flags.js'
 import { auditFlags, auditOptionsOf } from './audit-flags.js'
 import { authenticationFlags, authenticationOptionsOf } from './authentication-flags.js'
 import { authorizationFlags, authorizationOptionsOf } from './authorization-flags.js'
 import { configFlag } from './config-file.js'
 import { existingFile } from './flag-checks.js'
-
-const serviceRange = (value: string): string | undefined => {
-  try {
-    firstServiceAddress(value)
-    return undefined
-  } catch {
-    return 'must be a CIDR such as 10.0.0.0/24'
-  }
-}
+import { serviceFlags, serviceOptionsOf } from './service-flags.js'
+import { pairOf, servingFlags, servingOptionsOf } from './serving-flags.js'
 
 const storage = (value: string): string | undefined =>
   value === 'memory:' || /^(level|etcd):.+/.test(value)
@@ -35,20 +25,7 @@ const storage = (value: string): string | undefined =>
 
 export const serveFlags: readonly Flag[] = [
   configFlag,
-  {
-    name: 'secure-port',
-    type: 'integer',
-    default: '6443',
-    check: portProblem,
-    help: 'port to serve on; 0 takes a free one',
-  },
-  {
-    name: 'bind-address',
-    type: 'string',
-    default: '127.0.0.1',
-    help: 'address to listen on',
-    check: (v) => (isIP(v) === 0 ? 'must be an IP address' : undefined),
-  },
+  ...servingFlags,
   {
     name: 'data-dir',
     type: 'string',
@@ -91,18 +68,6 @@ export const serveFlags: readonly Flag[] = [
     name: 'kubeconfig-out',
     type: 'string',
     help: 'where the admin kubeconfig is written (default <data-dir>/kubeconfig)',
-  },
-  {
-    name: 'cert-dir',
-    type: 'string',
-    help: 'directory for certificates and keys, apiserver.crt of another CA included (default <data-dir>/pki)',
-  },
-  { name: 'tls-cert-file', type: 'string', check: existingFile, help: 'serving certificate, PEM' },
-  {
-    name: 'tls-private-key-file',
-    type: 'string',
-    check: existingFile,
-    help: 'its private key, PEM',
   },
   {
     name: 'client-ca-file',
@@ -161,13 +126,7 @@ export const serveFlags: readonly Flag[] = [
   ...authenticationFlags,
   ...authorizationFlags,
   ...admissionFlags,
-  {
-    name: 'service-cluster-ip-range',
-    type: 'string',
-    default: '10.0.0.0/24',
-    check: serviceRange,
-    help: 'CIDR of ClusterIPs',
-  },
+  ...serviceFlags,
   {
     name: 'max-requests-inflight',
     type: 'integer',
@@ -181,12 +140,6 @@ export const serveFlags: readonly Flag[] = [
     default: '200',
     check: notNegative,
     help: 'writing requests at once; 0 is no bound',
-  },
-  {
-    name: 'request-timeout',
-    type: 'duration',
-    default: '1m0s',
-    help: 'deadline of requests that are not watches or streams',
   },
   ...auditFlags,
   { ...verbosityFlag, help: 'log verbosity: 2 logs requests, 4 debugs' },
@@ -216,18 +169,9 @@ const storageOf = (flags: Flags, dataDir: string): string => {
   return `etcd:${servers}?${query}`
 }
 
-/** Two files that mean nothing without each other. */
-const pairOf = (flags: Flags, certificate: string, key: string) => {
-  const files = [flags.text(certificate), flags.text(key)] as const
-  if ((files[0] === undefined) !== (files[1] === undefined))
-    throw new UsageError(`--${certificate} and --${key} go together`)
-  return files
-}
-
 /** Throws a UsageError for flags that contradict each other. */
 export const serverOptionsOf = (flags: Flags): ServerOptions => {
   const dataDir = flags.text('data-dir')!
-  const [tlsCertFile, tlsPrivateKeyFile] = pairOf(flags, 'tls-cert-file', 'tls-private-key-file')
   const [proxyClientCertFile, proxyClientKeyFile] = pairOf(
     flags,
     'proxy-client-cert-file',
@@ -236,11 +180,7 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
   return {
     dataDir,
     storage: storageOf(flags, dataDir),
-    port: flags.number('secure-port'),
-    bindAddress: flags.text('bind-address'),
-    certDir: flags.text('cert-dir'),
-    tlsCertFile,
-    tlsPrivateKeyFile,
+    ...servingOptionsOf(flags),
     clientCaFile: flags.text('client-ca-file'),
     requestheaderClientCaFile: flags.text('requestheader-client-ca-file'),
     requestheaderAllowedNames: flags.list('requestheader-allowed-names'),
@@ -253,10 +193,9 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     ...authenticationOptionsOf(flags),
     ...authorizationOptionsOf(flags),
     ...admissionOptionsOf(flags),
-    serviceClusterIpRange: flags.text('service-cluster-ip-range'),
+    ...serviceOptionsOf(flags),
     maxRequestsInFlight: flags.number('max-requests-inflight'),
     maxMutatingRequestsInFlight: flags.number('max-mutating-requests-inflight'),
-    requestTimeoutMs: flags.milliseconds('request-timeout'),
     etcdHealthcheckTimeoutMs: flags.milliseconds('etcd-healthcheck-timeout'),
     etcdReadycheckTimeoutMs: flags.milliseconds('etcd-readycheck-timeout'),
     audit: auditOptionsOf(flags),

@@ -13,41 +13,41 @@ const flagsOf = (type: Flag['type'], names: string): Flag[] =>
 const booleans = flagsOf(
   'boolean',
   `
-  aggregator-reject-forwarding-redirect allow-privileged contention-profiling disable-http2-serving
+  aggregator-reject-forwarding-redirect allow-privileged contention-profiling 
   emulation-forward-compatible enable-aggregator-routing
   enable-garbage-collector enable-logs-handler enable-priority-and-fairness
   encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream
   permit-address-sharing permit-port-sharing profiling
   runtime-config-emulation-forward-compatible
-  service-account-lookup shutdown-send-retry-after watch-cache
+  service-account-lookup watch-cache
 `,
 )
 
 const withValues = flagsOf(
   'string',
   `
-  admission-control advertise-address allow-metric-labels
+  admission-control allow-metric-labels
   allow-metric-labels-manifest
   coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
-  coordinated-leadership-retry-period cors-allowed-origins debug-socket-path
-  default-not-ready-toleration-seconds default-unreachable-toleration-seconds
+  coordinated-leadership-retry-period debug-socket-path
+  
   delete-collection-workers disabled-metrics egress-selector-config-file emulated-version
-  encryption-provider-config endpoint-reconciler-type
+  encryption-provider-config 
   etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
-  etcd-servers-overrides event-ttl external-hostname feature-gates goaway-chance
-  http2-max-streams-per-connection kubelet-certificate-authority kubelet-client-certificate
+  etcd-servers-overrides feature-gates 
+  kubelet-certificate-authority kubelet-client-certificate
   kubelet-client-key kubelet-preferred-address-types kubelet-timeout
-  kubernetes-service-node-port lease-reuse-duration-seconds livez-grace-period
+  lease-reuse-duration-seconds livez-grace-period
   log-flush-frequency log-json-info-buffer-size log-text-info-buffer-size logging-format
-  max-connection-bytes-per-sec min-compatibility-version min-request-timeout
+  max-connection-bytes-per-sec min-compatibility-version 
 
   peer-advertise-ip
   peer-advertise-port peer-ca-file
   runtime-config service-account-jwks-uri
-  service-account-signing-endpoint service-node-port-range show-hidden-metrics-for-version shutdown-delay-duration
+  service-account-signing-endpoint show-hidden-metrics-for-version 
   shutdown-watch-termination-grace-period storage-backend storage-initialization-timeout
-  storage-media-type strict-transport-security-directives tls-cipher-suites
-  tls-curve-preferences tls-min-version tls-sni-cert-key tracing-config-file vmodule
+  storage-media-type 
+  tls-curve-preferences tracing-config-file vmodule
   watch-cache-sizes
 `,
 )

@@ -14,6 +14,8 @@ import { limits } from '#limits'
 import { type Auditor, audit, auditRefusals } from './audit.js'
 import { authentication } from './authentication.js'
 import { authorization } from './authorization.js'
+import { probabilisticGoaway, retryAfter } from './connection-ends.js'
+import { cors } from './cors.js'
 import { type FlowSchema, flowSchemas } from './flow-schemas.js'
 import { impersonation } from './impersonation.js'
 import { whenItsTurn } from './in-turn.js'
@@ -34,8 +36,34 @@ export interface ChainDeps {
   flowSchemas: () => readonly FlowSchema[]
   inFlight: InFlightLimits
   openRequests: OpenRequests
+  /** What the answers of a front end have; all of it may be missing. */
+  frontEnd: FrontEnd
   /** Missing where nothing is audited. */
   auditor?: Auditor | undefined
+}
+
+export interface FrontEnd {
+  /** Parts of Strict-Transport-Security. */
+  readonly hsts: readonly string[]
+  /** Patterns of origins. */
+  readonly cors: readonly string[]
+  readonly goawayChance: number
+  readonly random: () => number
+  readonly sendsRetryAfter: boolean
+}
+
+const atTheFront = ({ frontEnd, openRequests }: ChainDeps): Filter[] => {
+  const { hsts, goawayChance, random, sendsRetryAfter } = frontEnd
+  const directives = hsts.join('; ')
+  return [
+    ...(sendsRetryAfter ? [retryAfter(openRequests)] : []),
+    ...(hsts.length > 0
+      ? [((_, reply) => void reply.header('strict-transport-security', directives)) as Filter]
+      : []),
+    ...(goawayChance > 0 ? [probabilisticGoaway(goawayChance, random)] : []),
+    requestTimeout,
+    ...(frontEnd.cors.length > 0 ? [cors(frontEnd.cors)] : []),
+  ]
 }
 
 export const filterChain = (deps: ChainDeps): readonly Filter[] => [
@@ -49,7 +77,7 @@ export const filterChain = (deps: ChainDeps): readonly Filter[] => [
 const untilKnown = (deps: ChainDeps): Filter[] => {
   const { auditor } = deps
   const filters = [
-    requestTimeout,
+    ...atTheFront(deps),
     authentication(deps.authenticator, deps.allowsAnonymous, deps.certificates),
   ]
   return auditor === undefined
@@ -109,6 +137,7 @@ export const installChain = (
           waiting.then(() => proceed(i + 1), done)
           return
         }
+        if (reply.sent) return
       }
       done()
     }

@@ -73,10 +73,17 @@ export class OpenRequests {
   #last: Entry | undefined
   #count = 0
   #draining = false
+  #stopping = false
+  #refusing = false
   #emptied: (() => void) | undefined
 
-  get draining(): boolean {
-    return this.#draining
+  /** Whether the server is to close, be it later. */
+  get stopping(): boolean {
+    return this.#stopping
+  }
+  /** Whether new requests are told to come back. */
+  get refusing(): boolean {
+    return this.#refusing
   }
   get count(): number {
     return this.#count
@@ -129,6 +136,14 @@ export class OpenRequests {
       if (age >= timeoutMs) answerLate(request, reply)
       else if (isWrite) answerLateWrite(request, reply)
     }
+  }
+
+  /** All goes on as it was, but nobody is to send more. */
+  stop(): void {
+    this.#stopping = true
+  }
+  refuse(): void {
+    this.#refusing = true
   }
 
   /** Ends long-running requests, then resolves when every other one is answered, or after `timeoutMs`. */

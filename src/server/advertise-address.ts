@@ -1,9 +1,12 @@
 /** The address under which the server makes itself known inside of the cluster; upstream's --advertise-address. */
 import { machineAddress } from '#api/machine-address.js'
+import { bindAddressOf, type ServerOptions } from './options.js'
 
 const isLocal = (address: string): boolean =>
   address.startsWith('127.') || ['0.0.0.0', '::', '::1', 'localhost'].includes(address)
 
 /** The bind address when others can reach it, else that of the machine. */
-export const advertiseAddress = (bindAddress: string): string =>
-  isLocal(bindAddress) ? machineAddress() : bindAddress
+export const advertiseAddress = (options: ServerOptions): string => {
+  const bindAddress = bindAddressOf(options)
+  return options.advertiseAddress ?? (isLocal(bindAddress) ? machineAddress() : bindAddress)
+}

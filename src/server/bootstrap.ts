@@ -19,7 +19,7 @@ import {
   type KeptConfigMap,
   keptConfigMaps,
 } from './bootstrap-config-maps.js'
-import { firstServiceAddress } from './service-range.js'
+import { firstServiceAddress, serviceCidrsOf } from './service-range.js'
 import { unlessRefused, untilStored } from './until-stored.js'
 
 export interface ObjectDeps {
@@ -159,6 +159,22 @@ export const keepConfigMap = async (deps: ObjectDeps, map: KeptConfigMap): Promi
   )
 }
 
+/** A range of one family that is the first of two now gets the second. Any other stays (controlplane, defaultservicecidr). */
+const ensureDefaultCidr = async (deps: BootstrapDeps, body: JsonObject): Promise<void> => {
+  const cidrs = serviceCidrsOf(deps.serviceClusterIpRange)
+  const existing = await ensure(deps, cidrsPath, { ...body, spec: { cidrs } })
+  const had = (existing?.spec?.cidrs ?? []) as string[]
+  if (existing === undefined || had.length !== 1 || cidrs.length !== 2 || had[0] !== cidrs[0])
+    return
+  await untilStored(deps.caller, () =>
+    storeOf(deps, cidrsPath).update(internalContext(deps), existing.metadata.name!, (current) => ({
+      ...current!,
+      metadata: { ...current!.metadata },
+      spec: { ...current!.spec, cidrs },
+    })),
+  )
+}
+
 /**
  * Before the server listens. Rejects when an object can neither be read nor made.
  */
@@ -167,9 +183,8 @@ export const ensureBootstrap = async (deps: BootstrapDeps, trust: ClientTrust): 
   const ensureAll = (path: string) =>
     Promise.all((objects[path] ?? []).map((body) => ensure(deps, path, body)))
   await ensureAll(namespacesPath)
-  const cidrs = deps.serviceClusterIpRange.split(',').map((text) => text.trim())
   const [defaultCidr] = objects[cidrsPath] ?? []
-  if (defaultCidr !== undefined) await ensure(deps, cidrsPath, { ...defaultCidr, spec: { cidrs } })
+  if (defaultCidr !== undefined) await ensureDefaultCidr(deps, defaultCidr)
   const later = Object.keys(objects).filter(
     (path) => ![namespacesPath, cidrsPath, servicePath].includes(path),
   )
@@ -222,18 +237,21 @@ const publish = async (
 /** Once the server listens: where clients inside of the cluster find it. */
 export const publishKubernetesService = async (
   deps: BootstrapDeps,
-  { ip, port }: { ip: string; port: number },
+  { ip, port, nodePort }: { ip: string | undefined; port: number; nodePort: number },
 ): Promise<void> => {
   const [service] = bootstrapObjects()[servicePath] ?? []
   if (service === undefined) return
   const clusterIP = firstServiceAddress(deps.serviceClusterIpRange)
-  const ports = [{ name: 'https', protocol: 'TCP', port: 443, targetPort: port }]
+  const isOnNodes = nodePort > 0
+  const https = { name: 'https', protocol: 'TCP', port: 443, targetPort: port }
+  const ports = [isOnNodes ? { ...https, nodePort } : https]
+  const spec = { ...(service.spec as JsonObject), clusterIP, ports }
   await ensure(deps, servicePath, {
     ...service,
-    spec: { ...(service.spec as JsonObject), clusterIP, ports },
+    spec: isOnNodes ? { ...spec, type: 'NodePort' } : spec,
   })
   // Upstream refuses loopback addresses in endpoints; a server that listens there alone has none to show.
-  if (ip.startsWith('127.') || ip === '::1') return
+  if (ip === undefined || ip.startsWith('127.') || ip === '::1') return
   const slices = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
   await unlessRefused(deps.log, 'where the server is', async () => {
     await publish(deps, '/api/v1/namespaces/default/endpoints', endpointsOf(ip, port), ['subsets'])

@@ -5,9 +5,10 @@ import { publishKubernetesService } from './bootstrap.js'
 import { type Controllers, startControllers } from './controllers.js'
 import { loopbackName, writePrivateFile } from './credentials.js'
 import { formatKubeconfig } from './kubeconfig.js'
-import { bindAddressOf, type ServerOptions } from './options.js'
+import type { ServerOptions } from './options.js'
 import { makePort } from './port.js'
 import { bootstrapDeps, openServerState, type ServerState } from './server-state.js'
+import { checkServiceOptions } from './service-range.js'
 import { StartedParts } from './started-parts.js'
 import { untilStored } from './until-stored.js'
 
@@ -40,9 +41,13 @@ const publish = async (
   port: number,
 ): Promise<void> => {
   const { postStartHooks } = state
-  const ip = advertiseAddress(bindAddressOf(options))
+  const ip = advertiseAddress(options)
   const deps = bootstrapDeps(options, state)
-  await publishKubernetesService(deps, { ip, port })
+  await publishKubernetesService(deps, {
+    ip: options.endpointReconcilerType === 'none' ? undefined : ip,
+    port,
+    nodePort: options.kubernetesServiceNodePort ?? 0,
+  })
   postStartHooks.finish('bootstrap-controller', 'peer-endpoint-reconciler-controller')
   await lease.hold(`${ip}:${port}`)
   postStartHooks.finish(
@@ -57,6 +62,7 @@ const start = async (
   options: ServerOptions,
   started: StartedParts,
 ): Promise<Omit<Server, 'close' | typeof Symbol.asyncDispose>> => {
+  checkServiceOptions(options)
   const state = await openServerState(options, started)
   const controllers = await startControllers(state, started)
   const port = makePort(state, controllers, options)

@@ -31,7 +31,7 @@ export const healthChecks = (sources: HealthSources): HealthChecks => {
   }
   const shutdown: HealthCheck = {
     name: 'shutdown',
-    check: () => (openRequests.draining ? 'process is shutting down' : undefined),
+    check: () => (openRequests.stopping ? 'process is shutting down' : undefined),
   }
   const { postStartHooks } = sources
   const informers: HealthCheck = {

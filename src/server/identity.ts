@@ -1,6 +1,7 @@
 /** Who the server is and whom it knows: certificates, tokens, authenticators, authorizers, as the options want them. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import { hostInUrl } from '#api/host-in-url.js'
@@ -28,8 +29,16 @@ const dataDirOf = (options: ServerOptions): string | undefined => {
 const isWildcard = (address: string): boolean => address === '0.0.0.0' || address === '::'
 
 /** The host of the URL under which others find the server, which may listen on all addresses. */
-export const publicHost = (bindAddress: string): string =>
-  hostInUrl(isWildcard(bindAddress) ? advertiseAddress(bindAddress) : bindAddress)
+export const publicHost = (options: ServerOptions): string => {
+  const bindAddress = bindAddressOf(options)
+  return hostInUrl(isWildcard(bindAddress) ? advertiseAddress(options) : bindAddress)
+}
+
+/** `api.example.com`, or with a port of its own, as a URL (apiserver, server.Config.Complete). */
+export const externalUrl = (hostname: string, port: number): string =>
+  /:\d+$/.test(hostname) && isIP(hostname) === 0
+    ? `https://${hostname}`
+    : `https://${hostInUrl(hostname)}:${port}`
 
 /** The host of the URL that clients on this machine use. */
 export const reachableHost = (bindAddress: string): string => {
@@ -38,7 +47,7 @@ export const reachableHost = (bindAddress: string): string => {
 }
 
 /** The names that kube-apiserver's own certificate carries. */
-const servingNames = (bindAddress: string, serviceIp: string): string[] => [
+const servingNames = (options: ServerOptions, bindAddress: string): string[] => [
   ...new Set([
     'localhost',
     'kubernetes',
@@ -47,9 +56,9 @@ const servingNames = (bindAddress: string, serviceIp: string): string[] => [
     'kubernetes.default.svc.cluster.local',
     '127.0.0.1',
     '::1',
-    serviceIp,
+    firstServiceAddress(serviceClusterIpRangeOf(options)),
     ...(isWildcard(bindAddress) ? [] : [bindAddress]),
-    advertiseAddress(bindAddress),
+    advertiseAddress(options),
   ]),
 ]
 
@@ -66,7 +75,8 @@ const readCertificates = (file: string): string => {
   return pem
 }
 
-const readPair = (certFile?: string, keyFile?: string): CertificatePair | undefined => {
+/** Throws where a file cannot be read, has no PEM or the key is of another certificate. */
+export const readPair = (certFile?: string, keyFile?: string): CertificatePair | undefined => {
   if (certFile === undefined || keyFile === undefined) return undefined
   const certPem = readCertificates(certFile)
   const keyPem = readFileSync(keyFile, 'utf8')
@@ -88,11 +98,10 @@ export const credentialsDirectory = (options: ServerOptions): string | undefined
 }
 
 export const credentialsOf = (options: ServerOptions, clock: Clock): ServerCredentials => {
-  const serviceIp = firstServiceAddress(serviceClusterIpRangeOf(options))
   return loadCredentials({
     clock,
     directory: credentialsDirectory(options),
-    names: servingNames(bindAddressOf(options), serviceIp),
+    names: servingNames(options, bindAddressOf(options)),
     adminToken: options.adminToken,
     serving: readPair(options.tlsCertFile, options.tlsPrivateKeyFile),
     proxyClient: readPair(options.proxyClientCertFile, options.proxyClientKeyFile),

@@ -76,7 +76,9 @@ export const installRoutes = (
   const find = (path: string) => aggregator.find(path)
   proxyAggregated(app, { find, backends: aggregator.backends, upgradeOf })
   installStatus(app, served, options)
-  installDiscovery(app, table, aggregator)
+  const { externalHostname } = options
+  const externalAddress = () => new URL(served.publicUrl()).host
+  installDiscovery(app, table, aggregator, externalHostname ? externalAddress : undefined)
   installOpenApi(app, {
     source: table,
     remote: aggregator,
@@ -85,7 +87,9 @@ export const installRoutes = (
   })
   const report: ApiDeps['report'] = (about, message) => logger.error(about, message)
   const { authorizeCreate } = access
-  const api = { table, stores, clock, fieldManagerOf, report, upgradeOf }
+  const { minRequestTimeoutSeconds: seconds } = options
+  const watchTimeoutMinMs = seconds === undefined ? undefined : seconds * 1000
+  const api = { table, stores, clock, fieldManagerOf, report, upgradeOf, watchTimeoutMinMs }
   installApi(app, {
     ...api,
     connect: makeConnect({ kubeletClient: credentials.kubeletClient, authorizeCreate }, api),

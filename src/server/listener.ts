@@ -1,7 +1,7 @@
 /** The port: Fastify over TLS with HTTP/1.1 and HTTP/2, set up as a Kubernetes API needs it. */
 import { randomUUID } from 'node:crypto'
 import type { Http2SecureServer } from 'node:http2'
-import type { SecureContextOptions } from 'node:tls'
+import tls, { type SecureContextOptions } from 'node:tls'
 import fastify, { type FastifyInstance } from 'fastify'
 import { routeUnusualMethod } from '#filters/unusual-methods.js'
 import { limits } from '#limits'
@@ -15,6 +15,11 @@ const noCompiler = (): never => {
   throw new Error('API routes have no schemas: bodies are decoded by the registry')
 }
 
+/** What `tls` has and its types do not know: writes the names into `out.ALPNProtocols`. */
+const { convertALPNProtocols } = tls as unknown as {
+  convertALPNProtocols(protocols: readonly string[], out: object): void
+}
+
 const noQuery: Readonly<Record<string, string>> = {}
 
 export interface ListenerOptions {
@@ -23,13 +28,19 @@ export interface ListenerOptions {
   loopback: CertificatePair | undefined
   /** PEM; client certificates of these are verified. */
   clientAuthorities: readonly string[]
+  /** Versions and ciphers of TLS. */
+  tls: SecureContextOptions
+  /** Shown to who asks for one of these names; of several the last one that fits. */
+  sni: readonly { name: string; certificate: CertificatePair }[]
+  streamsMax: number
+  hasHttp2: boolean
   report: Report
 }
 
 const shown = (
   { certPem, keyPem }: CertificatePair,
-  { clientAuthorities }: ListenerOptions,
-): SecureContextOptions => ({ cert: certPem, key: keyPem, ca: [...clientAuthorities] })
+  { clientAuthorities, tls }: ListenerOptions,
+): SecureContextOptions => ({ ...tls, cert: certPem, key: keyPem, ca: [...clientAuthorities] })
 
 const tlsOptions = (options: ListenerOptions) => ({
   allowHTTP1: true,
@@ -39,7 +50,7 @@ const tlsOptions = (options: ListenerOptions) => ({
   rejectUnauthorized: false,
   // Go's net/http holds a handshake to the time of the headers; Node would wait for two minutes.
   handshakeTimeout: limits.requestHeadersTimeoutMs,
-  settings: { maxConcurrentStreams: 1000, enableConnectProtocol: true },
+  settings: { maxConcurrentStreams: options.streamsMax, enableConnectProtocol: true },
 })
 
 /** Of Node's answer and of Fastify's for HTTP/2 what is needed for one before there is a request. */
@@ -106,6 +117,10 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
   )
   app.setErrorHandler(sendError)
   const server = app.server as unknown as Http2SecureServer
+  for (const { name, certificate } of options.sni)
+    server.addContext(name, shown(certificate, options))
+  // Node's server of both versions would offer both, whatever its options say.
+  if (!options.hasHttp2) convertALPNProtocols(['http/1.1'], server)
   if (options.loopback !== undefined)
     server.addContext(loopbackName, shown(options.loopback, options))
   app.server.on('connect', refuseTunnel)

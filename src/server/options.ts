@@ -12,6 +12,12 @@ export interface ServerOptions {
   port?: number
   /** IP address to listen on. Default 127.0.0.1. */
   bindAddress?: string
+  /** Under which address others find the server. Default: the bind address, or the machine's where that is local. */
+  advertiseAddress?: string
+  /** Whether the server writes that address into the endpoints of the Service `kubernetes`. Default: it does. */
+  endpointReconcilerType?: 'none'
+  /** Host, and port if it is another, of the URLs that the server tells about itself. Default: where it listens. */
+  externalHostname?: string
   /** Holds certificates and keys, and the objects under `level:`. Default: the directory of `level:DIR`. */
   dataDir?: string
   /**
@@ -22,6 +28,22 @@ export interface ServerOptions {
   /** A serving certificate of your own, in place of one of the CA in certDir. */
   tlsCertFile?: string
   tlsPrivateKeyFile?: string
+  /** More of them, for clients that ask for one of the names: `*.example.com`. Default names: those of the certificate. */
+  tlsSniCertKeys?: readonly SniCertKey[]
+  /** Go's names of those of TLS 1.2 and before; TLS 1.3 has its own. Default: Node's. */
+  tlsCipherSuites?: readonly string[]
+  /** `VersionTLS12`. Default: Node's, TLS 1.2. */
+  tlsMinVersion?: string
+  /** Clients speak HTTP/1.1 alone then. */
+  disableHttp2Serving?: boolean
+  /** Streams that a client may have open on one connection of HTTP/2. Default 1,000. */
+  http2MaxStreamsPerConnection?: number
+  /** Parts of the header Strict-Transport-Security, which is not sent without any. */
+  strictTransportSecurityDirectives?: readonly string[]
+  /** Patterns of RE2: pages from these may be told what their users may see. */
+  corsAllowedOrigins?: readonly string[]
+  /** Part of the requests over HTTP/2 whose connection ends behind them, 0 to 0.02. Default 0. */
+  goawayChance?: number
   /** Clients with a certificate of this CA are known by it, beside those of the server's own CA. */
   clientCaFile?: string
   /** Requests with a certificate of this CA and one of these names are whose their headers say. Default: a CA of the server's own. */
@@ -76,8 +98,17 @@ export interface ServerOptions {
   disableAdmissionPlugins?: readonly string[]
   /** A file with an AdmissionConfiguration: what plugins are told beyond what they do by themselves. Default none. */
   admissionControlConfigFile?: string | undefined
-  /** CIDR that Services get their cluster IPs out of. Default 10.0.0.0/24, as upstream. */
+  /** How long Pods stay, unless they say so themselves, on a node that is not ready or not reached. Default 300 each. */
+  defaultNotReadyTolerationSeconds?: number
+  defaultUnreachableTolerationSeconds?: number
+  /** CIDR that Services get their cluster IPs out of, or two of both families. Default 10.0.0.0/24, as upstream. */
   serviceClusterIpRange?: string
+  /** Ports that Services get on nodes: `30000-32767`, the default, or `30000+2767`. */
+  serviceNodePortRange?: string
+  /** The one that the Service `kubernetes` is made with. Default: none. */
+  kubernetesServiceNodePort?: number
+  /** How long an Event is kept, in milliseconds; 0 for ever. Default an hour. */
+  eventTtlMs?: number
   /** `iss` of ServiceAccount tokens; of several the first is theirs, and those of the others hold too. Default https://kubernetes.default.svc. */
   serviceAccountIssuer?: string | readonly string[]
   /** The longest time for which a ServiceAccount token is given out, an hour to 2^32 seconds, in milliseconds. Default: as long as is asked for. */
@@ -99,6 +130,12 @@ export interface ServerOptions {
   etcdReadycheckTimeoutMs?: number
   /** Deadline of requests that are not long-running (watch, exec, …), in milliseconds. Default 60,000. */
   requestTimeoutMs?: number
+  /** Watches without a timeout last for this to twice this, in seconds. Default 1,800. */
+  minRequestTimeoutSeconds?: number
+  /** How long a server that is asked to close goes on, not ready any more, in milliseconds. Default 0. */
+  shutdownDelayMs?: number
+  /** Whether it listens until what it took is answered, and tells others to come back later with a 429. Default false. */
+  shutdownSendRetryAfter?: boolean
   /** What /flagz shows: values by the names of flags. Default: no flag. */
   flags?: Readonly<Record<string, string>>
   /** What is told of requests, and where, as kube-apiserver's --audit flags say it. Default: nothing. */
@@ -109,6 +146,12 @@ export interface ServerOptions {
   logLevel?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** Where the time comes from: `{ now: () => number }`, milliseconds since the epoch. Default: the machine's clock. */
   clock?: Clock
+}
+
+export interface SniCertKey {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly names?: readonly string[]
 }
 
 export interface OidcOptions {

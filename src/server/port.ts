@@ -1,6 +1,7 @@
 /** The port of a server with all that is behind it: filters, routes, and how it closes. */
 import type { Http2SecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { certificateReader } from '#authn/client-certificate.js'
@@ -9,13 +10,14 @@ import { OpenRequests } from '#filters/open-requests.js'
 import { limits } from '#limits'
 import { RequestMetrics } from '#routes/request-metrics.js'
 import type { Controllers } from './controllers.js'
-import { frontProxyOf, publicHost, reachableHost } from './identity.js'
+import { externalUrl, frontProxyOf, publicHost, reachableHost } from './identity.js'
 import { installRoutes } from './install-routes.js'
 import { makeListener } from './listener.js'
 import { OpenSessions } from './open-sessions.js'
 import { OpenSockets } from './open-sockets.js'
 import { bindAddressOf, type ServerOptions } from './options.js'
 import type { ServerState } from './server-state.js'
+import { sniContexts, tlsChoices } from './tls-choices.js'
 
 export interface Port {
   /** Resolves with the number of the port. */
@@ -54,6 +56,13 @@ const filtersOf = (
       mutating: options.maxMutatingRequestsInFlight ?? limits.mutatingRequestsInFlightMax,
     },
     openRequests,
+    frontEnd: {
+      hsts: options.strictTransportSecurityDirectives ?? [],
+      cors: options.corsAllowedOrigins ?? [],
+      goawayChance: options.goawayChance ?? 0,
+      random: Math.random,
+      sendsRetryAfter: options.shutdownSendRetryAfter ?? false,
+    },
     auditor: audit?.auditor,
   })
 
@@ -77,6 +86,10 @@ export const makePort = (
     serving: credentials.serving,
     loopback: credentials.loopback,
     clientAuthorities: [...trust.authorities, trust.requestHeader.authority],
+    tls: tlsChoices(options),
+    sni: sniContexts(options),
+    streamsMax: options.http2MaxStreamsPerConnection || limits.http2StreamsMax,
+    hasHttp2: !options.disableHttp2Serving,
     report: (about, message) => logger.error(about, message),
   })
   const openSockets = new OpenSockets(app.server)
@@ -94,9 +107,16 @@ export const makePort = (
   const host = bindAddressOf(options)
   const portNumber = (): number => (app.server.address() as AddressInfo).port
   const urlAt = (name: string): string => `https://${name}:${portNumber()}`
-  const publicUrl = (): string => urlAt(publicHost(host))
+  const publicUrl = (): string =>
+    options.externalHostname === undefined
+      ? urlAt(publicHost(options))
+      : externalUrl(options.externalHostname, portNumber())
   installRoutes(app, { state, controllers, openRequests, requests, publicUrl }, options)
   postStartHooks.finish('apiservice-openapi-controller', 'apiservice-openapiv3-controller')
+  const stopListening = (): void => {
+    app.server.close()
+    openSessions.close()
+  }
   return {
     listen: async () => {
       await app.listen({ port: options.port ?? 0, host })
@@ -104,9 +124,12 @@ export const makePort = (
     },
     url: () => urlAt(reachableHost(host)),
     close: async () => {
-      app.server.close()
-      openSessions.close()
+      openRequests.stop()
+      if (options.shutdownDelayMs) await setTimeout(options.shutdownDelayMs)
+      if (options.shutdownSendRetryAfter) openRequests.refuse()
+      else stopListening()
       await openRequests.drain(limits.drainTimeoutMs)
+      if (options.shutdownSendRetryAfter) stopListening()
       const closing = app.close()
       openSockets.end()
       await closing

@@ -3,7 +3,6 @@ import pino, { type Logger } from 'pino'
 import { type AdmissionOptions, makeAdmission } from '#admission/chain.js'
 import { type Clock, steadyClock, systemClock } from '#api/clock.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
-import { kinds } from '#kinds/index.js'
 import type { Admission } from '#registry/admission.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
@@ -15,6 +14,7 @@ import { answerExpressions, authorizeSigner } from './admission-authorizers.js'
 import { type Audit, openAudit } from './audit.js'
 import { type BootstrapDeps, ensureBootstrap } from './bootstrap.js'
 import type { ClientTrust } from './bootstrap-config-maps.js'
+import { configuredKinds } from './configured-kinds.js'
 import type { ServerCredentials } from './credentials.js'
 import { clientAuthorities, credentialsOf, requestHeaderOptions } from './identity.js'
 import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'
@@ -44,8 +44,12 @@ const admissionPluginsOf = async (
 ): Promise<AdmissionOptions> => {
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = options
   const taking = { enabled, disabled }
-  const settings = await readAdmissionSettings(options.admissionControlConfigFile, taking, started)
-  return { ...taking, settings }
+  const read = await readAdmissionSettings(options.admissionControlConfigFile, taking, started)
+  const DefaultTolerationSeconds = {
+    notReady: options.defaultNotReadyTolerationSeconds ?? 300,
+    unreachable: options.defaultUnreachableTolerationSeconds ?? 300,
+  }
+  return { ...taking, settings: { ...read, DefaultTolerationSeconds } }
 }
 
 const admissionOf = (
@@ -94,7 +98,9 @@ export const openServerState = async (
   const audit = options.audit && (await openAudit(options.audit, { clock, warn: log }, started))
   const plugins = await admissionPluginsOf(options, started)
   const access = await openAccess(options, { credentials, clock, warn: log }, started)
-  const table = makeResourceTable(access.withAccess([...kinds, customResourceDefinition]))
+  const table = makeResourceTable(
+    access.withAccess([...configuredKinds(options), customResourceDefinition]),
+  )
   const fieldManagerOf = makeFieldManagers(table)
   const stores = await openRegistryStores({
     storage: options.storage ?? 'memory:',

@@ -40,7 +40,9 @@ t.test('a full range is a 500, and a delete makes room again', async (t) => {
   const refused = await create('more', { ports })
   t.match(refused, {
     code: 500,
-    body: { message: /failed to allocate a serviceIP: range is full/ },
+    body: {
+      message: /failed to allocate a serviceIP for Service \\?"[a-z0-9-]+\\?": range is full/,
+    },
   })
   await api.delete('v1/services', 's3', { namespace: 'a' })
   t.equal((await addresses()).length, 5)

@@ -5,6 +5,7 @@
  */
 import { randomInt } from 'node:crypto'
 import { ApiError, internalError } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import { internalContext } from '#registry/internal-context.js'
@@ -176,7 +177,9 @@ export const takeAnyAddress = async (
     const ip = await takeFrom(ctx, cidr, owner)
     if (ip !== undefined) return ip
   }
-  throw internalError('failed to allocate a serviceIP: range is full')
+  throw internalError(
+    `failed to allocate a serviceIP for Service ${goQuote(owner.name)}: range is full`,
+  )
 }
 
 /** Gives an address back, unless it has been given to another Service since. */

@@ -2,7 +2,7 @@
 import { ApiError, invalid as invalidObject } from '#api/errors.js'
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
-import type { RequestContext, Reservation } from '#registry/resource-definition.js'
+import type { RequestContext, Reservation, Strategy } from '#registry/resource-definition.js'
 import {
   type Ranges,
   readRanges,
@@ -12,7 +12,7 @@ import {
 } from './service-address-pool.js'
 import { inheritAllocated, normalizeClusterIps } from './service-defaults.js'
 import { initFamilies } from './service-families.js'
-import { type PortReservation, reservePorts } from './service-port-pool.js'
+import { type PortRange, type PortReservation, reservePorts } from './service-port-pool.js'
 import {
   givesNodePorts,
   needsHealthCheck,
@@ -166,7 +166,7 @@ const allocatePorts = async (
   service: KubeObject,
   ctx: RequestContext,
   taken: readonly string[],
-  allocate: (pool: PortReservation) => void,
+  { range, allocate }: { range: PortRange; allocate: (pool: PortReservation) => void },
 ): Promise<Ports> => {
   let pool: PortReservation | undefined
   const revert = async (): Promise<void> => {
@@ -175,7 +175,7 @@ const allocatePorts = async (
   }
   try {
     if (needsPool(service.spec)) {
-      pool = await reservePorts(ctx)
+      pool = await reservePorts(ctx, range)
       allocate(pool)
     }
   } catch (error) {
@@ -185,9 +185,10 @@ const allocatePorts = async (
   return { revert, release: () => pool?.release() }
 }
 
-export const beginServiceCreate = async (
+const beginServiceCreate = async (
   service: KubeObject,
   ctx: RequestContext,
+  range: PortRange,
 ): Promise<Reservation> => {
   const spec: ServiceSpec = service.spec
   normalizeClusterIps(spec)
@@ -198,10 +199,11 @@ export const beginServiceCreate = async (
   }
   const wantsIps = spec.type !== 'ExternalName' && spec.clusterIPs?.[0] !== 'None'
   const taken = wantsIps ? await allocateIps(service, ctx, ranges, []) : []
-  const { revert, release } = await allocatePorts(service, ctx, taken, (pool) => {
+  const allocate = (pool: PortReservation): void => {
     allocateNewPorts(service, pool)
     allocateHealthCheckPort(service, undefined, pool)
-  })
+  }
+  const { revert, release } = await allocatePorts(service, ctx, taken, { range, allocate })
   return { revert, commit: release }
 }
 
@@ -232,10 +234,11 @@ const allocateChangedIps = async (
   return allocateIps(service, ctx, ranges, kept)
 }
 
-export const beginServiceUpdate = async (
+const beginServiceUpdate = async (
   service: KubeObject,
   previous: KubeObject,
   ctx: RequestContext,
+  range: PortRange,
 ): Promise<Reservation | undefined> => {
   if (ctx.subresource !== '') return undefined
   const spec: ServiceSpec = service.spec
@@ -243,16 +246,25 @@ export const beginServiceUpdate = async (
   inheritAllocated(spec, before)
   normalizeClusterIps(spec, before)
   const taken = await allocateChangedIps(service, before, ctx)
-  const { revert, release } = await allocatePorts(service, ctx, taken, (pool) => {
+  const allocate = (pool: PortReservation): void => {
     if (needsNodePort(spec)) allocateChangedPorts(service, before, pool)
     allocateHealthCheckPort(service, before, pool)
-  })
+  }
+  const { revert, release } = await allocatePorts(service, ctx, taken, { range, allocate })
   const commit = async (): Promise<void> => {
     release()
     await giveBack(previous, ctx, abandonedIps(spec, before))
   }
   return { revert, commit }
 }
+
+/** The hooks of a strategy; node ports are of this range. */
+export const serviceAllocation = (
+  range: PortRange,
+): Required<Pick<Strategy, 'beginCreate' | 'beginUpdate'>> => ({
+  beginCreate: (service, ctx) => beginServiceCreate(service, ctx, range),
+  beginUpdate: (service, previous, ctx) => beginServiceUpdate(service, previous, ctx, range),
+})
 
 export const releaseService = async (service: KubeObject, ctx: RequestContext): Promise<void> => {
   const spec: ServiceSpec = service.spec

@@ -9,10 +9,18 @@ import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import type { ServiceSpec } from './service-spec.js'
 
-const first = 30_000
-const last = 32_767
-/** Dry runs show ports that nobody can get. */
-const dryRunFirst = last + 2
+/** Both are in it. */
+export interface PortRange {
+  readonly first: number
+  readonly last: number
+}
+
+/** Dry runs show ports that nobody can get, by default. */
+const dryRunFirst = 32_769
+
+/** The lower band is left to ports that users ask for, as long as the upper one has room. */
+const lowerBandOf = (count: number): number =>
+  count <= 16 ? 0 : Math.max(16, Math.min(128, Math.floor(count / 32)))
 
 /** Ports of writes under way, by the Services' store. */
 const held = new WeakMap<Store, Set<number>>()
@@ -31,7 +39,10 @@ export interface PortReservation {
   release(): void
 }
 
-export const reservePorts = async (ctx: RequestContext): Promise<PortReservation> => {
+export const reservePorts = async (
+  ctx: RequestContext,
+  { first, last }: PortRange,
+): Promise<PortReservation> => {
   const store = ctx.stores({ group: '', resource: 'services' })
   if (store === undefined) throw internalError('no store of services')
   const { items } = await store.list(internalContext(ctx), {
@@ -64,10 +75,11 @@ export const reservePorts = async (ctx: RequestContext): Promise<PortReservation
         hold(port)
         return port
       }
-      const count = last - first + 1
-      const start = randomInt(count)
-      for (let i = 0; i < count; i++) {
-        const port = first + ((start + i) % count)
+      const band = lowerBandOf(last - first + 1)
+      const upper = last - first - band + 1
+      const start = randomInt(upper)
+      for (let i = 0; i < upper + band; i++) {
+        const port = i < upper ? first + band + ((start + i) % upper) : first + i - upper
         if (!isFree(port)) continue
         hold(port)
         return port

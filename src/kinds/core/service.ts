@@ -17,7 +17,7 @@ import {
   loadBalancerWarnings,
   validIp,
 } from '#validation/network.js'
-import { beginServiceCreate, beginServiceUpdate, releaseService } from './service-allocation.js'
+import { releaseService, serviceAllocation } from './service-allocation.js'
 import { defaultService, dropOfExternalName, dropTypeDependent } from './service-defaults.js'
 import type { ServiceSpec } from './service-spec.js'
 import { validateService, validateServiceUpdate } from './service-validation.js'
@@ -134,8 +134,7 @@ export default defineKind({
     validateUpdate: validateServiceUpdate,
     warningsOnUpdate: warnings,
     canonicalize: ({ spec }) => dropOfExternalName(spec),
-    beginCreate: beginServiceCreate,
-    beginUpdate: beginServiceUpdate,
+    ...serviceAllocation({ first: 30_000, last: 32_767 }),
     afterDelete: releaseService,
     status: {
       validateUpdate: statusErrors,

@@ -1,0 +1,51 @@
+/** Flags of what Services, Pods and Events get by the server, with kube-apiserver's names and defaults. */
+import { type Flag, type Flags, portProblem } from '#api/flags.js'
+import type { ServerOptions } from '#server/options.js'
+import { parsePortRange, serviceCidrsOf } from '#server/service-range.js'
+import { readBy } from './flag-checks.js'
+
+export const serviceFlags: readonly Flag[] = [
+  {
+    name: 'service-cluster-ip-range',
+    type: 'string',
+    default: '10.0.0.0/24',
+    check: readBy(serviceCidrsOf),
+    help: 'CIDR of ClusterIPs, or one of each family',
+  },
+  {
+    name: 'service-node-port-range',
+    type: 'string',
+    default: '30000-32767',
+    check: readBy(parsePortRange),
+    help: 'ports that Services get on nodes',
+  },
+  {
+    name: 'kubernetes-service-node-port',
+    type: 'integer',
+    default: '0',
+    check: portProblem,
+    help: 'that of the Service kubernetes; 0 makes it a ClusterIP',
+  },
+  {
+    name: 'default-not-ready-toleration-seconds',
+    type: 'integer',
+    default: '300',
+    help: 'how long Pods stay on a node that is not ready, unless they say so themselves',
+  },
+  {
+    name: 'default-unreachable-toleration-seconds',
+    type: 'integer',
+    default: '300',
+    help: 'the same of one that cannot be reached',
+  },
+  { name: 'event-ttl', type: 'duration', default: '1h0m0s', help: 'how long Events are kept' },
+]
+
+export const serviceOptionsOf = (flags: Flags): ServerOptions => ({
+  serviceClusterIpRange: flags.text('service-cluster-ip-range'),
+  serviceNodePortRange: flags.text('service-node-port-range'),
+  kubernetesServiceNodePort: flags.number('kubernetes-service-node-port'),
+  defaultNotReadyTolerationSeconds: flags.number('default-not-ready-toleration-seconds'),
+  defaultUnreachableTolerationSeconds: flags.number('default-unreachable-toleration-seconds'),
+  eventTtlMs: flags.milliseconds('event-ttl'),
+})

@@ -1,0 +1,181 @@
+/** Flags of the port, with kube-apiserver's names: where it listens, its TLS, what its answers carry, how it closes. */
+import { isIP } from 'node:net'
+import { type Flag, type Flags, notNegative, portProblem, UsageError } from '#api/flags.js'
+import { originProblem } from '#filters/cors.js'
+import type { ServerOptions, SniCertKey } from '#server/options.js'
+import { cipherSuiteProblem, tlsVersionProblem } from '#server/tls-choices.js'
+import { between, existingFile, oneOf } from './flag-checks.js'
+
+const address = (value: string): string | undefined =>
+  isIP(value) === 0 ? 'must be an IP address' : undefined
+
+const directive = (value: string): string | undefined =>
+  /^(includeSubDomains|preload|max-age=[^=]*)$/.test(value)
+    ? undefined
+    : 'must be max-age=expireTime, includeSubDomains or preload'
+
+export const servingFlags: readonly Flag[] = [
+  {
+    name: 'secure-port',
+    type: 'integer',
+    default: '6443',
+    check: portProblem,
+    help: 'port to serve on; 0 takes a free one',
+  },
+  {
+    name: 'bind-address',
+    type: 'string',
+    default: '127.0.0.1',
+    help: 'address to listen on',
+    check: address,
+  },
+  {
+    name: 'advertise-address',
+    type: 'string',
+    check: address,
+    help: "address under which others find the server (default: the bind address, or the machine's)",
+  },
+  {
+    name: 'external-hostname',
+    type: 'string',
+    help: 'host of the URLs that the server tells about itself',
+  },
+  {
+    name: 'endpoint-reconciler-type',
+    type: 'string',
+    default: 'lease',
+    check: oneOf(['master-count', 'lease', 'none']),
+    help: 'none writes no endpoints of the Service kubernetes',
+  },
+  {
+    name: 'cert-dir',
+    type: 'string',
+    help: 'directory for certificates and keys, apiserver.crt of another CA included (default <data-dir>/pki)',
+  },
+  { name: 'tls-cert-file', type: 'string', check: existingFile, help: 'serving certificate, PEM' },
+  {
+    name: 'tls-private-key-file',
+    type: 'string',
+    check: existingFile,
+    help: 'its private key, PEM',
+  },
+  {
+    name: 'tls-sni-cert-key',
+    type: 'stringArray',
+    help: 'certificate and key for clients that ask for a name: FILE,FILE or FILE,FILE:*.example.com,example.com',
+  },
+  {
+    name: 'tls-cipher-suites',
+    type: 'strings',
+    check: cipherSuiteProblem,
+    help: "ciphers of TLS 1.2 and before, by Go's names",
+  },
+  {
+    name: 'tls-min-version',
+    type: 'string',
+    check: tlsVersionProblem,
+    help: 'VersionTLS10 to VersionTLS13',
+  },
+  {
+    name: 'disable-http2-serving',
+    type: 'boolean',
+    default: 'false',
+    help: 'serves HTTP/1.1 alone',
+  },
+  {
+    name: 'http2-max-streams-per-connection',
+    type: 'integer',
+    default: '0',
+    check: notNegative,
+    help: 'requests at once on a connection of HTTP/2; 0 for 1000',
+  },
+  {
+    name: 'strict-transport-security-directives',
+    type: 'strings',
+    check: directive,
+    help: 'parts of the header Strict-Transport-Security: max-age=31536000,includeSubDomains',
+  },
+  {
+    name: 'cors-allowed-origins',
+    type: 'strings',
+    check: originProblem,
+    help: 'patterns of origins whose pages may see answers',
+  },
+  {
+    name: 'goaway-chance',
+    type: 'float',
+    default: '0',
+    check: between(0, 0.02),
+    help: 'part of the requests over HTTP/2 behind which their connection ends, up to 0.02',
+  },
+  {
+    name: 'request-timeout',
+    type: 'duration',
+    default: '1m0s',
+    help: 'deadline of requests that are not watches or streams',
+  },
+  {
+    name: 'min-request-timeout',
+    type: 'integer',
+    default: '1800',
+    check: notNegative,
+    help: 'seconds that a watch lasts at least, and twice that at most',
+  },
+  {
+    name: 'shutdown-delay-duration',
+    type: 'duration',
+    default: '0s',
+    help: 'how long a server that is to end goes on, /readyz aside',
+  },
+  {
+    name: 'shutdown-send-retry-after',
+    type: 'boolean',
+    default: 'false',
+    help: 'answers 429 to what comes while it ends',
+  },
+]
+
+/** Two files that mean nothing without each other. */
+export const pairOf = (flags: Flags, certificate: string, key: string) => {
+  const files = [flags.text(certificate), flags.text(key)] as const
+  if ((files[0] === undefined) !== (files[1] === undefined))
+    throw new UsageError(`--${certificate} and --${key} go together`)
+  return files
+}
+
+const sniPairOf = (value: string): SniCertKey => {
+  const [files = '', names] = value.split(/:(.*)/s)
+  const [certFile = '', keyFile = '', ...more] = files.split(',').map((file) => file.trim())
+  if (certFile === '' || keyFile === '' || more.length > 0)
+    throw new UsageError(
+      `invalid value ${JSON.stringify(value)} for --tls-sni-cert-key: expected comma separated certificate and key file paths`,
+    )
+  return { certFile, keyFile, names: names ? names.split(',').map((name) => name.trim()) : [] }
+}
+
+/** Throws a UsageError for flags that contradict each other. */
+export const servingOptionsOf = (flags: Flags): ServerOptions => {
+  const [tlsCertFile, tlsPrivateKeyFile] = pairOf(flags, 'tls-cert-file', 'tls-private-key-file')
+  return {
+    port: flags.number('secure-port'),
+    bindAddress: flags.text('bind-address'),
+    advertiseAddress: flags.text('advertise-address'),
+    externalHostname: flags.text('external-hostname') || undefined,
+    endpointReconcilerType: flags.text('endpoint-reconciler-type') === 'none' ? 'none' : undefined,
+    certDir: flags.text('cert-dir'),
+    tlsCertFile,
+    tlsPrivateKeyFile,
+    tlsSniCertKeys: (flags.list('tls-sni-cert-key') ?? []).map(sniPairOf),
+    tlsCipherSuites: flags.list('tls-cipher-suites'),
+    tlsMinVersion: flags.text('tls-min-version'),
+    disableHttp2Serving: flags.boolean('disable-http2-serving'),
+    http2MaxStreamsPerConnection: flags.number('http2-max-streams-per-connection'),
+    strictTransportSecurityDirectives: flags.list('strict-transport-security-directives'),
+    corsAllowedOrigins: flags.list('cors-allowed-origins'),
+    goawayChance: flags.number('goaway-chance'),
+    requestTimeoutMs: flags.milliseconds('request-timeout'),
+    minRequestTimeoutSeconds: flags.number('min-request-timeout'),
+    shutdownDelayMs: flags.milliseconds('shutdown-delay-duration'),
+    shutdownSendRetryAfter: flags.boolean('shutdown-send-retry-after'),
+  }
+}

@@ -1,0 +1,36 @@
+/** Requests behind which their connection ends: some by chance (WithProbabilisticGoaway), those of a server that goes (WithRetryAfter). */
+import type { Http2Stream } from 'node:http2'
+import type { FastifyReply } from 'fastify'
+import { noSniff, PlainTextError } from '#api/plain-text-error.js'
+import type { Filter } from './kube-request.js'
+import type { OpenRequests } from './open-requests.js'
+
+/** Tells a client of HTTP/2 to ask elsewhere; what it has asked is answered. */
+const goAway = ({ raw }: FastifyReply): boolean => {
+  const { stream } = raw as { stream?: Http2Stream }
+  stream?.session?.close()
+  return stream !== undefined
+}
+
+/** So that clients of several servers do not all stay with one. */
+export const probabilisticGoaway =
+  (chance: number, random: () => number): Filter =>
+  (_request, reply) => {
+    if (random() < chance) goAway(reply)
+  }
+
+const answeredToTheEnd = ['/readyz', '/livez', '/healthz', '/metrics']
+
+export const retryAfter =
+  (open: OpenRequests): Filter =>
+  ({ kube, headers }, reply) => {
+    if (!open.refusing) return
+    if (answeredToTheEnd.some((path) => kube.info.path.startsWith(path))) return
+    if (headers['user-agent']?.startsWith('kube-apiserver/')) return
+    reply.removeHeader('cache-control')
+    if (!goAway(reply)) reply.header('connection', 'close')
+    throw new PlainTextError(429, 'The apiserver is shutting down, please try again later.\n', {
+      ...noSniff,
+      'retry-after': '5',
+    })
+  }
