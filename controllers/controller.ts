@@ -15,6 +15,8 @@ import { type SyncResult, WorkQueue, type WorkQueueOptions, work } from '#client
 /** Settings that upstream has flags for; milliseconds and counts. */
 export interface ControllerSettings {
   nodeMonitorGracePeriodMs: number
+  /** The same of a node that has said nothing yet. */
+  nodeStartupGracePeriodMs: number
   nodeMonitorPeriodMs: number
   /** How often autoscalers are looked at. */
   autoscalerPeriodMs: number
@@ -43,6 +45,8 @@ export interface ControllerSettings {
   /** PEM pair that signs CertificateSigningRequests; missing: none is signed. */
   clusterSigningCert?: string
   clusterSigningKey?: string
+  /** How long its certificates last at most. */
+  clusterSigningDurationMs: number
 }
 
 export interface ControllerContext {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { type Flag, type Flags, notNegative, parseFlags, UsageError } from '#api/flags.js'
 import { messageOf } from '#client/errors.js'
+import { leaderElectionFlags } from '#client/leader-election-flags.js'
 import type { ControllerSettings } from './controller.js'
 
 /** Upstream's defaults of the mask size. */
@@ -14,16 +15,18 @@ export const flagTable: readonly Flag[] = [
     default: '*',
     help: "which to run: '*' is all, 'name' one, '-name' all but one; upstream's names",
   },
-  {
-    name: 'leader-elect',
-    type: 'boolean',
-    help: 'work only while holding the Lease kube-system/kube-controller-manager',
-  },
+  ...leaderElectionFlags('kube-controller-manager'),
   {
     name: 'node-monitor-grace-period',
     type: 'duration',
     default: '50s',
     help: 'silence after which a node counts as lost',
+  },
+  {
+    name: 'node-startup-grace-period',
+    type: 'duration',
+    default: '1m0s',
+    help: 'the same of a node that has said nothing yet',
   },
   {
     name: 'node-monitor-period',
@@ -117,6 +120,12 @@ export const flagTable: readonly Flag[] = [
     help: 'CA that signs CertificateSigningRequests',
   },
   { name: 'cluster-signing-key-file', type: 'string', help: 'its key' },
+  {
+    name: 'cluster-signing-duration',
+    type: 'duration',
+    default: '8760h0m0s',
+    help: 'how long its certificates last at most',
+  },
 ]
 
 const nodeCidrsFrom = (flags: Flags): ControllerSettings['nodeCidrs'] => {
@@ -146,6 +155,7 @@ const readPem = (flags: Flags, name: string): string | undefined => {
 export const settingsFrom = (flags: Flags): ControllerSettings => ({
   podGcPeriodMs: 20_000,
   nodeMonitorGracePeriodMs: flags.milliseconds('node-monitor-grace-period')!,
+  nodeStartupGracePeriodMs: flags.milliseconds('node-startup-grace-period')!,
   nodeMonitorPeriodMs: flags.milliseconds('node-monitor-period')!,
   autoscalerPeriodMs: flags.milliseconds('horizontal-pod-autoscaler-sync-period')!,
   terminatedPodGcThreshold: flags.number('terminated-pod-gc-threshold')!,
@@ -158,6 +168,7 @@ export const settingsFrom = (flags: Flags): ControllerSettings => ({
   serviceAccountKey: readPem(flags, 'service-account-private-key-file'),
   clusterSigningCert: readPem(flags, 'cluster-signing-cert-file'),
   clusterSigningKey: readPem(flags, 'cluster-signing-key-file'),
+  clusterSigningDurationMs: flags.milliseconds('cluster-signing-duration')!,
 })
 
 export const settingsDefault: ControllerSettings = settingsFrom(parseFlags([], flagTable))

@@ -1,19 +1,21 @@
 /** The controller manager: `kubelevel controller-manager`. All controllers in one process, over shared informers. */
 import { createEventRecorder, type EventRecorder } from '#client/event-recorder.js'
 import { InformerFactory } from '#client/informer-factory.js'
-import { runElected } from '#client/leader-election.js'
+import { type ElectionSettings, runElected } from '#client/leader-election.js'
+import { electionSettingsOf } from '#client/leader-election-flags.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
 import type { ControllerContext, ControllerSettings } from './controller.js'
 import { controllers } from './controllers.js'
 import { flagTable, settingsDefault, settingsFrom } from './flags.js'
 import { selectControllers } from './select-controllers.js'
+import { ignoredFlags } from './upstream-flags.js'
 
 export interface ControllerManagerOptions extends ProcessDeps {
   /** As upstream's --controllers. Default: `['*']`. */
   controllers?: readonly string[]
   settings?: Partial<ControllerSettings>
-  /** Waits for the Lease kube-system/kube-controller-manager. Default false: one manager runs. */
-  leaderElect?: boolean
+  /** Given: it waits for this Lease before it works. Default: one manager runs. */
+  election?: ElectionSettings | undefined
 }
 
 const control = async (options: ControllerManagerOptions, signal: AbortSignal): Promise<void> => {
@@ -46,9 +48,10 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
 
 /** Resolves after the signal of `options` fired and everything has ended. */
 export const runControllerManager = async (options: ControllerManagerOptions): Promise<void> => {
-  if (!options.leaderElect) return control(options, options.signal)
+  const { election } = options
+  if (election === undefined) return control(options, options.signal)
   return runElected(options, {
-    name: 'kube-controller-manager',
+    settings: election,
     component: 'kube-controller-manager',
     lead: (signal) => control(options, signal),
   })
@@ -58,11 +61,12 @@ export const controllerManagerProcess: ProcessSpec = {
   name: 'controller-manager',
   agent: 'kube-controller-manager',
   flags: flagTable,
+  ignored: ignoredFlags,
   run: (deps, flags) =>
     runControllerManager({
       ...deps,
       controllers: flags.list('controllers')!,
-      leaderElect: flags.boolean('leader-elect'),
+      election: electionSettingsOf(flags),
       settings: settingsFrom(flags),
     }),
 }

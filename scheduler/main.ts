@@ -1,14 +1,16 @@
 /** The scheduler process: `kubelevel scheduler`. */
 import { createEventRecorder } from '#client/event-recorder.js'
 import { InformerFactory } from '#client/informer-factory.js'
-import { runElected } from '#client/leader-election.js'
+import { type ElectionSettings, runElected } from '#client/leader-election.js'
+import { electionSettingsOf, leaderElectionFlags } from '#client/leader-election-flags.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
 import { Scheduler } from './scheduler.js'
+import { ignoredFlags } from './upstream-flags.js'
 
 interface SchedulerOptions extends ProcessDeps {
   schedulerName: string
-  /** Waits for the Lease kube-system/kube-scheduler before it works. */
-  leaderElect: boolean
+  /** Given: it waits for this Lease before it works. */
+  election: ElectionSettings | undefined
 }
 
 const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise<void> => {
@@ -26,9 +28,10 @@ const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise
 
 /** Resolves after the signal of `options` fired and everything has ended. */
 const runScheduler = async (options: SchedulerOptions): Promise<void> => {
-  if (!options.leaderElect) return schedule(options, options.signal)
+  const { election: settings } = options
+  if (settings === undefined) return schedule(options, options.signal)
   return runElected(options, {
-    name: 'kube-scheduler',
+    settings,
     component: 'default-scheduler',
     lead: (signal) => schedule(options, signal),
   })
@@ -38,11 +41,7 @@ export const schedulerProcess: ProcessSpec = {
   name: 'scheduler',
   agent: 'kube-scheduler',
   flags: [
-    {
-      name: 'leader-elect',
-      type: 'boolean',
-      help: 'work only while holding the Lease kube-system/kube-scheduler',
-    },
+    ...leaderElectionFlags('kube-scheduler'),
     {
       name: 'scheduler-name',
       type: 'string',
@@ -50,10 +49,11 @@ export const schedulerProcess: ProcessSpec = {
       help: 'schedule the Pods that name this scheduler',
     },
   ],
+  ignored: ignoredFlags,
   run: (deps, flags) =>
     runScheduler({
       ...deps,
-      leaderElect: flags.boolean('leader-elect'),
+      election: electionSettingsOf(flags),
       schedulerName: flags.text('scheduler-name')!,
     }),
 }

@@ -46,6 +46,7 @@ const approve = async (context: ControllerContext, request: SigningRequest): Pro
 const sign = async (context: ControllerContext, request: SigningRequest): Promise<void> => {
   const { client, clock, settings } = context
   const { clusterSigningCert: cert, clusterSigningKey: key } = settings
+  const { clusterSigningDurationMs: lifetimeMaxMs } = settings
   if (cert === undefined || key === undefined) return
   if (!knownSigners.has(request.spec.signerName) || request.status?.certificate) return
   if (!has(request, 'Approved') || has(request, 'Denied') || has(request, 'Failed')) return
@@ -59,7 +60,7 @@ const sign = async (context: ControllerContext, request: SigningRequest): Promis
     await client.update(ref, failed, { subresource: 'status' })
     return
   }
-  const certificate = signRequest(request, { cert, key }, clock.now())
+  const certificate = signRequest(request, { cert, key, lifetimeMaxMs }, clock.now())
   const status = { ...request.status, certificate }
   await client.update(ref, { ...request, status }, { subresource: 'status' })
 }

@@ -26,8 +26,6 @@ export const signers = {
 
 const clientUsages = new Set(['client auth', 'digital signature', 'key encipherment'])
 const servingUsages = new Set(['server auth', 'digital signature', 'key encipherment'])
-/** Upstream's --cluster-signing-duration. */
-const lifetimeMaxMs = 365 * 24 * 3_600_000
 const lifetimeMinMs = 600_000
 /** Clocks of clients may be behind ours. */
 const backdateMs = 300_000
@@ -113,12 +111,13 @@ const subjectDerOf = (issuer: X509Certificate): Buffer => {
   // version, serial, algorithm, issuer, validity, subject
   return readElements(body!.content)[5]!.whole
 }
-/** The certificate, PEM in base64. */
+/** The certificate, PEM in base64; it lasts for as long as is asked for, at most for `lifetimeMaxMs`. */
 export const signRequest = (
   request: SigningRequest,
-  ca: { cert: string; key: string },
+  ca: { cert: string; key: string; lifetimeMaxMs: number },
   now: number,
 ): string => {
+  const { lifetimeMaxMs } = ca
   const asked = parseCertificateRequest(pemOf(request))
   const issuer = new X509Certificate(ca.cert)
   const key = createPrivateKey(ca.key)

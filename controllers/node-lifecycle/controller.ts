@@ -28,8 +28,6 @@ import { Zones, zoneOf } from './zones.js'
 const leaseNamespace = 'kube-node-lease'
 /** Whether it is some node's turn to be given up is asked this often; upstream's NodeEvictionPeriod. */
 const evictionPeriodMs = 100
-/** A node that just registered may need this long for its first status; upstream's node-startup-grace-period. */
-const startupGraceMs = 60_000
 
 interface Heard {
   /** What changes with each sign of life: the Lease's renewal, or the status itself. */
@@ -69,7 +67,8 @@ class NodeLifecycle {
     const sign = `${lease?.spec?.renewTime ?? ''} ${ready?.lastHeartbeatTime ?? ''}`
     const now = performance.now()
     if (this.#heard.get(name)?.sign !== sign) this.#heard.set(name, { sign, atMs: now })
-    const graceMs = ready === undefined ? startupGraceMs : settings.nodeMonitorGracePeriodMs
+    const { nodeStartupGracePeriodMs, nodeMonitorGracePeriodMs } = settings
+    const graceMs = ready === undefined ? nodeStartupGracePeriodMs : nodeMonitorGracePeriodMs
     return now - this.#heard.get(name)!.atMs <= graceMs
   }
 

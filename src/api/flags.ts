@@ -24,6 +24,13 @@ export interface Flag {
   readonly check?: (value: string) => string | undefined
 }
 
+/** Flags by name alone, for those that are not read. */
+export const flagsOf = (type: FlagType, names: string): Flag[] =>
+  names
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((name) => ({ name, type, help: '' }))
+
 export const verbosityFlag: Flag = {
   name: 'v',
   short: 'v',

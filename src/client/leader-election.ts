@@ -29,6 +29,14 @@ export interface LeaderElectionOptions {
   onEvent?(lease: PersistedObject, message: string): void
 }
 
+/** What flags say of it. */
+export type ElectionSettings = Required<
+  Pick<
+    LeaderElectionOptions,
+    'namespace' | 'name' | 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'
+  >
+>
+
 /** client-go's. */
 const leaseDurationDefaultMs = 15_000
 const renewDeadlineDefaultMs = 10_000
@@ -96,13 +104,16 @@ const within = async (ms: number, work: Promise<boolean>): Promise<boolean> => {
 /** As kube-controller-manager and kube-scheduler do it with --leader-elect; `component` is whom the events name. */
 export const runElected = (
   deps: ProcessDeps,
-  { name, component, lead }: Pick<LeaderElectionOptions, 'name' | 'lead'> & { component: string },
+  {
+    settings,
+    component,
+    lead,
+  }: Pick<LeaderElectionOptions, 'lead'> & { settings: ElectionSettings; component: string },
 ): Promise<void> => {
   const recorder = createEventRecorder({ ...deps, component })
   return runAsLeader({
     ...deps,
-    namespace: 'kube-system',
-    name,
+    ...settings,
     identity: `${deps.hostname}_${randomUUID()}`,
     onEvent: (lease, message) => recorder.event(lease, 'Normal', 'LeaderElection', message),
     lead,

@@ -37,6 +37,8 @@ export interface ProcessSpec {
   agent?: string
   /** Its own, beside those of every process. */
   flags: readonly Flag[]
+  /** Upstream's that mean nothing here. */
+  ignored?: readonly Flag[]
   /** What the one argument without a flag is called. */
   argument?: string
   /** A UsageError out of it is told as such. */
@@ -70,6 +72,8 @@ export const runProcess = async (
   }
   try {
     const flags = parseFlags(args, flagTable, spec)
+    for (const flag of flags.ignored)
+      process.stderr.write(`kubelevel ${spec.name}: ${flag} has no meaning here and is ignored\n`)
     const config = await readKubeconfigOfFlag(flags.text('kubeconfig')!)
     return await runWith(spec, { flags, config, signal })
   } catch (error) {

@@ -11,7 +11,9 @@ const positive = (value: string): string | undefined =>
 interface BackendDefaults {
   readonly mode: AuditMode
   readonly batchSize: string
-  readonly isThrottled: boolean
+  readonly maxWait: string
+  /** Missing: batches are as many as come, and where they are to be bounded both are to be given. */
+  readonly throttle?: { readonly qps: string; readonly burst: string }
 }
 
 const backendFlags = (name: string, what: string, defaults: BackendDefaults): readonly Flag[] => [
@@ -39,27 +41,27 @@ const backendFlags = (name: string, what: string, defaults: BackendDefaults): re
   {
     name: `audit-${name}-batch-max-wait`,
     type: 'duration',
-    default: '30s',
+    default: defaults.maxWait,
     help: 'how long a batch waits to be full',
   },
   {
     name: `audit-${name}-batch-throttle-enable`,
     type: 'boolean',
-    default: String(defaults.isThrottled),
+    default: String(defaults.throttle !== undefined),
     help: 'bounds the rate of batches',
   },
   {
     name: `audit-${name}-batch-throttle-qps`,
     type: 'float',
-    default: '10',
-    check: positive,
+    default: defaults.throttle?.qps ?? '0',
+    check: notNegative,
     help: 'batches a second',
   },
   {
     name: `audit-${name}-batch-throttle-burst`,
     type: 'integer',
-    default: '15',
-    check: positive,
+    default: defaults.throttle?.burst ?? '0',
+    check: notNegative,
     help: 'batches at once after a rest',
   },
   {
@@ -132,7 +134,7 @@ export const auditFlags: readonly Flag[] = [
     help: 'days for which old files are kept; 0 for ever',
   },
   { name: 'audit-log-compress', type: 'boolean', default: 'false', help: 'packs old files' },
-  ...backendFlags('log', 'the file', { mode: 'blocking', batchSize: '1', isThrottled: false }),
+  ...backendFlags('log', 'the file', { mode: 'blocking', batchSize: '1', maxWait: '0s' }),
   {
     name: 'audit-webhook-config-file',
     type: 'string',
@@ -145,7 +147,12 @@ export const auditFlags: readonly Flag[] = [
     default: '10s',
     help: 'wait before what failed is sent again',
   },
-  ...backendFlags('webhook', 'that server', { mode: 'batch', batchSize: '400', isThrottled: true }),
+  ...backendFlags('webhook', 'that server', {
+    mode: 'batch',
+    batchSize: '400',
+    maxWait: '30s',
+    throttle: { qps: '10', burst: '15' },
+  }),
 ]
 
 /** Throws a UsageError for sizes that contradict each other. */
@@ -163,13 +170,23 @@ const backendOf = (flags: Flags, name: string) => {
     qps: number('batch-throttle-qps'),
     burst: number('batch-throttle-burst'),
   }
+  const mode = flags.text(`audit-${name}-mode`) as AuditMode
+  const isThrottled = mode === 'batch' && flags.boolean(`audit-${name}-batch-throttle-enable`)
+  for (const [what, value] of [
+    ['QPS', throttle.qps],
+    ['burst', throttle.burst],
+  ] as const)
+    if (isThrottled && value <= 0)
+      throw new UsageError(
+        `invalid audit batch ${name} throttle ${what} ${value}, must be a positive number`,
+      )
   return {
-    mode: flags.text(`audit-${name}-mode`) as AuditMode,
+    mode,
     batch: {
       bufferSize: number('batch-buffer-size'),
       maxSize: number('batch-max-size'),
       maxWaitMs: flags.milliseconds(`audit-${name}-batch-max-wait`)!,
-      throttle: flags.boolean(`audit-${name}-batch-throttle-enable`) ? throttle : undefined,
+      throttle: isThrottled ? throttle : undefined,
     },
     truncate: flags.boolean(`audit-${name}-truncate-enabled`) ? truncate : undefined,
   }

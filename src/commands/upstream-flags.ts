@@ -2,13 +2,7 @@
  * Flags of kube-apiserver v1.36 that have no meaning here. They are accepted with a warning, so that a script that
  * starts kube-apiserver can start this one.
  */
-import type { Flag } from '#api/flags.js'
-
-const flagsOf = (type: Flag['type'], names: string): Flag[] =>
-  names
-    .split(/\s+/)
-    .filter(Boolean)
-    .map((name) => ({ name, type, help: '' }))
+import { type Flag, flagsOf } from '#api/flags.js'
 
 const booleans = flagsOf(
   'boolean',

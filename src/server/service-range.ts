@@ -40,7 +40,7 @@ export const firstServiceAddress = (range: string): string => {
   return bigIntToIp(base + 1n, family)
 }
 
-const portMax = 65_535
+const lastPort = 65_535
 
 /** `30000-32767`, `30000+2767` or `30000`; undefined for none. Throws an Error. */
 export const parsePortRange = (text: string): PortRange => {
@@ -53,7 +53,7 @@ export const parsePortRange = (text: string): PortRange => {
   }
   const first = numberOf(low)
   const last = sign === undefined ? first : numberOf(high!) + (sign === '+' ? first : 0)
-  if (first > portMax || last > portMax)
+  if (first > lastPort || last > lastPort)
     throw new Error(`the port range cannot be greater than 65535: ${given}`)
   if (last < first) throw new Error(`end port cannot be less than start port: ${given}`)
   return { first, last }

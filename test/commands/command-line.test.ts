@@ -119,17 +119,17 @@ t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second star
   const args = [
     'serve',
     '--secure-port=0',
-    '--event-ttl=1h',
+    '--vmodule=a=1',
     '--profiling',
-    '--service-node-port-range=1-2',
+    '--kubelet-timeout=1s',
     '--enable-admission-plugins=NodeRestriction,AlwaysAdmit',
     '--v=0',
   ]
   const child = spawn(process.execPath, [main, ...args], { cwd: folder })
   t.teardown(() => child.kill('SIGKILL'))
   const said = await ready(child)
-  t.match(said, /--event-ttl has no meaning here and is ignored/)
-  t.match(said, /--service-node-port-range has no meaning here and is ignored/)
+  t.match(said, /--vmodule has no meaning here and is ignored/)
+  t.match(said, /--kubelet-timeout has no meaning here and is ignored/)
   t.match(said, /AlwaysAdmit admission controller is deprecated/)
   t.notMatch(said, /NodeRestriction/)
   t.match(said, /ready https:\/\/127\.0\.0\.1:\d+ kubeconfig=\S+ in \d+ ms/)

@@ -696,7 +696,7 @@ t.test(
       },
       status: {},
     })
-    const ca = { cert: authority.certPem, key: authority.keyPem }
+    const ca = { cert: authority.certPem, key: authority.keyPem, lifetimeMaxMs: 7_200_000 }
     for (const algorithm of [
       ['-newkey', 'rsa:2048'],
       ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'],
@@ -708,6 +708,9 @@ t.test(
       t.ok(certificate.checkIssued(new X509Certificate(authority.certPem)))
       t.equal(certificate.subject, 'O=team\nCN=jane')
       t.equal(parseTime(certificate.validTo), now + 3_600_000)
+      const long = { ...asked, spec: { ...asked.spec, expirationSeconds: 7_201 } }
+      const bounded = new X509Certificate(Buffer.from(signRequest(long, ca, now), 'base64'))
+      t.equal(parseTime(bounded.validTo), now + 7_200_000, 'no longer than the authority gives it')
     }
     const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256']
     const admin = request(make('/O=system:masters/CN=eve', ec), 'kube-apiserver-client')

@@ -1,0 +1,42 @@
+/** Flags of kube-controller-manager v1.36 that mean nothing here. */
+import { type Flag, flagsOf } from '#api/flags.js'
+import { ignoredByProcesses } from '#client/upstream-flags.js'
+
+export const ignoredFlags: readonly Flag[] = [
+  ...ignoredByProcesses,
+  ...flagsOf(
+    'boolean',
+    `
+  configure-cloud-routes disable-attach-detach-reconcile-sync disable-force-detach-on-timeout
+  enable-dynamic-provisioning enable-garbage-collector enable-hostpath-provisioner enable-leader-migration
+  use-service-account-credentials
+`,
+  ),
+  ...flagsOf(
+    'string',
+    `
+  attach-detach-reconcile-sync-period cidr-allocator-type cloud-config cloud-provider cluster-name
+  cluster-signing-kube-apiserver-client-cert-file cluster-signing-kube-apiserver-client-key-file
+  cluster-signing-kubelet-client-cert-file cluster-signing-kubelet-client-key-file
+  cluster-signing-kubelet-serving-cert-file cluster-signing-kubelet-serving-key-file
+  cluster-signing-legacy-unknown-cert-file cluster-signing-legacy-unknown-key-file concurrent-cron-job-syncs
+  concurrent-daemonset-syncs concurrent-deployment-syncs concurrent-device-taint-eviction-syncs
+  concurrent-endpoint-syncs concurrent-ephemeralvolume-syncs concurrent-gc-syncs
+  concurrent-horizontal-pod-autoscaler-syncs concurrent-job-syncs concurrent-namespace-syncs concurrent-rc-syncs
+  concurrent-replicaset-syncs concurrent-resource-quota-syncs concurrent-resourceclaim-syncs
+  concurrent-service-endpoint-syncs concurrent-service-syncs concurrent-serviceaccount-token-syncs
+  concurrent-statefulset-syncs concurrent-ttl-after-finished-syncs
+  concurrent-validating-admission-policy-status-syncs controller-shutdown-timeout controller-start-interval
+  endpoint-updates-batch-period endpointslice-updates-batch-period external-cloud-volume-plugin
+  flex-volume-plugin-dir leader-migration-config legacy-service-account-token-clean-up-period min-resync-period
+  mirroring-concurrent-service-endpoint-syncs mirroring-endpointslice-updates-batch-period namespace-sync-period
+  pv-recycler-increment-timeout-nfs pv-recycler-minimum-timeout-hostpath pv-recycler-minimum-timeout-nfs
+  pv-recycler-pod-template-filepath-hostpath pv-recycler-pod-template-filepath-nfs
+  pv-recycler-timeout-increment-hostpath pvclaimbinder-sync-period resource-quota-sync-period
+  route-reconciliation-period
+  horizontal-pod-autoscaler-cpu-initialization-period horizontal-pod-autoscaler-downscale-stabilization
+  horizontal-pod-autoscaler-initial-readiness-delay horizontal-pod-autoscaler-tolerance max-endpoints-per-slice
+  mirroring-max-endpoints-per-subset
+`,
+  ),
+]

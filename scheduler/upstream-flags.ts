@@ -1,0 +1,8 @@
+/** Flags of kube-scheduler v1.36 that mean nothing here. */
+import { type Flag, flagsOf } from '#api/flags.js'
+import { ignoredByProcesses } from '#client/upstream-flags.js'
+
+export const ignoredFlags: readonly Flag[] = [
+  ...ignoredByProcesses,
+  ...flagsOf('string', 'config pod-max-in-unschedulable-pods-duration write-config-to'),
+]

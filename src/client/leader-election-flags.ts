@@ -1,0 +1,70 @@
+/** `--leader-elect…`, as kube-controller-manager and kube-scheduler have them, but that by default the one that there is works. */
+import { type Flag, type Flags, UsageError } from '#api/flags.js'
+import type { ElectionSettings } from './leader-election.js'
+
+export const leaderElectionFlags = (name: string): readonly Flag[] => [
+  {
+    name: 'leader-elect',
+    type: 'boolean',
+    help: `work only while holding the Lease kube-system/${name}`,
+  },
+  {
+    name: 'leader-elect-lease-duration',
+    type: 'duration',
+    default: '15s',
+    help: 'silence of the holder after which another takes over',
+  },
+  {
+    name: 'leader-elect-renew-deadline',
+    type: 'duration',
+    default: '10s',
+    help: 'how long a holder that cannot renew the Lease goes on',
+  },
+  {
+    name: 'leader-elect-retry-period',
+    type: 'duration',
+    default: '2s',
+    help: 'how often the Lease is asked for and renewed',
+  },
+  {
+    name: 'leader-elect-resource-lock',
+    type: 'string',
+    default: 'leases',
+    check: (value) => (value === 'leases' ? undefined : 'must be leases'),
+    help: 'what is held: leases',
+  },
+  {
+    name: 'leader-elect-resource-name',
+    type: 'string',
+    default: name,
+    help: 'name of the Lease',
+  },
+  {
+    name: 'leader-elect-resource-namespace',
+    type: 'string',
+    default: 'kube-system',
+    help: 'its namespace',
+  },
+]
+
+/** Undefined where nobody is to be elected. Throws a UsageError for times and names that cannot work (component-base, config/validation). */
+export const electionSettingsOf = (flags: Flags): ElectionSettings | undefined => {
+  if (!flags.boolean('leader-elect')) return undefined
+  const settings = {
+    namespace: flags.text('leader-elect-resource-namespace')!,
+    name: flags.text('leader-elect-resource-name')!,
+    leaseDurationMs: flags.milliseconds('leader-elect-lease-duration')!,
+    renewDeadlineMs: flags.milliseconds('leader-elect-renew-deadline')!,
+    retryPeriodMs: flags.milliseconds('leader-elect-retry-period')!,
+  }
+  for (const what of ['lease-duration', 'renew-deadline', 'retry-period'])
+    if (flags.milliseconds(`leader-elect-${what}`) === 0)
+      throw new UsageError(`--leader-elect-${what} must be greater than zero`)
+  if (settings.leaseDurationMs <= settings.renewDeadlineMs)
+    throw new UsageError(
+      '--leader-elect-lease-duration must be greater than --leader-elect-renew-deadline',
+    )
+  for (const what of ['name', 'namespace'] as const)
+    if (settings[what] === '') throw new UsageError(`--leader-elect-resource-${what} is required`)
+  return settings
+}

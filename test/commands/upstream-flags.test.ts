@@ -1,0 +1,131 @@
+/**
+ * Each flag of kube-apiserver, kube-scheduler and kube-controller-manager v1.36.3, as their --help tells it, is a flag of
+ * ours by its name, of the same form and with the same default, or is accepted with a warning: never both, and none is
+ * made up for them. Where ours differs, it stands here.
+ */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { asksForHelp, type Flag, type FlagType, helpText, parseFlags } from '#api/flags.js'
+import { packageRoot } from '#api/package-root.js'
+import { serveFlags } from '#commands/serve-flags.js'
+import { ignoredFlags } from '#commands/upstream-flags.js'
+import { controllerManagerProcess } from '#controllers/main.js'
+import { schedulerProcess } from '#scheduler/main.js'
+
+type Recorded = Record<string, Record<string, [type: string, defaultValue?: string]>>
+const recorded: Recorded = JSON.parse(
+  readFileSync(new URL('test/commands/upstream-flags-recorded.json', packageRoot), 'utf8'),
+)
+
+interface Program {
+  readonly flags: readonly Flag[]
+  readonly ignored: readonly Flag[]
+  /** Of ours alone. */
+  readonly own: readonly string[]
+  /** Which upstream has otherwise, or has none. */
+  readonly defaults: Readonly<Record<string, string>>
+}
+
+/** Every process has them. */
+const everywhere = ['help', 'v', 'version']
+
+const programs: Readonly<Record<string, Program>> = {
+  'kube-apiserver': {
+    flags: serveFlags,
+    ignored: ignoredFlags,
+    own: ['config', 'data-dir', 'kubeconfig-out', 'storage'],
+    defaults: {
+      'authorization-mode': 'RBAC',
+      'bind-address': '127.0.0.1',
+      'requestheader-allowed-names': 'front-proxy-client',
+      'requestheader-extra-headers-prefix': 'X-Remote-Extra-',
+      'requestheader-group-headers': 'X-Remote-Group',
+      'requestheader-uid-headers': 'X-Remote-Uid',
+      'requestheader-username-headers': 'X-Remote-User',
+      'service-account-issuer': 'https://kubernetes.default.svc',
+      'service-cluster-ip-range': '10.0.0.0/24',
+    },
+  },
+  'kube-scheduler': {
+    flags: schedulerProcess.flags,
+    ignored: schedulerProcess.ignored!,
+    own: ['scheduler-name'],
+    defaults: { 'leader-elect': 'false' },
+  },
+  'kube-controller-manager': {
+    flags: controllerManagerProcess.flags,
+    ignored: controllerManagerProcess.ignored!,
+    own: [],
+    defaults: { 'leader-elect': 'false' },
+  },
+}
+
+/** How upstream's types are read here. */
+const formOf = (type: string): readonly FlagType[] => {
+  if (type === 'bool') return ['boolean']
+  if (type === 'duration') return ['duration']
+  if (/^u?int(32|64)?$/.test(type)) return ['integer']
+  if (/^float(32)?$/.test(type)) return ['float']
+  // Of several values each may be given alone, or with commas where no value has one.
+  if (/^(strings|stringArray|namedCertKey|mapStringString|colonSeparated.*)$/.test(type))
+    return ['strings', 'stringArray', 'string']
+  // Some are lists, though their type does not say so.
+  return ['string', 'strings']
+}
+
+/** Of what is nothing by default --help shows no default. */
+const sameDefault = (form: FlagType, ours: string, theirs: string): boolean => {
+  if (form === 'duration' && theirs === '') return ours === '0s'
+  if (form === 'strings') return theirs === `[${ours}]` || theirs === ours
+  if (form === 'integer' || form === 'float') return Number(ours) === Number(theirs || '0')
+  return ours === theirs
+}
+
+for (const [program, { flags, ignored, own, defaults }] of Object.entries(programs)) {
+  const theirs = recorded[program]!
+  const taken = new Map(flags.map((flag) => [flag.name, flag]))
+  const unread = new Map(ignored.map((flag) => [flag.name, flag]))
+
+  t.test(`every flag of ${program} is read, or known to mean nothing`, async (t) => {
+    for (const [name, [type]] of Object.entries(theirs)) {
+      if (everywhere.includes(name) || name === 'kubeconfig') continue
+      const flag = taken.get(name) ?? unread.get(name)
+      t.ok(flag, `--${name} is known`)
+      t.notOk(taken.has(name) && unread.has(name), `--${name} is read or not`)
+      if (flag === undefined) continue
+      // Of what is not read it only matters whether it takes a value.
+      if (unread.has(name)) t.equal(flag.type === 'boolean', type === 'bool', `--${name} ${type}`)
+      else t.ok(formOf(type).includes(flag.type), `--${name} ${type} is ${flag.type}`)
+    }
+  })
+
+  t.test(`no flag is there that ${program} does not have, but ours`, async (t) => {
+    const more = [...taken.keys(), ...unread.keys()].filter((name) => !(name in theirs))
+    t.same(more.filter((name) => !everywhere.includes(name)).sort(), [...own])
+  })
+
+  t.test(`what is not given means the same as for ${program}`, async (t) => {
+    for (const { name, type, default: ours } of flags) {
+      if (own.includes(name) || everywhere.includes(name)) continue
+      if (name in defaults) t.equal(ours ?? 'false', defaults[name], `--${name}`)
+      else if (ours !== undefined)
+        t.ok(
+          sameDefault(type, ours, theirs[name]![1] ?? (type === 'boolean' ? 'false' : '')),
+          `--${name}: ${ours}, upstream ${theirs[name]![1]}`,
+        )
+    }
+  })
+
+  t.test(`--help tells each flag that is read, and reading it warns of none`, async (t) => {
+    t.ok(asksForHelp(['--help']))
+    const text = helpText({ name: program, help: '', flags })
+    for (const { name } of flags) t.match(text, new RegExp(`--${name} `))
+    const given = ignored.map(({ name, type }) =>
+      type === 'boolean' ? `--${name}` : `--${name}=x`,
+    )
+    t.same(
+      [...parseFlags(given, flags, { ignored }).ignored].sort(),
+      ignored.map(({ name }) => `--${name}`).sort(),
+    )
+  })
+}
