@@ -2,13 +2,14 @@
 import { readFileSync } from 'node:fs'
 import os from 'node:os'
 import { type Clock, formatMicroTime, formatTime } from '#api/clock.js'
+import { type Condition, sinceWhen } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
 import { sleep } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
 import { isAlreadyExists, isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { EventRecorder, EventSubject } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'
-import { sinceWhen } from '#client/pod.js'
+import { isNodeReady, type Node } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import type { Pressure } from './eviction/signals.js'
@@ -106,13 +107,6 @@ const pressureTexts: Readonly<Record<Pressure, ConditionText>> = {
     'kubelet has insufficient memory available',
   ],
   DiskPressure: ['DiskPressure', 'True', 'KubeletHasDiskPressure', 'kubelet has disk pressure'],
-}
-
-interface Condition {
-  type: string
-  status: string
-  reason?: string
-  lastTransitionTime?: string
 }
 
 const shutdownText: ConditionText = ['Ready', 'False', 'KubeletNotReady', shutdownStatus]
@@ -224,9 +218,8 @@ export class NodeReporter {
   async #needsReport(): Promise<boolean> {
     const { client, name } = this.#options
     try {
-      const node = await client.get(resources.nodes, { name })
-      const ready = node.status?.conditions?.find(({ type }: Condition) => type === 'Ready')
-      return ready?.status !== 'True' || node.metadata.uid !== this.#uid
+      const node = await client.get<Node>(resources.nodes, { name })
+      return !isNodeReady(node) || node.metadata.uid !== this.#uid
     } catch (error) {
       if (isNotFound(error)) return true
       throw error
@@ -266,7 +259,7 @@ export class NodeReporter {
     const { client, name } = this.#options
     const wanted = nodeLabels(name)
     try {
-      const node = await client.get(resources.nodes, { name })
+      const node = await client.get<Node>(resources.nodes, { name })
       const missing = Object.entries(wanted).some(
         ([key, value]) => node.metadata.labels?.[key] !== value,
       )

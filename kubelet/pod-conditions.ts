@@ -1,7 +1,7 @@
 /** The conditions of a Pod that are the kubelet's to say; upstream: pkg/kubelet/status/generate.go. */
 import { formatTime } from '#api/clock.js'
+import { conditionOf, putCondition, sinceWhen } from '#api/conditions.js'
 import { mayRestartAll } from '#api/container-restart.js'
-import { sinceWhen } from '#client/pod.js'
 import { disruptionOf, isKubeletsDisruption } from './forced-end.js'
 import {
   type ContainerStatus,
@@ -101,10 +101,8 @@ const conditionsBeforeOwn = (input: StatusInput): PodCondition[] => {
   const others = conditionsOfOthers(pod)
   if (!forcedEnd?.isDisruption || !stopped) return others
   const { type, ...finding } = disruptionOf(forcedEnd)
-  const disruption = conditionOf(input, type, finding)
-  return others.some((one) => one.type === type)
-    ? others.map((one) => (one.type === type ? disruption : one))
-    : [...others, disruption]
+  const disruption = conditionFor(input, type, finding)
+  return putCondition(others, disruption)
 }
 
 export const conditionsOfOthers = (pod: Pod): PodCondition[] =>
@@ -122,14 +120,13 @@ const restarting = ({ pod, containers }: StatusInput, phase: PodPhase): Finding 
 }
 
 /** As it stands now, since its status has last changed. */
-const conditionOf = (
+const conditionFor = (
   { pod, previous, now }: StatusInput,
   type: string,
   finding: Finding,
 ): PodCondition => {
   const { generation } = pod.metadata
-  const isOfType = (condition: PodCondition) => condition.type === type
-  const last = previous.conditions?.find(isOfType) ?? pod.status?.conditions?.find(isOfType)
+  const last = conditionOf({ status: previous }, type) ?? conditionOf(pod, type)
   return {
     type,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
@@ -157,7 +154,7 @@ export const makeConditions = (
     PodScheduled: { status: 'True' },
     ...(mayRestartAll(pod.spec) ? { AllContainersRestarting: restarting(input, phase) } : {}),
   }
-  const own = Object.entries(findings).map(([type, finding]) => conditionOf(input, type, finding))
+  const own = Object.entries(findings).map(([type, finding]) => conditionFor(input, type, finding))
   const resizing = isTerminalPhase(phase) ? [] : input.resize.conditions
   return [...conditionsBeforeOwn(input), ...resizing, ...own]
 }

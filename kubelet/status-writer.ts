@@ -3,6 +3,7 @@
  * one write; many Pods at once, up to a bound. When a Pod has ended and the API knows it, this deletes the object
  * (kubernetes, status_manager.go canBeDeleted).
  */
+import { conditionOf } from '#api/conditions.js'
 import { canonicalJson } from '#api/json-object.js'
 import type { Client } from '#client/client.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
@@ -66,10 +67,7 @@ const statusPatch = (before: PodStatus, next: PodStatus): Record<string, unknown
   const conditions: object[] = (next.conditions ?? [])
     .filter(isWrittenCondition)
     .flatMap((condition) =>
-      conditionPatch(
-        condition,
-        before.conditions?.find(({ type }) => type === condition.type),
-      ),
+      conditionPatch(condition, conditionOf({ status: before }, condition.type)),
     )
   const dropped = (before.conditions ?? []).filter(
     (one) => isOwnCondition(one) && !next.conditions?.some(({ type }) => type === one.type),

@@ -2,7 +2,8 @@
  * Makes room for a Pod of higher priority: on each node that others fill, the fewest and least important of them that
  * have to go. Victims end gracefully; the Pod comes back when they are gone. Upstream: defaultpreemption.
  */
-import { conditionOf, isTerminating, type Pod } from '#client/pod.js'
+import { conditionOf } from '#api/conditions.js'
+import { isTerminating, type Pod } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
 import { type Decision, fitMessage } from './decide.js'
 import { type Budget, compareVictims, priorityOf, type Victims, victimsOn } from './victims.js'

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '#api/clock.js'
 import { formatTime } from '#api/clock.js'
+import { conditionOf, sinceWhen } from '#api/conditions.js'
 import type { Client } from '#client/client.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
@@ -11,14 +12,7 @@ import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
-import {
-  conditionOf,
-  conditionPatch,
-  isPodTerminal,
-  type Node,
-  type Pod,
-  sinceWhen,
-} from '#client/pod.js'
+import { conditionPatch, isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { ClusterState, type ClusterView } from './cluster-state.js'

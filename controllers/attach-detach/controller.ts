@@ -2,12 +2,13 @@
  * Asks CSI drivers by VolumeAttachments to attach the volumes of Pods to their nodes and to detach them again, and tells
  * each node what it has; upstream's persistentvolume-attach-detach-controller. Volumes that are folders need none of it.
  */
+import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
 import { isAlreadyExists, isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import type { ObjectStore } from '#client/object-store.js'
 import { type Claim, claimNames, type Volume } from '#client/persistent-volume.js'
-import { conditionOf, isNodeReady, isPodTerminal, type Node, type Pod } from '#client/pod.js'
+import { isNodeReady, isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'

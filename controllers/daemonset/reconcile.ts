@@ -1,10 +1,10 @@
 /** A DaemonSet and the nodes → where Pods are missing, where they have to go, and what the status says. Pure. */
+import type { Condition } from '#api/conditions.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject } from '#api/object.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import {
-  type Condition,
   isPodReady,
   isPodTerminal,
   isTerminating,

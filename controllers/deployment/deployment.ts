@@ -1,8 +1,8 @@
 /** Types and small facts of Deployments and their ReplicaSets. */
+import { type Condition, conditionOf } from '#api/conditions.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
-import type { Condition } from '#client/pod.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 import { scaled } from '../pods/scaled.js'
 import type { ReplicaSetStatus } from '../replicaset/reconcile.js'
@@ -104,4 +104,4 @@ export const rollingLimits = (
 
 /** The condition that tells how the rollout goes. */
 export const progressing = (status: DeploymentStatus | undefined) =>
-  status?.conditions?.find((c) => c.type === 'Progressing')
+  conditionOf({ status }, 'Progressing')

@@ -1,6 +1,6 @@
 /** What a Deployment says of itself: counts and conditions, in upstream's words. Pure. */
 import { formatTime, parseTime } from '#api/clock.js'
-import { type Condition, sinceWhen } from '#client/pod.js'
+import { type Condition, conditionOf, sinceWhen } from '#api/conditions.js'
 import {
   type Deployment,
   type DeploymentStatus,
@@ -203,8 +203,7 @@ const withReplicaFailure = (
   all: readonly OwnedSet[],
   time: string,
 ): Condition[] => {
-  const failureOf = (set: OwnedSet | undefined) =>
-    set?.status?.conditions?.find((c) => c.type === 'ReplicaFailure')
+  const failureOf = (set: OwnedSet | undefined) => conditionOf(set, 'ReplicaFailure')
   const failure = failureOf(newSet) ?? all.map(failureOf).find((c) => c !== undefined)
   if (failure === undefined) return conditions.filter((c) => c.type !== 'ReplicaFailure')
   const { reason = '', message = '' } = failure

@@ -1,8 +1,9 @@
 /** How many Pods of a budget may be disrupted. Pure (kubernetes, controller/disruption). */
 import { formatTime, parseTime } from '#api/clock.js'
+import { type Condition, conditionOf, sinceWhen } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject } from '#api/object.js'
-import { type Condition, isPodReady, type Pod, sinceWhen } from '#client/pod.js'
+import { isPodReady, type Pod } from '#client/pod.js'
 import { scaled } from '../pods/scaled.js'
 
 export interface PodDisruptionBudget extends NamespacedObject {
@@ -76,7 +77,7 @@ const condition = (
   wanted: Pick<Condition, 'status' | 'reason' | 'message'>,
   { now, generation }: { now: number; generation: number | undefined },
 ): Condition => {
-  const known = budget.status?.conditions?.find((c) => c.type === 'DisruptionAllowed')
+  const known = conditionOf(budget, 'DisruptionAllowed')
   return {
     type: 'DisruptionAllowed',
     ...wanted,

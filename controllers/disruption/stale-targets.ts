@@ -3,8 +3,9 @@
  * Upstream: syncStalePodDisruption.
  */
 import { formatTime, parseTime } from '#api/clock.js'
+import { type Condition, conditionOf, putCondition } from '#api/conditions.js'
 import { keyOf } from '#client/object-store.js'
-import { conditionOf, isPodActive, type Pod } from '#client/pod.js'
+import { isPodActive, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type ControllerContext, newQueue, queueRun, type Run, syncStored } from '../controller.js'
 import { updateStatus } from '../update-object.js'
@@ -30,14 +31,14 @@ const sync = async (
   if (at === undefined) return undefined
   if (at > now) return { afterMs: at - now }
   const { generation } = pod.metadata
-  const stays = {
+  const stays: Condition = {
     type: targetType,
     status: 'False',
     ...(generation ? { observedGeneration: generation } : {}),
     lastProbeTime: null,
     lastTransitionTime: formatTime(now),
   }
-  const conditions = pod.status.conditions!.map((c) => (c.type === targetType ? stays : c))
+  const conditions = putCondition(pod.status.conditions!, stays)
   await updateStatus(context, resources.pods, pod, { ...pod.status, conditions })
   return undefined
 }

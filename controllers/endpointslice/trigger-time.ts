@@ -2,9 +2,10 @@
  * What the change that endpoints show began with: a Pod that became ready or not, or the Service itself. Whoever programs
  * a network can tell from the annotation how late it is. Upstream: TriggerTimeTracker.
  */
+import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
 import { keyOf } from '#client/object-store.js'
-import { conditionOf, type Pod } from '#client/pod.js'
+import type { Pod } from '#client/pod.js'
 
 const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time'
 

@@ -1,5 +1,6 @@
 /** What a Pod's failure means for its Job: spec.podFailurePolicy. Pure. */
-import { conditionOf, type Pod } from '#client/pod.js'
+import { conditionOf } from '#api/conditions.js'
+import type { Pod } from '#client/pod.js'
 import type { FailureRule, Job } from './job.js'
 
 export type Verdict =

@@ -1,9 +1,10 @@
 /** Types of Jobs and the small facts about their Pods. */
 
 import { parseTime } from '#api/clock.js'
+import { type Condition, conditionOf } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
-import { type Condition, conditionOf, isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
+import { isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 
 export interface Job extends NamespacedObject {

@@ -1,6 +1,7 @@
 /** What a Job says of itself: counts of what runs, conditions of what is decided. Pure. */
 import { formatTime } from '#api/clock.js'
-import { type Condition, isPodActive, isPodReady, type Pod } from '#client/pod.js'
+import type { Condition } from '#api/conditions.js'
+import { isPodActive, isPodReady, type Pod } from '#client/pod.js'
 import type { Ending } from './ending.js'
 import { isEnding, type Job, type JobStatus } from './job.js'
 

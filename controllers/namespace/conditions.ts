@@ -1,5 +1,5 @@
 /** The five conditions of a terminating namespace (kubernetes, namespace/deletion/status_condition_utils.go). */
-import { type Condition, sinceWhen } from '#client/pod.js'
+import { type Condition, sinceWhen } from '#api/conditions.js'
 
 export interface Findings {
   /** Discovery failed, wholly or for some groups. */

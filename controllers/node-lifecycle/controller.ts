@@ -1,15 +1,9 @@
+import { conditionOf } from '#api/conditions.js'
 import { sleep } from '#client/backoff.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'
-import {
-  conditionOf,
-  isNodeReady,
-  isPodReady,
-  type Node,
-  type Pod,
-  type Taint,
-} from '#client/pod.js'
+import { isNodeReady, isPodReady, type Node, type Pod, type Taint } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'

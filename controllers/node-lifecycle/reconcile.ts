@@ -1,6 +1,7 @@
 /** What the silence or the conditions of a node mean: its conditions and taints. Pure (kubernetes, node_lifecycle_controller.go). */
 import { formatTime } from '#api/clock.js'
-import { type Condition, conditionOf, type Node, type Taint } from '#client/pod.js'
+import { type Condition, conditionOf, putCondition } from '#api/conditions.js'
+import type { Node, Taint } from '#client/pod.js'
 
 const conditionTypes = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const
 const notReady = 'node.kubernetes.io/not-ready'
@@ -9,12 +10,10 @@ const unreachable = 'node.kubernetes.io/unreachable'
 /** Conditions of a node that has not been heard of for too long, or undefined when they say so already. */
 export const unknownConditions = (node: Node, now: number): Condition[] | undefined => {
   const conditions = node.status.conditions ?? []
-  let changed = false
-  const next = [...conditions]
+  let next = conditions
   for (const type of conditionTypes) {
-    const known = conditions.find((c) => c.type === type)
+    const known = conditionOf(node, type)
     if (known?.status === 'Unknown') continue
-    changed = true
     const time = formatTime(now)
     const wanted: Condition =
       known === undefined
@@ -33,10 +32,9 @@ export const unknownConditions = (node: Node, now: number): Condition[] | undefi
             message: 'Kubelet stopped posting node status.',
             lastTransitionTime: time,
           }
-    if (known === undefined) next.push(wanted)
-    else next[conditions.indexOf(known)] = wanted
+    next = putCondition(next, wanted)
   }
-  return changed ? next : undefined
+  return next === conditions ? undefined : next
 }
 
 /** Condition → status → key of its NoSchedule taint. */

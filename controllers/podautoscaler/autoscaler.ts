@@ -1,7 +1,7 @@
 /** Types of HorizontalPodAutoscalers. */
+import type { Condition } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject } from '#api/object.js'
-import type { Condition } from '#client/pod.js'
 
 export interface ScalingRules {
   selectPolicy?: string

@@ -1,7 +1,8 @@
 /** From what Pods use to how many there should be. Pure; upstream's replica_calculator. */
 import { parseTime } from '#api/clock.js'
+import { conditionOf } from '#api/conditions.js'
 import { parseMilli } from '#client/amount.js'
-import { conditionOf, isPodRunningAndReady, type Pod } from '#client/pod.js'
+import { isPodRunningAndReady, type Pod } from '#client/pod.js'
 import type { MetricTarget, Tolerances } from './autoscaler.js'
 
 /** Upstream's --horizontal-pod-autoscaler-cpu-initialization-period and -initial-readiness-delay. */

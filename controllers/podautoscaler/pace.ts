@@ -2,7 +2,7 @@
  * How fast a proposal may be followed: bounds, the memory of the last minutes, and spec.behavior. Pure; upstream's
  * normalizeDesiredReplicas and normalizeDesiredReplicasWithBehaviors.
  */
-import type { Condition } from '#client/pod.js'
+import type { Condition } from '#api/conditions.js'
 import type { HorizontalPodAutoscaler, ScalingRules } from './autoscaler.js'
 
 /** Upstream's --horizontal-pod-autoscaler-downscale-stabilization. */

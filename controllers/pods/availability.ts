@@ -1,6 +1,7 @@
 /** Ready, and ready for long enough. */
 import { parseTime } from '#api/clock.js'
-import { conditionOf, isPodReady, type Pod } from '#client/pod.js'
+import { conditionOf } from '#api/conditions.js'
+import { isPodReady, type Pod } from '#client/pod.js'
 
 export const isPodAvailable = (pod: Pod, minReadySeconds: number, now: number): boolean =>
   isPodReady(pod) && msUntilAvailable(pod, minReadySeconds, now) <= 0

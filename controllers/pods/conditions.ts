@@ -1,6 +1,7 @@
 /** Writes a condition into a Pod's status, and nothing else. */
 import { formatTime } from '#api/clock.js'
-import { type Condition, conditionOf, conditionPatch, type Pod, sinceWhen } from '#client/pod.js'
+import { type Condition, conditionOf, sinceWhen } from '#api/conditions.js'
+import { conditionPatch, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
 

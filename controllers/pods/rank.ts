@@ -1,5 +1,6 @@
 /** Which Pods a controller gives up first when it has too many; upstream's ActivePodsWithRanks. */
-import { conditionOf, isPodReady, type Pod } from '#client/pod.js'
+import { conditionOf } from '#api/conditions.js'
+import { isPodReady, type Pod } from '#client/pod.js'
 
 const deletionCost = 'controller.kubernetes.io/pod-deletion-cost'
 const phases: Record<string, number> = { Pending: 0, Unknown: 1, Running: 2 }

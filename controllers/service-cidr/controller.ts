@@ -1,8 +1,8 @@
 /** Keeps a ServiceCIDR for as long as Services have addresses of it alone (kubernetes, controller/servicecidrs). */
 import { formatTime, parseTime } from '#api/clock.js'
+import { type Condition, conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
 import { keyOf } from '#client/object-store.js'
-import type { Condition } from '#client/pod.js'
 import { apiVersionOf, resources } from '#client/resources.js'
 import {
   type Controller,
@@ -84,7 +84,7 @@ const tell = async (
   { metadata: { name }, status }: ServiceCidr,
   condition: typeof ready,
 ): Promise<void> => {
-  const before = status?.conditions?.find(({ type }) => type === condition.type)
+  const before = conditionOf({ status }, condition.type)
   const fields = ['status', 'reason', 'message'] as const
   if (before && fields.every((field) => (before[field] ?? '') === condition[field])) return
   const conditions = [{ ...condition, lastTransitionTime: formatTime(clock.now()) }]

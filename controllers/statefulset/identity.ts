@@ -1,7 +1,8 @@
 /** Names of a StatefulSet's Pods and claims, and the Pods themselves. */
+import type { Condition } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject, NamespacedObject, ObjectMeta } from '#api/object.js'
-import type { Condition, Pod } from '#client/pod.js'
+import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type NewPod, type PodTemplate, podFromTemplate } from '../pods/pod-control.js'
 import { revisionLabel } from '../pods/revisions.js'

@@ -2,13 +2,8 @@
  * One round of a StatefulSet, pure: its Pods → what may be done now. The rule above all: a Pod is made only when no
  * object of its name is there, and none is ever deleted by force (kubernetes, stateful_set_control.go).
  */
-import {
-  conditionOf,
-  isPodRunningAndReady,
-  isPodTerminal,
-  isTerminating,
-  type Pod,
-} from '#client/pod.js'
+import { conditionOf } from '#api/conditions.js'
+import { isPodRunningAndReady, isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
 import { isPodAvailable } from '../pods/availability.js'
 import { revisionLabel } from '../pods/revisions.js'
 import { scaled } from '../pods/scaled.js'

@@ -11,7 +11,7 @@ import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { ApiServiceFigures } from '#routes/metric-registry.js'
 import type { RemoteSource, RemoteVersion } from '#routes/remote-versions.js'
-import { type APIService, conditionOf, isAvailable, statusWith } from './api-service.js'
+import { type APIService, availabilityOf, isAvailable, statusWith } from './api-service.js'
 import { checkAvailability } from './availability.js'
 import { Backends } from './backends.js'
 import { readDiscovery, readOpenApiIndex } from './remote-discovery.js'
@@ -195,7 +195,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     if (!isSame) this.#tell()
     if (!isSame || (isRemote && wasAvailable !== isAvailable(service))) {
       // A check of a local one has its answer already, unless it was remote before.
-      if (isRemote || conditionOf(service)?.reason !== 'Local') this.#checks.add(name)
+      if (isRemote || availabilityOf(service)?.reason !== 'Local') this.#checks.add(name)
       if (isRemote) this.#readings.add(name)
     }
     this.#followBackends()

@@ -1,5 +1,6 @@
 /** APIServices: which group version another server answers for, and whether it does. */
 import { formatTime } from '#api/clock.js'
+import { type Condition, conditionOf, isConditionTrue, sinceWhen } from '#api/conditions.js'
 import { groupVersionPath } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject, PersistedObject } from '#api/object.js'
@@ -18,22 +19,14 @@ export interface APIService extends PersistedObject {
   }
 }
 
-export interface Condition {
-  readonly type: string
-  readonly status: string
-  readonly lastTransitionTime?: string
-  readonly reason: string
-  readonly message: string
-}
-
-export type Availability = Pick<Condition, 'status' | 'reason' | 'message'>
+export type Availability = Required<Pick<Condition, 'status' | 'reason' | 'message'>>
 
 const available = 'Available'
 
-export const conditionOf = ({ status }: KubeObject): Condition | undefined =>
-  ((status?.conditions ?? []) as Condition[]).find(({ type }) => type === available)
+export const availabilityOf = (service: KubeObject): Condition | undefined =>
+  conditionOf(service, available)
 
-export const isAvailable = (service: KubeObject): boolean => conditionOf(service)?.status === 'True'
+export const isAvailable = (service: KubeObject): boolean => isConditionTrue(service, available)
 
 /** The status with that condition; undefined when it says so already. The time changes with the condition's status only. */
 export const statusWith = (
@@ -41,12 +34,11 @@ export const statusWith = (
   availability: Availability,
   now: number,
 ): { conditions: Condition[] } | undefined => {
-  const before = conditionOf(service)
-  const since = before?.status === availability.status ? before?.lastTransitionTime : undefined
+  const before = availabilityOf(service)
   const after = {
     type: available,
     status: availability.status,
-    lastTransitionTime: since ?? formatTime(now),
+    lastTransitionTime: sinceWhen(before, availability.status, formatTime(now)),
     reason: availability.reason,
     message: availability.message,
   }

@@ -1,18 +1,8 @@
 /** The parts of Pods and Nodes that our processes read. */
+import { type Condition, isConditionTrue } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 
-export interface Condition {
-  type: string
-  status: string
-  reason?: string
-  message?: string
-  observedGeneration?: number
-  lastTransitionTime?: string | null
-  lastProbeTime?: string | null
-  lastHeartbeatTime?: string | null
-  lastUpdateTime?: string | null
-}
 export interface Taint {
   key: string
   value?: string
@@ -167,11 +157,6 @@ export interface Node extends PersistedObject {
   }
 }
 
-export const conditionOf = (
-  object: { status?: { conditions?: Condition[] } },
-  type: string,
-): Condition | undefined => object.status?.conditions?.find((c) => c.type === type)
-
 /** A strategic merge of one condition; a new one comes last, which has to be said, as client-go's patches say it. */
 export const conditionPatch = <T extends { type: string }>(
   { status }: { status?: { conditions?: Condition[] } },
@@ -184,13 +169,6 @@ export const conditionPatch = <T extends { type: string }>(
   }
 }
 
-/** Since when a condition has its status: what is known of that stays while the status does. Times are RFC 3339. */
-export const sinceWhen = (
-  known: Pick<Condition, 'status' | 'lastTransitionTime'> | undefined,
-  status: string,
-  now: string,
-): string => (known?.status === status && known.lastTransitionTime) || now
-
 export const isPodTerminal = (pod: Pod): boolean =>
   pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
 
@@ -198,10 +176,10 @@ export const isPodTerminal = (pod: Pod): boolean =>
 export const isPodActive = (pod: Pod): boolean =>
   !isPodTerminal(pod) && pod.metadata.deletionTimestamp === undefined
 
-export const isPodReady = (pod: Pod): boolean => conditionOf(pod, 'Ready')?.status === 'True'
+export const isPodReady = (pod: Pod): boolean => isConditionTrue(pod, 'Ready')
 export const isPodRunningAndReady = (pod: Pod): boolean =>
   pod.status?.phase === 'Running' && isPodReady(pod)
-export const isNodeReady = (node: Node): boolean => conditionOf(node, 'Ready')?.status === 'True'
+export const isNodeReady = (node: Node): boolean => isConditionTrue(node, 'Ready')
 
 /** A toleration without a key and with operator Exists tolerates everything; an empty effect any effect. */
 export const tolerates = (toleration: Toleration, taint: Taint): boolean => {

@@ -2,13 +2,13 @@
  * Whether a definition gets the names that it asks for, against the other definitions of its group (apiextensions'
  * naming controller). Names that it has already stay its own.
  */
+import { conditionOf } from '#api/conditions.js'
 import { caBundleProblem } from './ca-bundle.js'
 import type {
   CustomResourceDefinition,
   DefinitionCondition,
   DefinitionNames,
 } from './definition.js'
-import { conditionOf } from './definition.js'
 
 export interface NamesDecision {
   readonly acceptedNames: DefinitionNames

@@ -1,5 +1,6 @@
 /** The rows of the resource table that an accepted definition stands for: one for each served version. */
 import { createHash } from 'node:crypto'
+import { isConditionTrue } from '#api/conditions.js'
 import { forbidden } from '#api/errors.js'
 import {
   compareVersions,
@@ -21,7 +22,6 @@ import { customStrategy } from './custom-strategy.js'
 import {
   type CustomResourceDefinition,
   type DefinitionVersion,
-  isTrue,
   schemaOf,
   storageVersionOf,
 } from './definition.js'
@@ -147,7 +147,7 @@ const sharedParts = (definition: CustomResourceDefinition) => {
     ...(storage.served ? { storageVersionHash: storageVersionHashOf(storageVersion) } : {}),
     onRead: onReadOf(definition),
     versions: new Map(versions.map((version) => [version.name, siblingOf(version)])),
-    isTerminating: isTrue(definition, 'Terminating'),
+    isTerminating: isConditionTrue(definition, 'Terminating'),
   } satisfies Partial<ResourceDefinition>
 }
 

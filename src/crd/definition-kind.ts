@@ -1,5 +1,6 @@
 /** The kind CustomResourceDefinition itself (apiextensions, pkg/registry/customresourcedefinition). */
 import { formatTime } from '#api/clock.js'
+import { conditionOf, putCondition } from '#api/conditions.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { guardDelete } from '#registry/preconditions.js'
@@ -70,13 +71,11 @@ export const withCondition = (
   condition: DefinitionCondition,
   now: number,
 ): DefinitionCondition[] => {
-  const list = conditions ?? []
-  const old = list.find((c) => c.type === condition.type)
+  const old = conditionOf({ status: { conditions } }, condition.type)
   const lastTransitionTime =
     old?.status === condition.status ? old.lastTransitionTime : formatTime(now)
   const { type, status, reason, message } = condition
-  const next = { type, status, lastTransitionTime, reason, message }
-  return old === undefined ? [...list, next] : list.map((c) => (c === old ? next : c))
+  return putCondition(conditions ?? [], { type, status, lastTransitionTime, reason, message })
 }
 
 /**

@@ -71,14 +71,6 @@ export interface CustomResourceDefinition extends PersistedObject {
 /** The finalizer that keeps a definition until its objects are gone. */
 export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
 
-export const conditionOf = (
-  definition: CustomResourceDefinition,
-  type: string,
-): DefinitionCondition | undefined => definition.status?.conditions?.find((c) => c.type === type)
-
-export const isTrue = (definition: CustomResourceDefinition, type: string): boolean =>
-  conditionOf(definition, type)?.status === 'True'
-
 export const schemaOf = (version: DefinitionVersion): StructuralSchema =>
   version.schema?.openAPIV3Schema ?? {}
 

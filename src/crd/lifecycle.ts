@@ -6,6 +6,7 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { findService } from '#admission/find-service.js'
+import { isConditionTrue } from '#api/conditions.js'
 import { ApiError } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
@@ -23,7 +24,6 @@ import {
   type CustomResourceDefinition,
   cleanupFinalizer,
   type DefinitionCondition,
-  isTrue,
 } from './definition.js'
 import { withCondition } from './definition-kind.js'
 import {
@@ -151,7 +151,7 @@ class Lifecycle implements Follower {
     const name = definition.metadata.name
     const before = this.#known.get(name)
     // New names that clash with another's take nothing from those that were accepted.
-    const isShown = isTrue(definition, 'Established')
+    const isShown = isConditionTrue(definition, 'Established')
     if (before !== undefined && isShown && sameRows(before.definition, definition)) {
       this.#known.set(name, { definition, rows: before.rows })
       return
@@ -199,7 +199,8 @@ class Lifecycle implements Follower {
       const terminates = deletionTimestamp !== undefined
       if (terminates && finalizers?.includes(cleanupFinalizer)) this.#empty(definition)
       // Its names may change until the end; what was never established will not be.
-      if (!terminates || isTrue(definition, 'Established')) await this.#syncNames(definition)
+      if (!terminates || isConditionTrue(definition, 'Established'))
+        await this.#syncNames(definition)
     } catch (error) {
       // Somebody else changed it or took it away, whose event comes; else the next event or start does it again.
       if (wasChanged(error)) return
@@ -287,7 +288,7 @@ class Lifecycle implements Follower {
   async #emptyOnce(definition: CustomResourceDefinition): Promise<DefinitionCondition> {
     const { group, names } = definition.spec
     await this.#tell(definition, inProgress)
-    if (!isTrue(definition, 'Established')) return neverEstablished
+    if (!isConditionTrue(definition, 'Established')) return neverEstablished
     // The objects of that name are not its own.
     if (this.#builtInGroups.has(group)) return completed
     const store = this.#deps.storeOf({ group, resource: names.plural })
@@ -316,5 +317,5 @@ const sameStorage = (a: CustomResourceDefinition, b: CustomResourceDefinition): 
 const sameRows = (a: CustomResourceDefinition, b: CustomResourceDefinition): boolean =>
   (a.metadata.deletionTimestamp === undefined) === (b.metadata.deletionTimestamp === undefined) &&
   sameStorage(a, b) &&
-  isTrue(a, 'Established') === isTrue(b, 'Established') &&
-  isTrue(a, 'Terminating') === isTrue(b, 'Terminating')
+  isConditionTrue(a, 'Established') === isConditionTrue(b, 'Established') &&
+  isConditionTrue(a, 'Terminating') === isConditionTrue(b, 'Terminating')

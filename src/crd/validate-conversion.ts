@@ -1,4 +1,5 @@
 /** How the versions of a definition convert: by nothing, or by a webhook (validateCustomResourceConversion). */
+import { isConditionTrue } from '#api/conditions.js'
 import {
   child,
   type FieldError,
@@ -9,7 +10,7 @@ import {
 } from '#api/field-error.js'
 import { reviewVersionErrors, webhookClientErrors } from '#validation/webhook-client.js'
 import { caBundleProblem } from './ca-bundle.js'
-import { type CustomResourceDefinition, isTrue } from './definition.js'
+import type { CustomResourceDefinition } from './definition.js'
 
 type Conversion = NonNullable<CustomResourceDefinition['spec']['conversion']>
 
@@ -32,7 +33,7 @@ const caBundleErrors = (
 ): FieldError[] => {
   const mayBeWrong =
     previous === undefined ||
-    !isTrue(previous, 'Established') ||
+    !isConditionTrue(previous, 'Established') ||
     caBundleProblem(previous) !== undefined
   const problem = mayBeWrong ? undefined : caBundleProblem(next)
   const bundle = next.spec.conversion?.webhook?.clientConfig?.caBundle

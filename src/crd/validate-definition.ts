@@ -1,4 +1,5 @@
 /** Validation of a CustomResourceDefinition in upstream's order (apiextensions, pkg/apis/apiextensions/validation). */
+import { isConditionTrue } from '#api/conditions.js'
 import {
   child,
   type FieldError,
@@ -16,7 +17,6 @@ import {
   type DefinitionNames,
   type DefinitionVersion,
   isSharedByVersions,
-  isTrue,
   type VersionPart,
 } from './definition.js'
 import { internalVersions } from './internal-versions.js'
@@ -295,7 +295,7 @@ export const validateDefinitionUpdate = (
   const immutable = (path: string, now: unknown, old: unknown) => {
     if (now !== old) errors.push(invalid(path, now, 'field is immutable'))
   }
-  if (isTrue(previous, 'Established')) {
+  if (isConditionTrue(previous, 'Established')) {
     immutable('spec.scope', next.spec.scope, previous.spec.scope)
     immutable('spec.names.kind', next.spec.names.kind, previous.spec.names.kind)
   }

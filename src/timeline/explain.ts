@@ -1,5 +1,6 @@
 /** Why a Pod is still there although it was to go. Pure. */
 import { parseTime } from '#api/clock.js'
+import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
 
 export interface Situation {
@@ -34,7 +35,7 @@ const nodeTrouble = (
   const help =
     'The Pod goes when the node returns, when its Node object is deleted, or with the taint node.kubernetes.io/out-of-service.'
   if (!node) return `Its node ${name} does not exist any more: Pod garbage collection will take it.`
-  const ready = node.status?.conditions?.find((c: { type: string }) => c.type === 'Ready')
+  const ready = conditionOf(node, 'Ready')
   if (ready?.status === 'True') return undefined
   return `Its node ${name} is not Ready (${ready?.reason ?? 'never reported'}): nobody can say that its containers have ended. ${help}`
 }

@@ -3,6 +3,7 @@
  * states that a watch has shown one after the other. Pure: times come with what is handed in.
  */
 import { parseTime } from '#api/clock.js'
+import { type Condition, conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
 import { describeEnd, type Terminated } from './describe-end.js'
 import { describeEvent } from './events.js'
@@ -27,14 +28,6 @@ interface ContainerStatus {
   lastState?: { terminated?: Terminated }
 }
 
-interface Condition {
-  type: string
-  status: string
-  reason?: string
-  message?: string
-  lastTransitionTime?: string
-}
-
 const statusesOf = (pod: PersistedObject): ContainerStatus[] => [
   ...(pod.status?.initContainerStatuses ?? []),
   ...(pod.status?.containerStatuses ?? []),
@@ -48,9 +41,6 @@ export const deletionAskedAt = ({ metadata }: PersistedObject): number | undefin
   metadata.deletionTimestamp === undefined
     ? undefined
     : parseTime(metadata.deletionTimestamp) - (metadata.deletionGracePeriodSeconds ?? 0) * 1000
-
-const conditionOf = (pod: PersistedObject | undefined, type: string): Condition | undefined =>
-  pod?.status?.conditions?.find((condition: Condition) => condition.type === type)
 
 /** Who ends a Pod says so before it deletes it: evictions, taints, preemption, Pod garbage collection, its kubelet. */
 const disruptionOf = (pod: PersistedObject | undefined): Condition | undefined => {

@@ -1,8 +1,9 @@
 /** Budgets and the marks of Pods that are to go, on a server of the test's own. */
 import t from 'tap'
 import { formatTime, parseTime } from '#api/clock.js'
+import { conditionOf } from '#api/conditions.js'
 import type { Client } from '#client/client.js'
-import { conditionOf, type Pod } from '#client/pod.js'
+import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { PodDisruptionBudget } from '#controllers/disruption/reconcile.js'
 import { staleAt } from '#controllers/disruption/stale-targets.js'

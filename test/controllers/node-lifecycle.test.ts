@@ -1,7 +1,8 @@
 /** Whose word counts for a Pod's readiness; seen with kube-controller-manager 1.36. */
 import t from 'tap'
 import { formatTime } from '#api/clock.js'
-import { conditionOf, type Node, type Pod } from '#client/pod.js'
+import { conditionOf } from '#api/conditions.js'
+import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { clientOf, startServer } from '../server/start-server.js'
 import { until } from './cluster.js'

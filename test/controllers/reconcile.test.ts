@@ -3,10 +3,11 @@ import { X509Certificate } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { parseTime } from '#api/clock.js'
+import type { Condition } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import { podUsage } from '#api/quota/pod-usage.js'
 import { issueCertificate } from '#api/x509.js'
-import type { Condition, Pod } from '#client/pod.js'
+import type { Pod } from '#client/pod.js'
 import {
   readSubject,
   refusalOf,

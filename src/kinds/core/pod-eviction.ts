@@ -1,5 +1,6 @@
 /** Eviction: a delete that a disruption budget may refuse (kubernetes, core/pod/storage). */
 import { formatTime } from '#api/clock.js'
+import { conditionOf, isConditionTrue, putCondition } from '#api/conditions.js'
 import {
   ApiError,
   badRequest,
@@ -77,14 +78,6 @@ const isFinished = ({ status, metadata }: KubeObject): boolean =>
   status?.phase === 'Failed' ||
   metadata.deletionTimestamp !== undefined
 
-const conditionOf = (
-  { status }: KubeObject,
-  type: string,
-): Record<'status' | 'reason' | 'message' | 'lastTransitionTime', string | undefined> | undefined =>
-  (status?.conditions ?? []).find((c: { type: string }) => c.type === type)
-
-const isReady = (pod: KubeObject): boolean => conditionOf(pod, 'Ready')?.status === 'True'
-
 /** Why nothing may be disrupted, as far as the budget itself knows. */
 const exhaustedMessage = (budget: KubeObject): string => {
   const name = budget.metadata.name ?? ''
@@ -131,11 +124,7 @@ const decrement = (budget: KubeObject, podName: string, now: number): KubeObject
       reason: 'InsufficientPods',
       message: '',
     }
-    const conditions: unknown[] = status.conditions ?? []
-    status.conditions =
-      before === undefined
-        ? [...conditions, exhausted]
-        : conditions.map((condition) => (condition === before ? exhausted : condition))
+    status.conditions = putCondition(status.conditions ?? [], exhausted)
   }
   status.disruptedPods = { ...status.disruptedPods, [podName]: time }
   return { ...budget, metadata: { ...budget.metadata }, status }
@@ -157,7 +146,7 @@ const budgetsOf = async (pod: KubeObject, ctx: RequestContext): Promise<KubeObje
 
 /** An unready pod disrupts nothing while the others suffice, or when the budget says so (its unhealthyPodEvictionPolicy). */
 const countsNot = (pod: KubeObject, budget: KubeObject): boolean => {
-  if (isReady(pod)) return false
+  if (isConditionTrue(pod, 'Ready')) return false
   if (budget.spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow') return true
   const { currentHealthy = 0, desiredHealthy = 0 } = budget.status ?? {}
   return currentHealthy >= desiredHealthy && desiredHealthy > 0
