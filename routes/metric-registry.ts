@@ -17,11 +17,35 @@ export interface AuditFigures {
   readonly levels: Readonly<Record<string, number>>
 }
 
+/** Not cumulative. */
+interface HistogramFigures {
+  readonly bounds: readonly number[]
+  readonly buckets: readonly number[]
+  readonly sum: number
+  readonly count: number
+}
+
+/** A metric that somebody else keeps. */
+export interface KeptMetric {
+  readonly name: string
+  readonly help: string
+  readonly type: string
+  readonly values: () => readonly { labels: Labels; value: number | HistogramFigures }[]
+}
+
+interface Highest {
+  readonly highest: number
+}
+
+/** By kind of request, in the last second. */
+type HighestByKind = Readonly<Record<'readOnly' | 'mutating', Highest>>
+
 export interface MetricSources {
   readonly requests: RequestMetrics
   readonly health: HealthResults
-  /** Requests that run now. */
-  readonly inFlight: () => { reading: number; mutating: number }
+  readonly inFlight: { readonly executing: HighestByKind; readonly waiting: HighestByKind }
+  /** Empty where requests have no levels of priority. */
+  readonly flowControl: readonly KeptMetric[]
   readonly build: Labels
   readonly apiServices: ApiServiceFigures
   /** Undefined where nothing is audited. */
@@ -72,28 +96,42 @@ const auditMetrics = (audit: AuditFigures | undefined) => [
   ),
 ]
 
-const durationValues = (requests: RequestMetrics, name: string): Value[] =>
-  requests.durations.flatMap(({ labels, buckets, sum, count }) => {
-    let below = 0
-    const steps = durationBuckets.map((bound, at) => {
-      below += buckets[at]!
-      return {
-        value: below,
-        labels: { ...labels, le: String(bound) },
-        metricName: `${name}_bucket`,
-      }
-    })
-    return [
-      ...steps,
-      { value: count, labels: { ...labels, le: '+Inf' }, metricName: `${name}_bucket` },
-      { value: sum, labels: { ...labels }, metricName: `${name}_sum` },
-      { value: count, labels: { ...labels }, metricName: `${name}_count` },
-    ]
+const histogramValues = (
+  name: string,
+  labels: Labels,
+  { bounds, buckets, sum, count }: HistogramFigures,
+): Value[] => {
+  let below = 0
+  const steps = bounds.map((bound, at) => {
+    below += buckets[at]!
+    return { value: below, labels: { ...labels, le: String(bound) }, metricName: `${name}_bucket` }
   })
+  return [
+    ...steps,
+    { value: count, labels: { ...labels, le: '+Inf' }, metricName: `${name}_bucket` },
+    { value: sum, labels: { ...labels }, metricName: `${name}_sum` },
+    { value: count, labels: { ...labels }, metricName: `${name}_count` },
+  ]
+}
+
+const kept = ({ name, help, type, values }: KeptMetric) =>
+  metric(name, help, type, () =>
+    values().flatMap(({ labels, value }) =>
+      typeof value === 'number'
+        ? [{ labels: { ...labels }, value }]
+        : histogramValues(name, labels, value),
+    ),
+  )
+
+const byKind = ({ readOnly, mutating }: HighestByKind): Value[] => [
+  { labels: { request_kind: 'readOnly' }, value: readOnly.highest },
+  { labels: { request_kind: 'mutating' }, value: mutating.highest },
+]
 
 export const makeRegistry = ({
   requests,
   inFlight,
+  flowControl,
   build,
   apiServices,
   audit,
@@ -110,15 +148,24 @@ export const makeRegistry = ({
       duration,
       'Time from the arrival of a request to the end of its answer.',
       'histogram',
-      () => durationValues(requests, duration),
+      () =>
+        requests.durations.flatMap(({ labels, ...figures }) =>
+          histogramValues(duration, labels, { ...figures, bounds: durationBuckets }),
+        ),
     ),
-    metric('apiserver_current_inflight_requests', 'Requests that run now.', 'gauge', () => {
-      const { reading, mutating } = inFlight()
-      return [
-        { labels: { request_kind: 'readOnly' }, value: reading },
-        { labels: { request_kind: 'mutating' }, value: mutating },
-      ]
-    }),
+    metric(
+      'apiserver_current_inflight_requests',
+      '[STABLE] Maximal number of currently used inflight request limit of this apiserver per request kind in last second.',
+      'gauge',
+      () => byKind(inFlight.executing),
+    ),
+    metric(
+      'apiserver_current_inqueue_requests',
+      '[ALPHA] Maximal number of queued requests in this apiserver per request kind in last second.',
+      'gauge',
+      () => byKind(inFlight.waiting),
+    ),
+    ...flowControl.map(kept),
     metric(
       'aggregator_unavailable_apiservice',
       'Gauge of APIServices which are marked as unavailable broken down by APIService name.',

@@ -225,9 +225,20 @@ export const limits = {
   deleteCollectionPageLength: 10_000,
   /** Removals of a collection delete that wait for the disk at once: enough to share a commit, few enough to stop soon. */
   deleteCollectionWritesMax: 256,
-  /** Live non-mutating and mutating requests; upstream's --max-requests-inflight pair. */
+  /** Live non-mutating and mutating requests; together, the seats that levels of priority share. Upstream's --max-requests-inflight pair. */
   readRequestsInFlightMax: 400,
   mutatingRequestsInFlightMax: 200,
+  /** Seats of a list and of a write; upstream's MaximumListSeatsLimit and MaximumMutatingSeatsLimit. */
+  listSeatsMax: 100,
+  writeSeatsMax: 10,
+  /** Longest wait for a seat; upstream's. */
+  seatWaitMaxMs: 60_000,
+  /** How often levels of priority lend each other seats anew; upstream's borrowingAdjustmentPeriod. */
+  borrowingAdjustmentMs: 10_000,
+  /** The latest that who was refused is asked to come back; upstream's maxRetryAfter. */
+  retryAfterSecondsMax: 32,
+  /** Flows of one schema whose queues are known without being dealt again: users or namespaces, which clients choose. */
+  flowHandsMax: 1_000,
   /** How long an aggregated API may take for a discovery document, and for the check that it is there; upstream's 5 s. */
   aggregatedDiscoveryTimeoutMs: 5_000,
   /** How often that check is made when nothing changes, and the longest wait after it failed. */

@@ -37,6 +37,7 @@ const layerOf = (file: string): string => {
     ['src/authn/', 'access'],
     ['src/authz/', 'access'],
     ['src/audit/', 'access'],
+    ['src/flowcontrol/', 'access'],
     ['src/filters/', 'access'],
     ['src/client/', 'client'],
     ['src/timeline/', 'process'],

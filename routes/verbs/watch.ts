@@ -60,6 +60,8 @@ interface OpenWatch {
   readonly wantsLists: boolean
   readonly after: number | 'now' | 'any'
   readonly signal: AbortSignal
+  /** Called when the state that it begins with has been sent. */
+  readonly initialized: (() => void) | undefined
   end(): void
 }
 
@@ -71,7 +73,7 @@ const refusalOf = (error: unknown, { definition, after }: OpenWatch): Error =>
   })
 
 const writeBatch = (
-  { stream, maker, bookmarks }: OpenWatch,
+  { stream, maker, bookmarks, initialized }: OpenWatch,
   { events, isInitial, initialEventsEnd, revision }: ObjectEventBatch,
 ): void => {
   const parts = []
@@ -80,6 +82,7 @@ const writeBatch = (
   if (stream.sendsMessages) for (const event of events) parts.push(frame([event]))
   else if (events.length > 0) parts.push(frame(events))
   const isEnd = initialEventsEnd === true
+  if (isEnd) initialized?.()
   if (bookmarks && (isEnd || events.length === 0)) parts.push(maker.bookmark(revision, isEnd))
   if (parts.length > 0) stream.write(parts)
 }
@@ -200,6 +203,7 @@ export const serveWatch = (
   const unfollow = stopWithDefinition(target, deps, stop)
   const sendInitialEvents = options.sendInitialEvents === true
   const watch = { selection, after, sendInitialEvents, timeoutMs, signal }
+  if (!sendInitialEvents) kube.onInitialized?.()
   return writeEvents({
     definition,
     batches: target.store.watch(ctx, watch)[Symbol.asyncIterator](),
@@ -214,6 +218,7 @@ export const serveWatch = (
     wantsLists: negotiated.convert === 'PartialObjectMetadataList',
     after,
     signal,
+    initialized: kube.onInitialized,
     end: () => {
       clearTimeout(timer)
       unfollow()

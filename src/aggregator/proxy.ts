@@ -102,6 +102,8 @@ export const proxyAggregated = (app: FastifyInstance, deps: ProxyDeps): void => 
   app.addHook('onRequest', (request, reply, done) => {
     const found = deps.find(request.kube.info.path)
     if (found === undefined) return done()
+    // What another server does with it is no work of this one.
+    request.kube.onInitialized?.()
     handOn(found.service, request, reply, deps).catch((error: Error) => {
       if (!reply.sent) reply.send(error)
     })

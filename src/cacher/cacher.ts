@@ -37,10 +37,18 @@ export interface ResourceOptions {
   readonly fields?: SelectableFields
 }
 
+/** Of the objects of one resource. */
+export interface StoredSize {
+  readonly objects: number
+  readonly bytes: number
+}
+
 export interface Cacher {
   /** The object storage of one resource; the same one for the same prefix. */
   forResource(options: ResourceOptions): ObjectStorage
   currentRevision(): number
+  /** How much there is under a prefix that `forResource` was called with. */
+  sizeOf(prefix: string): StoredSize
   /** Undefined while the store is followed, else one line that says what is wrong. */
   health(): string | undefined
   /** Ends every watch. The driver stays open: its opener closes it. */
@@ -114,6 +122,11 @@ class WatchCache implements Cacher, FollowedStore {
 
   currentRevision(): number {
     return this.#progress.revision
+  }
+
+  sizeOf(prefix: string): StoredSize {
+    const { size, bytes } = this.#resources.get(prefix)!.cache
+    return { objects: size, bytes }
   }
 
   now(): number {

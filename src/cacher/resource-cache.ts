@@ -37,6 +37,8 @@ export class ResourceCache {
   /** The ring holds every change after this revision. */
   #floor: number
   #lastChange: number
+  /** Of all objects; undefined until somebody asks. */
+  #bytes: number | undefined
 
   /** `floor`: the revision whose state `objects` is. */
   constructor(
@@ -63,6 +65,17 @@ export class ResourceCache {
   get size(): number {
     return this.#objects.size
   }
+  /** Of all objects. */
+  get bytes(): number {
+    if (this.#bytes === undefined) {
+      let bytes = 0
+      this.#objects.scan(this.prefix, this.prefix, ({ size }) => {
+        bytes += size
+      })
+      this.#bytes = bytes
+    }
+    return this.#bytes
+  }
 
   get(key: string): StoredVersion | undefined {
     return this.#objects.get(key)
@@ -70,10 +83,12 @@ export class ResourceCache {
 
   load(version: StoredVersion): void {
     this.#objects.set(version.key, version)
+    this.#bytes = undefined
   }
 
   apply(change: Change): void {
-    const { key, current } = change
+    const { key, current, previous } = change
+    if (this.#bytes !== undefined) this.#bytes += (current?.size ?? 0) - (previous?.size ?? 0)
     const entry =
       current === undefined ? this.#objects.delete(key) : this.#objects.set(key, current)
     if (entry !== undefined) this.#indexes.set(entry, current)
@@ -98,6 +113,7 @@ export class ResourceCache {
     for (const key of keys) this.#objects.delete(key)
     this.#indexes.clear()
     this.#shared.clear()
+    this.#bytes = undefined
     this.#floor = floor
     this.#lastChange = floor
   }

@@ -9,7 +9,7 @@ const booleans = flagsOf(
   `
   aggregator-reject-forwarding-redirect allow-privileged contention-profiling 
   emulation-forward-compatible enable-aggregator-routing
-  enable-garbage-collector enable-logs-handler enable-priority-and-fairness
+  enable-garbage-collector enable-logs-handler
   encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream
   permit-address-sharing permit-port-sharing profiling
   runtime-config-emulation-forward-compatible

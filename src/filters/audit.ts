@@ -9,7 +9,7 @@ import { AuditEvent, type Deliver } from '#audit/audit-event.js'
 import type { Asked, Verdict } from '#audit/policy.js'
 import { attributesOf } from '#authz/authorizer.js'
 import type { Filter } from './kube-request.js'
-import { isLongRunning } from './max-in-flight.js'
+import { isLongRunning } from './long-running.js'
 import { sourceIps } from './source-ips.js'
 
 export interface Auditor {

@@ -16,11 +16,9 @@ import { authentication } from './authentication.js'
 import { authorization } from './authorization.js'
 import { probabilisticGoaway, retryAfter } from './connection-ends.js'
 import { cors } from './cors.js'
-import { type FlowSchema, flowSchemas } from './flow-schemas.js'
 import { impersonation } from './impersonation.js'
 import { whenItsTurn } from './in-turn.js'
 import { type Filter, KubeRequest } from './kube-request.js'
-import { type InFlightLimits, maxInFlight } from './max-in-flight.js'
 import type { OpenRequests } from './open-requests.js'
 import { isUndetermined, parseRequestInfo } from './request-info.js'
 import { requestTimeout } from './request-timeout.js'
@@ -32,12 +30,11 @@ export interface ChainDeps {
   allowsAnonymous: (path: string) => boolean
   certificates: CertificateReader
   authorizer: Authorizer
-  /** In order of precedence. */
-  flowSchemas: () => readonly FlowSchema[]
-  inFlight: InFlightLimits
   openRequests: OpenRequests
   /** What the answers of a front end have; all of it may be missing. */
   frontEnd: FrontEnd
+  /** Bounds what runs at once: priority and fairness, or limits of the whole server. */
+  flowControl: Filter
   /** Missing where nothing is audited. */
   auditor?: Auditor | undefined
 }
@@ -69,8 +66,8 @@ const atTheFront = ({ frontEnd, openRequests }: ChainDeps): Filter[] => {
 export const filterChain = (deps: ChainDeps): readonly Filter[] => [
   ...untilKnown(deps),
   impersonation(deps.authorizer),
-  flowSchemas(deps.flowSchemas),
-  maxInFlight(deps.inFlight, deps.openRequests),
+  deps.openRequests.track,
+  deps.flowControl,
   authorization(deps.authorizer),
 ]
 

@@ -18,6 +18,8 @@ export class KubeRequest {
   timeoutMs: number | undefined
   /** What the audit log tells of it; undefined when that is nothing. */
   audit: AuditEvent | undefined
+  /** Called when a watch has sent what it begins with, or another server has been given it. */
+  onInitialized: (() => void) | undefined
   readonly #reply: FastifyReply['raw']
   #isOver = false
   readonly #whenOver: (() => void)[] = []

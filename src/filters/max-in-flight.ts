@@ -1,44 +1,26 @@
-/** Bounds the requests that run at once, reading and writing ones apart; long-running ones do not count. */
-
-import { noSniff, PlainTextError } from '#api/plain-text-error.js'
-import type { RequestInfo } from '#api/request-info.js'
+/** Bounds the requests that run at once, reading and writing ones apart, where levels of priority do not. */
+import { type InFlight, kindOfVerb, type RequestKind } from '#flowcontrol/in-flight.js'
 import type { Filter } from './kube-request.js'
-import type { InFlight, OpenRequests } from './open-requests.js'
+import { isLongRunning } from './long-running.js'
+import { tooManyRequests } from './too-many-requests.js'
 
 /** 0 is no bound. */
-export type InFlightLimits = Readonly<InFlight>
+export type InFlightLimits = Readonly<Record<RequestKind, number>>
 
-const longRunningSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
-
-/** Watches, streams and profiles last as long as their client wants: no deadline, no share of the limit. */
-export const isLongRunning = (info: RequestInfo): boolean =>
-  info.verb === 'watch' ||
-  info.verb === 'proxy' ||
-  longRunningSubresources.has(info.subresource) ||
-  (!info.isResourceRequest && info.path.startsWith('/debug/pprof/'))
-
-const readingVerbs = new Set(['get', 'list', 'watch', 'head', 'options'])
-
-/** Which limit counts it; undefined for a long-running one. */
-const kindOf = (info: RequestInfo): keyof InFlight | undefined => {
-  if (isLongRunning(info)) return undefined
-  return readingVerbs.has(info.verb) ? 'reading' : 'mutating'
-}
-
-export const maxInFlight = (limits: InFlightLimits, open: OpenRequests): Filter => {
-  const { running } = open
-  return (request, reply) => {
-    const { kube } = request
-    const kind = kindOf(kube.info)
-    if (kind !== undefined) {
-      // Upstream lets administrators through, so that an overload can be looked into.
-      const full = limits[kind] > 0 && running[kind] >= limits[kind]
-      if (full && !kube.user.groups.includes('system:masters'))
-        throw new PlainTextError(429, 'Too many requests, please try again later.\n', {
-          ...noSniff,
-          'retry-after': '1',
-        })
+export const maxInFlight =
+  (limits: InFlightLimits, { executing }: InFlight): Filter =>
+  ({ kube }) => {
+    const { info, user } = kube
+    if (isLongRunning(info)) return
+    const kind = kindOfVerb(info.verb)
+    // What has no bound is not counted either.
+    if (limits[kind] === 0) return
+    const running = executing[kind]
+    if (running.value < limits[kind]) {
+      running.add(1, performance.now())
+      kube.whenOver(() => running.add(-1, performance.now()))
+      return
     }
-    open.add(kube, reply, kind)
+    // Upstream lets administrators through, uncounted, so that an overload can be looked into.
+    if (!user.groups.includes('system:masters')) throw tooManyRequests(1)
   }
-}

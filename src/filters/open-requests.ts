@@ -3,13 +3,20 @@ import type { Http2Stream } from 'node:http2'
 import type { FastifyReply } from 'fastify'
 import { timeout } from '#api/errors.js'
 import { PlainTextError } from '#api/plain-text-error.js'
+import type { RequestInfo } from '#api/request-info.js'
 import { limits } from '#limits'
-import type { KubeRequest } from './kube-request.js'
+import type { Filter, KubeRequest } from './kube-request.js'
+import { isLongRunning } from './long-running.js'
 
-/** Numbers of short requests, reading and writing ones apart. */
-export interface InFlight {
-  reading: number
-  mutating: number
+/** Which deadline a request has; undefined: none. */
+type Deadline = 'reading' | 'writing' | undefined
+
+const readingVerbs = new Set(['get', 'list', 'watch', 'head', 'options'])
+
+const deadlineOf = (info: RequestInfo): Deadline => {
+  if (isLongRunning(info)) return undefined
+  // A collection delete may be lengthy: upstream gives it the time of a read.
+  return readingVerbs.has(info.verb) || info.verb === 'deletecollection' ? 'reading' : 'writing'
 }
 
 /** Upstream's timeout filter writes a Status without kind and apiVersion, and leaves its media type to Go's guess (filters/timeout.go). */
@@ -55,8 +62,7 @@ const answerLateWrite = (request: KubeRequest, reply: FastifyReply): void => {
 interface Entry {
   readonly request: KubeRequest
   readonly reply: FastifyReply
-  /** Undefined for a long-running request, which counts for no limit. */
-  readonly kind: keyof InFlight | undefined
+  readonly deadline: Deadline
   before: Entry | undefined
   after: Entry | undefined
 }
@@ -67,8 +73,6 @@ interface Entry {
  * the young generation's collector then copies every request.
  */
 export class OpenRequests {
-  /** What runs now. */
-  readonly running: InFlight = { reading: 0, mutating: 0 }
   #first: Entry | undefined
   #last: Entry | undefined
   #count = 0
@@ -89,18 +93,17 @@ export class OpenRequests {
     return this.#count
   }
 
-  /** `kind` is undefined for a long-running request, which counts for no limit. */
-  add(request: KubeRequest, reply: FastifyReply, kind: keyof InFlight | undefined): void {
-    const entry: Entry = { request, reply, kind, before: this.#last, after: undefined }
+  readonly track: Filter = ({ kube }, reply) => {
+    const deadline = deadlineOf(kube.info)
+    const entry: Entry = { request: kube, reply, deadline, before: this.#last, after: undefined }
     if (this.#last === undefined) this.#first = entry
     else this.#last.after = entry
     this.#last = entry
     this.#count++
-    if (kind !== undefined) this.running[kind]++
-    else if (this.#draining) request.abort(new Error('the server is shutting down'))
-    if (kind !== undefined && request.timeoutMs !== undefined)
-      this.#endSoon(entry, request.timeoutMs)
-    request.whenOver(() => this.#remove(entry))
+    if (deadline === undefined) {
+      if (this.#draining) kube.abort(new Error('the server is shutting down'))
+    } else if (kube.timeoutMs !== undefined) this.#endSoon(entry, kube.timeoutMs)
+    kube.whenOver(() => this.#remove(entry))
   }
 
   #endSoon({ request, reply }: Entry, timeoutMs: number): void {
@@ -109,7 +112,7 @@ export class OpenRequests {
   }
 
   #remove(entry: Entry): void {
-    const { before, after, kind } = entry
+    const { before, after } = entry
     if (before === undefined) this.#first = after
     else before.after = after
     if (after === undefined) this.#last = before
@@ -117,7 +120,6 @@ export class OpenRequests {
     entry.before = undefined
     entry.after = undefined
     this.#count--
-    if (kind !== undefined) this.running[kind]--
     if (this.#count === 0) this.#emptied?.()
   }
 
@@ -127,14 +129,12 @@ export class OpenRequests {
    */
   expire(timeoutMs: number): void {
     const now = performance.now()
-    for (const { request, reply, kind } of this.#entries()) {
-      if (kind === undefined) continue
+    for (const { request, reply, deadline } of this.#entries()) {
+      if (deadline === undefined) continue
       const age = now - request.startedAt
       if (age < Math.min(limits.writeTimeoutMs, timeoutMs)) return
-      // A collection delete may be lengthy: upstream gives it the time of a read.
-      const isWrite = kind === 'mutating' && request.info.verb !== 'deletecollection'
       if (age >= timeoutMs) answerLate(request, reply)
-      else if (isWrite) answerLateWrite(request, reply)
+      else if (deadline === 'writing') answerLateWrite(request, reply)
     }
   }
 
@@ -149,8 +149,8 @@ export class OpenRequests {
   /** Ends long-running requests, then resolves when every other one is answered, or after `timeoutMs`. */
   async drain(timeoutMs: number): Promise<void> {
     this.#draining = true
-    for (const { request, kind } of this.#entries())
-      if (kind === undefined) request.abort(new Error('the server is shutting down'))
+    for (const { request, deadline } of this.#entries())
+      if (deadline === undefined) request.abort(new Error('the server is shutting down'))
     if (this.#count === 0) return
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, timeoutMs)

@@ -4,7 +4,7 @@ import { durationMs, durationProblem } from '#api/duration.js'
 import { badRequest } from '#api/errors.js'
 import { limits } from '#limits'
 import type { Filter } from './kube-request.js'
-import { isLongRunning } from './max-in-flight.js'
+import { isLongRunning } from './long-running.js'
 import { lateError } from './open-requests.js'
 
 /** No timer is faster, and upstream is not done with anything by then either. */

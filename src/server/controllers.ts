@@ -2,17 +2,20 @@
 import { hostname } from 'node:os'
 import type { GroupResource } from '#api/group-version.js'
 import { type CustomResources, startCustomResources } from '#crd/lifecycle.js'
+import type { FlowControl } from '#flowcontrol/flow-control.js'
 import { Aggregator } from '#src/aggregator/aggregator.js'
 import { CustomApiServices } from '#src/aggregator/custom-api-services.js'
-import { FlowSource } from './flow-source.js'
 import { followKeptConfigMaps } from './follow-config-maps.js'
 import { followNodeGraph } from './follow-node-graph.js'
 import { IdentityLease } from './identity-lease.js'
+import type { ServerOptions } from './options.js'
 import type { ServerState } from './server-state.js'
+import { startFlowControl } from './start-flow-control.js'
 import type { StartedParts } from './started-parts.js'
 
 export interface Controllers {
-  readonly flows: FlowSource
+  /** Undefined where requests have no levels of priority. */
+  readonly flowControl: FlowControl | undefined
   readonly customResources: CustomResources
   readonly aggregator: Aggregator
   /** Held once the server listens. */
@@ -22,9 +25,10 @@ export interface Controllers {
 /** Each has read what it follows when this resolves. */
 export const startControllers = async (
   state: ServerState,
+  options: ServerOptions,
   started: StartedParts,
 ): Promise<Controllers> => {
-  const { stores, clock, log, table, trust, credentials, fieldManagerOf, postStartHooks } = state
+  const { stores, clock, log, table, trust, credentials, postStartHooks } = state
   const storeOf = (resource: GroupResource) => stores.ofResource(resource)
   const follow = { storeOf, clock, log }
   const { nodeGraph } = state.access
@@ -32,13 +36,8 @@ export const startControllers = async (
     const followed = await followNodeGraph(nodeGraph, follow)
     started.defer(() => followed.stop())
   }
-  const flows = new FlowSource({ ...follow, fieldManagerOf })
-  started.defer(() => flows.stop())
-  await flows.start()
-  postStartHooks.finish(
-    'generic-apiserver-start-informers',
-    'priority-and-fairness-config-consumer',
-  )
+  const flowControl = await startFlowControl(state, options, started)
+  postStartHooks.finish('generic-apiserver-start-informers')
   const customResources = await startCustomResources({ ...follow, table })
   started.defer(() => customResources.stop())
   postStartHooks.finish(
@@ -67,5 +66,5 @@ export const startControllers = async (
   )
   const lease = new IdentityLease({ ...follow, hostname: hostname() })
   started.defer(() => lease.stop())
-  return { flows, customResources, aggregator, lease }
+  return { flowControl, customResources, aggregator, lease }
 }

@@ -64,7 +64,7 @@ const start = async (
 ): Promise<Omit<Server, 'close' | typeof Symbol.asyncDispose>> => {
   checkServiceOptions(options)
   const state = await openServerState(options, started)
-  const controllers = await startControllers(state, started)
+  const controllers = await startControllers(state, options, started)
   const port = makePort(state, controllers, options)
   started.defer(() => port.close())
   await publish(state, controllers, options, await port.listen())

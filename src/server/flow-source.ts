@@ -1,6 +1,11 @@
 /** Flow schemas and priority levels as they are stored: read once, then followed; schemas are told whether their level is there. */
-import type { PersistedObject } from '#api/object.js'
-import type { FlowRule, FlowSchema } from '#filters/flow-schemas.js'
+import { compareTexts } from '#api/compare-texts.js'
+import type { KubeObject, PersistedObject } from '#api/object.js'
+import type { FlowControl } from '#flowcontrol/flow-control.js'
+import type { SchemaSpec } from '#flowcontrol/flow-schema.js'
+import type { LevelSpec } from '#flowcontrol/priority-level.js'
+import { limits } from '#limits'
+import { bootstrapObjects } from '#openapi/schemas.js'
 import { type FollowDeps, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
 import { type ConditionDeps, keepDangling } from './flow-schema-conditions.js'
@@ -9,24 +14,59 @@ const group = 'flowcontrol.apiserver.k8s.io'
 
 type Objects = Map<string, PersistedObject>
 
-const levelOf = ({ spec }: PersistedObject): string => spec.priorityLevelConfiguration.name
+const levelOf = ({ spec }: KubeObject): string => spec.priorityLevelConfiguration.name
 
-/** A schema whose priority level is not there takes no part. */
-const ordered = (schemas: Objects, levels: Objects): FlowSchema[] =>
-  [...schemas.values()]
-    .filter((schema) => levels.has(levelOf(schema)))
+const mandatoryNames = ['exempt', 'catch-all']
+
+/** With those that take part even where somebody has removed them, as they were made. */
+const withMandatory = (resource: string, stored: Objects): KubeObject[] => {
+  const missing = mandatoryNames.filter((name) => !stored.has(name))
+  if (missing.length === 0) return [...stored.values()]
+  const made = bootstrapObjects()[`/apis/${group}/v1/${resource}`] as unknown as KubeObject[]
+  return [...stored.values(), ...made.filter(({ metadata }) => missing.includes(metadata.name!))]
+}
+
+const levelSpecOf = ({ metadata, spec }: KubeObject): LevelSpec => {
+  const { nominalConcurrencyShares, lendablePercent, borrowingLimitPercent, limitResponse } =
+    spec.limited ?? spec.exempt ?? {}
+  return {
+    name: metadata.name!,
+    uid: metadata.uid ?? '',
+    isExempt: spec.type === 'Exempt',
+    shares: nominalConcurrencyShares ?? 0,
+    lendablePercent: lendablePercent ?? 0,
+    borrowingLimitPercent,
+    queuing: limitResponse?.queuing,
+  }
+}
+
+/** In order of precedence. A schema whose priority level is not there takes no part. */
+const schemaSpecsOf = (
+  schemas: readonly KubeObject[],
+  levels: readonly LevelSpec[],
+): SchemaSpec[] => {
+  const names = new Set(levels.map(({ name }) => name))
+  return schemas
+    .filter((schema) => names.has(levelOf(schema)))
     .sort(
       (a, b) =>
         a.spec.matchingPrecedence - b.spec.matchingPrecedence ||
-        (a.metadata.name < b.metadata.name ? -1 : 1),
+        compareTexts(a.metadata.name!, b.metadata.name!),
     )
     .map((schema) => ({
-      uid: schema.metadata.uid,
-      priorityLevelUid: levels.get(levelOf(schema))!.metadata.uid,
-      rules: (schema.spec.rules ?? []) as FlowRule[],
+      name: schema.metadata.name!,
+      uid: schema.metadata.uid ?? '',
+      level: levelOf(schema),
+      rules: schema.spec.rules ?? [],
+      distinguishedBy: schema.spec.distinguisherMethod?.type,
     }))
+}
 
-export type FlowSourceDeps = Omit<FollowDeps, 'signal'> & Pick<ConditionDeps, 'fieldManagerOf'>
+export interface FlowSourceDeps
+  extends Omit<FollowDeps, 'signal'>,
+    Pick<ConditionDeps, 'fieldManagerOf'> {
+  readonly control: FlowControl
+}
 
 export class FlowSource {
   readonly #deps: FlowSourceDeps
@@ -34,7 +74,7 @@ export class FlowSource {
   readonly #schemas: Objects = new Map()
   readonly #levels: Objects = new Map()
   readonly #followed: Promise<void>[] = []
-  #ordered: readonly FlowSchema[] | undefined
+  #adjusting: NodeJS.Timeout | undefined
 
   constructor(deps: FlowSourceDeps) {
     this.#deps = deps
@@ -48,15 +88,13 @@ export class FlowSource {
     await this.#follow('flowschemas', this.#schemas, ({ metadata }) => {
       return (schema) => schema.metadata.name === metadata.name
     })
-  }
-
-  /** In order of precedence. */
-  readonly schemas = (): readonly FlowSchema[] => {
-    this.#ordered ??= ordered(this.#schemas, this.#levels)
-    return this.#ordered
+    const { control } = this.#deps
+    this.#adjusting = setInterval(() => control.adjust(), limits.borrowingAdjustmentMs)
+    this.#adjusting.unref()
   }
 
   async stop(): Promise<void> {
+    clearInterval(this.#adjusting)
     this.#stopping.abort()
     await Promise.all(this.#followed)
   }
@@ -74,18 +112,24 @@ export class FlowSource {
         replace: (all) => {
           objects.clear()
           for (const object of all) objects.set(object.metadata.name, object)
-          this.#ordered = undefined
+          this.#configure()
           return this.#judge(() => true)
         },
         changed: (type, object) => {
           if (type === 'DELETED') objects.delete(object.metadata.name)
           else objects.set(object.metadata.name, object)
-          this.#ordered = undefined
+          this.#configure()
           return this.#judge(concerns(object))
         },
       },
     )
     this.#followed.push(done)
+  }
+
+  #configure(): void {
+    const levels = withMandatory('prioritylevelconfigurations', this.#levels).map(levelSpecOf)
+    const schemas = withMandatory('flowschemas', this.#schemas)
+    this.#deps.control.configure(levels, schemaSpecsOf(schemas, levels))
   }
 
   /** At once: at a first start all are told, and what is written together costs one write of the store. */

@@ -2,12 +2,15 @@
 import type { FastifyInstance } from 'fastify'
 import { packageVersion } from '#api/package-version.js'
 import type { OpenRequests } from '#filters/open-requests.js'
+import { FlowDumps } from '#flowcontrol/dumps.js'
+import { flowControlMetrics } from '#flowcontrol/metrics.js'
 import { limits } from '#limits'
 import { describeSchema, fieldDocsVersion } from '#openapi/field-docs.js'
 import type { ApiDeps } from '#routes/api-deps.js'
 import { installBackup } from '#routes/backup.js'
 import { makeConnect } from '#routes/connect/connect.js'
 import { installDiscovery } from '#routes/discovery.js'
+import { installFlowControlDumps } from '#routes/flow-control-dumps.js'
 import { HealthResults } from '#routes/health-results.js'
 import { installHealthz } from '#routes/healthz.js'
 import { installApi } from '#routes/installer.js'
@@ -39,6 +42,7 @@ export interface Served {
 const installStatus = (app: FastifyInstance, served: Served, options: ServerOptions): void => {
   const { state, controllers, openRequests, requests } = served
   const { stores, logger } = state
+  const { flowControl } = controllers
   const checks = healthChecks({
     stores,
     openRequests,
@@ -54,11 +58,13 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
   installMetrics(app, {
     requests,
     health: results,
-    inFlight: () => openRequests.running,
+    inFlight: state.inFlight,
+    flowControl: flowControl === undefined ? [] : flowControlMetrics(flowControl),
     build: buildLabels(),
     apiServices: controllers.aggregator,
     audit: state.audit?.figures,
   })
+  if (flowControl !== undefined) installFlowControlDumps(app, new FlowDumps(flowControl))
   installVersion(app, buildInfo())
   const startedAt = state.clock.now()
   installZPages(app, { startedAt, ...componentVersions(), flags: options.flags ?? {} })

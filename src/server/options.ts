@@ -121,10 +121,12 @@ export interface ServerOptions {
   serviceAccountSigningKeyFile?: string
   /** `aud` of tokens that are meant for this API. Default: the issuer. */
   apiAudiences?: readonly string[]
-  /** Reading requests that may run at once; more get a 429. Watches do not count. Default 400, 0 for no bound. */
+  /** With the next, the seats that levels of priority share. Default 400. */
   maxRequestsInFlight?: number
-  /** The same of writing requests. Default 200. */
+  /** Default 200. */
   maxMutatingRequestsInFlight?: number
+  /** False: those two are limits of reading and of writing requests that run at once, 0 for none. Default true. */
+  priorityAndFairness?: boolean
   /** How long the storage check of /healthz and /livez, and that of /readyz, may take, in milliseconds. Default 2,000 each. */
   etcdHealthcheckTimeoutMs?: number
   etcdReadycheckTimeoutMs?: number

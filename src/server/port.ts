@@ -17,6 +17,7 @@ import { OpenSessions } from './open-sessions.js'
 import { OpenSockets } from './open-sockets.js'
 import { bindAddressOf, type ServerOptions } from './options.js'
 import type { ServerState } from './server-state.js'
+import { flowControlFilter } from './start-flow-control.js'
 import { sniContexts, tlsChoices } from './tls-choices.js'
 
 export interface Port {
@@ -40,21 +41,17 @@ const logRequests = (app: FastifyInstance, logger: Logger): void => {
 }
 
 const filtersOf = (
-  { access, trust, audit }: ServerState,
-  { flows }: Controllers,
+  state: ServerState,
+  { flowControl }: Controllers,
   openRequests: OpenRequests,
   options: ServerOptions,
-) =>
-  filterChain({
+) => {
+  const { access, trust, audit } = state
+  return filterChain({
     authenticator: access.authenticator,
     allowsAnonymous: access.allowsAnonymous,
     certificates: certificateReader(trust.authorities, frontProxyOf(trust.requestHeader)),
     authorizer: access.authorizer,
-    flowSchemas: flows.schemas,
-    inFlight: {
-      reading: options.maxRequestsInFlight ?? limits.readRequestsInFlightMax,
-      mutating: options.maxMutatingRequestsInFlight ?? limits.mutatingRequestsInFlightMax,
-    },
     openRequests,
     frontEnd: {
       hsts: options.strictTransportSecurityDirectives ?? [],
@@ -63,17 +60,15 @@ const filtersOf = (
       random: Math.random,
       sendsRetryAfter: options.shutdownSendRetryAfter ?? false,
     },
+    flowControl: flowControlFilter(state, flowControl, options),
     auditor: audit?.auditor,
   })
+}
 
-const expireRequests = (
-  app: FastifyInstance,
-  openRequests: OpenRequests,
-  requestTimeoutMs: number,
-): void => {
-  const expiry = setInterval(() => openRequests.expire(requestTimeoutMs), 1000)
-  expiry.unref()
-  app.addHook('onClose', async () => clearInterval(expiry))
+const everySecond = (app: FastifyInstance, tick: () => void): void => {
+  const timer = setInterval(tick, 1000)
+  timer.unref()
+  app.addHook('onClose', async () => clearInterval(timer))
 }
 
 export const makePort = (
@@ -81,7 +76,7 @@ export const makePort = (
   controllers: Controllers,
   options: ServerOptions,
 ): Port => {
-  const { credentials, trust, logger, table, clock, postStartHooks } = state
+  const { credentials, trust, logger, table, clock, postStartHooks, inFlight } = state
   const app = makeListener({
     serving: credentials.serving,
     loopback: credentials.loopback,
@@ -101,9 +96,15 @@ export const makePort = (
     const isDryRun = url.includes('dryRun=All')
     requests.count(kube.info, isDryRun, code, (performance.now() - kube.startedAt) / 1000)
   })
-  postStartHooks.finish('priority-and-fairness-filter')
+  postStartHooks.finish(
+    controllers.flowControl === undefined ? 'max-in-flight-filter' : 'priority-and-fairness-filter',
+  )
   if (logger.isLevelEnabled('info')) logRequests(app, logger)
-  expireRequests(app, openRequests, options.requestTimeoutMs ?? limits.requestTimeoutMs)
+  const requestTimeoutMs = options.requestTimeoutMs ?? limits.requestTimeoutMs
+  everySecond(app, () => {
+    openRequests.expire(requestTimeoutMs)
+    inFlight.endSecond()
+  })
   const host = bindAddressOf(options)
   const portNumber = (): number => (app.server.address() as AddressInfo).port
   const urlAt = (name: string): string => `https://${name}:${portNumber()}`

@@ -6,6 +6,7 @@ const names = [
   'generic-apiserver-start-informers',
   'priority-and-fairness-config-consumer',
   'priority-and-fairness-filter',
+  'max-in-flight-filter',
   'storage-object-count-tracker-hook',
   'start-apiextensions-informers',
   'start-apiextensions-controllers',
@@ -44,6 +45,12 @@ export type PostStartHook = (typeof names)[number]
 
 export class PostStartHooks {
   readonly #finished = new Set<PostStartHook>()
+  readonly #names: readonly PostStartHook[]
+
+  /** `without`: those that this server has nothing to do for. */
+  constructor(without: readonly PostStartHook[] = []) {
+    this.#names = names.filter((name) => !without.includes(name))
+  }
 
   finish(...hooks: readonly PostStartHook[]): void {
     for (const hook of hooks) this.#finished.add(hook)
@@ -56,7 +63,7 @@ export class PostStartHooks {
 
   /** What needs the port of the server ends after the first request may come. */
   get checks(): readonly HealthCheck[] {
-    return names.map((name) => ({
+    return this.#names.map((name) => ({
       // The one that is no hook: it waits for what the one before it began.
       name: name === 'autoregister-completion' ? name : `poststarthook/${name}`,
       check: () => (this.#finished.has(name) ? undefined : 'not finished'),

@@ -1,6 +1,6 @@
 /** Opens the storage and keeps one store for each served version of each resource of the table. */
 import type { Clock } from '#api/clock.js'
-import { makeCacher } from '#cacher/cacher.js'
+import { makeCacher, type StoredSize } from '#cacher/cacher.js'
 import { ConvertedStorage } from '#crd/converted-storage.js'
 import { ShownStorage } from '#crd/shown-storage.js'
 import { limits } from '#limits'
@@ -19,6 +19,8 @@ import { componentStatuses, componentStatusPrefix } from './component-statuses.j
 export interface RegistryStores extends Stores {
   health(question: HealthQuestion): Promise<string | undefined>
   currentRevision(): number
+  /** How much is stored of a resource; undefined for what is made up when somebody asks. */
+  sizeOf(definition: ResourceDefinition): StoredSize | undefined
   /** Everything there is, at one revision. */
   backupText(): AsyncIterable<string>
   close(): Promise<void>
@@ -76,6 +78,13 @@ export const openRegistryStores = async (
     ...stores,
     health: async (question) => (await driver.health(question)) ?? cacher.health(),
     currentRevision: () => cacher.currentRevision(),
+    sizeOf: (definition) => {
+      const { storagePrefix: prefix } = definition
+      if (prefix === componentStatusPrefix) return undefined
+      // Before its first use nobody has looked what there is.
+      stores.of(definition)
+      return cacher.sizeOf(`${prefix}/`)
+    },
     backupText: () => backupText(driver),
     close: async () => {
       await cacher.close()

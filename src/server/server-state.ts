@@ -3,6 +3,7 @@ import pino, { type Logger } from 'pino'
 import { type AdmissionOptions, makeAdmission } from '#admission/chain.js'
 import { type Clock, steadyClock, systemClock } from '#api/clock.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
+import { InFlight } from '#flowcontrol/in-flight.js'
 import type { Admission } from '#registry/admission.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
@@ -34,6 +35,7 @@ export interface ServerState {
   readonly fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   readonly stores: RegistryStores
   readonly postStartHooks: PostStartHooks
+  readonly inFlight: InFlight
   /** Missing where nothing is audited. */
   readonly audit: Audit | undefined
 }
@@ -113,7 +115,11 @@ export const openServerState = async (
   })
   started.defer(() => stores.close())
   access.connect(stores)
-  const postStartHooks = new PostStartHooks()
+  const postStartHooks = new PostStartHooks(
+    options.priorityAndFairness === false
+      ? ['priority-and-fairness-config-consumer', 'priority-and-fairness-filter']
+      : ['max-in-flight-filter'],
+  )
   postStartHooks.finish(
     'start-apiserver-admission-initializer',
     'storage-object-count-tracker-hook',
@@ -138,6 +144,7 @@ export const openServerState = async (
     fieldManagerOf,
     stores,
     postStartHooks,
+    inFlight: new InFlight(performance.now()),
     audit,
   }
 }

@@ -1,7 +1,7 @@
-/** What is being answered: who counts for which limit, whose time is over, and whom a server that closes waits for. */
+/** What is being answered: whose time is over, and whom a server that closes waits for. */
 import t from 'tap'
 import { ApiError } from '#api/errors.js'
-import { type InFlight, OpenRequests } from '#filters/open-requests.js'
+import { OpenRequests } from '#filters/open-requests.js'
 import { limits } from '#limits'
 import { eventually } from '../eventually.js'
 
@@ -11,7 +11,7 @@ const second = 1_000
 const opened = () => {
   const open = new OpenRequests()
   const told: string[] = []
-  const add = (verb: string, kind: keyof InFlight | undefined, age = 0, timeoutMs?: number) => {
+  const add = (verb: string, age = 0, timeoutMs?: number) => {
     const listeners: (() => void)[] = []
     const reply = {
       sent: false,
@@ -24,7 +24,7 @@ const opened = () => {
       },
     }
     const request = {
-      info: { verb },
+      info: { verb, subresource: '', isResourceRequest: true },
       startedAt: performance.now() - age,
       timeoutMs,
       abort: () => void told.push(`${verb} stops`),
@@ -33,44 +33,33 @@ const opened = () => {
     const end = () => {
       for (const listener of listeners) listener()
     }
-    open.add(request as never, reply as never, kind)
+    open.track({ kube: request } as never, reply as never)
     return end
   }
   return { open, told, add }
 }
 
-t.test('reading and writing ones count for limits of their own, long ones for none', async (t) => {
+t.test('whoever has ended is let go of, in whichever order', async (t) => {
   const { open, add } = opened()
-  const ends = [
-    add('get', 'reading'),
-    add('create', 'mutating'),
-    add('watch', undefined),
-    add('list', 'reading'),
-  ]
-  t.same([open.count, open.running], [4, { reading: 2, mutating: 1 }])
-  for (const [index, left] of [
-    [1, { reading: 2, mutating: 0 }],
-    [0, { reading: 1, mutating: 0 }],
-    [3, { reading: 0, mutating: 0 }],
-    [2, { reading: 0, mutating: 0 }],
-  ] as const) {
-    ends[index]!()
-    t.same(open.running, left)
+  const ends = ['get', 'create', 'watch', 'list'].map((verb) => add(verb))
+  t.equal(open.count, 4)
+  for (const [i, at] of [1, 0, 3, 2].entries()) {
+    ends[at]!()
+    t.equal(open.count, 3 - i)
   }
-  t.equal(open.count, 0)
 })
 
 t.test('whoever has run for too long is answered and told to stop, and nobody else', async (t) => {
   const { open, told, add } = opened()
   const write = limits.writeTimeoutMs
   const all = limits.requestTimeoutMs
-  add('watch', undefined, 10 * all)
-  add('list', 'reading', all)
-  add('patch', 'mutating', all)
-  add('get', 'reading', all - second)
-  add('deletecollection', 'mutating', all - second)
-  add('update', 'mutating', write)
-  add('create', 'mutating', write - second)
+  add('watch', 10 * all)
+  add('list', all)
+  add('patch', all)
+  add('get', all - second)
+  add('deletecollection', all - second)
+  add('update', write)
+  add('create', write - second)
   open.expire(all)
   t.same(told, [
     'list stops',
@@ -95,9 +84,9 @@ const timers = () => process.getActiveResourcesInfo().filter((name) => name === 
 t.test('what a client allows for its answer ends it, and is forgotten with it', async (t) => {
   const { open, told, add } = opened()
   const before = timers()
-  add('watch', undefined, 0, 1)
-  const end = add('list', 'reading', 0, 60 * second)
-  add('get', 'reading', 0, 1)
+  add('watch', 0, 1)
+  const end = add('list', 0, 60 * second)
+  add('get', 0, 1)
   await eventually('the end of its time', () => open.count === 2)
   t.same(told, ['get stops', 'get PlainTextError'])
   t.equal(timers(), before + 1)
@@ -108,14 +97,14 @@ t.test('what a client allows for its answer ends it, and is forgotten with it', 
 t.test('a server that closes ends watches at once and waits for the others', async (t) => {
   const { open, told, add } = opened()
   const before = timers()
-  const ends = [add('create', 'mutating'), add('watch', undefined), add('get', 'reading')]
+  const ends = [add('create'), add('watch'), add('get')]
   let drained = false
   const draining = open.drain(60 * second).then(() => {
     drained = true
   })
   t.same(told, ['watch stops'])
   // What was accepted before is let in still.
-  ends.push(add('list', 'reading'), add('watch', undefined))
+  ends.push(add('list'), add('watch'))
   t.equal(told.length, 2, 'but no watch')
   const last = ends.pop()!
   for (const end of ends) end()
@@ -130,7 +119,7 @@ t.test('a server that closes ends watches at once and waits for the others', asy
 t.test('nobody is waited for for ever, and nobody at all where there is none', async (t) => {
   const { open, add } = opened()
   await open.drain(60 * second)
-  add('create', 'mutating')
+  add('create')
   await open.drain(1)
   t.equal(open.count, 1)
 })

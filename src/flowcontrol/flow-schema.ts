@@ -1,11 +1,11 @@
-/**
- * Tells a client which FlowSchema its request fell under, as upstream's priority and fairness does (util/flowcontrol,
- * rule.go). How many requests run at once is bounded by max-in-flight.ts alone.
- */
+/** Which flow a request belongs to, and so which level of priority (apiserver, util/flowcontrol/rule.go). */
 import type { RequestInfo } from '#api/request-info.js'
 import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
-import type { Filter } from './kube-request.js'
-import { isLongRunning } from './max-in-flight.js'
+import { limits } from '#limits'
+import type { FlowFigures } from './flow-figures.js'
+import type { FairQueue } from './flow-request.js'
+import type { PriorityLevel } from './priority-level.js'
+import { dealHand, hashOfFlow } from './shuffle-sharding.js'
 
 interface Subject {
   readonly kind: string
@@ -27,16 +27,21 @@ interface PathRule {
   readonly nonResourceURLs: readonly string[]
 }
 
-export interface FlowRule {
+interface FlowRule {
   readonly subjects: readonly Subject[]
   readonly resourceRules?: readonly ResourceRule[]
   readonly nonResourceRules?: readonly PathRule[]
 }
 
-export interface FlowSchema {
+/** What a FlowSchema says. */
+export interface SchemaSpec {
+  readonly name: string
+  /** Empty for one that is not stored. */
   readonly uid: string
-  readonly priorityLevelUid: string
+  readonly level: string
   readonly rules: readonly FlowRule[]
+  /** Missing: all its requests are one flow. */
+  readonly distinguishedBy?: 'ByUser' | 'ByNamespace'
 }
 
 const has = (list: readonly string[], value: string): boolean =>
@@ -76,22 +81,49 @@ const fits = (rule: FlowRule, user: UserInfo, info: RequestInfo): boolean => {
     : (rule.nonResourceRules ?? []).some((one) => fitsPath(one, info))
 }
 
-/** The first that fits; the last, catch-all, where none does. */
-const classify = (
-  schemas: readonly FlowSchema[],
-  user: UserInfo,
-  info: RequestInfo,
-): FlowSchema | undefined =>
-  schemas.find(({ rules }) => rules.some((rule) => fits(rule, user, info))) ?? schemas.at(-1)
+const noHand: readonly FairQueue[] = []
 
-/** `schemas` yields them in order of precedence. */
-export const flowSchemas =
-  (schemas: () => readonly FlowSchema[]): Filter =>
-  (request, reply) => {
-    const { info, user } = request.kube
-    if (isLongRunning(info) && info.verb !== 'watch') return
-    const schema = classify(schemas(), user, info)
-    if (schema === undefined) return
-    reply.header('x-kubernetes-pf-flowschema-uid', schema.uid)
-    reply.header('x-kubernetes-pf-prioritylevel-uid', schema.priorityLevelUid)
+export class FlowSchema {
+  readonly uid: string
+  readonly level: PriorityLevel
+  readonly figures: FlowFigures
+  readonly #spec: SchemaSpec
+  /** By what distinguishes a flow. */
+  readonly #hands = new Map<string, readonly FairQueue[]>()
+
+  constructor(spec: SchemaSpec, level: PriorityLevel, figures: FlowFigures) {
+    this.#spec = spec
+    this.uid = spec.uid
+    this.level = level
+    this.figures = figures
   }
+
+  fits(user: UserInfo, info: RequestInfo): boolean {
+    const { rules } = this.#spec
+    for (const rule of rules) if (fits(rule, user, info)) return true
+    return false
+  }
+
+  /** Told apart only where there is a choice of queues. */
+  distinguisherOf({ name }: UserInfo, { namespace }: RequestInfo): string {
+    const { queues = 1 } = this.level.spec.queuing ?? {}
+    if (queues === 1) return ''
+    const by = this.#spec.distinguishedBy
+    if (by === undefined) return ''
+    return by === 'ByUser' ? name : namespace
+  }
+
+  /** The queues that a flow may wait in; none where requests do not wait. */
+  handOf(distinguisher: string): readonly FairQueue[] {
+    const { queuing } = this.level.spec
+    if (queuing === undefined) return noHand
+    const known = this.#hands.get(distinguisher)
+    if (known !== undefined) return known
+    const { queues, handSize } = queuing
+    const hash = queues > 1 ? hashOfFlow(this.#spec.name, distinguisher) : 0n
+    const hand = dealHand(hash, queues, handSize).map((index) => this.level.queues.queue(index))
+    if (this.#hands.size === limits.flowHandsMax) this.#hands.clear()
+    this.#hands.set(distinguisher, hand)
+    return hand
+  }
+}

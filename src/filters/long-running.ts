@@ -1,0 +1,10 @@
+import type { RequestInfo } from '#api/request-info.js'
+
+const longRunningSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
+
+/** Watches, streams and profiles last as long as their client wants: no deadline, no share of a limit while they last. */
+export const isLongRunning = (info: RequestInfo): boolean =>
+  info.verb === 'watch' ||
+  info.verb === 'proxy' ||
+  longRunningSubresources.has(info.subresource) ||
+  (!info.isResourceRequest && info.path.startsWith('/debug/pprof/'))

@@ -1,0 +1,58 @@
+/**
+ * When who was refused should come again: sooner or later as the last seconds went, for each level by itself
+ * (apiserver, util/flowcontrol/dropped_requests_tracker.go).
+ */
+import { limits } from '#limits'
+
+interface Second {
+  readonly at: number
+  dropped: number
+}
+
+/** Of one level. Seconds are those since the epoch. */
+class Drops {
+  retryAfter = 1
+  #history: Second[] = []
+  #current: Second = { at: 0, dropped: 0 }
+  #raisedAt = 0
+
+  record(now: number): void {
+    if (now === this.#current.at) {
+      this.#current.dropped++
+      return
+    }
+    const { at } = this.#current
+    const kept = Math.min(2 * this.retryAfter, limits.retryAfterSecondsMax)
+    this.#history.push(this.#current)
+    this.#history = this.#history.filter((second) => at - second.at <= kept)
+    this.#current = { at: now, dropped: 1 }
+    this.#adjust(now)
+  }
+
+  /** Doubled when many were refused meanwhile, and not only just now; taken back one by one. */
+  #adjust(now: number): void {
+    const { retryAfter } = this
+    const dropped = this.#history
+      .filter(({ at }) => now - at <= retryAfter && at < now)
+      .reduce((sum, second) => sum + second.dropped, 0)
+    if (now - this.#raisedAt >= retryAfter && dropped >= 3 * retryAfter) {
+      this.retryAfter = Math.min(2 * retryAfter, limits.retryAfterSecondsMax)
+      this.#raisedAt = now
+    } else if (dropped < retryAfter && retryAfter > 1) this.retryAfter--
+  }
+}
+
+export class DroppedRequests {
+  readonly #levels = new Map<string, Drops>()
+
+  /** Yields the seconds until who is refused now should come again. `now` in ms since the epoch. */
+  record(level: string, now: number): number {
+    let drops = this.#levels.get(level)
+    if (drops === undefined) {
+      drops = new Drops()
+      this.#levels.set(level, drops)
+    }
+    drops.record(Math.floor(now / 1000))
+    return drops.retryAfter
+  }
+}

@@ -1,0 +1,363 @@
+/**
+ * Fair queuing of requests among a bounded number of seats (apiserver, util/flowcontrol/fairqueuing/queueset, whose doc.go
+ * tells why it is fair). A progress meter R tells how many seat-seconds each busy queue has been given; a queue's own
+ * reading, how much of that it has taken. The one whose next request would end first is served next.
+ */
+import { type FairQueue, type FlowRequest, RequestList, serviceSeconds } from './flow-request.js'
+
+export interface QueueSetting {
+  /** Missing: requests do not wait, what does not fit in is refused. */
+  readonly queuing?: {
+    readonly queues: number
+    readonly handSize: number
+    readonly queueLengthLimit: number
+  }
+  readonly isExempt: boolean
+}
+
+/** What the meter told when a request left its queue last; written anew each time. */
+interface DispatchReadings {
+  isKnown: boolean
+  r: number
+  start: number
+  startMin: number
+  startMax: number
+  discountedMin: number
+  discountedMax: number
+}
+
+export interface QueueSetDeps {
+  /** Milliseconds that nobody sets back. */
+  readonly now: () => number
+  readonly later: (callback: () => void, ms: number) => void
+  /** Told when seats or requests have changed. */
+  readonly changed: (set: QueueSet, now: number) => void
+}
+
+export class QueueSet {
+  readonly executingRequests = new RequestList()
+  waiting = 0
+  seatsInUse = 0
+  seatsWaiting = 0
+  dispatched = 0
+  refused = 0
+  cancelled = 0
+  currentR = 0
+  readonly lastDispatch: DispatchReadings = {
+    isKnown: false,
+    r: 0,
+    start: 0,
+    startMin: 0,
+    startMax: 0,
+    discountedMin: 0,
+    discountedMax: 0,
+  }
+  readonly #deps: QueueSetDeps
+  /** Made when a request first comes to them: there may be ten million. */
+  readonly #queues = new Map<number, FairQueue>()
+  readonly #withWaiting = new Set<FairQueue>()
+  #setting: QueueSetting = { isExempt: false }
+  #limit = 0
+  #activeQueues = 0
+  #lastSync: number
+  /** The queue that was served last: among equals the next one has its turn. */
+  #robinIndex = 0
+  #dealt = 0
+
+  constructor(deps: QueueSetDeps) {
+    this.#deps = deps
+    this.#lastSync = deps.now()
+  }
+
+  get executing(): number {
+    return this.executingRequests.length
+  }
+  get queuesWaiting(): number {
+    return this.#withWaiting.size
+  }
+  get isIdle(): boolean {
+    return this.waiting === 0 && this.executing === 0
+  }
+
+  configure(setting: QueueSetting, limit: number): void {
+    const now = this.#sync()
+    this.#setting = setting
+    this.#limit = limit
+    this.#dispatchAll(now)
+  }
+
+  /** The queue of that number, which may not be there yet. */
+  queue(index: number): FairQueue {
+    let queue = this.#queues.get(index)
+    if (queue === undefined) {
+      queue = {
+        index,
+        waiting: new RequestList(),
+        seatsWaiting: 0,
+        workWaiting: 0,
+        executing: 0,
+        seatsInUse: 0,
+        nextDispatchR: 0,
+        isActive: false,
+      }
+      this.#queues.set(index, queue)
+    }
+    return queue
+  }
+
+  /** The one of that number if a request has ever come to it. */
+  knownQueue(index: number): FairQueue | undefined {
+    return this.#queues.get(index)
+  }
+
+  /** With their places in their queues. */
+  *waitingRequests(): Generator<{ request: FlowRequest; place: number }, void> {
+    const queues = [...this.#withWaiting].sort((a, b) => a.index - b.index)
+    for (const queue of queues) {
+      let place = 0
+      for (const request of queue.waiting) yield { request, place: place++ }
+    }
+  }
+
+  /**
+   * Lets a request in, at once or when its turn comes, or refuses it: its state tells which. `hand`: the queues that it
+   * may wait in; none where requests do not wait.
+   */
+  start(request: FlowRequest, hand: readonly FairQueue[]): void {
+    const now = this.#sync()
+    request.arrivedAt = now
+    if (hand.length === 0) {
+      if (this.#hasRoomFor(request.seats)) this.#execute(request, now)
+      else this.#refuse(request, 'concurrency-limit')
+      return
+    }
+    const queue = this.#choose(hand)
+    const { queueLengthLimit } = this.#setting.queuing!
+    if (this.seatsInUse >= this.#limit && queue.waiting.length >= queueLengthLimit) {
+      this.#refuse(request, 'queue-full')
+      return
+    }
+    request.queue = queue
+    request.arrivalR = this.currentR
+    if (!queue.isActive) queue.nextDispatchR = this.currentR
+    request.figures.queueLengths.observe(queue.waiting.length + 1)
+    const isFirst = this.waiting === 0 && this.seatsInUse < this.#limit
+    if (isFirst && this.#hasRoomFor(request.seats)) {
+      this.#boundStart(queue, request)
+      this.#noteDispatch(queue)
+      this.#leave(queue, request, now)
+      return
+    }
+    this.#enqueue(queue, request)
+    this.#boundStart(queue)
+    this.#dispatchAll(now)
+    this.#deps.changed(this, now)
+  }
+
+  /** Of one that has waited too long, or whose client has left. Yields when that was. */
+  cancel(request: FlowRequest): number {
+    const now = this.#sync()
+    this.#dequeue(request)
+    this.#boundStart(request.queue!)
+    this.cancelled++
+    this.#refuse(request, 'time-out')
+    this.#deps.changed(this, now)
+    return now
+  }
+
+  /** Of one that was let in; its seats may be taken for a while longer. Yields when that was. */
+  finish(request: FlowRequest): number {
+    const now = this.#sync()
+    const { queue, figures } = request
+    request.state = 'over'
+    this.executingRequests.remove(request)
+    figures.executing--
+    if (queue !== undefined) {
+      queue.executing--
+      // It was charged for what it was thought to take.
+      const took = (now - request.startedAt) / 1000
+      queue.nextDispatchR -= request.initialSeats * (serviceSeconds - took)
+      this.#boundStart(queue)
+      this.#noteActivity(queue)
+    }
+    if (request.lingerMs <= 0) this.#release(request)
+    else
+      this.#deps.later(() => {
+        const then = this.#sync()
+        this.#release(request)
+        this.#dispatchAll(then)
+        this.#deps.changed(this, then)
+      }, request.lingerMs)
+    this.#dispatchAll(now)
+    this.#deps.changed(this, now)
+    return now
+  }
+
+  #release(request: FlowRequest): void {
+    const { seats, queue } = request
+    this.seatsInUse -= seats
+    request.figures.executingSeats -= seats
+    if (queue !== undefined) queue.seatsInUse -= seats
+  }
+
+  #refuse(request: FlowRequest, why: keyof FlowRequest['figures']['refused']): void {
+    request.state = 'over'
+    request.figures.refused[why]++
+    this.refused++
+  }
+
+  /** The one with the least work waiting. The hand is looked at from another card each time: hands overlap. */
+  #choose(hand: readonly FairQueue[]): FairQueue {
+    const offset = this.#dealt++ % hand.length
+    let best = hand[offset]!
+    if (this.waiting === 0) return best
+    for (let i = 1; i < hand.length; i++) {
+      const queue = hand[(offset + i) % hand.length]!
+      if (queue.workWaiting < best.workWaiting) best = queue
+    }
+    return best
+  }
+
+  #hasRoomFor(seats: number): boolean {
+    if (this.#setting.isExempt) return true
+    // What is wider than all there is goes alone.
+    if (seats > this.#limit) return this.executing === 0
+    return this.seatsInUse + seats <= this.#limit
+  }
+
+  #enqueue(queue: FairQueue, request: FlowRequest): void {
+    const { seats, figures } = request
+    request.state = 'waiting'
+    queue.waiting.add(request)
+    queue.seatsWaiting += seats
+    queue.workWaiting += request.work
+    this.#withWaiting.add(queue)
+    this.waiting++
+    this.seatsWaiting += seats
+    figures.waiting++
+    figures.waitingSeats += seats
+    this.#noteActivity(queue)
+  }
+
+  #dequeue(request: FlowRequest): void {
+    const { seats, figures } = request
+    const queue = request.queue!
+    queue.waiting.remove(request)
+    queue.seatsWaiting -= seats
+    queue.workWaiting = queue.waiting.length === 0 ? 0 : queue.workWaiting - request.work
+    if (queue.waiting.length === 0) this.#withWaiting.delete(queue)
+    this.waiting--
+    this.seatsWaiting -= seats
+    figures.waiting--
+    figures.waitingSeats -= seats
+    this.#noteActivity(queue)
+  }
+
+  #dispatchAll(now: number): void {
+    while (this.waiting > 0 && this.seatsInUse < this.#limit) {
+      const queue = this.#nextQueue()
+      const request = queue.waiting.first!
+      if (!this.#hasRoomFor(request.seats)) {
+        request.figures.unaccommodated++
+        return
+      }
+      this.#noteDispatch(queue)
+      this.#dequeue(request)
+      this.#leave(queue, request, now)
+      request.letIn?.()
+    }
+  }
+
+  /** The queue whose first request would end first; among equals, the next behind the one that was served last. */
+  #nextQueue(): FairQueue {
+    let best: FairQueue | undefined
+    let bestFinish = Number.POSITIVE_INFINITY
+    for (const queue of this.#withWaiting) {
+      const finish = queue.nextDispatchR + queue.waiting.first!.work
+      const isNext = best === undefined || this.#comesBefore(queue, best)
+      if (finish < bestFinish || (finish === bestFinish && isNext)) {
+        best = queue
+        bestFinish = finish
+      }
+    }
+    return best!
+  }
+
+  #comesBefore({ index: a }: FairQueue, { index: b }: FairQueue): boolean {
+    const isAheadA = a > this.#robinIndex
+    return isAheadA === b > this.#robinIndex ? a < b : isAheadA
+  }
+
+  #noteDispatch({ nextDispatchR, seatsInUse }: FairQueue): void {
+    const last = this.lastDispatch
+    const discounted = nextDispatchR - seatsInUse * serviceSeconds
+    last.isKnown = true
+    last.r = this.currentR
+    last.start = nextDispatchR
+    last.startMin = nextDispatchR
+    last.startMax = nextDispatchR
+    last.discountedMin = discounted
+    last.discountedMax = discounted
+    for (const { nextDispatchR: start, seatsInUse: seats } of this.#withWaiting) {
+      const less = start - seats * serviceSeconds
+      last.startMin = Math.min(last.startMin, start)
+      last.startMax = Math.max(last.startMax, start)
+      last.discountedMin = Math.min(last.discountedMin, less)
+      last.discountedMax = Math.max(last.discountedMax, less)
+    }
+  }
+
+  #leave(queue: FairQueue, request: FlowRequest, now: number): void {
+    this.#robinIndex = queue.index
+    // What takes more seats behind its answer than there are takes fewer for longer.
+    if (request.finalSeats > this.#limit) {
+      const { finalWork } = request
+      request.finalSeats = this.#limit
+      request.lingerMs = (finalWork * 1000) / this.#limit
+    }
+    const { work } = request
+    queue.executing++
+    queue.seatsInUse += request.seats
+    this.#execute(request, now)
+    queue.nextDispatchR += work
+    this.#boundStart(queue)
+    this.#noteActivity(queue)
+  }
+
+  #execute(request: FlowRequest, now: number): void {
+    const { seats, figures } = request
+    request.state = 'executing'
+    request.startedAt = now
+    this.executingRequests.add(request)
+    this.seatsInUse += seats
+    this.dispatched++
+    figures.dispatched++
+    figures.executing++
+    figures.executingSeats += seats
+    this.#deps.changed(this, now)
+  }
+
+  /** A queue that cannot use all that it is given must not save it up: nothing leaves before it has come. */
+  #boundStart(queue: FairQueue, oldest = queue.waiting.first): void {
+    if (oldest !== undefined && queue.nextDispatchR < oldest.arrivalR)
+      queue.nextDispatchR = oldest.arrivalR
+  }
+
+  #noteActivity(queue: FairQueue): void {
+    const isActive = queue.waiting.length > 0 || queue.executing > 0
+    if (isActive === queue.isActive) return
+    queue.isActive = isActive
+    this.#activeQueues += isActive ? 1 : -1
+  }
+
+  /** Moves the meter on by what has been so until now, before anything of that changes. */
+  #sync(): number {
+    const now = this.#deps.now()
+    if (this.#activeQueues > 0) {
+      const seats = Math.min(this.seatsInUse + this.seatsWaiting, this.#limit)
+      this.currentR += ((seats / this.#activeQueues) * (now - this.#lastSync)) / 1000
+    }
+    this.#lastSync = now
+    return now
+  }
+}

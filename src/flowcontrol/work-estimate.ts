@@ -1,0 +1,125 @@
+/**
+ * How many seats a request takes: a list by the bytes that it is likely to hold, a write by the watches that are told of
+ * it, everything else one (apiserver, util/flowcontrol/request).
+ */
+import { ApiError } from '#api/errors.js'
+import type { RequestInfo } from '#api/request-info.js'
+import type { StoredSize } from '#cacher/cacher.js'
+import { limits } from '#limits'
+import { Query } from '#registry/query.js'
+import type { FlowFigures } from './flow-figures.js'
+import type { WorkEstimate } from './flow-request.js'
+import type { WatchCounts } from './watch-counts.js'
+
+export interface WorkDeps {
+  /** Undefined for what is not stored here. */
+  readonly sizeOf: (info: RequestInfo) => StoredSize | undefined
+  readonly watches: WatchCounts
+}
+
+export interface Asked {
+  readonly info: RequestInfo
+  /** The request target as it came. */
+  readonly url: string
+  /** What its level allows. */
+  readonly widestSeats: number | undefined
+  readonly figures: FlowFigures
+}
+
+const bytesPerSeat = 100_000
+/** A list out of the cache is streamed: it never takes more at once. */
+const streamedBytes = 1_000_000
+const watchesPerSeat = 10
+/** For how long the watchers of a write are busy. */
+const eventMs = 5
+
+const ofSeats = (initialSeats: number): WorkEstimate => ({
+  initialSeats,
+  finalSeats: 0,
+  lingerMs: 0,
+})
+const oneSeat = ofSeats(1)
+
+interface ListQuery {
+  readonly limit: number
+  readonly isFromCache: boolean
+  readonly isSelective: boolean
+  readonly beginsWithState: boolean
+}
+
+/** Which lists upstream reads from etcd (storage/cacher/delegator). */
+const isFromCache = (query: Query, limit: number): boolean => {
+  const match = query.text('resourceVersionMatch')
+  if (match === 'NotOlderThan') return true
+  if (match !== '') return false
+  const version = query.text('resourceVersion')
+  const isExact = limit > 0 && version !== '' && version !== '0'
+  return query.text('continue') === '' && !isExact
+}
+
+/** Undefined for what is refused when somebody reads it. */
+const readQuery = (url: string): ListQuery | undefined => {
+  const query = new Query(url)
+  const version = query.text('resourceVersion')
+  try {
+    query.int64IfGiven('timeoutSeconds')
+    const limit = query.integerIfGiven('limit') ?? 0
+    return {
+      limit,
+      isFromCache: isFromCache(query, limit),
+      isSelective: query.text('fieldSelector') !== '' || query.text('labelSelector') !== '',
+      beginsWithState: query.flag('sendInitialEvents') || version === '' || version === '0',
+    }
+  } catch (error) {
+    if (error instanceof ApiError) return undefined
+    throw error
+  }
+}
+
+const bytesAtOnce = (
+  { objects, bytes }: StoredSize,
+  { limit, isFromCache, isSelective }: ListQuery,
+  { verb, name }: RequestInfo,
+): number => {
+  const isCached = verb === 'watch' || isFromCache
+  const shown = limit > 0 ? Math.min(limit, objects) : objects
+  const looked = isSelective && !isCached ? Math.max(shown, Math.trunc(objects / 2)) : shown
+  const average = objects === 0 ? 0 : Math.trunc(bytes / objects)
+  const all = (name === '' ? looked : 1) * average
+  return isCached ? Math.min(all, streamedBytes) : all
+}
+
+const ofList = ({ info, url, widestSeats }: Asked, { sizeOf }: WorkDeps): WorkEstimate => {
+  const most = Math.min(widestSeats ?? limits.listSeatsMax, limits.listSeatsMax)
+  const query = readQuery(url)
+  if (query === undefined) return ofSeats(most)
+  if (info.verb === 'watch' && !query.beginsWithState) return oneSeat
+  const size = sizeOf(info)
+  if (size === undefined) return oneSeat
+  const seats = Math.min(most, Math.ceil(bytesAtOnce(size, query, info) / bytesPerSeat))
+  return seats <= 1 ? oneSeat : ofSeats(seats)
+}
+
+/** What the watches take is behind the answer, narrower for longer where that is more than one request may have. */
+const ofWrite = ({ info, widestSeats, figures }: Asked, { watches }: WorkDeps): WorkEstimate => {
+  // A token is written nowhere.
+  if (info.resource === 'serviceaccounts' && info.subresource === 'token') return oneSeat
+  const count = watches.of(info)
+  figures.watchers.observe(count)
+  if (count < watchesPerSeat) return oneSeat
+  const wanted = Math.ceil(count / watchesPerSeat)
+  const finalSeats = Math.min(wanted, widestSeats ?? limits.writeSeatsMax, limits.writeSeatsMax)
+  return { initialSeats: 1, finalSeats, lingerMs: (wanted * eventMs) / finalSeats }
+}
+
+const estimates: Readonly<Record<string, (asked: Asked, deps: WorkDeps) => WorkEstimate>> = {
+  list: ofList,
+  watch: ofList,
+  create: ofWrite,
+  update: ofWrite,
+  patch: ofWrite,
+  delete: ofWrite,
+}
+
+export const estimateWork = (asked: Asked, deps: WorkDeps): WorkEstimate =>
+  estimates[asked.info.verb]?.(asked, deps) ?? oneSeat
