@@ -107,8 +107,8 @@ const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended:
   // A client may bring the id under which its request is traced (WithAuditInit).
   reply.header('audit-id', request.headers['audit-id'] || request.id)
   raw.on('error', ignoreError)
-  kube.whenOver(() => {
-    ended(request, raw.statusCode)
+  kube.whenOver((endedAt) => {
+    ended(request, raw.statusCode, (endedAt - kube.startedAt) / 1000)
     if (!request.raw.complete) endUnlessRead(request.raw)
   })
   if (isUndetermined(info)) throw undetermined(request.url)
@@ -116,7 +116,7 @@ const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended:
 }
 
 /** Told of every request when its answer is done, or its client gone. */
-export type Ended = (request: FastifyRequest, code: number) => void
+export type Ended = (request: FastifyRequest, code: number, seconds: number) => void
 
 /** Runs the chain before every route, unknown ones included. Synchronous as long as no filter has to wait. */
 export const installChain = (

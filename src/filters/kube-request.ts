@@ -22,7 +22,9 @@ export class KubeRequest {
   onInitialized: (() => void) | undefined
   readonly #reply: FastifyReply['raw']
   #isOver = false
-  readonly #whenOver: (() => void)[] = []
+  /** The same, of its end. */
+  #endedAt = this.startedAt
+  readonly #whenOver: ((endedAt: number) => void)[] = []
   #abort: AbortController | undefined
   #aborted: Error | undefined
 
@@ -36,7 +38,8 @@ export class KubeRequest {
     else
       reply.once('close', () => {
         this.#isOver = true
-        for (const listener of this.#whenOver) listener()
+        this.#endedAt = performance.now()
+        for (const listener of this.#whenOver) listener(this.#endedAt)
       })
   }
 
@@ -54,10 +57,10 @@ export class KubeRequest {
 
   /**
    * Calls back when the answer is sent or the client gone, at once if that was before: who is told after a wait, by the
-   * answer's 'close', may wait for ever.
+   * answer's 'close', may wait for ever. They are told when that was, as `startedAt` tells it.
    */
-  whenOver(listener: () => void): void {
-    if (this.#isOver) listener()
+  whenOver(listener: (endedAt: number) => void): void {
+    if (this.#isOver) listener(this.#endedAt)
     else this.#whenOver.push(listener)
   }
 

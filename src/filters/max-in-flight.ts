@@ -18,7 +18,7 @@ export const maxInFlight =
     const running = executing[kind]
     if (running.value < limits[kind]) {
       running.add(1, performance.now())
-      kube.whenOver(() => running.add(-1, performance.now()))
+      kube.whenOver((endedAt) => running.add(-1, endedAt))
       return
     }
     // Upstream lets administrators through, uncounted, so that an overload can be looked into.

@@ -44,14 +44,14 @@ class SeatedRequests {
     const executing = this.#deps.control.inFlight.executing[kindOfVerb(verb)]
     executing.add(1, startedAt)
     if (!level.spec.isExempt) figures.waits.true.observe((startedAt - arrivedAt) / 1000)
-    const end = (): void => {
+    const end = (endedAt: number): void => {
       if (flow.state !== 'executing') return
-      const now = level.queues.finish(flow)
+      const now = level.queues.finish(flow, endedAt)
       executing.add(-1, now)
       figures.executions[verb === 'watch' ? 'watch' : 'regular'].observe((now - startedAt) / 1000)
     }
     if (verb === 'watch') {
-      kube.onInitialized = end
+      kube.onInitialized = () => end(performance.now())
       kube.whenOver(this.#deps.work.watches.add(kube.info))
     }
     kube.whenOver(end)
@@ -96,19 +96,19 @@ class SeatedRequests {
 export const priorityAndFairness = (deps: FlowControlled): Filter => {
   const { control, work } = deps
   const seated = new SeatedRequests(deps)
-  return ({ kube, url }, reply) => {
+  return (request, reply) => {
+    const { kube } = request
     const { info, user } = kube
     if (info.verb !== 'watch' && isLongRunning(info)) return
     const schema = control.classify(user, info)
     const { level, figures } = schema
     reply.header('x-kubernetes-pf-flowschema-uid', schema.uid)
     reply.header('x-kubernetes-pf-prioritylevel-uid', level.spec.uid)
-    const { widestSeats } = level
     const flow = new FlowRequest(
       kube,
       schema.distinguisherOf(user, info),
       figures,
-      estimateWork({ info, url, widestSeats, figures }, work),
+      estimateWork(request, schema, work),
     )
     figures.seats.observe(flow.seats)
     return seated.admit(kube, schema, flow)

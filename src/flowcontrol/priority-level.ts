@@ -34,6 +34,8 @@ export class PriorityLevel {
   seats = 0
   /** When that was last adjusted. */
   targetSeats = 0
+  /** Upper bound of the seats that one request is thought to take; undefined where only the estimate's own counts. */
+  widestSeats: number | undefined
   readonly queues: QueueSet
   readonly demand: SeatDemand
   readonly demandRatio: RatioHistogram
@@ -61,7 +63,7 @@ export class PriorityLevel {
 
   /** Its part of the server's seats. What is rounded up may sum to a few more than there are. */
   divide(serverSeats: number, shareSum: number): void {
-    const { shares, lendablePercent, borrowingLimitPercent } = this.spec
+    const { shares, lendablePercent, borrowingLimitPercent, queuing } = this.spec
     const nominal = Math.ceil((serverSeats * shares) / shareSum)
     this.nominalSeats = nominal
     this.lowerSeats = nominal - percentOf(nominal, lendablePercent)
@@ -70,6 +72,9 @@ export class PriorityLevel {
       (borrowingLimitPercent === undefined
         ? serverSeats
         : percentOf(nominal, borrowingLimitPercent))
+    this.widestSeats =
+      queuing &&
+      Math.max(1, Math.min(Math.ceil(nominal * widestPart), Math.trunc(nominal / queuing.handSize)))
   }
 
   /** The least that it keeps: what it has needed of its own. */
@@ -77,14 +82,6 @@ export class PriorityLevel {
     const { highWatermark } = this.demand
     const own = this.spec.isExempt ? highWatermark : Math.min(this.nominalSeats, highWatermark)
     return Math.max(this.lowerSeats, own)
-  }
-
-  /** Upper bound of the seats that one request is thought to take; undefined where only the estimate's own counts. */
-  get widestSeats(): number | undefined {
-    const { queuing } = this.spec
-    if (queuing === undefined) return undefined
-    const part = Math.ceil(this.nominalSeats * widestPart)
-    return Math.max(1, Math.min(part, Math.trunc(this.nominalSeats / queuing.handSize)))
   }
 
   /** `wholeSeats`: what is a whole where it has none. */

@@ -166,8 +166,8 @@ export class QueueSet {
   }
 
   /** Of one that was let in; its seats may be taken for a while longer. Yields when that was. */
-  finish(request: FlowRequest): number {
-    const now = this.#sync()
+  finish(request: FlowRequest, endedAt = this.#deps.now()): number {
+    const now = this.#sync(endedAt)
     const { queue, figures } = request
     request.state = 'over'
     this.executingRequests.remove(request)
@@ -351,8 +351,9 @@ export class QueueSet {
   }
 
   /** Moves the meter on by what has been so until now, before anything of that changes. */
-  #sync(): number {
-    const now = this.#deps.now()
+  #sync(at = this.#deps.now()): number {
+    // Whose client had left before it was let in ended before it began.
+    const now = Math.max(at, this.#lastSync)
     if (this.#activeQueues > 0) {
       const seats = Math.min(this.seatsInUse + this.seatsWaiting, this.#limit)
       this.currentR += ((seats / this.#activeQueues) * (now - this.#lastSync)) / 1000

@@ -17,14 +17,19 @@ export interface WorkDeps {
   readonly watches: WatchCounts
 }
 
-export interface Asked {
-  readonly info: RequestInfo
+interface Asked {
+  readonly kube: { readonly info: RequestInfo }
   /** The request target as it came. */
   readonly url: string
-  /** What its level allows. */
-  readonly widestSeats: number | undefined
+}
+
+/** Where it has come to. */
+interface Flow {
+  readonly level: { readonly widestSeats: number | undefined }
   readonly figures: FlowFigures
 }
+
+type Estimate = (asked: Asked, flow: Flow, deps: WorkDeps) => WorkEstimate
 
 const bytesPerSeat = 100_000
 /** A list out of the cache is streamed: it never takes more at once. */
@@ -89,8 +94,8 @@ const bytesAtOnce = (
   return isCached ? Math.min(all, streamedBytes) : all
 }
 
-const ofList = ({ info, url, widestSeats }: Asked, { sizeOf }: WorkDeps): WorkEstimate => {
-  const most = Math.min(widestSeats ?? limits.listSeatsMax, limits.listSeatsMax)
+const ofList: Estimate = ({ kube: { info }, url }, { level }, { sizeOf }) => {
+  const most = Math.min(level.widestSeats ?? limits.listSeatsMax, limits.listSeatsMax)
   const query = readQuery(url)
   if (query === undefined) return ofSeats(most)
   if (info.verb === 'watch' && !query.beginsWithState) return oneSeat
@@ -101,18 +106,19 @@ const ofList = ({ info, url, widestSeats }: Asked, { sizeOf }: WorkDeps): WorkEs
 }
 
 /** What the watches take is behind the answer, narrower for longer where that is more than one request may have. */
-const ofWrite = ({ info, widestSeats, figures }: Asked, { watches }: WorkDeps): WorkEstimate => {
+const ofWrite: Estimate = ({ kube: { info } }, { level, figures }, { watches }) => {
   // A token is written nowhere.
   if (info.resource === 'serviceaccounts' && info.subresource === 'token') return oneSeat
   const count = watches.of(info)
   figures.watchers.observe(count)
   if (count < watchesPerSeat) return oneSeat
   const wanted = Math.ceil(count / watchesPerSeat)
-  const finalSeats = Math.min(wanted, widestSeats ?? limits.writeSeatsMax, limits.writeSeatsMax)
+  const most = Math.min(level.widestSeats ?? limits.writeSeatsMax, limits.writeSeatsMax)
+  const finalSeats = Math.min(wanted, most)
   return { initialSeats: 1, finalSeats, lingerMs: (wanted * eventMs) / finalSeats }
 }
 
-const estimates: Readonly<Record<string, (asked: Asked, deps: WorkDeps) => WorkEstimate>> = {
+const estimates: Readonly<Record<string, Estimate>> = {
   list: ofList,
   watch: ofList,
   create: ofWrite,
@@ -121,5 +127,5 @@ const estimates: Readonly<Record<string, (asked: Asked, deps: WorkDeps) => WorkE
   delete: ofWrite,
 }
 
-export const estimateWork = (asked: Asked, deps: WorkDeps): WorkEstimate =>
-  estimates[asked.info.verb]?.(asked, deps) ?? oneSeat
+export const estimateWork: Estimate = (asked, flow, deps) =>
+  estimates[asked.kube.info.verb]?.(asked, flow, deps) ?? oneSeat

@@ -92,9 +92,9 @@ export const makePort = (
   const openRequests = new OpenRequests()
   const requests = new RequestMetrics(table)
   const filters = filtersOf(state, controllers, openRequests, options)
-  installChain(app, clock, filters, ({ kube, url }, code) => {
+  installChain(app, clock, filters, ({ kube, url }, code, seconds) => {
     const isDryRun = url.includes('dryRun=All')
-    requests.count(kube.info, isDryRun, code, (performance.now() - kube.startedAt) / 1000)
+    requests.count(kube.info, isDryRun, code, seconds)
   })
   postStartHooks.finish(
     controllers.flowControl === undefined ? 'max-in-flight-filter' : 'priority-and-fairness-filter',
