@@ -1,6 +1,7 @@
 /** Reads PKCS #10 requests (RFC 2986): enough to check that one is there and whom it names. */
 
-import { pemBlock } from '#api/pem.js'
+import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { pemBlocks } from '#api/pem.js'
 
 interface Element {
   tag: number
@@ -9,9 +10,11 @@ interface Element {
 }
 
 const truncated = 'asn1: syntax error: data truncated'
+const missing = 'asn1: syntax error: sequence truncated'
 
 /** One DER element; throws an Error in the words of Go's encoding/asn1. */
 const readElement = (der: Buffer): Element => {
+  if (der.length === 0) throw new Error(missing)
   const [tag, first] = der
   if (tag === undefined || first === undefined) throw new Error(truncated)
   let length = first
@@ -55,6 +58,53 @@ const attributesOf = (name: Buffer, oid: string): string[] =>
     }),
   )
 
+const algorithms: Readonly<
+  Record<string, { keyType: string; hash: string | null; wrong: string }>
+> = Object.fromEntries(
+  [
+    ...[
+      ['05', 'sha1'],
+      ['0b', 'sha256'],
+      ['0c', 'sha384'],
+      ['0d', 'sha512'],
+    ].map(([oid, hash]) => [
+      `2a864886f70d0101${oid}`,
+      'rsa',
+      hash,
+      'crypto/rsa: verification error',
+    ]),
+    ...[
+      ['01', 'sha1'],
+      ['0302', 'sha256'],
+      ['0303', 'sha384'],
+      ['0304', 'sha512'],
+    ].map(([oid, hash]) => [`2a8648ce3d04${oid}`, 'ec', hash, 'x509: ECDSA verification failure']),
+    ['2b6570', 'ed25519', null, 'x509: Ed25519 verification failure'],
+  ].map(([oid, keyType, hash, wrong]) => [oid, { keyType, hash, wrong }]),
+)
+
+const publicKeyOf = (der: Buffer): KeyObject => {
+  const { rest } = readSequence(der)
+  return createPublicKey({
+    key: der.subarray(0, der.length - rest.length),
+    format: 'der',
+    type: 'spki',
+  })
+}
+
+/** `request`: what is signed, and behind it the algorithm and the signature; `subject`: what begins with the key. */
+const checkSignature = (request: Buffer, algorithm: Buffer, subject: Buffer): void => {
+  const signed = request.subarray(0, request.length - algorithm.length)
+  const { content, rest } = readSequence(algorithm)
+  const known = algorithms[readElement(content).content.toString('hex')]
+  const key = publicKeyOf(subject)
+  if (known === undefined || key.asymmetricKeyType !== known.keyType)
+    throw new Error('x509: cannot verify signature: algorithm unimplemented')
+  const unusedBits = 1
+  if (!verify(known.hash, signed, key, readElement(rest).content.subarray(unusedBits)))
+    throw new Error(known.wrong)
+}
+
 export interface CertificateRequest {
   readonly commonName: string
   readonly organizations: readonly string[]
@@ -64,15 +114,15 @@ export interface CertificateRequest {
 export const parseCertificateRequest = (
   base64: string,
 ): CertificateRequest | { readonly error: string } => {
-  const pem = Buffer.from(base64, 'base64').toString('latin1')
-  const block = pemBlock(pem, 'CERTIFICATE REQUEST')
-  if (block === undefined || !/^\s/.test(block))
+  const [block] = pemBlocks(Buffer.from(base64, 'base64').toString('latin1'))
+  if (block?.label !== 'CERTIFICATE REQUEST')
     return { error: 'PEM block type must be CERTIFICATE REQUEST' }
   try {
-    const der = Buffer.from(block.replace(/^[A-Za-z-]+:.*$/gm, ''), 'base64')
-    const info = readSequence(readSequence(der).content)
+    const request = readSequence(block.bytes)
+    const info = readSequence(request.content)
     const version = readElement(info.content)
     const name = readSequence(version.rest)
+    checkSignature(request.content, info.rest, name.rest)
     const [commonName = ''] = attributesOf(name.content, commonNameOid)
     return { commonName, organizations: attributesOf(name.content, organizationOid) }
   } catch (error) {

@@ -172,8 +172,8 @@ export const cidrWarnings = (path: string, text: string): string[] => {
 
 /** An address with the length of its network: bits behind the prefix are allowed (IsValidInterfaceAddress). */
 export const interfaceAddressErrors = (path: string, text: string): FieldError[] => {
-  const cidr = parseCidr(text)
-  const [ip = ''] = text.split('/')
+  const cidr = parseCidrSloppily(text)
+  const [given = ''] = text.split('/')
   if (cidr === undefined)
     return [
       invalid(
@@ -182,7 +182,9 @@ export const interfaceAddressErrors = (path: string, text: string): FieldError[]
         'must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)',
       ),
     ]
-  const canonical = `${bigIntToIp(ipToBigInt(ip), cidr.family)}/${cidr.prefixBits}`
+  const ip = withoutLeadingZeros(given) ?? given
+  const bits = cidr.prefixBits - (isMapped(ip) && cidr.prefixBits > 32 ? mappedBits : 0)
+  const canonical = `${canonicalIp(ip)}/${bits}`
   return canonical === text
     ? []
     : [invalid(path, text, `must be in canonical form (${JSON.stringify(canonical)})`)]

@@ -98,7 +98,7 @@ export const validateClaimUpdate = (next: KubeObject, previous: KubeObject): Fie
   const given = annotationOf(next)
   if (!movesFromAnnotation(next, previous) && given !== annotationOf(previous))
     errors.push(
-      invalid(`metadata.annotations[${classAnnotation}]`, given ?? '', 'field is immutable'),
+      invalid(`metadata.annotations.${classAnnotation}`, given ?? '', 'field is immutable'),
     )
   const [spec, stored] = comparable(next, previous)
   const printed = (part: Fields): Fields => internalForm('core.v1.PersistentVolumeClaimSpec', part)

@@ -62,26 +62,6 @@ const paramKindErrors = (param: ParamKind | undefined): FieldError[] => {
   ]
 }
 
-interface Variable {
-  name?: string
-  expression?: string
-}
-
-const variableErrors = (variables: Variable[]): FieldError[] =>
-  variables.flatMap(({ name = '', expression = '' }, i) => {
-    const at = index('spec.variables', i)
-    return [
-      ...(name === ''
-        ? [required(child(at, 'name'), 'name is not specified')]
-        : /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name)
-          ? []
-          : [invalid(child(at, 'name'), name, 'must be a valid CEL identifier')]),
-      ...(expression.trim() === ''
-        ? [required(child(at, 'expression'), 'expression is not specified')]
-        : []),
-    ]
-  })
-
 /** `more` are further rules about the match constraints, reported after the common ones. */
 export const commonPolicyErrors = (
   { spec }: KubeObject,
@@ -103,7 +83,6 @@ export const commonPolicyErrors = (
     ...matchConditionErrors(spec.matchConditions ?? [], 'spec.matchConditions', {
       params: Boolean(spec.paramKind),
     }),
-    ...variableErrors(spec.variables ?? []),
     ...variableTypes(spec.variables ?? [], Boolean(spec.paramKind)).errors,
   ]
 }

@@ -1,6 +1,7 @@
 /** Whether the expressions of policies and match conditions compile to what is wanted of them. */
-import { child, type FieldError, index, internal, invalid } from '#api/field-error.js'
+import { child, type FieldError, index, internal, invalid, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { reserved } from '#cel/grammar.js'
 import {
   compilePolicyExpression,
   type PolicyExpression,
@@ -49,12 +50,20 @@ export const variableTypes = (
 ): { types: Record<string, Type>; errors: FieldError[] } => {
   const types: Record<string, Type> = {}
   const errors: FieldError[] = []
-  for (const [i, { name = '', expression }] of variables.entries()) {
-    if (expression === undefined || expression.trim() === '') continue
+  for (const [i, { name = '', expression = '' }] of variables.entries()) {
+    const at = index('spec.variables', i)
+    const isIdentifier = /^[_a-zA-Z]\w*$/.test(name) && !reserved.has(name)
+    if (name.trim() === '') errors.push(required(child(at, 'name'), 'name is not specified'))
+    else if (!isIdentifier)
+      errors.push(invalid(child(at, 'name'), name, 'must be a valid CEL identifier'))
+    if (expression.trim() === '') {
+      errors.push(required(child(at, 'expression'), 'expression is not specified'))
+      continue
+    }
     const names = { params, variables: types }
     const checked = compilePolicyExpression(expression, names, results.anything)
-    errors.push(...refusalOf(child(index('spec.variables', i), 'expression'), expression, checked))
-    if (/^[_a-zA-Z]\w*$/.test(name)) types[name] = checked.type
+    errors.push(...refusalOf(child(at, 'expression'), expression, checked))
+    if (isIdentifier) types[name] = checked.type
   }
   return { types, errors }
 }

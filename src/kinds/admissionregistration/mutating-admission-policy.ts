@@ -23,9 +23,6 @@ const mutationErrors = (mutation: Mutation, path: string, names: PolicyNames): F
   const when = `when patchType is ${type}`
   return [
     ...(mutation[own] ? [] : [required(child(path, own), `must be specified ${when}`)]),
-    ...(mutation[other]
-      ? [invalid(child(path, other), `{${other}}`, `must not be specified ${when}`)]
-      : []),
     ...(mutation[own] && !(mutation[own].expression ?? '').trim()
       ? [required(child(path, own, 'expression'))]
       : []),
@@ -35,6 +32,9 @@ const mutationErrors = (mutation: Mutation, path: string, names: PolicyNames): F
       { ...names, patchTypes: true },
       own === 'jsonPatch' ? results.jsonPatches : results.applyConfiguration,
     ),
+    ...(mutation[other]
+      ? [invalid(child(path, other), `{${other}}`, `must not be specified ${when}`)]
+      : []),
   ]
 }
 

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { formatTime } from '#api/clock.js'
 import {
   child,
@@ -10,7 +11,7 @@ import {
   required,
 } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
-import { pemBlock } from '#api/pem.js'
+import { type PemBlock, pemBlocks } from '#api/pem.js'
 import { defineKind, type RequestContext } from '#registry/resource-definition.js'
 import { parseCertificateRequest } from '#validation/certificate-request.js'
 import { validSignerName } from './signer-name.js'
@@ -52,6 +53,8 @@ interface Condition {
   lastTransitionTime?: string
 }
 const conditionsOf = ({ status }: KubeObject): Condition[] => status?.conditions ?? []
+const countOf = (object: KubeObject, type: string): number =>
+  conditionsOf(object).filter((condition) => condition.type === type).length
 
 const usageErrors = (given: string[]): FieldError[] => {
   const path = 'spec.usages'
@@ -97,7 +100,7 @@ const alwaysTrue = new Set(['Approved', 'Denied', 'Failed'])
 const conditionErrors = (object: KubeObject): FieldError[] => {
   const path = 'status.conditions'
   const seen = new Set<string>()
-  let decision = ''
+  const decisions = new Set<string>()
   return conditionsOf(object).flatMap(({ type = '', status = '' }, i) => {
     const at = index(path, i)
     const errors: FieldError[] = []
@@ -115,9 +118,9 @@ const conditionErrors = (object: KubeObject): FieldError[] => {
           : notSupported(child(at, 'status'), status, ['False', 'True', 'Unknown']),
       )
     if (type === 'Approved' || type === 'Denied') {
-      if (decision !== '' && decision !== type)
+      if (decisions.has(type === 'Approved' ? 'Denied' : 'Approved'))
         errors.push(invalid(path, type, 'Approved and Denied conditions are mutually exclusive'))
-      decision ||= type
+      decisions.add(type)
     }
     if (seen.has(type)) errors.push(duplicate(child(at, 'type'), type))
     seen.add(type)
@@ -128,27 +131,14 @@ const conditionErrors = (object: KubeObject): FieldError[] => {
 /** Decisions are for life; `removable` are the types that this request may take away. */
 const removalErrors = (next: KubeObject, previous: KubeObject): FieldError[] =>
   ['Approved', 'Denied', 'Failed']
-    .filter(
-      (type) =>
-        conditionsOf(previous).some((c) => c.type === type) &&
-        !conditionsOf(next).some((c) => c.type === type),
-    )
+    .filter((type) => countOf(next, type) < countOf(previous, type))
     .map((type) =>
       forbidden('status.conditions', `updates may not remove a condition of type "${type}"`),
     )
 
-const additionErrors = (
-  next: KubeObject,
-  previous: KubeObject,
-  mayAdd: ReadonlySet<string>,
-): FieldError[] =>
+const additionErrors = (next: KubeObject, previous: KubeObject): FieldError[] =>
   ['Approved', 'Denied']
-    .filter(
-      (type) =>
-        !mayAdd.has(type) &&
-        conditionsOf(next).some((c) => c.type === type) &&
-        !conditionsOf(previous).some((c) => c.type === type),
-    )
+    .filter((type) => countOf(next, type) > countOf(previous, type))
     .map((type) =>
       forbidden('status.conditions', `updates may not add a condition of type "${type}"`),
     )
@@ -159,12 +149,34 @@ const certificateErrors = (next: KubeObject, previous: KubeObject): FieldError[]
     next.status?.certificate ?? '',
     previous.status?.certificate ?? '',
   ]
-  if (now === before) return []
-  if (before !== '') return [forbidden(path, 'updates may not modify existing certificate content')]
-  const pem = Buffer.from(now!, 'base64').toString('latin1')
-  return pemBlock(pem, 'CERTIFICATE') !== undefined
-    ? []
-    : [invalid(path, '<certificate data>', 'must contain at least one CERTIFICATE PEM block')]
+  return now !== before && before !== ''
+    ? [forbidden(path, 'updates may not modify existing certificate content')]
+    : []
+}
+
+const problemOfBlock = ({ label, hasHeaders, bytes }: PemBlock): string | undefined => {
+  if (label !== 'CERTIFICATE')
+    return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(label)}`
+  if (hasHeaders) return 'no PEM block headers are permitted'
+  if (bytes.length === 0) return 'found CERTIFICATE PEM block containing 0 certificates'
+  try {
+    new X509Certificate(bytes)
+    return undefined
+  } catch {
+    return 'x509: malformed certificate'
+  }
+}
+
+/** What is stored is taken as it is. */
+const contentErrors = (next: KubeObject, previous: KubeObject): FieldError[] => {
+  const certificate: string = next.status?.certificate ?? ''
+  if (certificate === '' || certificate === previous.status?.certificate) return []
+  const blocks = pemBlocks(Buffer.from(certificate, 'base64').toString('latin1'))
+  const problem =
+    blocks.length === 0
+      ? 'must contain at least one CERTIFICATE PEM block'
+      : blocks.map(problemOfBlock).find((text) => text !== undefined)
+  return problem === undefined ? [] : [invalid('status.certificate', '<certificate data>', problem)]
 }
 
 /** New conditions get both times, changed ones a new transition time. */
@@ -223,7 +235,7 @@ export default defineKind({
     // Any name will do that every object may have: kubelets ask under names of their own.
     validateName: () => [],
     metadataRevalidation: 'createFirst',
-    statusMetadataRevalidation: 'createFirst',
+    statusMetadataRevalidation: 'placed',
     generation: 'none',
     prepareForCreate: (object, { user }) => {
       object.spec = {
@@ -244,11 +256,14 @@ export default defineKind({
     },
     status: {
       prepareForUpdate: prepareStatus,
-      validateUpdate: (next, previous) => [
+      validateUpdate: (next, previous, _, metadata) => [
+        ...metadata.create(),
         ...conditionErrors(next),
+        ...contentErrors(next, previous),
         ...removalErrors(next, previous),
-        ...additionErrors(next, previous, new Set()),
+        ...additionErrors(next, previous),
         ...certificateErrors(next, previous),
+        ...metadata.change(),
       ],
     },
   },

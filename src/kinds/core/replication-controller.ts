@@ -1,7 +1,9 @@
+import { type FieldError, invalid, notFound } from '#api/field-error.js'
 import { formatLabelSelector } from '#api/label-selector.js'
 import { longName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { sameJson } from '#validation/immutable.js'
 import { validateReplicaCounts } from '#validation/workload/counts.js'
 import { validateReplicationController } from '#validation/workload/replication-controller.js'
 import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
@@ -22,6 +24,22 @@ const writeDefaults = (controller: KubeObject): void => {
   if (isNothing(metadata.labels)) metadata.labels = { ...labels }
 }
 
+const nonConvertiblePrefix = 'non-convertible.kubernetes.io'
+
+/** What a conversion could not carry over is told in annotations (kubernetes, core/v1 conversion.go). */
+const nonConvertibleErrors = ({ spec }: KubeObject, previous: KubeObject): FieldError[] =>
+  Object.entries(previous.metadata.annotations ?? {}).flatMap(([key, value]) => {
+    const [prefix = '', field] = key.split('/')
+    if (!prefix.startsWith(nonConvertiblePrefix) || field === undefined) return []
+    if (!field.includes('selector')) {
+      const unknown = notFound(field, value)
+      return [{ ...unknown, body: `${unknown.body}: unknown non-convertible field` }]
+    }
+    return sameJson(spec.selector, previous.spec.selector)
+      ? []
+      : [invalid('spec.selector', spec.selector, 'cannot update non-convertible selector')]
+  })
+
 export default defineKind({
   group: '',
   version: 'v1',
@@ -38,7 +56,10 @@ export default defineKind({
     defaultsMetadata: true,
     ...ownStatus('io.k8s.api.core.v1.ReplicationControllerStatus'),
     validate: validateReplicationController,
-    validateUpdate: validateReplicationController,
+    validateUpdate: (next, previous) => [
+      ...validateReplicationController(next),
+      ...nonConvertibleErrors(next, previous),
+    ],
     warningsOnCreate: (object) => [...nameWarnings(object), ...templateWarnings(object)],
     // Upstream warns of the old template, not of the new one.
     warningsOnUpdate: (next, previous) =>

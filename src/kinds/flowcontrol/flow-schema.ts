@@ -38,9 +38,9 @@ interface Rules {
 }
 
 const subjectFields: Readonly<Record<string, string>> = {
+  ServiceAccount: 'serviceAccount',
   User: 'user',
   Group: 'group',
-  ServiceAccount: 'serviceAccount',
 }
 
 const accountErrors = ({ name = '', namespace = '' }: Subject, path: string): FieldError[] => [

@@ -79,7 +79,7 @@ const limitedErrors = (limited: KubeObject['spec']): FieldError[] => [
     : []),
 ]
 
-const validate = ({ metadata, spec = {} }: KubeObject): FieldError[] => {
+const validateSpec = ({ metadata, spec = {} }: KubeObject): FieldError[] => {
   const type: string = spec.type ?? ''
   const { limited, exempt } = spec
   const isExemptName = metadata.name === 'exempt'
@@ -108,6 +108,17 @@ const validate = ({ metadata, spec = {} }: KubeObject): FieldError[] => {
   ]
 }
 
+/** By which v1beta3 told a level that shares nothing; its objects have none of it any more. */
+const zeroSharesAnnotation = 'flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares'
+
+const validate = (level: KubeObject): FieldError[] => [
+  ...(level.metadata.annotations?.[zeroSharesAnnotation] === undefined
+    ? []
+    : [forbidden('metadata.annotations', `annotation '${zeroSharesAnnotation}' is forbidden`)]),
+  ...validateSpec(level),
+  ...mandatoryLevelErrors(level),
+]
+
 export default defineKind({
   group: 'flowcontrol.apiserver.k8s.io',
   version: 'v1',
@@ -131,8 +142,8 @@ export default defineKind({
       queuing.queueLengthLimit ||= 50
     },
     ...ownStatus('io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationStatus'),
-    validate: (level) => [...validate(level), ...mandatoryLevelErrors(level)],
-    validateUpdate: (level) => [...validate(level), ...mandatoryLevelErrors(level)],
+    validate,
+    validateUpdate: validate,
     status: conditionsOnly,
   },
   sample: {

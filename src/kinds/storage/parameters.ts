@@ -12,14 +12,7 @@ export const parametersErrors = (
   const entries = Object.entries(parameters ?? {})
   if (entries.length === 0 && !allowEmpty)
     return [required(path, 'must contain at least one key/value pair')]
-  if (entries.length > countMax)
-    return [
-      {
-        type: 'FieldValueTooLong',
-        field: path,
-        body: 'Too long: Provisioner Parameters exceeded max allowed',
-      },
-    ]
+  if (entries.length > countMax) return [tooLong(path, countMax)]
   const bytes = entries.reduce(
     (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
     0,

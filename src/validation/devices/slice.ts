@@ -8,7 +8,7 @@ import {
   tooLong,
   tooMany,
 } from '#api/field-error.js'
-import { isGiven } from '#api/given-empty.js'
+import { forgetGivenEmptyField, isGiven } from '#api/given-empty.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { eachEntry } from '../each.js'
 import { validDnsLabel, validDnsSubdomain } from '../formats.js'
@@ -282,6 +282,9 @@ export const dropDisabledOfSlice = ({ spec }: KubeObject): void => {
   for (const device of (spec?.devices ?? []) as Fields[]) {
     delete device.nodeAllocatableResourceMappings
     for (const attribute of Object.values((device.attributes ?? {}) as Record<string, Fields>))
-      for (const field of ['ints', 'bools', 'strings', 'versions']) delete attribute[field]
+      for (const field of ['ints', 'bools', 'strings', 'versions']) {
+        delete attribute[field]
+        forgetGivenEmptyField(attribute, field)
+      }
   }
 }

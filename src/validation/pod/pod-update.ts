@@ -1,6 +1,6 @@
 /** What may change in a pod that exists (kubernetes, core/validation: ValidatePodUpdate and its kin). */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
-import { forgetGivenEmptyField } from '#api/given-empty.js'
+import { forgetGivenEmptyField, givenEmpty } from '#api/given-empty.js'
 import { semanticEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { each } from '../each.js'
@@ -106,12 +106,12 @@ const gateErrors = (next: Fields[] = [], previous: Fields[] = []): FieldError[] 
         ],
   )
 
-const nodeSelectorErrors = (next: Fields = {}, previous: Fields = {}): FieldError[] =>
-  Object.keys(previous).some((key) => next[key] !== previous[key])
+const nodeSelectorErrors = (next: Fields, previous: Fields = {}): FieldError[] =>
+  Object.keys(previous).some((key) => next.nodeSelector?.[key] !== previous[key])
     ? [
         invalid(
           'spec.nodeSelector',
-          next,
+          next.nodeSelector ?? givenEmpty(next, 'nodeSelector') ?? null,
           'only additions to spec.nodeSelector are allowed (no mutations or deletions)',
         ),
       ]
@@ -119,8 +119,16 @@ const nodeSelectorErrors = (next: Fields = {}, previous: Fields = {}): FieldErro
 
 const hard = 'requiredDuringSchedulingIgnoredDuringExecution'
 
+const isNoTerm = ({ matchExpressions = [], matchFields = [] }: Fields): boolean =>
+  matchExpressions.length === 0 && matchFields.length === 0
+
 const startsWith = (list: Fields[] = [], start: Fields[] = []): boolean =>
   start.every((item, i) => sameJson(list[i], item))
+
+/** To a term of nothing, which no node matches, nothing can be added. */
+const addsOnly = (next: Fields, previous: Fields): boolean =>
+  ['matchExpressions', 'matchFields'].every((field) => startsWith(next[field], previous[field])) &&
+  (isNoTerm(next) || !isNoTerm(previous))
 
 const nodeAffinityErrors = (next: Fields = {}, previous: Fields = {}): FieldError[] => {
   const before: Fields[] | undefined = previous[hard]?.nodeSelectorTerms
@@ -128,19 +136,19 @@ const nodeAffinityErrors = (next: Fields = {}, previous: Fields = {}): FieldErro
   const path = child('spec.affinity.nodeAffinity', hard)
   const terms = child(path, 'nodeSelectorTerms')
   const after: Fields[] = next[hard]?.nodeSelectorTerms ?? []
+  const printed = (term: Fields): Fields => internalForm('core.v1.NodeSelectorTerm', term)
   if (after.length !== before.length)
     return [
       invalid(
         terms,
-        after,
+        next[hard] === undefined ? null : after.map(printed),
         `no additions/deletions to non-empty NodeSelectorTerms list are allowed`,
       ),
     ]
   return each(terms, after, (term, at, i) =>
-    startsWith(term.matchExpressions, before[i]!.matchExpressions) &&
-    startsWith(term.matchFields, before[i]!.matchFields)
+    addsOnly(term, before[i]!)
       ? []
-      : [invalid(at, term, 'only additions are allowed (no mutations or deletions)')],
+      : [invalid(at, printed(term), 'only additions are allowed (no mutations or deletions)')],
   )
 }
 
@@ -199,7 +207,7 @@ const changedFields = (next: Fields, previous: Fields, type = 'core.v1.PodSpec')
 const gatedErrors = (next: Fields, previous: Fields): FieldError[] =>
   previous.schedulingGates?.length > 0
     ? [
-        ...nodeSelectorErrors(next.nodeSelector, previous.nodeSelector),
+        ...nodeSelectorErrors(next, previous.nodeSelector),
         ...nodeAffinityErrors(next.affinity?.nodeAffinity, previous.affinity?.nodeAffinity),
       ]
     : []

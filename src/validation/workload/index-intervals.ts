@@ -3,8 +3,8 @@
 type Interval = readonly [from: number, to: number]
 
 const readIndex = (text: string, completions: number): number | string => {
-  if (!/^[+-]?\d+$/.test(text))
-    return `cannot convert string to integer for index: ${JSON.stringify(text)}`
+  const isInt64 = /^[+-]?\d+$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
+  if (!isInt64) return `cannot convert string to integer for index: ${JSON.stringify(text)}`
   return Number(text) >= completions ? `too large index: ${JSON.stringify(text)}` : Number(text)
 }
 

@@ -14,7 +14,7 @@ import { isDns1123Label } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import type { MetadataChecks } from '#registry/resource-definition.js'
 import { validDomainPrefixedPath } from '../formats.js'
-import { immutable } from '../immutable.js'
+import { immutable, immutablePointer } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
 import { validLabelSelector } from '../label-selector.js'
 import { notNegative } from './counts.js'
@@ -328,7 +328,7 @@ export const validateJobUpdate = (
   ...validJobSpec('spec', next.spec),
   ...selectorErrors(next.spec),
   ...completionsErrors(next.spec, previous.spec),
-  ...immutable('spec.selector', next.spec.selector, previous.spec.selector),
+  ...immutablePointer('spec.selector', next.spec.selector, previous.spec.selector),
   ...templateErrors(next, previous),
   ...immutableFields.flatMap(([field, type]) =>
     immutable(child('spec', field), next.spec[field], previous.spec[field], type),
