@@ -1,5 +1,6 @@
 /** The metrics in prom-client's registry. Loaded when somebody scrapes, and prom-client with it. */
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { MetricFamily } from '#api/metric-family.js'
 import type { HealthResults } from './health-results.js'
 import { durationBuckets, type Labels, type RequestMetrics } from './request-metrics.js'
 
@@ -50,6 +51,8 @@ export interface MetricSources {
   readonly apiServices: ApiServiceFigures
   /** Undefined where nothing is audited. */
   readonly audit: AuditFigures | undefined
+  /** What is counted where it happens. */
+  readonly families: readonly MetricFamily[]
 }
 
 type Value = { value: number; labels: Record<string, string>; metricName?: string }
@@ -59,6 +62,15 @@ const metric = (name: string, help: string, type: string, values: () => Value[])
   name,
   get: async () => ({ name, help, type, values: values(), aggregator: 'sum' }),
 })
+
+const familyMetric = (family: MetricFamily) =>
+  metric(family.name, family.help, family.type, () =>
+    family.values().map(({ labels, value, suffix = '' }) => ({
+      value,
+      labels: { ...labels },
+      metricName: `${family.name}${suffix}`,
+    })),
+  )
 
 const register = (registry: Registry, metrics: ReturnType<typeof metric>[]): Registry => {
   // prom-client asks no more of a metric than what these have.
@@ -135,12 +147,14 @@ export const makeRegistry = ({
   build,
   apiServices,
   audit,
+  families,
 }: MetricSources): Registry => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const duration = 'apiserver_request_duration_seconds'
   const all = [
     ...auditMetrics(audit),
+    ...families.map(familyMetric),
     metric('apiserver_request_total', 'Requests by verb, resource and answer.', 'counter', () =>
       requests.totals.map(({ labels, value }) => ({ labels: { ...labels }, value })),
     ),

@@ -20,6 +20,7 @@ const external = [
   '@fastify/swagger',
   '@grpc/grpc-js',
   '@grpc/proto-loader',
+  '@noble/ciphers',
   'croner',
   'parse5-html-rewriting-stream',
   're2js',

@@ -23,6 +23,29 @@ export const limits = {
   manifestBytesMax: 10 * 1024 * 1024,
   /** How long a start tries to make what every cluster has; upstream's, of its bootstrap hooks. */
   bootstrapMs: 30_000,
+  /** After how long a client tries again whose list meets objects that cannot be decrypted; upstream's. */
+  cacheRetrySecondsMax: 30,
+  /** Keys of a KMS plugin that metrics tell apart; upstream's. */
+  kmsKeysMeasuredMax: 100,
+  /** Opened seeds of a KMS plugin that are kept, each some 300 bytes: as many as there were keys and starts of servers since objects were rewritten. */
+  kmsSeedsMax: 10_000,
+  /** What a KMS plugin may answer with a key that it encrypted: its id, the key, what it notes beside it; upstream's. */
+  kmsKeyIdBytesMax: 1024,
+  kmsEncryptedKeyBytesMax: 1024,
+  kmsAnnotationsBytesMax: 32 * 1024,
+  /** How often a KMS plugin is asked how it is, while it is well and while it is not; upstream's. */
+  kmsProbeMs: 60_000,
+  kmsProbeAfterFailureMs: 10_000,
+  /** How long its last answer counts for who asks in between; upstream's. */
+  kmsHealthyForMs: 20_000,
+  kmsUnhealthyForMs: 3_000,
+  /** How long values are still encrypted with a seed of a plugin that is not well; upstream's kmsv2PluginWriteDEKSourceMaxTTL. */
+  kmsSeedLifetimeMs: 180_000,
+  /** How long the plugins of a changed configuration of encryption have to be well, at least; upstream's minKMSPluginCloseGracePeriod. */
+  kmsReadyMs: 10_000,
+  /** How often a changed configuration of encryption that could not be used is tried again, and how often plugins are asked meanwhile. */
+  encryptionRetryMs: 10_000,
+  kmsReadyLookMs: 100,
   /** How often a watch asks again a conversion webhook that failed. */
   conversionRetryMs: 1_000,
   /** Objects that a conversion webhook is asked for at once. */

@@ -18,6 +18,10 @@ export interface KeyValue {
   readonly modRevision: number
   /** Revision of the write that created the key. */
   readonly createRevision: number
+  /** Of a value that is encrypted: it would be written in another way now, so that a write is due without a change, too. */
+  readonly isStale?: boolean
+  /** Why the value could not be decrypted, which is the stored one then. */
+  readonly unreadable?: string
 }
 
 /** Holds when the key's current modRevision is this; 0 means that the key does not exist. */
@@ -98,6 +102,15 @@ export interface StorageDriver {
   readonly name: string
   /** True when other processes may write to the same store, so that a reader must ask it for freshness. */
   readonly shared: boolean
+  /** What stands before a driver and encrypts its values tells so. */
+  readonly encryption?: {
+    /** Whether values of this key, or of keys that begin so, are encrypted. */
+    covers(key: string): boolean
+    /** Whether keys were changed since the store was opened: what was read before may not be readable any more. */
+    hasChanged(): boolean
+  }
+  /** What the key is called in a store that others use, too. Missing: as here. */
+  storedKey?(key: string): string
   /** The head revision, confirmed with the store (a linearizable read). */
   headRevision(): Promise<number>
   get(key: string): Promise<{ kv: KeyValue | undefined; revision: number }>
@@ -124,6 +137,8 @@ export type StorageErrorCode =
   | 'Corrupt'
   | 'Locked'
   | 'TooLarge'
+  /** A value could not be encrypted; nothing was written. */
+  | 'NotTransformed'
   | 'Closed'
 
 export class StorageError extends Error {

@@ -170,7 +170,7 @@ const openMessages = (
 /** Made once: an error of its own for each watch would cost its stack. */
 const ended = new Error('the watch has ended')
 
-/** Throws before the stream is opened: 406, 500. */
+/** Throws before the stream is opened: 406, 429, 500. */
 export const serveWatch = (
   target: Target,
   request: FastifyRequest,
@@ -182,6 +182,8 @@ export const serveWatch = (
   const after = startOf(options)
   parseIncludeObject(negotiated.convert === 'Table' ? includeObject : '')
   if (!negotiated.streams) throw streamNotAcceptable()
+  const refusal = target.store.notReady()
+  if (refusal !== undefined) throw refusal
   const ctx = makeContext(target, request, reply, deps)
   const { kube } = request
   // Of the client that left, of the server that shuts down, and of our own end.

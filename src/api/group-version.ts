@@ -32,6 +32,14 @@ export const groupVersionPath = (gv: { group: string; version: string }): string
 export const formatGroupResource = (gr: GroupResource): string =>
   gr.group === '' ? gr.resource : `${gr.resource}.${gr.group}`
 
+/** Upstream's ParseGroupResource: `deployments.apps`; `*.` is all of the core group. */
+export const parseGroupResource = (text: string): GroupResource => {
+  const dot = text.indexOf('.')
+  return dot < 0
+    ? { group: '', resource: text }
+    : { group: text.slice(dot + 1), resource: text.slice(0, dot) }
+}
+
 /** `Deployment.apps`, or `Pod` for the core group. */
 export const formatGroupKind = (gk: GroupKind): string =>
   gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`

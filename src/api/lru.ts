@@ -8,6 +8,10 @@ export class Lru<T> {
     this.#max = max
   }
 
+  get size(): number {
+    return this.#entries.size
+  }
+
   get(key: string): T | undefined {
     const found = this.#entries.get(key)
     if (found !== undefined) {

@@ -35,6 +35,8 @@ export interface ResourceOptions {
   readonly prefix: string
   /** Selectable fields beside metadata.name and metadata.namespace; a list that names one uses an index. */
   readonly fields?: SelectableFields
+  /** Upstream's name of the type of its objects, which an answer may tell: `*core.Pod`. */
+  readonly typeName?: string
 }
 
 /** Of the objects of one resource. */
@@ -106,7 +108,7 @@ class WatchCache implements Cacher, FollowedStore {
     this.#tick.unref()
   }
 
-  forResource({ prefix, fields = {} }: ResourceOptions): ObjectStorage {
+  forResource({ prefix, fields = {}, typeName = '' }: ResourceOptions): ObjectStorage {
     const found = this.#resources.get(prefix)
     if (found !== undefined) return found.storage
     const cache = new ResourceCache(
@@ -115,7 +117,8 @@ class WatchCache implements Cacher, FollowedStore {
       this.#progress.revision,
       this.#unclaimed.take(prefix),
     )
-    const storage = makeResourceStorage(this, cache)
+    if (this.#unclaimed.hasUnreadable) cache.setApart()
+    const storage = makeResourceStorage(this, cache, typeName)
     this.#resources.set(prefix, { cache, storage })
     return storage
   }

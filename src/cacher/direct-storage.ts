@@ -1,7 +1,10 @@
 /** Object storage without a cache: every call goes to the driver. For history that a cache does not hold, and tests. */
+import { internalError } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import type { Compare, KeyValue, RangeOptions, StorageDriver } from '#storage/driver.js'
+import { isEncrypted, unencryptedProblem } from '#storage/encrypted/transformer.js'
 import { type Encoded, encodeObject } from './object-bytes.js'
 import {
   type ListOptions,
@@ -13,6 +16,7 @@ import {
   WriteConflict,
 } from './object-storage.js'
 import { StoredVersion, type WorkingSets } from './stored-version.js'
+import { UnreadableVersion } from './unreadable-version.js'
 import { Change } from './watch-event.js'
 
 const openingBrace = 0x7b
@@ -22,13 +26,19 @@ const lineEnd = 0x0a
 const withoutLineEnd = (value: Buffer): Buffer =>
   value[value.length - 1] === lineEnd ? value.subarray(0, -1) : value
 
-export const versionOf = (
-  { key, value, modRevision, createRevision }: KeyValue,
-  sets: WorkingSets,
-): StoredVersion => {
-  const json = value[0] === openingBrace ? withoutLineEnd(value) : sets.readForeign(value)
+export const versionOf = (kv: KeyValue, sets: WorkingSets): StoredVersion => {
+  const { key, value, modRevision, createRevision } = kv
+  const isJson = value[0] === openingBrace
+  const why = kv.unreadable ?? (isJson || !isEncrypted(value) ? undefined : unencryptedProblem)
+  if (why !== undefined)
+    return new UnreadableVersion({ key, value, revision: modRevision }, sets, why)
+  const json = isJson ? withoutLineEnd(value) : sets.readForeign(value)
   return new StoredVersion(key, json, modRevision, sets, modRevision === createRevision)
 }
+
+/** Of what was read from the driver; `where` is what the key is called there. */
+export const unreadableText = (where: string, why: string): string =>
+  `unable to transform key ${goQuote(where)}: ${why}`
 
 /** A page of the state at `revision` (absent: the newest), read from the driver. */
 export const listFromDriver = async (
@@ -53,7 +63,7 @@ export const listFromDriver = async (
     revision ??= head
     for (const [index, kv] of kvs.entries()) {
       start = `${kv.key}\0`
-      const version = versionOf(kv, sets)
+      const version = readable(driver, versionOf(kv, sets))
       if (!selects(selection, version)) continue
       items.push(version)
       if (items.length !== limit) continue
@@ -72,13 +82,20 @@ const listKeyFromDriver = async (
 ): Promise<ListPage> => {
   const key = selection.key!
   const { kvs, revision: head } = await driver.range({ prefix: key, limit: 1, revision })
-  const found = kvs[0]?.key === key ? versionOf(kvs[0], sets) : undefined
+  const found = kvs[0]?.key === key ? readable(driver, versionOf(kvs[0], sets)) : undefined
   const isShown =
     found !== undefined &&
     key >= (startKey ?? '') &&
     key.startsWith(selection.prefix) &&
     selects(selection, found)
   return { items: isShown ? [found] : [], revision: revision ?? head }
+}
+
+/** A list of which something cannot be read is none (apiserver, etcd3/store.go GetList). */
+const readable = (driver: StorageDriver, version: StoredVersion): StoredVersion => {
+  const { key, why } = version
+  if (why !== undefined) throw internalError(unreadableText(driver.storedKey?.(key) ?? key, why))
+  return version
 }
 
 const selects = ({ matches }: Selection, version: StoredVersion): boolean =>

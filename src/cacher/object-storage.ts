@@ -2,6 +2,7 @@
  * Object storage: the decoded view of a driver that the registry works on.
  * `direct` (no cache) and `cacher` (the watch cache) implement it.
  */
+import type { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { ObjectText } from './object-text.js'
 
@@ -21,6 +22,8 @@ export interface StoredObject {
   readonly revision: number
   /** True when nobody has written it since it was created. */
   readonly isAsCreated?: boolean
+  /** Why it cannot be decrypted, if so: whoever looks into it is told that by an ApiError. */
+  readonly why?: string | undefined
 }
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED'
@@ -147,6 +150,8 @@ export interface ObjectStorage {
    * without a change. Missing: it would. Rejects where a conversion fails.
    */
   readonly isStoredAlike?: (current: StoredObject, object: KubeObject) => boolean | Promise<boolean>
+  /** Whether a write is due without a change: a former key encrypted what is stored. Missing: it never is. */
+  readonly isStale?: (current: StoredObject) => boolean | Promise<boolean>
   /** An object that is not written, as it would be read if it were. Missing: as it is. */
   readonly asRead?: (object: KubeObject) => KubeObject | Promise<KubeObject>
   /** Removes exactly `expected`; yields its last state with the revision of the delete. */
@@ -156,6 +161,8 @@ export interface ObjectStorage {
    * Throws StorageError Compacted before any event when `after` is gone, FutureRevision under sendInitialEvents.
    */
   watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch>
+  /** Why a watch cannot begin now, if so. */
+  readonly notReady?: () => ApiError | undefined
   /** The newest revision known here. */
   currentRevision(): number
   /** Revision of the newest change of this resource: all that was read since is as it was. Missing where only reading tells. */

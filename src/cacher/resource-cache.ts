@@ -27,6 +27,8 @@ export interface Selected {
 export class ResourceCache {
   readonly prefix: string
   readonly #objects: SortedMap<StoredVersion>
+  /** What cannot be decrypted, apart from what can. */
+  readonly #unreadable = new Map<string, StoredVersion>()
   readonly #ring = new EventLog<Change>((change) => change.size)
   readonly #indexes: ResourceIndexes
   readonly #waiters = new Set<Waiter>()
@@ -52,6 +54,11 @@ export class ResourceCache {
     this.#indexes = new ResourceIndexes(fields, objects)
     this.#floor = floor
     this.#lastChange = floor
+  }
+
+  /** Empty, unless something cannot be decrypted. */
+  get unreadable(): ReadonlyMap<string, StoredVersion> {
+    return this.#unreadable
   }
 
   get floor(): number {
@@ -82,16 +89,29 @@ export class ResourceCache {
   }
 
   load(version: StoredVersion): void {
-    this.#objects.set(version.key, version)
+    this.#put(version.key, version)
     this.#bytes = undefined
+  }
+
+  /** Puts those apart that cannot be read, of what was there before anyone asked for this resource. */
+  setApart(): void {
+    const found: StoredVersion[] = []
+    this.#objects.scan(this.prefix, this.prefix, (version) => {
+      if (version.why !== undefined) found.push(version)
+      return true
+    })
+    for (const version of found) this.#put(version.key, version)
+  }
+
+  /** What could not be read before, and now can; unless it was written meanwhile. */
+  recover(version: StoredVersion): void {
+    if (this.#unreadable.get(version.key)?.revision === version.revision) this.load(version)
   }
 
   apply(change: Change): void {
     const { key, current, previous } = change
     if (this.#bytes !== undefined) this.#bytes += (current?.size ?? 0) - (previous?.size ?? 0)
-    const entry =
-      current === undefined ? this.#objects.delete(key) : this.#objects.set(key, current)
-    if (entry !== undefined) this.#indexes.set(entry, current)
+    this.#put(key, current)
     this.#ring.append(change)
     this.#lastChange = change.revision
     // `clear` of a large Map allocates a new table, even where it is empty.
@@ -111,6 +131,7 @@ export class ResourceCache {
     const keys: string[] = []
     this.#objects.scan(this.prefix, this.prefix, (_, key) => void keys.push(key))
     for (const key of keys) this.#objects.delete(key)
+    this.#unreadable.clear()
     this.#indexes.clear()
     this.#shared.clear()
     this.#bytes = undefined
@@ -148,6 +169,16 @@ export class ResourceCache {
     const batch = this.#collect(selection, cursor, upTo)
     this.#shared.set(name, batch)
     return batch
+  }
+
+  #put(key: string, version: StoredVersion | undefined): void {
+    const isReadable = version !== undefined && version.why === undefined
+    const entry = isReadable ? this.#objects.set(key, version) : this.#objects.delete(key)
+    if (entry !== undefined) this.#indexes.set(entry, isReadable ? version : undefined)
+    if (isReadable && this.#unreadable.size === 0) return
+    if (version !== undefined && !isReadable) this.#unreadable.set(key, version)
+    else if (!this.#unreadable.delete(key)) return
+    this.#bytes = undefined
   }
 
   #collect(selection: Selection, cursor: number, upTo: number): ObjectEventBatch | undefined {

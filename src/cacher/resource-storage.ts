@@ -1,8 +1,9 @@
 /** The object storage of one resource over the watch cache: which reads memory answers and which the driver. */
+import { internalError } from '#api/errors.js'
 import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
 import { type StorageDriver, StorageError } from '#storage/driver.js'
-import { listFromDriver, type ObjectWriter, versionOf } from './direct-storage.js'
+import { listFromDriver, type ObjectWriter } from './direct-storage.js'
 import type {
   ListOptions,
   ListPage,
@@ -12,6 +13,7 @@ import type {
 } from './object-storage.js'
 import type { ResourceCache, Selected } from './resource-cache.js'
 import type { StoredVersion, WorkingSets } from './stored-version.js'
+import { UnreadableObjects } from './unreadable-objects.js'
 import { Watcher, type WatchSource } from './watcher.js'
 
 /** What the resources of one store share: the driver and how far the cache has followed it. */
@@ -32,9 +34,30 @@ export interface FollowedStore {
 
 const none: readonly StoredObject[] = []
 
-export const makeResourceStorage = (store: FollowedStore, cache: ResourceCache): ObjectStorage => {
-  const { writer } = store
+/** Asked of the store itself: keys may have changed since it was read. */
+const isStale = (driver: StorageDriver): ObjectStorage['isStale'] => {
+  const { encryption } = driver
+  if (encryption === undefined) return undefined
+  return async ({ key }) => {
+    if (!encryption.covers(key)) return false
+    const { kv } = await driver.get(key)
+    if (kv?.unreadable !== undefined) throw internalError(kv.unreadable)
+    return kv?.isStale === true
+  }
+}
+
+export const makeResourceStorage = (
+  store: FollowedStore,
+  cache: ResourceCache,
+  typeName: string,
+): ObjectStorage => {
+  const { writer, driver, sets } = store
+  const { encryption } = driver
   const source = store.watchSource(cache)
+  const unreadable = new UnreadableObjects({ driver, sets, cache, typeName })
+
+  const find = (key: string): StoredObject | undefined | Promise<StoredObject | undefined> =>
+    cache.get(key) ?? (cache.unreadable.has(key) ? unreadable.get(key) : undefined)
 
   /** The version that readers and watchers share; another one only when it was already overwritten. */
   const shared = async (written: StoredVersion): Promise<StoredObject> => {
@@ -47,34 +70,43 @@ export const makeResourceStorage = (store: FollowedStore, cache: ResourceCache):
     return version
   }
 
+  const listFromCache = (options: ListOptions): ListPage | Promise<ListPage> => {
+    const ready = reach(store, options.consistency)
+    if (ready === undefined) return listPrepared(store, cache, options)
+    return isReached(ready, options.consistency).then((reached) =>
+      reached ? listPrepared(store, cache, options) : listFromDriver(driver, options, sets),
+    )
+  }
+
   return {
-    atHand: store.driver.shared
+    atHand: driver.shared
       ? undefined
       : {
           get: (key) => {
             void store.fresh()
-            return cache.get(key)
+            return cache.get(key) ?? cache.unreadable.get(key)
           },
           list: (prefix) => {
             void store.fresh()
+            // Who counts or judges by it must not do so by a part of it.
+            if (cache.unreadable.size > 0) throw unreadable.notReady()
             return cache.size === 0 ? none : cache.select({ prefix }, '', 0).items
           },
         },
     get: (key, consistency) => {
+      // Upstream reads what is newest from the store, and sees at once that a key is missing now.
+      if (encryption?.hasChanged() && consistency.kind === 'consistent' && encryption.covers(key))
+        return unreadable.get(key)
       const ready = reach(store, consistency)
-      if (ready === undefined) return cache.get(key)
+      if (ready === undefined) return find(key)
       return isReached(ready, consistency).then((reached) =>
-        reached ? cache.get(key) : getFromDriver(store, key),
+        reached ? find(key) : unreadable.get(key),
       )
     },
     list: (options) => {
-      const ready = reach(store, options.consistency)
-      if (ready === undefined) return listPrepared(store, cache, options)
-      return isReached(ready, options.consistency).then((reached) =>
-        reached
-          ? listPrepared(store, cache, options)
-          : listFromDriver(store.driver, options, store.sets),
-      )
+      if (cache.unreadable.size > 0)
+        return unreadable.list(options).then((page) => page ?? listFromCache(options))
+      return listFromCache(options)
     },
     create: async (key, object, options) =>
       shared(await writer.create(key, object, options?.ttlSeconds)),
@@ -85,7 +117,9 @@ export const makeResourceStorage = (store: FollowedStore, cache: ResourceCache):
       await store.follow(last.revision)
       return last
     },
+    isStale: isStale(driver),
     watch: (options) => new Watcher(source, options),
+    notReady: () => (cache.unreadable.size > 0 ? unreadable.notReady() : undefined),
     currentRevision: () => store.currentRevision(),
     lastChange: () => cache.lastChange,
   }
@@ -116,14 +150,6 @@ const isReached = async (ready: Promise<void>, { kind }: ReadConsistency): Promi
     if (!lags || kind !== 'consistent') throw error
     return false
   }
-}
-
-const getFromDriver = async (
-  { driver, sets }: FollowedStore,
-  key: string,
-): Promise<StoredObject | undefined> => {
-  const { kv } = await driver.get(key)
-  return kv && versionOf(kv, sets)
 }
 
 /** Waits until the indexes that the selection can use have been made. */

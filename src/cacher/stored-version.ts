@@ -127,6 +127,11 @@ export class StoredVersion implements StoredObject {
     this.isAsCreated = isAsCreated
   }
 
+  /** Why the value cannot be read; undefined for all that can. */
+  get why(): string | undefined {
+    return undefined
+  }
+
   get size(): number {
     return this.value.length
   }

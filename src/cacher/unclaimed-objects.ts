@@ -11,6 +11,9 @@ export class UnclaimedObjects {
   /** What was there when the store was opened, until somebody looks into its folder. */
   readonly #found = new Map<string, KeyValue[]>()
 
+  /** Whether anything that was here could not be decrypted. */
+  hasUnreadable = false
+
   /** `prefix` is what every key starts with. */
   constructor(prefix: string, sets: WorkingSets) {
     this.#prefix = prefix
@@ -28,6 +31,7 @@ export class UnclaimedObjects {
   /** Without a version the object is gone. */
   set(key: string, version: StoredVersion | undefined): void {
     const objects = this.#in(this.#folderOf(key))
+    if (version?.why !== undefined) this.hasUnreadable = true
     if (version === undefined) objects.delete(key)
     else objects.set(key, version)
   }
@@ -54,7 +58,11 @@ export class UnclaimedObjects {
     let objects = this.#objects.get(folder)
     if (objects === undefined) {
       this.#objects.set(folder, (objects = new SortedMap()))
-      for (const kv of this.#found.get(folder) ?? []) objects.set(kv.key, versionOf(kv, this.#sets))
+      for (const kv of this.#found.get(folder) ?? []) {
+        const version = versionOf(kv, this.#sets)
+        if (version.why !== undefined) this.hasUnreadable = true
+        objects.set(kv.key, version)
+      }
       this.#found.delete(folder)
     }
     return objects

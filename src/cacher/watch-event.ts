@@ -1,4 +1,5 @@
 /** One change of one object in the ring, and the views of it that watchers share. */
+import { internalError } from '#api/errors.js'
 import type { ObjectEvent, Selection, StoredObject, WatchEventType } from './object-storage.js'
 import type { StoredVersion } from './stored-version.js'
 
@@ -37,6 +38,9 @@ export class Change {
     if (selection.key !== undefined && selection.key !== this.key) return undefined
     const { matches } = selection
     const { current, previous } = this
+    const why = current === undefined ? previous?.why : current.why
+    // A watch that comes to what nobody can read ends with that (etcd3/watcher.go).
+    if (why !== undefined) throw internalError(why)
     const is = current !== undefined && (matches === undefined || matches(current))
     const was = previous !== undefined && (matches === undefined || matches(previous))
     if (is) return was ? this.#asModified(current) : this.#asAdded(current)

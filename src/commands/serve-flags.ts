@@ -53,6 +53,18 @@ export const serveFlags: readonly Flag[] = [
     help: 'what the keys of objects in etcd start with',
   },
   {
+    name: 'encryption-provider-config',
+    type: 'string',
+    check: existingFile,
+    help: 'EncryptionConfiguration: what is encrypted before it is stored, and how',
+  },
+  {
+    name: 'encryption-provider-config-automatic-reload',
+    type: 'boolean',
+    default: 'false',
+    help: 'that file is read again when it changes',
+  },
+  {
     name: 'etcd-healthcheck-timeout',
     type: 'duration',
     default: '2s',
@@ -175,6 +187,17 @@ const storageOf = (flags: Flags, dataDir: string): string => {
   return `etcd:${servers}?${query}`
 }
 
+const encryptionOf = (flags: Flags): ServerOptions['encryption'] => {
+  const configFile = flags.text('encryption-provider-config')
+  const automaticReload = flags.boolean('encryption-provider-config-automatic-reload')
+  if (configFile !== undefined) return { configFile, automaticReload }
+  if (automaticReload)
+    throw new UsageError(
+      '--encryption-provider-config-automatic-reload must be set with --encryption-provider-config',
+    )
+  return undefined
+}
+
 /** Throws a UsageError for flags that contradict each other. */
 export const serverOptionsOf = (flags: Flags): ServerOptions => {
   const dataDir = flags.text('data-dir')!
@@ -186,6 +209,7 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
   return {
     dataDir,
     storage: storageOf(flags, dataDir),
+    encryption: encryptionOf(flags),
     ...servingOptionsOf(flags),
     clientCaFile: flags.text('client-ca-file'),
     requestheaderClientCaFile: flags.text('requestheader-client-ca-file'),

@@ -10,7 +10,7 @@ const booleans = flagsOf(
   aggregator-reject-forwarding-redirect allow-privileged contention-profiling 
   emulation-forward-compatible enable-aggregator-routing
   enable-garbage-collector enable-logs-handler
-  encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream
+  log-json-split-stream log-text-split-stream
   permit-address-sharing permit-port-sharing profiling
   runtime-config-emulation-forward-compatible
   service-account-lookup watch-cache
@@ -26,7 +26,6 @@ const withValues = flagsOf(
   coordinated-leadership-retry-period debug-socket-path
   
   delete-collection-workers disabled-metrics egress-selector-config-file emulated-version
-  encryption-provider-config 
   etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
   etcd-servers-overrides feature-gates 
   kubelet-certificate-authority kubelet-client-certificate

@@ -132,6 +132,14 @@ export class ConvertedStorage implements ObjectStorage {
     return this.#storage.isStoredAlike?.(stored, written) ?? sameContent(written, stored.object)
   }
 
+  isStale(current: StoredObject): boolean | Promise<boolean> {
+    return this.#storage.isStale?.(this.#behind(current)) ?? false
+  }
+
+  notReady(): ApiError | undefined {
+    return this.#storage.notReady?.()
+  }
+
   async asRead(object: KubeObject): Promise<KubeObject> {
     const stored = await this.#conversion.toStorage(object)
     return this.#conversion.fromStorage((await this.#storage.asRead?.(stored)) ?? stored)

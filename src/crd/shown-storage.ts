@@ -3,6 +3,7 @@
  * write (apiextensions decodes every object from storage through the schema). An object that shows as it is stored
  * costs one look; the result is kept with the stored object.
  */
+import type { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
 import { MadeObject } from '#cacher/made-object.js'
@@ -78,6 +79,14 @@ export class ShownStorage implements ObjectStorage {
     return sameContent(object, this.#behind(current).object)
   }
 
+  isStale(current: StoredObject): boolean | Promise<boolean> {
+    return this.#storage.isStale?.(this.#behind(current)) ?? false
+  }
+
+  notReady(): ApiError | undefined {
+    return this.#storage.notReady?.()
+  }
+
   watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch> {
     const selection = this.#selectShown(options.selection)
     return this.#showBatches(this.#storage.watch({ ...options, selection }))
@@ -88,6 +97,7 @@ export class ShownStorage implements ObjectStorage {
   }
 
   #show(stored: StoredObject): StoredObject {
+    if (stored.why !== undefined) return stored
     let shown = this.#shown.get(stored)
     if (shown === undefined) {
       const object = this.asRead(stored.object)

@@ -27,8 +27,9 @@ export const beginFromCache = async <T>(
   const read = () => write(deps, 'get', () => storage.get(key, consistent))
   const cached = ctx.dryRun ? undefined : cachedVersion(storage, key)
   const found = cached instanceof Promise ? await cached : cached
-  if (found === undefined || storage.atHand !== undefined)
-    return work(found ?? (await read()), { isCurrent: true })
+  // What could not be decrypted may be by now.
+  if (found === undefined || found.why !== undefined) return work(await read(), { isCurrent: true })
+  if (storage.atHand !== undefined) return work(found, { isCurrent: true })
   const basis = { isCurrent: false }
   let failure: { error: unknown } | undefined
   let outcome: T | undefined

@@ -8,7 +8,7 @@ import {
 import { cloneJson } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { othersTurn } from '#api/reading-phase.js'
-import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
+import { type ObjectStorage, type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { beforeCreate, identify, receiveNewObject, refuseResourceVersion } from './before-create.js'
 import { asStored } from './decode.js'
@@ -36,6 +36,18 @@ const isBeingDeleted = (current: StoredObject | undefined): boolean => {
   }
 }
 
+/** A dry run takes what cannot be read for what is not there (apiserver, registry/dryrun.go). */
+const readableOf = async (
+  storage: ObjectStorage,
+  key: string,
+): Promise<StoredObject | undefined> => {
+  try {
+    return await storage.get(key, consistent)
+  } catch {
+    return undefined
+  }
+}
+
 const nameTaken = (
   { definition }: StoreDeps,
   object: KubeObject,
@@ -59,7 +71,7 @@ const writeNew = async (
   const { storage, definition } = deps
   const object = asStored(definition, passed)
   if (ctx.dryRun) {
-    const current = await write(deps, 'create', () => storage.get(key, consistent))
+    const current = await readableOf(storage, key)
     if (current !== undefined) throw nameTaken(deps, object, current)
     // Nothing is written, so that nothing looks at the version that was sent.
     return dryRun(deps, key, object, object.metadata.resourceVersion)

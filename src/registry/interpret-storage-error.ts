@@ -77,6 +77,7 @@ export const interpretStorageError = (
     case 'Locked':
       return serviceUnavailable('storage does not take writes', log)
     case 'Corrupt':
+    case 'NotTransformed':
       return internalError(error.message, { cause: error, log })
   }
 }

@@ -67,6 +67,7 @@ export const makeStore = (deps: StoreDeps): Store => {
       })
     },
     watch: (_ctx, options) => storage.watch(options),
+    notReady: () => storage.notReady?.(),
     create: (ctx, object) => create(deps, ctx, object),
     update: (ctx, name, change, options) => update(deps, ctx, name, change, options),
     delete: (ctx, name, options) => {

@@ -2,6 +2,7 @@
  * The generic store: create, get, list, watch, update, patch and delete of one resource. One class for every
  * resource; what differs is its ResourceDefinition. Mirrors upstream's pkg/registry/generic/registry/store.go.
  */
+import type { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type {
   ListPage,
@@ -55,6 +56,8 @@ export interface Store {
       signal: AbortSignal
     },
   ): AsyncIterable<ObjectEventBatch>
+  /** Why a watch cannot begin now, if so. */
+  notReady(): ApiError | undefined
   /** `object` in the storage version, decoded and defaulted, private to the store from here on. */
   create(ctx: RequestContext, object: KubeObject): Promise<StoredObject>
   /**

@@ -6,7 +6,7 @@ import { copyWith } from '#api/copy-with.js'
 import { notFound } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { othersTurn } from '#api/reading-phase.js'
-import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
+import { type ObjectStorage, type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import {
   beforeUpdate,
   checkResourceVersion,
@@ -53,14 +53,27 @@ interface Attempt {
 
 /** Nothing would be stored that is not stored already. What is stored may not be what is shown. */
 const isUnchanged = (
-  { storage, definition: { strategy } }: StoreDeps,
+  deps: StoreDeps,
   next: KubeObject,
   current: StoredObject,
 ): boolean | Promise<boolean> => {
+  const { storage, definition } = deps
+  const { strategy } = definition
   const { isAsCreated, object } = current
   if (isAsCreated === true && strategy.isFilledOnRead?.(object) === true) return false
-  return sameContent(next, object) && (storage.isStoredAlike?.(current, next) ?? true)
+  if (!sameContent(next, object)) return false
+  if (storage.isStoredAlike === undefined && storage.isStale === undefined) return true
+  return write(deps, 'get', () => isStoredSo(storage, current, next))
 }
+
+/** Upstream compares what is stored, and writes it anew where that would be stored in another way now. */
+const isStoredSo = async (
+  storage: ObjectStorage,
+  current: StoredObject,
+  next: KubeObject,
+): Promise<boolean> =>
+  (await (storage.isStoredAlike?.(current, next) ?? true)) &&
+  !(await (storage.isStale?.(current) ?? false))
 
 const checkStored = (attempt: Attempt, current: StoredObject | undefined): void => {
   const { deps, ctx, name, options } = attempt

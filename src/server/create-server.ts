@@ -49,7 +49,7 @@ const publish = async (
     nodePort: options.kubernetesServiceNodePort ?? 0,
   })
   postStartHooks.finish('bootstrap-controller', 'peer-endpoint-reconciler-controller')
-  await lease.hold(`${ip}:${port}`)
+  state.encryptionFigures.named(await lease.hold(`${ip}:${port}`))
   postStartHooks.finish(
     'start-kube-apiserver-identity-lease-controller',
     'start-kube-apiserver-identity-lease-garbage-collector',

@@ -8,6 +8,8 @@ export interface HealthSources {
   stores: Pick<RegistryStores, 'health'>
   openRequests: OpenRequests
   postStartHooks: PostStartHooks
+  /** Of the plugins that encryption asks, where there may be any. */
+  encryption: HealthCheck | undefined
   /** Upstream's --etcd-healthcheck-timeout and --etcd-readycheck-timeout. */
   healthTimeoutMs: number
   readyTimeoutMs: number
@@ -39,10 +41,12 @@ export const healthChecks = (sources: HealthSources): HealthChecks => {
     check: () => (postStartHooks.informersSynced ? undefined : 'informers not synced yet'),
   }
   const hooks = postStartHooks.checks
+  // A server is not ended for a plugin that is not well.
+  const plugins = sources.encryption === undefined ? [] : [sources.encryption]
   return {
-    healthz: [ping, log, loopback, etcd, ...hooks],
+    healthz: [ping, log, loopback, etcd, ...plugins, ...hooks],
     livez: [ping, log, loopback, etcd, ...hooks],
-    readyz: [ping, log, etcd, readiness, informers, ...hooks, shutdown],
+    readyz: [ping, log, etcd, readiness, ...plugins, informers, ...hooks, shutdown],
   }
 }
 

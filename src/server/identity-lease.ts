@@ -63,8 +63,8 @@ export class IdentityLease {
     this.#store = store
   }
 
-  /** `peerAddress` is where other servers of the cluster find this one: `192.0.2.2:6443`. */
-  async hold(peerAddress: string): Promise<void> {
+  /** `peerAddress` is where other servers of the cluster find this one: `192.0.2.2:6443`. Yields the name of this one. */
+  async hold(peerAddress: string): Promise<string> {
     const { hostname } = this.#deps
     const hash = createHash('sha256').update(`${hostname} ${peerAddress}`).digest('hex')
     const name = `apiserver-${hash.slice(0, 26)}`
@@ -74,6 +74,7 @@ export class IdentityLease {
       this.#working = this.#working.then(() => this.#tick(holder))
     }, limits.identityLeaseRenewMs)
     this.#timer.unref()
+    return name
   }
 
   async stop(): Promise<void> {

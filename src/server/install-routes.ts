@@ -47,6 +47,7 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
     stores,
     openRequests,
     postStartHooks: state.postStartHooks,
+    encryption: state.encryption?.health,
     healthTimeoutMs: options.etcdHealthcheckTimeoutMs ?? limits.healthCheckTimeoutMs,
     readyTimeoutMs: options.etcdReadycheckTimeoutMs ?? limits.healthCheckTimeoutMs,
   })
@@ -63,6 +64,7 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
     build: buildLabels(),
     apiServices: controllers.aggregator,
     audit: state.audit?.figures,
+    families: state.encryptionFigures.families,
   })
   if (flowControl !== undefined) installFlowControlDumps(app, new FlowDumps(flowControl))
   installVersion(app, buildInfo())

@@ -2,6 +2,7 @@
 import type { Clock } from '#api/clock.js'
 import type { StorageDriver } from '#storage/driver.js'
 import type { AuditOptions } from './audit.js'
+import type { EncryptionOptions } from './encryption/open-encryption.js'
 
 export type AuthorizationMode = 'ABAC' | 'AlwaysAllow' | 'AlwaysDeny' | 'Node' | 'RBAC' | 'Webhook'
 
@@ -98,6 +99,8 @@ export interface ServerOptions {
   disableAdmissionPlugins?: readonly string[]
   /** A file with an AdmissionConfiguration: what plugins are told beyond what they do by themselves. Default none. */
   admissionControlConfigFile?: string | undefined
+  /** What is encrypted before it is stored, and how, as kube-apiserver's --encryption-provider-config says it. Default: nothing. */
+  encryption?: EncryptionOptions | undefined
   /** How long Pods stay, unless they say so themselves, on a node that is not ready or not reached. Default 300 each. */
   defaultNotReadyTolerationSeconds?: number
   defaultUnreachableTolerationSeconds?: number

@@ -13,6 +13,7 @@ import type { ResourceTable } from '#registry/resource-table.js'
 import { makeStores, type Stores } from '#registry/stores.js'
 import { backupText } from '#storage/backup.js'
 import type { HealthQuestion, StorageDriver } from '#storage/driver.js'
+import { EncryptedDriver, type Encryption } from '#storage/encrypted/encrypted-driver.js'
 import { openStorage } from '#storage/open.js'
 import { componentStatuses, componentStatusPrefix } from './component-statuses.js'
 
@@ -31,6 +32,7 @@ export interface RegistryStoresOptions {
   storage: string | StorageDriver
   table: ResourceTable
   admission: Admission
+  encryption: Encryption | undefined
   fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   clock: Clock
   /** For lifetimes of what is stored, and for ages of history. */
@@ -38,17 +40,26 @@ export interface RegistryStoresOptions {
   log: (message: string, error?: unknown) => void
 }
 
+/** Upstream's name of the type that it keeps objects of a resource in. */
+const goTypeName = ({ isCustom, gvk: { group, kind } }: ResourceDefinition): string => {
+  if (isCustom) return '*unstructured.Unstructured'
+  if (group === 'internal.apiserver.k8s.io') return `*apiserverinternal.${kind}`
+  return `*${group.split('.')[0] || 'core'}.${kind}`
+}
+
 export const openRegistryStores = async (
   options: RegistryStoresOptions,
 ): Promise<RegistryStores> => {
-  const { storage, table, admission, fieldManagerOf, clock, steadyClock, log } = options
+  const { storage, table, admission, encryption, fieldManagerOf, clock, steadyClock, log } = options
   const driver =
     typeof storage === 'string' ? await openStorage(storage, { clock: steadyClock }) : storage
   const closeDriver = async (): Promise<void> => {
     if (typeof storage === 'string') await driver.close()
   }
   const readForeign = storedProtobufReader(table)
-  const making = makeCacher({ driver, clock: steadyClock, log, readForeign })
+  // Backups are of what is stored.
+  const shown = encryption === undefined ? driver : new EncryptedDriver(driver, encryption)
+  const making = makeCacher({ driver: shown, clock: steadyClock, log, readForeign })
   const cacher = await making.catch(async (error) => {
     await closeDriver()
     throw error
@@ -61,10 +72,11 @@ export const openRegistryStores = async (
     const resource = cacher.forResource({
       prefix: `${definition.storagePrefix}/`,
       fields: definition.selectableFields,
+      typeName: goTypeName(definition),
     })
     const { onRead, conversion } = definition
-    const shown = onRead === undefined ? resource : new ShownStorage(resource, onRead)
-    return conversion === undefined ? shown : new ConvertedStorage(shown, conversion)
+    const storage = onRead === undefined ? resource : new ShownStorage(resource, onRead)
+    return conversion === undefined ? storage : new ConvertedStorage(storage, conversion)
   }
   const stores = makeStores({
     table,

@@ -9,6 +9,7 @@ import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeResourceTable, type ResourceTable } from '#registry/resource-table.js'
+import { EncryptionFigures } from '#storage/encrypted/figures.js'
 import { type Access, openAccess } from './access.js'
 import { readAdmissionSettings } from './admission/admission-settings.js'
 import { answerExpressions, authorizeSigner } from './admission-authorizers.js'
@@ -17,6 +18,7 @@ import { type BootstrapDeps, ensureBootstrap } from './bootstrap.js'
 import type { ClientTrust } from './bootstrap-config-maps.js'
 import { configuredKinds } from './configured-kinds.js'
 import type { ServerCredentials } from './credentials.js'
+import type { EncryptionDeps, OpenedEncryption } from './encryption/open-encryption.js'
 import { clientAuthorities, credentialsOf, requestHeaderOptions } from './identity.js'
 import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'
 import { PostStartHooks } from './post-start-hooks.js'
@@ -38,6 +40,9 @@ export interface ServerState {
   readonly inFlight: InFlight
   /** Missing where nothing is audited. */
   readonly audit: Audit | undefined
+  /** Missing where nothing is encrypted. */
+  readonly encryption: OpenedEncryption | undefined
+  readonly encryptionFigures: EncryptionFigures
 }
 
 const admissionPluginsOf = async (
@@ -69,6 +74,18 @@ const admissionOf = (
       return row === undefined ? undefined : { ...row.gvr, namespaced: row.namespaced }
     },
   })
+
+/** Loaded where it is configured. */
+const encryptionOf = async (
+  { encryption }: ServerOptions,
+  deps: { table: ResourceTable } & Omit<EncryptionDeps, 'resourceOf'>,
+  started: StartedParts,
+): Promise<OpenedEncryption | undefined> => {
+  if (encryption === undefined) return undefined
+  const { openEncryption } = await import('./encryption/open-encryption.js')
+  const { resourceOfKeys } = await import('./encryption/resource-of-key.js')
+  return openEncryption(encryption, { ...deps, resourceOf: resourceOfKeys(deps.table) }, started)
+}
 
 export const bootstrapDeps = (
   options: ServerOptions,
@@ -104,7 +121,11 @@ export const openServerState = async (
     access.withAccess([...configuredKinds(options), customResourceDefinition]),
   )
   const fieldManagerOf = makeFieldManagers(table)
+  const encryptionFigures = new EncryptionFigures(() => clock.now())
+  const ofEncryption = { table, clock, figures: encryptionFigures, warn: log }
+  const encryption = await encryptionOf(options, ofEncryption, started)
   const stores = await openRegistryStores({
+    encryption,
     storage: options.storage ?? 'memory:',
     table,
     admission: admissionOf(plugins, access, table),
@@ -146,5 +167,7 @@ export const openServerState = async (
     postStartHooks,
     inFlight: new InFlight(performance.now()),
     audit,
+    encryption,
+    encryptionFigures,
   }
 }

@@ -1,22 +1,13 @@
 /** gRPC errors of etcd as storage errors. Their messages are what Go prints, which upstream's answers show. */
 import { type ServiceError, status } from '@grpc/grpc-js'
 import { StorageError } from '../driver.js'
+import { grpcText } from '../grpc-texts.js'
 
-/** `DEADLINE_EXCEEDED` is `DeadlineExceeded` in Go. */
-const goCode = (code: status): string => {
-  const name = code === status.CANCELLED ? 'CANCELED' : (status[code] ?? 'UNKNOWN')
-  return name
-    .split('_')
-    .map((word) => word[0] + word.slice(1).toLowerCase())
-    .join('')
-}
-
-export const goText = ({ code, details = '' }: ServiceError): string => {
+export const goText = (error: ServiceError): string => {
+  const { code, details = '' } = error
   if (code === status.DEADLINE_EXCEEDED) return 'context deadline exceeded'
   // What etcd itself says is an error of etcd's in Go.
-  return details.startsWith('etcdserver: ')
-    ? details
-    : `rpc error: code = ${goCode(code)} desc = ${details}`
+  return details.startsWith('etcdserver: ') ? details : grpcText(error)
 }
 
 /** What a failed call means. `write`: it may have happened all the same when no answer came. */

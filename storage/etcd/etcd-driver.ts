@@ -85,6 +85,10 @@ class EtcdDriver implements StorageDriver, CursorHost {
     this.#compactor = new Compactor(api, (revision) => this.compact(revision))
   }
 
+  storedKey(key: string): string {
+    return this.keys.toEtcd(key).toString()
+  }
+
   async headRevision(): Promise<number> {
     const { key } = this.keys.range('', '')
     const { header } = await this.#read({ key, count_only: true })

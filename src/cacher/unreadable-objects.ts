@@ -1,0 +1,94 @@
+/**
+ * What a resource of which objects cannot be decrypted answers. Upstream's cache is not ready then: its lists and watches
+ * are refused until all can be read, while each object that can is still read, written and deleted by its name.
+ *
+ * Who asks has the store asked again, for what could not be read may be readable by now: a plugin is back, a key was
+ * added. After a change of keys that counts the other way round, too.
+ */
+import { type ApiError, internalError, tooManyRequests } from '#api/errors.js'
+import { limits } from '#limits'
+import type { StorageDriver } from '#storage/driver.js'
+import { listFromDriver, unreadableText, versionOf } from './direct-storage.js'
+import type { ListOptions, ListPage, StoredObject } from './object-storage.js'
+import type { ResourceCache } from './resource-cache.js'
+import type { StoredVersion, WorkingSets } from './stored-version.js'
+
+export interface UnreadableDeps {
+  readonly driver: StorageDriver
+  readonly sets: WorkingSets
+  readonly cache: ResourceCache
+  /** `*core.Secret`. */
+  readonly typeName: string
+}
+
+export class UnreadableObjects {
+  readonly #deps: UnreadableDeps
+  /** When lists were refused first (of performance.now). */
+  #since: number | undefined
+
+  constructor(deps: UnreadableDeps) {
+    this.#deps = deps
+  }
+
+  /** As the store has it now. Rejects with an ApiError where it cannot be read. */
+  async get(key: string): Promise<StoredObject | undefined> {
+    const { driver, sets, cache } = this.#deps
+    const { kv } = await driver.get(key)
+    const version = kv && versionOf(kv, sets)
+    if (version?.why !== undefined) throw internalError(version.why)
+    if (version === undefined) return undefined
+    cache.recover(version)
+    const known = cache.get(key)
+    return known?.revision === version.revision ? known : version
+  }
+
+  /** Undefined: all can be read by now. A page of what is not selected is read from the store (cacher/delegator.go). */
+  async list(options: ListOptions): Promise<ListPage | undefined> {
+    const { driver, sets } = this.#deps
+    const first = await this.#firstStillUnreadable()
+    if (first === undefined) return undefined
+    const { limit, selection, consistency } = options
+    if (limit === 0 || selection.matches !== undefined || selection.key !== undefined)
+      throw this.#refusal(first)
+    const revision = consistency.kind === 'exact' ? consistency.revision : undefined
+    return listFromDriver(driver, { ...options, revision }, sets)
+  }
+
+  notReady(): ApiError | undefined {
+    const [first] = this.#sorted()
+    if (first === undefined) return undefined
+    // The client comes again.
+    void this.#firstStillUnreadable().catch(() => undefined)
+    return this.#refusal(first)
+  }
+
+  #sorted(): readonly StoredVersion[] {
+    return [...this.#deps.cache.unreadable.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  /** Asks for one after the other, and no further than the first that cannot be read. */
+  async #firstStillUnreadable(): Promise<StoredVersion | undefined> {
+    const { driver, sets, cache } = this.#deps
+    for (const { key } of this.#sorted()) {
+      const { kv } = await driver.get(key)
+      const version = kv && versionOf(kv, sets)
+      if (version?.why !== undefined) return version
+      if (version !== undefined) cache.recover(version)
+    }
+    this.#since = undefined
+    return undefined
+  }
+
+  #refusal({ key, why = '' }: StoredVersion): ApiError {
+    const { driver, typeName } = this.#deps
+    this.#since ??= performance.now()
+    const seconds = (performance.now() - this.#since) / 1000
+    const retryAfterSeconds = Math.min(
+      limits.cacheRetrySecondsMax,
+      Math.floor(Math.exp(0.06 * seconds)),
+    )
+    const problem = unreadableText(driver.storedKey?.(key) ?? key, why)
+    const message = `storage is (re)initializing: failed to list ${typeName}: ${problem}`
+    return tooManyRequests(message, retryAfterSeconds)
+  }
+}

@@ -1,0 +1,122 @@
+/** The file of --encryption-provider-config (apiserver, pkg/server/options/encryptionconfig). */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { durationMs, durationProblem } from '#api/duration.js'
+import { aggregateMessage } from '#api/errors.js'
+import { goFileError } from '#api/go-file-error.js'
+import { goQuote } from '#api/go-quote.js'
+import { isJsonObject } from '#api/json-object.js'
+import { decodeConfiguration, UnknownTypeError } from '#registry/decode-configuration.js'
+import { parseYaml } from '#registry/yaml.js'
+import type {
+  EncryptionConfiguration,
+  KmsConfiguration,
+  ProviderConfiguration,
+} from './configuration-types.js'
+import { validateEncryption } from './validate-configuration.js'
+
+const type = 'apiserver.v1.EncryptionConfiguration'
+const types = {
+  'apiserver.config.k8s.io/v1 EncryptionConfiguration': type,
+  // A name that documentation once had.
+  'v1 EncryptionConfig': type,
+}
+
+/** Kinds that upstream knows in the same version. */
+const otherKinds = [
+  'AdmissionConfiguration',
+  'AuthenticationConfiguration',
+  'AuthorizationConfiguration',
+  'TracingConfiguration',
+]
+
+const refuseOtherKind = (text: string): void => {
+  const { value } = parseYaml(text)
+  if (!isJsonObject(value)) return
+  const { apiVersion, kind } = value
+  if (apiVersion === 'apiserver.config.k8s.io/v1' && otherKinds.includes(String(kind)))
+    throw new Error(`got unexpected config type: ${apiVersion}, Kind=${kind}`)
+}
+
+type Given = Omit<KmsConfiguration, 'timeoutMs'> & { readonly timeout?: string }
+
+const defaultTimeoutMs = 3_000
+const defaultCacheSize = 1_000
+
+const withDefaults = ({ timeout, ...kms }: Given): KmsConfiguration => {
+  const problem = timeout === undefined ? undefined : durationProblem(timeout)
+  if (problem !== undefined) throw new Error(problem)
+  const apiVersion = kms.apiVersion || 'v1'
+  return {
+    ...kms,
+    apiVersion,
+    cachesize: kms.cachesize ?? (apiVersion === 'v1' ? defaultCacheSize : undefined),
+    timeoutMs: timeout === undefined ? defaultTimeoutMs : durationMs(timeout),
+  }
+}
+
+interface GivenResources {
+  readonly resources: readonly string[] | null
+  readonly providers:
+    | readonly (Omit<ProviderConfiguration, 'kms'> & { readonly kms?: Given | null })[]
+    | null
+}
+
+const decode = (text: string): EncryptionConfiguration => {
+  const given = decodeConfiguration(text, types).value.resources ?? []
+  return {
+    resources: (given as unknown as readonly GivenResources[]).map(({ resources, providers }) => ({
+      resources: resources ?? [],
+      providers: (providers ?? []).map(({ kms, ...others }) => ({
+        ...others,
+        kms: kms && withDefaults(kms),
+      })),
+    })),
+  }
+}
+
+const decodeFile = (file: string, text: string): EncryptionConfiguration => {
+  try {
+    return decode(text)
+  } catch (error) {
+    if (error instanceof UnknownTypeError) refuseOtherKind(text)
+    const why = (error as Error).message
+    throw new Error(
+      `error decoding encryption provider configuration file ${goQuote(file)}: ${why}`,
+    )
+  }
+}
+
+/** `reload`: the file is read again when it changes. Throws an Error that says what is wrong. */
+export const parseEncryption = (
+  { file, text }: { file: string; text: string },
+  reload: boolean,
+): EncryptionConfiguration => {
+  try {
+    if (text === '')
+      throw new Error(
+        `error while loading file: encryption provider configuration file ${goQuote(file)} is empty`,
+      )
+    const configuration = decodeFile(file, text)
+    const errors = validateEncryption(configuration, reload)
+    if (errors.length > 0) throw new Error(aggregateMessage(errors))
+    return configuration
+  } catch (error) {
+    throw new Error(`error while parsing file: ${(error as Error).message}`)
+  }
+}
+
+export const readEncryptionFile = async (file: string): Promise<string> => {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    const why = goFileError('open', file, error)
+    throw new Error(
+      `error while parsing file: error while loading file: error reading encryption provider configuration file ${goQuote(file)}: ${why}`,
+    )
+  }
+}
+
+/** By which metrics tell configurations apart: nothing of the keys is in it. */
+export const hashOfText = (text: string): string =>
+  `sha256:${createHash('sha256').update(text).digest('hex')}`

@@ -1,0 +1,185 @@
+/**
+ * A driver that shows values as they are and stores them encrypted, each as its resource is configured. What stands
+ * before it, cacher and registry, and what stands behind it, a driver, backups, know nothing of that.
+ *
+ * On the way in all is done in the turn of the call, so that writes still share a batch. On the way out a value may have
+ * to wait for a key that only a plugin can open. One that cannot be read is handed on as it is stored, and with the
+ * reason: the others that came with it are none the worse.
+ */
+import { whenKnown } from '#api/when-known.js'
+import {
+  type Compare,
+  type EventBatch,
+  type KeyValue,
+  type Operation,
+  type RangeOptions,
+  type RangeResult,
+  type StorageDriver,
+  StorageError,
+  type StorageEvent,
+  type TransactionResult,
+  type WatchOptions,
+} from '../driver.js'
+import type { About, Opened, Transformer } from './transformer.js'
+
+export interface ResourceTransformer {
+  readonly transformer: Transformer
+  readonly resource: string
+}
+
+/** Which resources are encrypted, and how, as long as nothing changes. */
+export type Transformers = (key: string) => ResourceTransformer | undefined
+
+/** As it is now, and how often it has changed. */
+export interface Encryption {
+  readonly transformers: Transformers
+  readonly changes: number
+}
+
+/** What was read out of a stored value. Of drivers that hold values in memory the same come again and again. */
+interface Read extends Opened {
+  readonly by: Transformers
+}
+
+export class EncryptedDriver implements StorageDriver {
+  readonly name: string
+  readonly shared: boolean
+  readonly encryption: NonNullable<StorageDriver['encryption']>
+  readonly #driver: StorageDriver
+  readonly #encryption: Encryption
+  readonly #read = new WeakMap<Buffer, Read>()
+
+  constructor(driver: StorageDriver, encryption: Encryption) {
+    this.#driver = driver
+    this.#encryption = encryption
+    this.name = driver.name
+    this.shared = driver.shared
+    this.encryption = {
+      hasChanged: () => encryption.changes > 0,
+      covers: (key) => encryption.transformers(key) !== undefined,
+    }
+  }
+
+  storedKey(key: string): string {
+    return this.#driver.storedKey?.(key) ?? key
+  }
+
+  headRevision(): Promise<number> {
+    return this.#driver.headRevision()
+  }
+
+  async get(key: string): Promise<{ kv: KeyValue | undefined; revision: number }> {
+    const { kv, revision } = await this.#driver.get(key)
+    return { kv: kv && (await this.#open(kv)), revision }
+  }
+
+  async range(options: RangeOptions): Promise<RangeResult> {
+    const result = await this.#driver.range(options)
+    return { ...result, kvs: await this.#openAll(result.kvs) }
+  }
+
+  txn(compares: readonly Compare[], operations: readonly Operation[]): Promise<TransactionResult> {
+    let sealed: readonly Operation[]
+    try {
+      sealed = operations.map((operation) => this.#seal(operation))
+    } catch (cause) {
+      const { message } = cause as Error
+      return Promise.reject(new StorageError('NotTransformed', message, { cause }))
+    }
+    return this.#driver.txn(compares, sealed).then(async (result) => {
+      if (result.succeeded) return result
+      const current = await Promise.all(result.current.map((kv) => kv && this.#open(kv)))
+      return { ...result, current }
+    })
+  }
+
+  /** The driver is asked at once: a watch from now on begins with the call. */
+  watch(options: WatchOptions): AsyncIterable<EventBatch> {
+    return this.#openBatches(this.#driver.watch(options))
+  }
+
+  compact(revision: number): Promise<void> {
+    return this.#driver.compact(revision)
+  }
+
+  compactedRevision(): number {
+    return this.#driver.compactedRevision()
+  }
+
+  health(question: Parameters<StorageDriver['health']>[0]): Promise<string | undefined> {
+    return this.#driver.health(question)
+  }
+
+  close(): Promise<void> {
+    return this.#driver.close()
+  }
+
+  async *#openBatches(batches: AsyncIterable<EventBatch>): AsyncGenerator<EventBatch> {
+    for await (const batch of batches) {
+      const opened = batch.events.map((event) => this.#openEvent(event))
+      const waits = opened.some((event) => event instanceof Promise)
+      const events = waits ? await Promise.all(opened) : (opened as StorageEvent[])
+      yield { ...batch, events }
+    }
+  }
+
+  #openEvent(event: StorageEvent): StorageEvent | Promise<StorageEvent> {
+    const { value, previous } = event
+    return whenKnown(value && this.#open(value), (value) =>
+      whenKnown(previous && this.#open(previous), (previous) => ({ ...event, value, previous })),
+    )
+  }
+
+  async #openAll(kvs: readonly KeyValue[]): Promise<readonly KeyValue[]> {
+    const opened = kvs.map((kv) => this.#open(kv))
+    return opened.some((kv) => kv instanceof Promise)
+      ? Promise.all(opened)
+      : (opened as readonly KeyValue[])
+  }
+
+  #open(kv: KeyValue): KeyValue | Promise<KeyValue> {
+    const by = this.#encryption.transformers
+    const found = by(kv.key)
+    if (found === undefined) return kv
+    const known = this.#read.get(kv.value)
+    if (known?.by === by) return shown(kv, known)
+    const done = (opened: Opened): KeyValue => {
+      this.#read.set(kv.value, { ...opened, by })
+      return shown(kv, opened)
+    }
+    const failed = (error: unknown): KeyValue => ({ ...kv, unreadable: (error as Error).message })
+    try {
+      const opened = found.transformer.fromStorage(kv.value, this.#about(kv.key, found))
+      return opened instanceof Promise ? opened.then(done, failed) : done(opened)
+    } catch (error) {
+      return failed(error)
+    }
+  }
+
+  #seal(operation: Operation): Operation {
+    if (operation.type !== 'put') return operation
+    const by = this.#encryption.transformers
+    const found = by(operation.key)
+    if (found === undefined) return operation
+    const parts = found.transformer.toStorage(operation.value, this.#about(operation.key, found))
+    const value = joined(parts)
+    this.#read.set(value, { value: operation.value, isStale: false, by })
+    return { ...operation, value }
+  }
+
+  #about(key: string, { resource }: ResourceTransformer): About {
+    return { key: Buffer.from(this.storedKey(key)), resource }
+  }
+}
+
+const shown = (kv: KeyValue, { value, isStale }: Opened): KeyValue => ({ ...kv, value, isStale })
+
+/** Values live long and die one by one: none of them is a slice of a shared pool. */
+const joined = (parts: readonly Buffer[]): Buffer => {
+  let length = 0
+  for (const part of parts) length += part.length
+  const bytes = Buffer.allocUnsafeSlow(length)
+  let at = 0
+  for (const part of parts) at += part.copy(bytes, at)
+  return bytes
+}

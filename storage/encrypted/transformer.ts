@@ -1,0 +1,130 @@
+/** How a value is written into a store and read from it (apiserver, pkg/storage/value). */
+import { aggregate } from '#api/aggregate.js'
+
+/** What a value belongs to. */
+export interface About {
+  /** The key in the store: a value that was moved to another one is refused by ciphers that authenticate. */
+  readonly key: Buffer
+  /** As metrics name it: `secrets`, `deployments.apps`. */
+  readonly resource: string
+}
+
+export interface Opened {
+  readonly value: Buffer
+  /** It would be written in another way now: by another provider, or with another key. */
+  readonly isStale: boolean
+}
+
+export interface Transformer {
+  /** What is to be stored, in parts. Throws an Error where it cannot be made. */
+  toStorage(value: Buffer, about: About): readonly Buffer[]
+  /** Throws or rejects with an Error where `value` cannot be read. A promise only where somebody else has to be asked. */
+  fromStorage(value: Buffer, about: About): Opened | Promise<Opened>
+}
+
+export type Direction = 'to_storage' | 'from_storage'
+
+/** One transformation that was done or failed, under the prefix of who did it. */
+export type Observe = (
+  direction: Direction,
+  outcome: { prefix: string; resource: string; startedAt: number; error?: unknown },
+) => void
+
+export interface Prefixed {
+  /** What is stored begins with this. The empty one is that of what is not encrypted. */
+  readonly prefix: string
+  readonly transformer: Transformer
+}
+
+const reservedPrefix = Buffer.from('k8s:enc:')
+export const unencryptedProblem = 'identity transformer tried to read encrypted data'
+
+/** Whether a stored value says of itself that it is encrypted: no JSON and no protobuf of Kubernetes begins so. */
+export const isEncrypted = (value: Buffer): boolean => beginsWith(value, reservedPrefix)
+
+const beginsWith = (value: Buffer, start: Buffer): boolean =>
+  value.length >= start.length && value.compare(start, 0, start.length, 0, start.length) === 0
+
+/** Values as they are. */
+export const identity: Transformer = {
+  toStorage: (value) => [value],
+  fromStorage: (value) => {
+    if (isEncrypted(value)) throw new Error(unencryptedProblem)
+    return { value, isStale: false }
+  },
+}
+
+const errorOf = (failures: readonly unknown[]): Error => {
+  if (failures.length === 1) return failures[0] as Error
+  return new Error(aggregate(failures.map((failure) => (failure as Error).message))!)
+}
+
+/**
+ * The first writes. A value is read by each whose prefix it has until one can: keys of one name may have changed, and
+ * what is listed to be written without encryption may be encrypted still.
+ */
+export const byPrefix = (
+  prefixed: readonly Prefixed[],
+  noMatch: string,
+  observe: Observe,
+): Transformer => {
+  const choices = prefixed.map(({ prefix, transformer }) => ({
+    prefix,
+    start: Buffer.from(prefix),
+    transformer,
+  }))
+  const first = choices[0]!
+
+  const fromStorage = (
+    value: Buffer,
+    about: About,
+    { at, failures, startedAt }: { at: number; failures: readonly unknown[]; startedAt: number },
+  ): Opened | Promise<Opened> => {
+    const index = choices.findIndex(({ start }, i) => i >= at && beginsWith(value, start))
+    const chosen = choices[index]
+    const note = (prefix: string, error?: unknown): void =>
+      observe('from_storage', { prefix, resource: about.resource, startedAt, error })
+    if (chosen === undefined) {
+      if (failures.length > 0) throw errorOf(failures)
+      const error = new Error(noMatch)
+      note('unknown', error)
+      throw error
+    }
+    const { prefix, start, transformer } = chosen
+    const done = (opened: Opened): Opened => {
+      note(prefix || 'identity')
+      return index === 0 ? opened : { ...opened, isStale: true }
+    }
+    const failed = (error: unknown): Opened | Promise<Opened> => {
+      if (prefix !== '') note(prefix, error)
+      const next = prefix === '' ? failures : [...failures, error]
+      return fromStorage(value, about, { at: index + 1, failures: next, startedAt })
+    }
+    let opened: Opened | Promise<Opened>
+    try {
+      opened = transformer.fromStorage(value.subarray(start.length), about)
+    } catch (error) {
+      return failed(error)
+    }
+    return opened instanceof Promise ? opened.then(done, failed) : done(opened)
+  }
+
+  return {
+    toStorage: (value, about) => {
+      const startedAt = performance.now()
+      const { prefix, start, transformer } = first
+      const note = (error?: unknown): void =>
+        observe('to_storage', { prefix, resource: about.resource, startedAt, error })
+      try {
+        const parts = transformer.toStorage(value, about)
+        note()
+        return prefix === '' ? parts : [start, ...parts]
+      } catch (error) {
+        note(error)
+        throw error
+      }
+    },
+    fromStorage: (value, about) =>
+      fromStorage(value, about, { at: 0, failures: [], startedAt: performance.now() }),
+  }
+}
