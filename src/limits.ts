@@ -33,19 +33,10 @@ export const limits = {
   kmsKeyIdBytesMax: 1024,
   kmsEncryptedKeyBytesMax: 1024,
   kmsAnnotationsBytesMax: 32 * 1024,
-  /** How often a KMS plugin is asked how it is, while it is well and while it is not; upstream's. */
-  kmsProbeMs: 60_000,
-  kmsProbeAfterFailureMs: 10_000,
-  /** How long its last answer counts for who asks in between; upstream's. */
-  kmsHealthyForMs: 20_000,
-  kmsUnhealthyForMs: 3_000,
   /** How long values are still encrypted with a seed of a plugin that is not well; upstream's kmsv2PluginWriteDEKSourceMaxTTL. */
   kmsSeedLifetimeMs: 180_000,
   /** How long the plugins of a changed configuration of encryption have to be well, at least; upstream's minKMSPluginCloseGracePeriod. */
   kmsReadyMs: 10_000,
-  /** How often a changed configuration of encryption that could not be used is tried again, and how often plugins are asked meanwhile. */
-  encryptionRetryMs: 10_000,
-  kmsReadyLookMs: 100,
   /** How often a watch asks again a conversion webhook that failed. */
   conversionRetryMs: 1_000,
   /** Objects that a conversion webhook is asked for at once. */

@@ -15,6 +15,10 @@ import type { StartedParts } from '../started-parts.js'
 import { hashOfText, parseEncryption, readEncryptionFile } from './configuration.js'
 import { type MadeTransformers, makeTransformers } from './make-transformers.js'
 
+/** When a changed file that could not be used is tried again, and how often its plugins are asked meanwhile. */
+const retryMs = 10_000
+const readyLookMs = 100
+
 export interface EncryptionOptions {
   /** A file with an EncryptionConfiguration. */
   readonly configFile: string
@@ -108,7 +112,7 @@ class EncryptionOfFile implements OpenedEncryption {
         if (this.#closing.signal.aborted) return
         this.#deps.figures.reloaded('failure')
         this.#deps.warn(`error processing encryption config file ${this.#file}`, error)
-        await this.#pause(limits.encryptionRetryMs, this.#retry.signal)
+        await this.#pause(retryMs, this.#retry.signal)
       }
     }
   }
@@ -138,7 +142,7 @@ class EncryptionOfFile implements OpenedEncryption {
     for (;;) {
       const problem = await problemOf(made)
       if (problem === undefined || performance.now() >= end) return problem
-      await this.#pause(limits.kmsReadyLookMs, this.#closing.signal)
+      await this.#pause(readyLookMs, this.#closing.signal)
       if (this.#closing.signal.aborted) return problem
     }
   }

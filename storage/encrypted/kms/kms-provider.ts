@@ -42,6 +42,13 @@ interface Seed {
   expiresAt: number
 }
 
+/** How often a plugin is asked how it is, while it is well and while it is not; upstream's. */
+const probeMs = 60_000
+const probeAfterFailureMs = 10_000
+/** How long its last answer counts for who asks in between; upstream's. */
+const healthyForMs = 20_000
+const unhealthyForMs = 3_000
+
 const versions = ['v2', 'v2beta1']
 const noSeed = 'got unexpected nil transformer'
 const neverExpired = '0001-01-01T00:00:00Z'
@@ -152,7 +159,7 @@ export class KmsProvider {
 
   async #check(): Promise<string | undefined> {
     const problem = await this.#problem()
-    const holdsMs = problem === undefined ? limits.kmsHealthyForMs : limits.kmsUnhealthyForMs
+    const holdsMs = problem === undefined ? healthyForMs : unhealthyForMs
     this.#checked = { problem, until: performance.now() + holdsMs }
     return problem
   }
@@ -245,7 +252,7 @@ export class KmsProvider {
 
   #lookAgain(problem: string | undefined): void {
     if (this.#closing.signal.aborted) return
-    const ms = problem === undefined ? limits.kmsProbeMs : limits.kmsProbeAfterFailureMs
+    const ms = problem === undefined ? probeMs : probeAfterFailureMs
     this.#timer = setTimeout(async () => {
       const found = await this.check()
       if (found !== undefined && !this.#closing.signal.aborted) this.#tell(found)
