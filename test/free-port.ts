@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 
 // Below the ports that a system hands out by itself (Linux: from 32768 on), so that no connection and no `listen(0)` takes
 // it before its owner listens, or while that is away.
-const [first, count] = [10_000, 20_000]
+const [first, count] = [10_000, 10_000]
 
 export const freePort = async (): Promise<number> => {
   for (;;) {
