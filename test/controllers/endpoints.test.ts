@@ -1,4 +1,6 @@
 /** What endpoints say of ports and of traffic. */
+import { mock } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import type { Informer, InformerHandler } from '#client/informer.js'
@@ -15,7 +17,6 @@ import { PacedQueue } from '#controllers/endpointslice/paced-queue.js'
 import { inSliceOrder, inSubsetOrder } from '#controllers/endpointslice/port-order.js'
 import { servicesOfPods } from '#controllers/endpointslice/services-of-pods.js'
 import { TriggerTimes, withTriggerTime } from '#controllers/endpointslice/trigger-time.js'
-import { eventually } from '../eventually.js'
 import { storedMetadata } from '../stored-metadata.js'
 
 t.test('ports come in the order in which kube-controller-manager 1.36 wrote them', (t) => {
@@ -304,20 +305,32 @@ t.test(
         synced.push(key)
         return sizes[key]!
       })(stop.signal)
-    const seen = (count: number) => eventually(`${count} turns`, () => synced.length === count)
+    // Real time would be late on a machine that is.
+    let now = performance.now()
+    t.intercept(performance, 'now', { value: () => now })
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.teardown(() => mock.timers.reset())
+    const after = async (ms: number): Promise<string[]> => {
+      now += ms
+      mock.timers.tick(ms)
+      for (let i = 0; i < 10; i++) await nextTurn()
+      return synced.splice(0)
+    }
     const paced = new PacedQueue({ restMsPerEndpoint: 1 })
     const behind = new PacedQueue({ restMsPerEndpoint: 0, leadMs: 100 })
     const running = [begin(paced), begin(behind)]
     paced.add('large')
-    await seen(1)
+    t.same(await after(0), ['large'])
     behind.add('late')
     for (const key of ['large', 'small', 'large']) paced.add(key)
-    await seen(4)
-    t.same(synced, ['large', 'small', 'late', 'large'])
+    t.same(await after(0), ['small'])
+    t.same(await after(100), ['late'])
+    t.same(await after(190), [])
+    t.same(await after(10), ['large'])
     paced.add('large')
     paced.add('small')
-    await seen(6)
-    t.same(synced.slice(4), ['small', 'large'], 'of a hundred endpoints none rests')
+    t.same(await after(0), ['small'], 'of a hundred endpoints none rests')
+    t.same(await after(300), ['large'])
     stop.abort()
     await Promise.all(running)
   },

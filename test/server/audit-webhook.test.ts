@@ -65,8 +65,9 @@ const startSending = (t: Test, url: string, mode: 'batch' | 'blocking') => {
 t.test('events are sent in lists, and again where the server fails', async (t) => {
   const collected = await startCollector(t, 2)
   const server = await startSending(t, collected.url, 'batch')
-  for (let i = 0; i < 20; i++)
-    await call(server, { path: '/api/v1/namespaces', headers: { 'audit-id': `id-${i}` } })
+  const ask = (_: unknown, i: number) =>
+    call(server, { path: '/api/v1/namespaces', headers: { 'audit-id': `id-${i}` } })
+  await Promise.all(Array.from({ length: 20 }, ask))
   await eventually('all are there', () => collected.events.length >= 40)
   t.equal(new Set(collected.events.map((e) => `${e.auditID} ${e.stage}`)).size, 40)
   t.ok(collected.paths.length < 40, 'several go at once')

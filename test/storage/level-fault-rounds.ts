@@ -26,17 +26,18 @@ export interface FaultRound {
   readonly problems: readonly string[]
 }
 
-/** A write that fails may be the one that wakes the writer's event loop: it hangs then, and is killed. */
-const hangMs = 20_000
+/** A write that fails may be the one that wakes the writer's event loop: it says nothing more then, and is killed. */
+const silenceMs = 20_000
 
 const run = async (command: string, args: readonly string[]): Promise<string[]> => {
   const stdio = ['ignore', 'pipe', 'ignore'] as const
   // A group of its own: strace would leave the writer behind.
   const child = spawn(command, args, { stdio: [...stdio], detached: true })
-  const hang = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), hangMs)
+  const hang = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), silenceMs)
   let out = ''
   child.stdout.on('data', (chunk) => {
     out += chunk
+    hang.refresh()
   })
   await once(child, 'close')
   clearTimeout(hang)
