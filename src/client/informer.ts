@@ -36,7 +36,7 @@ export interface InformerOptions<T> {
 }
 
 const backoffMs = { baseMs: 200, maxMs: 5_000 }
-/** What a watch missed comes at once when it is open again. */
+/** What a watch missed comes at once when it is open again, and is read in the turn after this at the latest. */
 const catchUpMs = 200
 /** Each watch asks to end after this to twice this, so that load moves between servers. As client-go. */
 const watchSecondsMin = 300
@@ -71,8 +71,8 @@ export class Informer<T extends PersistedObject = PersistedObject> {
   #hasSynced = false
   /** Since when no watch is open, on the monotonic clock; it stays until the next one has caught up. */
   #blindSince: number | undefined = performance.now()
-  /** Since when one is open again. */
-  #openSince: number | undefined
+  /** Runs while one that is open again catches up. */
+  #catchingUp: NodeJS.Timeout | undefined
   /** uid → the newest resourceVersion that the object is known to have had before it went. */
   readonly #gone = new Map<string, string>()
 
@@ -87,11 +87,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
   }
   /** How long the store has not been following the server; 0 while a watch is open and what was missed has come. */
   get blindMs(): number {
-    if (this.#blindSince === undefined) return 0
-    const now = performance.now()
-    return this.#openSince !== undefined && now - this.#openSince >= catchUpMs
-      ? 0
-      : now - this.#blindSince
+    return this.#blindSince === undefined ? 0 : performance.now() - this.#blindSince
   }
   /** Resolves after the first complete list was told to the handlers. */
   synced(): Promise<void> {
@@ -144,8 +140,21 @@ export class Informer<T extends PersistedObject = PersistedObject> {
   }
 
   #goBlind(): void {
-    if (this.blindMs === 0) this.#blindSince = performance.now()
-    this.#openSince = undefined
+    this.#blindSince ??= performance.now()
+    clearTimeout(this.#catchingUp)
+    this.#catchingUp = undefined
+  }
+
+  /** Not by the clock alone: a process that was held up for as long has read nothing yet. */
+  #catchUp(): void {
+    if (this.#blindSince === undefined || this.#catchingUp !== undefined) return
+    const seeAgain = (): void => {
+      if (this.#catchingUp !== timer) return
+      this.#catchingUp = undefined
+      this.#blindSince = undefined
+    }
+    const timer = setTimeout(() => setImmediate(seeAgain), catchUpMs).unref()
+    this.#catchingUp = timer
   }
 
   async #recover(error: unknown, signal: AbortSignal): Promise<void> {
@@ -218,9 +227,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
       allowWatchBookmarks: true,
       timeoutSeconds,
       signal,
-      onOpen: () => {
-        this.#openSince ??= performance.now()
-      },
+      onOpen: () => this.#catchUp(),
     })
     for await (const event of events) {
       this.#backoff.reset()

@@ -2,7 +2,8 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { KubeObject, PersistedObject } from '#api/object.js'
-import { createClient } from '#client/client.js'
+import { whenAborted } from '#client/backoff.js'
+import { type Client, createClient, type WatchOptions } from '#client/client.js'
 import { createEventRecorder } from '#client/event-recorder.js'
 import { Informer } from '#client/informer.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
@@ -101,6 +102,35 @@ t.test(
       'what vanished meanwhile is a delete; another uid under a name is a delete and an add',
     )
     t.same(informer.store.list().map(name).sort(), ['b@2', 'c@9'])
+  },
+)
+
+t.test(
+  'an informer that was held up while its watch opened sees only what it has read',
+  async (t) => {
+    let opened = (): void => {}
+    const client = {
+      list: async () => ({ metadata: { resourceVersion: '1' }, items: [] }),
+      // biome-ignore lint/correctness/useYield: nothing is missed
+      async *watch(_: unknown, { onOpen, signal }: WatchOptions) {
+        onOpen?.()
+        opened()
+        await whenAborted(signal)
+      },
+    } as unknown as Client
+    const informer = new Informer({ client, ref: resources.pods, log: silentLog })
+    const inNextTurn = new Promise<number>((resolve) => {
+      opened = () => {
+        setTimeout(() => resolve(informer.blindMs))
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+      }
+    })
+    const stop = new AbortController()
+    const running = informer.run(stop.signal)
+    t.ok((await inNextTurn) > 0, 'what came meanwhile is still in the socket')
+    await waitFor(() => informer.blindMs === 0)
+    stop.abort()
+    await running
   },
 )
 
