@@ -155,12 +155,15 @@ export class Scheduler {
     }
   }
 
-  /** The work belongs to the loop: it counts as busy until it ended, and its failure is a retry. */
+  /** The work belongs to the loop: it counts as busy until it ended, and its failure is a retry that no change has to bring about. */
   #own(pod: Pod, work: Promise<void>): void {
     const key = keyOf(pod)
     this.#busy.add(key)
     work
-      .catch((error) => this.#deps.log.info({ pod: key, error: messageOf(error) }, 'will retry'))
+      .catch((error) => {
+        this.#pending.failed(pod, { park: false })
+        this.#deps.log.info({ pod: key, error: messageOf(error) }, 'will retry')
+      })
       .finally(() => {
         this.#busy.delete(key)
         const now = this.#deps.informers.for<Pod>(resources.pods).store.get(key)
@@ -202,8 +205,7 @@ export class Scheduler {
       )
     } catch (error) {
       this.#state.removePod(keyOf(pod))
-      this.#pending.failed(pod, { park: false })
-      if (isNotFound(error)) return
+      if (isNotFound(error)) return this.#pending.failed(pod, { park: false })
       const message = `binding rejected: ${messageOf(error)}`
       recorder.event(pod, 'Warning', 'FailedScheduling', message, { action: 'Scheduling' })
       throw error

@@ -1,8 +1,9 @@
-/** The controllers, with or without a server, in the test's own process, so that a test may come between them. */
+/** Processes, with or without a server, in the test's own one, so that a test may come between them. */
 import { systemClock } from '#api/clock.js'
 import { type Client, createClient } from '#client/client.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { silentLog } from '#client/log.js'
+import type { ProcessDeps } from '#client/run-process.js'
 import { type ControllerManagerOptions, runControllerManager } from '#controllers/main.js'
 import { createServer } from '#server/create-server.js'
 import type { ServerOptions } from '#server/options.js'
@@ -10,31 +11,31 @@ import type { ServerOptions } from '#server/options.js'
 type Test = typeof import('tap').t
 type Replaced = Partial<Record<string | symbol, unknown>>
 
-/** They act through `client`, and have ended before what the test has started earlier is torn down. */
+/** It acts through `client`, and has ended before what the test has started earlier is torn down. */
+const runHere = (
+  t: Pick<Test, 'teardown'>,
+  client: Client,
+  run: (deps: ProcessDeps) => Promise<void>,
+): void => {
+  const stop = new AbortController()
+  const { signal } = stop
+  const running = run({ client, clock: systemClock, log: silentLog, signal, hostname: 'test' })
+  t.teardown(async () => {
+    stop.abort()
+    await running
+  })
+}
+
 export const manage = (
   t: Pick<Test, 'teardown'>,
   client: Client,
   options: Pick<ControllerManagerOptions, 'controllers' | 'settings'>,
-): void => {
-  const stop = new AbortController()
-  const managing = runControllerManager({
-    ...options,
-    client,
-    clock: systemClock,
-    log: silentLog,
-    signal: stop.signal,
-    hostname: 'test',
-  })
-  t.teardown(async () => {
-    stop.abort()
-    await managing
-  })
-}
+): void => runHere(t, client, (deps) => runControllerManager({ ...options, ...deps }))
 
-/** `own` takes the place of what the controllers' client does; the client of the answer is left alone. */
-export const startControllers = async (
+/** `own` takes the place of what the client of `run` does; the client of the answer is left alone. */
+export const startBeside = async (
   t: Pick<Test, 'teardown'>,
-  controllers: string[],
+  run: (deps: ProcessDeps) => Promise<void>,
   own: (client: Client) => Replaced = () => ({}),
   options: ServerOptions = {},
 ): Promise<Client> => {
@@ -52,6 +53,14 @@ export const startControllers = async (
     client.close()
     await server.close()
   })
-  manage(t, between, { controllers })
+  runHere(t, between, run)
   return client
 }
+
+export const startControllers = (
+  t: Pick<Test, 'teardown'>,
+  controllers: string[],
+  own?: (client: Client) => Replaced,
+  options?: ServerOptions,
+): Promise<Client> =>
+  startBeside(t, (deps) => runControllerManager({ ...deps, controllers }), own, options)

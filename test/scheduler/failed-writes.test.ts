@@ -1,0 +1,78 @@
+/** What becomes of a Pod when the scheduler's own write for it fails: nothing in the cluster changes then. */
+import t from 'tap'
+import { parseFlags } from '#api/flags.js'
+import type { PersistedObject } from '#api/object.js'
+import type { Client } from '#client/client.js'
+import type { Volume } from '#client/persistent-volume.js'
+import { type ResourceRef, resources } from '#client/resources.js'
+import { schedulerProcess } from '#scheduler/main.js'
+import { startBeside } from '../controllers/in-process.js'
+import { eventually } from '../eventually.js'
+
+const namespace = 'default'
+
+/** A client whose first update of a volume gets lost. */
+const losesOneUpdate = (client: Client) => {
+  let isLost = false
+  return {
+    async update(ref: ResourceRef, object: PersistedObject) {
+      if (ref.resource !== resources.persistentVolumes.resource || isLost)
+        return client.update(ref, object)
+      isLost = true
+      throw new Error('socket hang up')
+    },
+  }
+}
+
+/** A Node, and a Pod whose claim waits for it to get the one volume that is there. */
+const createWaitingPod = async (client: Client): Promise<void> => {
+  const capacity = { cpu: '4', memory: '8Gi', pods: '10' }
+  const status = { capacity, allocatable: capacity }
+  await client.create(resources.nodes, { metadata: { name: 'n' }, status })
+  const storage = {
+    storageClassName: 'local',
+    accessModes: ['ReadWriteOnce'],
+  }
+  await client.create(resources.storageClasses, {
+    metadata: { name: storage.storageClassName },
+    provisioner: 'kubernetes.io/no-provisioner',
+    volumeBindingMode: 'WaitForFirstConsumer',
+  })
+  await client.create(resources.persistentVolumes, {
+    metadata: { name: 'v' },
+    spec: { ...storage, capacity: { storage: '1Gi' }, hostPath: { path: '/tmp/v' } },
+  })
+  const available = { status: { phase: 'Available' } }
+  const asStatus = { type: 'merge', subresource: 'status' } as const
+  await client.patch(resources.persistentVolumes, { name: 'v' }, available, asStatus)
+  await client.create(resources.persistentVolumeClaims, {
+    metadata: { name: 'c', namespace },
+    spec: { ...storage, resources: { requests: { storage: '1Gi' } } },
+  })
+  await client.create(resources.serviceAccounts, { metadata: { name: 'default', namespace } })
+  await client.create(resources.pods, {
+    metadata: { name: 'p', namespace },
+    spec: {
+      containers: [{ name: 'c', image: 'i' }],
+      tolerations: [{ operator: 'Exists' }],
+      volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }],
+    },
+  })
+}
+
+t.test('a Pod whose volume could not be promised to it is tried again', async (t) => {
+  const flags = parseFlags([], schedulerProcess.flags)
+  const run = (deps: Parameters<typeof schedulerProcess.run>[0]) =>
+    schedulerProcess.run(deps, flags)
+  const client = await startBeside(t, run, losesOneUpdate)
+  await createWaitingPod(client)
+  const { spec } = await eventually(
+    'the volume is promised',
+    async () => {
+      const volume = await client.get<Volume>(resources.persistentVolumes, { name: 'v' })
+      return volume.spec.claimRef && volume
+    },
+    30_000,
+  )
+  t.equal(spec.claimRef?.name, 'c')
+})
