@@ -5,19 +5,24 @@ import { isNotFound } from '#client/errors.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { ControllerContext } from './controller.js'
 
+interface DeleteObjectOptions extends Omit<DeleteRequestOptions, 'preconditions'> {
+  /** A 409 when somebody wrote meanwhile. */
+  unchanged?: boolean
+}
+
 /** The informer knows of it at once. False: it was gone already. */
 export const deleteObject = async <T extends PersistedObject>(
   { client, informers }: Pick<ControllerContext, 'client' | 'informers'>,
   ref: ResourceRef,
   object: T,
-  options: Omit<DeleteRequestOptions, 'preconditions'> = {},
+  { unchanged = false, ...options }: DeleteObjectOptions = {},
 ): Promise<boolean> => {
-  const { namespace, name, uid } = object.metadata
+  const { namespace, name, uid, resourceVersion } = object.metadata
   try {
     const answer = await client.delete(
       ref,
       { ...(namespace ? { namespace } : {}), name },
-      { ...options, preconditions: { uid } },
+      { ...options, preconditions: { uid, ...(unchanged ? { resourceVersion } : {}) } },
     )
     informers.for<T>(ref).observeDelete(object, answer)
     return true

@@ -17,6 +17,7 @@ import {
 import { deleteObject } from '../delete-object.js'
 import { conditionIn, isFinished, type Job, type JobTemplate } from '../job/job.js'
 import { ownerReference } from '../ownership/claim.js'
+import { readLive } from '../read-live.js'
 import { updateStatus } from '../update-object.js'
 import { dueTimes, formatInZone, parseSchedule, type Schedule } from './schedule.js'
 
@@ -89,6 +90,7 @@ class CronSync {
   }
 
   async run(): Promise<{ afterMs: number } | undefined> {
+    await this.#readUntold()
     const jobs = this.#jobs()
     // First, as upstream does: of what goes now nobody hears any more that it was seen to end.
     await this.#tidyHistory(jobs)
@@ -99,6 +101,13 @@ class CronSync {
         : await this.#start()
     await this.#writeStatus()
     return afterMs === undefined ? undefined : { afterMs }
+  }
+
+  /** A Job that is taken for ended because its watch is behind would get company, whatever the concurrency policy. */
+  async #readUntold(): Promise<void> {
+    const known = new Set(this.#jobs().map(({ metadata }) => metadata.uid))
+    for (const entry of this.#status.active ?? [])
+      if (!known.has(entry.uid ?? '')) await readLive(this.#context, resources.jobs, entry)
   }
 
   #noteJobs(jobs: readonly Job[]): void {
@@ -225,14 +234,23 @@ class CronSync {
       const job = await client.create<Job>(resources.jobs, wanted)
       informers.for<Job>(resources.jobs).observe(job)
       this.#event('Normal', 'SuccessfulCreate', `Created job ${job.metadata.name}`)
-      this.#status.active = [...(this.#status.active ?? []), referenceTo(job)]
+      this.#noteStarted(job, dueMs)
     } catch (error) {
       if (isNamespaceTerminating(error)) return
       if (!isAlreadyExists(error)) {
         this.#event('Warning', 'FailedCreate', `Error creating job: ${messageOf(error)}`)
         throw error
       }
+      // Ours of a run that could not note it, or a stranger's, of which nothing is noted.
+      const job = await readLive<Job>(this.#context, resources.jobs, wanted.metadata)
+      if (job === undefined) throw error
+      if (controllerRefOf(job)?.uid === this.#cron.metadata.uid) this.#noteStarted(job, dueMs)
     }
+  }
+
+  #noteStarted(job: Job, dueMs: number): void {
+    const others = (this.#status.active ?? []).filter(({ uid }) => uid !== job.metadata.uid)
+    this.#status.active = [...others, referenceTo(job)]
     this.#status.lastScheduleTime = formatTime(dueMs)
   }
 

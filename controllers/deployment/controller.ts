@@ -195,11 +195,14 @@ const isComplete = ({ deployment }: Sync, newSet: OwnedSet): boolean => {
   )
 }
 
-/** Whether Pods of an older template still run: a recreate waits for the last of them. */
+/**
+ * Whether Pods of an older template still run: a recreate waits for the last of them. Their sets know of some that no
+ * watch has told us of, and no more of those that are ending.
+ */
 const oldPodsRun = ({ context, sets }: Sync, newSet: OwnedSet | undefined): boolean => {
-  const olds = new Set(
-    sets.filter((s) => s.metadata.uid !== newSet?.metadata.uid).map((s) => s.metadata.uid),
-  )
+  const oldSets = sets.filter((s) => s.metadata.uid !== newSet?.metadata.uid)
+  if (oldSets.some(({ status }) => (status?.replicas ?? 0) > 0)) return true
+  const olds = new Set(oldSets.map((s) => s.metadata.uid))
   return context.informers
     .for<Pod>(resources.pods)
     .store.byIndex('namespace', sets[0]?.metadata.namespace ?? '')

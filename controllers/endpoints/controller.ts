@@ -1,7 +1,7 @@
 /** Keeps the Endpoints object of every Service with a selector; upstream's endpoints-controller. */
 import { jsonEqual } from '#api/json-object.js'
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
-import { keyOf } from '#client/object-store.js'
+import { keyOf, splitKey } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { Controller, ControllerContext } from '../controller.js'
@@ -9,6 +9,7 @@ import type { Service } from '../endpointslice/endpoint.js'
 import { PacedQueue } from '../endpointslice/paced-queue.js'
 import { podsOfService, servicesOfPods } from '../endpointslice/services-of-pods.js'
 import { TriggerTimes, withTriggerTime } from '../endpointslice/trigger-time.js'
+import { readLive } from '../read-live.js'
 import { updateObject } from '../update-object.js'
 import {
   type Endpoints,
@@ -60,11 +61,13 @@ const writeEndpoints = async (
 
 /**
  * The Endpoints of a Service that is gone go with it, whoever wrote them. As upstream, without looking whether there are
- * any: what tells of new ones may be behind what tells of the Service.
+ * any: what tells of new ones may be behind what tells of the Service. What tells of the Service may be behind, too, and
+ * who wrote Endpoints for it by hand would lose them.
  */
-const removeEndpoints = ({ client }: ControllerContext, key: string): Promise<unknown> => {
-  const [namespace, name] = key.split('/') as [string, string]
-  return client.delete(resources.endpoints, { namespace, name })
+const removeEndpoints = async (context: ControllerContext, key: string): Promise<void> => {
+  const at = splitKey(key)
+  if (await readLive(context, resources.services, at)) return
+  await context.client.delete(resources.endpoints, at)
 }
 
 /** Such Endpoints never had a Service: they were a lock, of a release of upstream's long ago. */

@@ -4,7 +4,7 @@ import { matchesSelector } from '#api/label-selector.js'
 import { isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { isPodActive, type Pod } from '#client/pod.js'
-import { resources } from '#client/resources.js'
+import { apiVersionOf, resources } from '#client/resources.js'
 import {
   type Controller,
   type ControllerContext,
@@ -22,6 +22,7 @@ import {
   podFromTemplate,
   slowStart,
 } from '../pods/pod-control.js'
+import { readLive } from '../read-live.js'
 import { updateStatus } from '../update-object.js'
 import { type Accounting, account, countReleased } from './accounting.js'
 import { endingOf, msUntilDeadline } from './ending.js'
@@ -240,9 +241,9 @@ const startOrphans = (context: ControllerContext): Run => {
   const isOrphan = (pod: Pod): boolean => {
     const owner = controllerRefOf(pod)
     if (!isTracked(pod)) return false
-    if (owner === undefined && pod.metadata.deletionTimestamp === undefined && isWanted(pod))
+    if (owner === undefined) return pod.metadata.deletionTimestamp !== undefined || !isWanted(pod)
+    if (owner.kind !== resources.jobs.kind || owner.apiVersion !== apiVersionOf(resources.jobs))
       return false
-    if (owner?.kind !== 'Job') return true
     return store.get(`${pod.metadata.namespace}/${owner.name}`)?.metadata.uid !== owner.uid
   }
   const look = (pod: Pod): void => {
@@ -258,7 +259,11 @@ const startOrphans = (context: ControllerContext): Run => {
     context,
     queue,
     syncStored(pods, async (pod) => {
-      if (isOrphan(pod)) await release(context, pod)
+      if (!isOrphan(pod)) return
+      const { namespace } = pod.metadata
+      const owner = controllerRefOf(pod)
+      if (owner && (await readLive(context, resources.jobs, { ...owner, namespace }))) return
+      await release(context, pod)
     }),
   )
 }

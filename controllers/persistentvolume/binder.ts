@@ -22,6 +22,7 @@ import {
   queueRun,
 } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
+import { readLive } from '../read-live.js'
 import { updateObject, updateStatus } from '../update-object.js'
 import { deleterOf, hostPathProvisioner, hostPathVolume } from './volume.js'
 
@@ -166,15 +167,19 @@ const syncVolume = async (context: ControllerContext, name: string): Promise<voi
   }
   const claim = claimsOf(context).store.get(`${claimRef.namespace}/${claimRef.name}`)
   if (claim?.metadata.uid === claimRef.uid) return
-  if (volume.status?.phase !== 'Failed') await setVolumePhase(context, volume, 'Released')
-  if (volume.spec.persistentVolumeReclaimPolicy === 'Delete') await reclaim(context, volume)
+  // Who made the volume for a claim has seen that, which our watch of claims may still have to tell of.
+  if (await readLive(context, resources.persistentVolumeClaims, claimRef)) return
+  const released =
+    volume.status?.phase === 'Failed' ? volume : await setVolumePhase(context, volume, 'Released')
+  if (volume.spec.persistentVolumeReclaimPolicy === 'Delete') await reclaim(context, released)
 }
 
-/** Deletes a released volume, if that is for us to do. */
+/** Deletes a released volume, if that is for us to do and nobody has thought better of it meanwhile. */
 const reclaim = async (context: ControllerContext, volume: Volume): Promise<void> => {
   if (volume.metadata.deletionTimestamp !== undefined) return
   const deleter = deleterOf(volume)
-  if (deleter === 'binder') await deleteObject(context, resources.persistentVolumes, volume)
+  if (deleter === 'binder')
+    await deleteObject(context, resources.persistentVolumes, volume, { unchanged: true })
   else if (deleter !== 'driver' && volume.status?.phase !== 'Failed') {
     await setVolumePhase(context, volume, 'Failed', deleter.problem)
     const recorder = context.recorder(component)
@@ -198,9 +203,14 @@ export const persistentVolumeBinderController: Controller = {
     }
     classes.handle({ onAdd: waiting })
     volumes.handle({ onAdd: waiting, onUpdate: waiting, onDelete: waiting })
+    volumes.store.addIndex('claim', ({ spec: { claimRef } }) =>
+      claimRef?.uid ? [claimRef.uid] : [],
+    )
     claims.handle({
-      onDelete: (claim) => {
-        if (claim.spec.volumeName) volumeQueue.add(claim.spec.volumeName)
+      // It may have gone before it heard of its volume.
+      onDelete: ({ metadata }) => {
+        for (const volume of volumes.store.byIndex('claim', metadata.uid))
+          volumeQueue.add(keyOf(volume))
       },
     })
     const unlessGone =

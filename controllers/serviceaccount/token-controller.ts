@@ -16,6 +16,7 @@ import {
   syncStored,
 } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
+import { readLive } from '../read-live.js'
 import { updateObject } from '../update-object.js'
 
 interface Secret extends NamespacedObject {
@@ -84,26 +85,16 @@ const fill = async (
 
 /** The account that the Secret names, if it is the one that it was made for. */
 const accountOf = async (
-  { client, informers }: ControllerContext,
+  context: ControllerContext,
   secret: Secret,
 ): Promise<PersistedObject | undefined> => {
-  const { store } = informers.for(resources.serviceAccounts)
-  const uid = secret.metadata.annotations?.[uidAnnotation]
-  const fits = (account: PersistedObject): boolean => !uid || account.metadata.uid === uid
-  const known = store.get(accountKey(secret))
-  if (known !== undefined && fits(known)) return known
+  const { namespace, annotations } = secret.metadata
+  const uid = annotations?.[uidAnnotation]
+  const known = context.informers.for(resources.serviceAccounts).store.get(accountKey(secret))
+  if (known !== undefined && (!uid || known.metadata.uid === uid)) return known
   // What the watch has not told yet must not cost a token.
-  try {
-    const name = secret.metadata.annotations![nameAnnotation]!
-    const live = await client.get(resources.serviceAccounts, {
-      namespace: secret.metadata.namespace,
-      name,
-    })
-    return fits(live) ? live : undefined
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+  const name = annotations?.[nameAnnotation]
+  return readLive(context, resources.serviceAccounts, { namespace, name, uid })
 }
 
 export const serviceAccountTokenController: Controller = {

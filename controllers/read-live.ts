@@ -1,0 +1,32 @@
+/**
+ * Asks the server where the watch may be behind: each kind has a watch of its own, and what names an object may be told
+ * of before the object is. Nothing is ended or given up for an object that is missing before the server says so.
+ */
+import type { PersistedObject } from '#api/object.js'
+import { isNotFound } from '#client/errors.js'
+import type { ResourceRef } from '#client/resources.js'
+import type { ControllerContext } from './controller.js'
+
+interface Named {
+  namespace?: string | undefined
+  name?: string | undefined
+  /** Missing: whoever has the name. */
+  uid?: string | undefined
+}
+
+/** The informer knows of it at once, and so will tell of its end. Undefined: it is gone, or another has its name. */
+export const readLive = async <T extends PersistedObject>(
+  { client, informers }: Pick<ControllerContext, 'client' | 'informers'>,
+  ref: ResourceRef,
+  { namespace, name = '', uid }: Named,
+): Promise<T | undefined> => {
+  try {
+    const object = await client.get<T>(ref, { ...(namespace ? { namespace } : {}), name })
+    if (uid && object.metadata.uid !== uid) return undefined
+    informers.for<T>(ref).observe(object)
+    return object
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
