@@ -16,17 +16,16 @@ import { silentLog } from '#client/log.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { createServer } from '#server/create-server.js'
+import { eventually } from '../eventually.js'
 
 interface Test {
   teardown(work: () => unknown): unknown
 }
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+/** What stays away is told by its own text, long before a whole file counts as hung. */
 export const until = async (check: () => Promise<unknown> | unknown): Promise<void> => {
-  for (;;) {
-    if (await check()) return
-    await sleep(20)
-  }
+  await eventually(String(check), async () => Boolean(await check()), 120_000)
 }
 
 export interface Killable {
