@@ -90,11 +90,11 @@ class CronSync {
   }
 
   async run(): Promise<{ afterMs: number } | undefined> {
-    await this.#readUntold()
+    const untold = await this.#readUntold()
     const jobs = this.#jobs()
     // First, as upstream does: of what goes now nobody hears any more that it was seen to end.
     await this.#tidyHistory(jobs)
-    this.#noteJobs(jobs)
+    this.#noteJobs(jobs, untold)
     const afterMs =
       this.#cron.metadata.deletionTimestamp !== undefined || this.#cron.spec.suspend
         ? undefined
@@ -104,14 +104,15 @@ class CronSync {
   }
 
   /** A Job that is taken for ended because its watch is behind would get company, whatever the concurrency policy. */
-  async #readUntold(): Promise<void> {
+  async #readUntold(): Promise<Job[]> {
     const known = new Set(this.#jobs().map(({ metadata }) => metadata.uid))
-    for (const entry of this.#status.active ?? [])
-      if (!known.has(entry.uid ?? '')) await readLive(this.#context, resources.jobs, entry)
+    const untold = (this.#status.active ?? []).filter(({ uid = '' }) => !known.has(uid))
+    const read = untold.map((entry) => readLive<Job>(this.#context, resources.jobs, entry))
+    return (await Promise.all(read)).filter((job) => job !== undefined)
   }
 
-  #noteJobs(jobs: readonly Job[]): void {
-    const known = new Map(jobs.map((j) => [j.metadata.uid, j]))
+  #noteJobs(jobs: readonly Job[], untold: readonly Job[]): void {
+    const known = new Map([...untold, ...jobs].map((j) => [j.metadata.uid, j]))
     const active = (this.#status.active ?? []).filter(({ uid, name }) => {
       const job = known.get(uid ?? '')
       if (job === undefined) this.#event('Normal', 'MissingJob', `Active job went missing: ${name}`)

@@ -46,19 +46,22 @@ const claimOf = (object: PersistedObject, { owner, selector }: ClaimOptions<neve
 
 /**
  * Those of the objects that belong to the owner: who has lost its labels is let go, who has them and no controller is
- * taken in. Upstream: ControllerRefManager.
+ * taken in. Throws where that may not be: an owner that has just been deleted may have let go of what it would miss and
+ * make anew. Upstream: ControllerRefManager.
  */
 export const claim = async <T extends PersistedObject>(
   objects: readonly T[],
   options: ClaimOptions<T>,
 ): Promise<T[]> => {
   const mine: T[] = []
-  let checked: boolean | undefined
+  let checked = false
   for (const object of objects) {
     const is = claimOf(object, options)
     if (is === 'mine') mine.push(object)
     else if (is === 'release') await patchOwner(object, options, 'release')
-    else if (is === 'adopt' && (checked ??= await isOwnerLive(options))) {
+    else if (is === 'adopt') {
+      if (!checked) await checkOwnerIsLive(options)
+      checked = true
       const adopted = await patchOwner(object, options, 'adopt')
       if (adopted !== undefined) mine.push(adopted)
     }
@@ -67,15 +70,11 @@ export const claim = async <T extends PersistedObject>(
 }
 
 /** What the watch knows of the owner may be old: a namesake of a deleted one must not adopt for it. */
-const isOwnerLive = async ({ client, ref, owner }: ClaimOptions<never>): Promise<boolean> => {
+const checkOwnerIsLive = async ({ client, ref, owner }: ClaimOptions<never>): Promise<void> => {
   const { namespace, name, uid } = owner.metadata
-  try {
-    const live = await client.get(ref, { namespace, name }, { metadataOnly: true })
-    return live.metadata.uid === uid && live.metadata.deletionTimestamp === undefined
-  } catch (error) {
-    if (isNotFound(error)) return false
-    throw error
-  }
+  const live = await client.get(ref, { namespace, name }, { metadataOnly: true })
+  if (live.metadata.uid !== uid || live.metadata.deletionTimestamp !== undefined)
+    throw new Error(`${ref.kind} ${namespace}/${name} of uid ${uid} has just been deleted`)
 }
 
 const guarded = (

@@ -13,26 +13,48 @@ import { startControllers } from './in-process.js'
 
 const namespace = 'default'
 
-/** Controllers that have listed `held` and are told of no change of it. */
-const startBlindTo = async (
+/** Controllers that are told of no change of `held` once they have lost sight of it. */
+const startSeeing = async (
   t: Parameters<typeof startControllers>[0],
   held: ResourceRef,
   controllers: string[],
-): Promise<Client> => {
+) => {
   let listed = (): void => {}
   const isListed = new Promise<void>((resolve) => {
     listed = resolve
   })
+  let isLost = false
+  const reads: string[] = []
   const client = await startControllers(t, controllers, (client) => ({
+    get(...args: Parameters<Client['get']>) {
+      reads.push(args[0].resource)
+      return client.get(...args)
+    },
     async *watch(ref: ResourceRef, options: WatchOptions) {
-      if (ref.resource !== held.resource) return yield* client.watch(ref, options)
-      listed()
-      await whenAborted(options.signal)
+      if (ref.resource === held.resource) listed()
+      for await (const event of client.watch(ref, options)) {
+        if (isLost && ref.resource === held.resource) await whenAborted(options.signal)
+        yield event
+      }
     },
   }))
   await isListed
+  const loseSight = (): void => {
+    isLost = true
+  }
+  return { client, loseSight, reads }
+}
+
+const startBlindTo = async (...args: Parameters<typeof startSeeing>): Promise<Client> => {
+  const { client, loseSight } = await startSeeing(...args)
+  loseSight()
   return client
 }
+
+const awaitAccount = (client: Client) =>
+  eventually('an account', () =>
+    client.get(resources.serviceAccounts, { namespace, name: 'default' }).catch(() => undefined),
+  )
 
 const claimSpec = {
   storageClassName: '',
@@ -107,9 +129,7 @@ t.test('a Pod is let go uncounted only if its Job is really gone', async (t) => 
     'job-controller',
     'serviceaccount-controller',
   ])
-  await eventually('an account', () =>
-    client.get(resources.serviceAccounts, { namespace, name: 'default' }).catch(() => undefined),
-  )
+  await awaitAccount(client)
   const containers = [{ name: 'c', image: 'i' }]
   // Whoever manages it sees it first.
   const job = await client.create<PersistedObject>(resources.jobs, {
@@ -270,4 +290,39 @@ t.test('a recreate waits for Pods that only their set tells of', async (t) => {
   t.equal((await sets()).length, 1)
   await tell(0)
   await eventually('the next set', async () => (await sets()).length === 2)
+})
+
+t.test('a set that is deleted without its Pods makes no others before it is told so', async (t) => {
+  const { replicaSets, pods } = resources
+  const controllers = ['replicaset-controller', 'serviceaccount-controller']
+  const { client, loseSight, reads } = await startSeeing(t, replicaSets, controllers)
+  await awaitAccount(client)
+  const labels = { app: 'one' }
+  const containers = [{ name: 'c', image: 'i' }]
+  const at = { namespace, name: 'set' }
+  await client.create(replicaSets, {
+    metadata: at,
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers } },
+    },
+  })
+  const made = async () => (await client.list<Pod>(pods, { namespace })).items
+  const [pod] = await eventually('its Pod', async () => {
+    const found = await made()
+    return found.length > 0 && found
+  })
+  loseSight()
+  await client.delete(replicaSets, at, { propagationPolicy: 'Orphan' })
+  // As the garbage collector does then.
+  const { name } = pod!.metadata
+  const owners = { metadata: { ownerReferences: null } }
+  await client.patch(pods, { namespace, name }, owners, { type: 'merge' })
+  await eventually(
+    'it was looked at again and again',
+    async () => reads.length >= 3 || (await made()).length > 1,
+  )
+  t.same(new Set(reads), new Set([replicaSets.resource]))
+  t.equal((await made()).length, 1)
 })
