@@ -12,13 +12,14 @@ import type { Container, ContainerRuntime } from '#kubelet/runtime.js'
 import { VolumeRemoval } from '#kubelet/volume-removal.js'
 import type { Volumes } from '#kubelet/volumes.js'
 import { eventually } from '../eventually.js'
-import { processesWith, script, startNode } from './node.js'
+import { processesWith, script, sleepFor, startNode } from './node.js'
 
 t.test(
   'who forks, hides in sessions of its own and ignores SIGTERM ends all the same',
   async (t) => {
     const node = await startNode(t)
-    const stubborn = 'trap "" TERM; while :; do sleep 8201.5; done'
+    const long = sleepFor(8201)
+    const stubborn = `trap "" TERM; while :; do sleep ${long}; done`
     await node.run(
       'p',
       script(
@@ -27,10 +28,10 @@ t.test(
       { terminationGracePeriodSeconds: 1 },
     )
     await node.ready('p')
-    await eventually('all of them', () => processesWith('sleep 8201.5').length >= 4)
+    await eventually('all of them', () => processesWith(`sleep ${long}`).length >= 4)
     await node.delete('p')
     await node.gone('p')
-    t.same(processesWith('8201.5'), [])
+    t.same(processesWith(long), [])
   },
 )
 

@@ -24,6 +24,10 @@ export const processesWith = (word: string): string[] =>
     .split('\n')
     .filter((line) => line.includes(word) && !line.startsWith('Z'))
 
+/** The length of a sleep that no other test file knows: its process is looked for among all of this host. */
+export const sleepFor = (seconds: number): string =>
+  `${seconds}.${String(process.pid).padStart(8, '0')}`
+
 const kill = (pid: number): void => {
   try {
     process.kill(pid, 'SIGKILL')

@@ -14,6 +14,7 @@ import { makeSandboxConfig } from '#kubelet/sandbox-config.js'
 import { containerSecurityOf } from '#kubelet/security.js'
 import { eventually } from '../eventually.js'
 import { storedMetadata } from '../stored-metadata.js'
+import { sleepFor } from './node.js'
 
 const pod = { uid: 'u-1', namespace: 'default', name: 'p' }
 const podObject: Pod = {
@@ -184,7 +185,7 @@ t.test('SIGTERM first, and a process that obeys it is never killed', async (t) =
 
 t.test('whoever ignores SIGTERM is killed after the grace, and its children with it', async (t) => {
   const { start, get, runtime, until } = await startRuntime(t)
-  const mark = '7351.25'
+  const mark = sleepFor(7351)
   const stubborn = `trap "" TERM; sh -c 'trap "" TERM; while :; do sleep ${mark}; done' & setsid sleep ${mark} & while :; do sleep ${mark}; done`
   const id = await start(stubborn)
   await until(() => alive(`sleep ${mark}`) >= 3)
@@ -202,7 +203,7 @@ t.test('whoever ignores SIGTERM is killed after the grace, and its children with
 
 t.test('children that outlive the main process are ended with it', async (t) => {
   const { start, ended, runtime } = await startRuntime(t)
-  const mark = '7352.25'
+  const mark = sleepFor(7352)
   const id = await start(`sleep ${mark} & setsid sleep ${mark} & sleep 0.1; exit 0`)
   t.equal((await ended(id)).exitCode, 0)
   await runtime.stopContainer(id, { graceMs: 0 }).done
@@ -268,7 +269,7 @@ t.test('another kubelet adopts what runs and learns how the rest ended', async (
 
 t.test('a shim that comes after its kubelet was killed and followed starts nothing', async (t) => {
   const first = await startRuntime(t)
-  const id = await first.create('exec sleep 7356')
+  const id = await first.create(`exec sleep ${sleepFor(7356)}`)
   await first.close()
   const second = await startRuntime(t, first.folder)
   t.same(second.runtime.containers(), [], 'what was never started is forgotten')
@@ -278,7 +279,7 @@ t.test('a shim that comes after its kubelet was killed and followed starts nothi
       state: path.join(first.folder, 'state', id),
       log: path.join(first.folder, 'logs', `${id}.log`),
       input: '/dev/null',
-      command: ['sleep', '7356'],
+      command: ['sleep', sleepFor(7356)],
       env: process.env,
       workingDir: first.folder,
     },
@@ -286,7 +287,7 @@ t.test('a shim that comes after its kubelet was killed and followed starts nothi
   )
   const ending = new Promise((resolve) => late?.once('exit', resolve))
   t.equal(await ending, 0)
-  t.equal(alive('sleep 7356'), 0)
+  t.equal(alive(sleepFor(7356)), 0)
 })
 
 t.test('a container whose shim was killed ends as lost, not as running for ever', async (t) => {

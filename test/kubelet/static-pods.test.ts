@@ -72,7 +72,7 @@ t.test('a manifest becomes a Pod that the API shows and cannot delete', async (t
   rmSync(path.join(folder, 'web.yaml'))
   await node.gone(name)
   t.same(events(), ['start word-8301', 'end word-8301'], 'the mirror goes when it has ended')
-  t.same(processesWith('word-8301'), [])
+  t.same(processesWith(`word-8301 >> ${node.folder}`), [])
 })
 
 t.test('a manifest that changes ends the Pod, then the next of its name starts', async (t) => {
@@ -90,7 +90,7 @@ t.test('a manifest that changes ends the Pod, then the next of its name starts',
   // What is no manifest any more is taken for a manifest that is gone, as upstream takes it.
   write('third-8302', '  restartPolicy: Perhaps\n')
   await node.gone(name)
-  t.same(processesWith('second-8302'), [])
+  t.same(processesWith(`second-8302 >> ${node.folder}`), [])
 })
 
 t.test('a manifest that comes back while its Pod ends starts it again after that', async (t) => {
@@ -126,7 +126,7 @@ t.test('a kubelet that was killed finds its static Pods, and the mirrors, again'
   rmSync(path.join(folder, 'web.yaml'))
   await launch()
   await node.gone(name)
-  await eventually('its processes', () => processesWith('word-8303').length === 0)
+  await eventually('its processes', () => processesWith(`word-8303 >> ${node.folder}`).length === 0)
 })
 
 t.test('static Pods follow their manifests while there is no server', async (t) => {

@@ -6,7 +6,7 @@ import t from 'tap'
 import { resources } from '#client/resources.js'
 import type { Pod } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
-import { processesWith, script, startNode, type TestNode } from './node.js'
+import { processesWith, script, sleepFor, startNode, type TestNode } from './node.js'
 
 const stateOf = (pod: Pod) => pod.status!.containerStatuses![0]!.state
 /** Ready, and the trap of each of these containers is set; without names, of the only one. */
@@ -62,7 +62,7 @@ t.test(
   async (t) => {
     const node = await startNode(t)
     await node.run('p', {
-      ...ignoresSigterm('8101.5'),
+      ...ignoresSigterm(sleepFor(8101)),
       lifecycle: { preStop: { exec: { command: ['false'] } } },
     })
     await up(node, 'p')
@@ -76,7 +76,7 @@ t.test(
     await eventually('the event', async () =>
       (await node.events('p')).some(({ reason }) => reason === 'FailedPreStopHook'),
     )
-    t.same(processesWith('8101.5'), [])
+    t.same(processesWith(sleepFor(8101)), [])
   },
 )
 
@@ -85,34 +85,34 @@ t.test('a preStop that hangs ends with the grace, and SIGTERM still comes first'
   const record = path.join(node.folder, 'signals')
   await node.run('p', {
     ...script(`trap "echo term >> ${record}; exit 0" TERM; echo up; while :; do sleep 0.05; done`),
-    lifecycle: { preStop: { exec: { command: ['sleep', '8102.5'] } } },
+    lifecycle: { preStop: { exec: { command: ['sleep', sleepFor(8102)] } } },
   })
   await up(node, 'p')
   await node.delete('p', 1)
   await node.gone('p')
   t.equal(readFileSync(record, 'utf8'), 'term\n')
-  t.same(processesWith('8102.5'), [])
+  t.same(processesWith(sleepFor(8102)), [])
 })
 
 t.test('a second, shorter delete takes effect at once', async (t) => {
   const node = await startNode(t)
-  await node.run('p', ignoresSigterm('8103.5'))
+  await node.run('p', ignoresSigterm(sleepFor(8103)))
   await up(node, 'p')
   await node.delete('p', 300)
   await sleep(300)
   t.ok(await node.get('p'))
   await node.delete('p', 1)
   await node.gone('p')
-  t.same(processesWith('8103.5'), [])
+  t.same(processesWith(sleepFor(8103)), [])
 })
 
 t.test('a force delete takes the object at once and the processes soon after', async (t) => {
   const node = await startNode(t)
-  await node.run('p', ignoresSigterm('8104.5'))
+  await node.run('p', ignoresSigterm(sleepFor(8104)))
   await up(node, 'p')
   await node.delete('p', 0)
   t.equal(await node.get('p'), undefined)
-  await eventually('the end of the processes', () => processesWith('8104.5').length === 0)
+  await eventually('the end of the processes', () => processesWith(sleepFor(8104)).length === 0)
 })
 
 t.test('while it terminates a Pod stays ready by its probe and starts nothing again', async (t) => {
@@ -155,12 +155,12 @@ t.test('a kubelet that was killed adopts what runs, without a restart', async (t
   const node = await startNode(t, { kubelet: 'process' })
   const first = await node.startProcess()
   await node.run('p', {
-    ...script('exec sleep 8105.5'),
+    ...script(`exec sleep ${sleepFor(8105)}`),
     readinessProbe: { exec: { command: ['true'] }, periodSeconds: 1 },
   })
   const before = await node.ready('p')
   first.kill('SIGKILL')
-  t.equal(processesWith('8105.5').length, 2, 'shim and process live on')
+  t.equal(processesWith(sleepFor(8105)).length, 2, 'shim and process live on')
   const stop = new AbortController()
   const seen: (string | undefined)[] = []
   const watching = (async () => {
@@ -196,7 +196,7 @@ for (const { when, sign } of killPoints) {
   t.test(`a kubelet killed ${when} finishes the termination after its restart`, async (t) => {
     const node = await startNode(t, { kubelet: 'process' })
     const first = await node.startProcess()
-    const word = '8106.5'
+    const word = sleepFor(8106)
     const record = path.join(node.folder, 'order')
     appendFileSync(record, '')
     await node.run('p', {
@@ -227,15 +227,15 @@ t.test('while the server is away Pods go on, and it learns of all of it afterwar
   const flag = path.join(node.folder, 'go')
   await node.run('p', {
     ...script(
-      `test -e ${flag} && exec sleep 8109.5; while ! test -e ${flag}; do sleep 0.05; done; exit 4`,
+      `test -e ${flag} && exec sleep ${sleepFor(8109)}; while ! test -e ${flag}; do sleep 0.05; done; exit 4`,
     ),
   })
-  await node.run('q', script('exec sleep 8110.5'), { terminationGracePeriodSeconds: 1 })
+  await node.run('q', script(`exec sleep ${sleepFor(8110)}`), { terminationGracePeriodSeconds: 1 })
   await node.ready('p')
   await node.ready('q')
   await node.serverAwayWhile(async () => {
     appendFileSync(flag, '')
-    await eventually('the restart', () => processesWith('sleep 8109.5').length > 1)
+    await eventually('the restart', () => processesWith(`sleep ${sleepFor(8109)}`).length > 1)
   })
   await node.delete('q')
   const pod = await node.until(
@@ -249,12 +249,12 @@ t.test('while the server is away Pods go on, and it learns of all of it afterwar
 t.test('what runs for a Pod that the API does not know any more is ended', async (t) => {
   const node = await startNode(t, { kubelet: 'process' })
   const first = await node.startProcess()
-  await node.run('p', script('exec sleep 8107.5'), { terminationGracePeriodSeconds: 1 })
+  await node.run('p', script(`exec sleep ${sleepFor(8107)}`), { terminationGracePeriodSeconds: 1 })
   await node.ready('p')
   first.kill('SIGKILL')
   await node.delete('p', 0)
   await node.startProcess()
-  await eventually('the end of the orphan', () => processesWith('8107.5').length === 0)
+  await eventually('the end of the orphan', () => processesWith(sleepFor(8107)).length === 0)
   const killing = await eventually('its event', async () =>
     (await node.events('p')).find(({ reason }) => reason === 'Killing'),
   )
@@ -263,7 +263,7 @@ t.test('what runs for a Pod that the API does not know any more is ended', async
 
 t.test('a Pod whose deadline passed while no kubelet was there starts nothing', async (t) => {
   const node = await startNode(t, { kubelet: 'process' })
-  await node.run('late', script('exec sleep 8109.5'), { activeDeadlineSeconds: 1 })
+  await node.run('late', script(`exec sleep ${sleepFor(8109)}`), { activeDeadlineSeconds: 1 })
   await node.client.patch(
     resources.pods,
     { namespace: 'default', name: 'late' },
@@ -274,7 +274,7 @@ t.test('a Pod whose deadline passed while no kubelet was there starts nothing', 
   const { status } = await node.until('late', (pod) => pod.status?.phase === 'Failed')
   t.equal(status!.reason, 'DeadlineExceeded')
   // By the time that the kubelet has told of this one, it has told of all that came before.
-  await node.run('next', script('exec sleep 8109.5'))
+  await node.run('next', script(`exec sleep ${sleepFor(8109)}`))
   await node.ready('next')
   await eventually('its events', async () =>
     (await node.events('next')).some(({ reason }) => reason === 'Started'),
@@ -290,7 +290,7 @@ t.test(
     const first = await node.startProcess()
     const record = path.join(node.folder, 'starts')
     appendFileSync(record, '')
-    await node.run('p', script(`echo start >> ${record}; exec sleep 8108.5`), {
+    await node.run('p', script(`echo start >> ${record}; exec sleep ${sleepFor(8108)}`), {
       restartPolicy: 'Never',
     })
     await node.ready('p')
@@ -298,7 +298,7 @@ t.test(
     const gone = new Promise((resolve) => first.once('exit', resolve))
     first.kill('SIGTERM')
     t.equal(await gone, 0)
-    t.same(processesWith('8108.5'), [])
+    t.same(processesWith(sleepFor(8108)), [])
     t.ok(await node.get('p'), 'the object stays')
     await node.startProcess()
     await eventually('a second start', () => readFileSync(record, 'utf8') === 'start\nstart\n')
