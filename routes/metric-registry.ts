@@ -38,13 +38,13 @@ interface Highest {
   readonly highest: number
 }
 
-/** By kind of request, in the last second. */
-type HighestByKind = Readonly<Record<'readOnly' | 'mutating', Highest>>
+/** Of one kind of request, in the last second. */
+type InFlight = Readonly<Record<'executing' | 'waiting', Highest>>
 
 export interface MetricSources {
   readonly requests: RequestMetrics
   readonly health: HealthResults
-  readonly inFlight: { readonly executing: HighestByKind; readonly waiting: HighestByKind }
+  readonly inFlight: { readonly readOnly: InFlight; readonly mutating: InFlight }
   /** Empty where requests have no levels of priority. */
   readonly flowControl: readonly KeptMetric[]
   readonly build: Labels
@@ -135,9 +135,12 @@ const kept = ({ name, help, type, values }: KeptMetric) =>
     ),
   )
 
-const byKind = ({ readOnly, mutating }: HighestByKind): Value[] => [
-  { labels: { request_kind: 'readOnly' }, value: readOnly.highest },
-  { labels: { request_kind: 'mutating' }, value: mutating.highest },
+const byKind = (
+  { readOnly, mutating }: MetricSources['inFlight'],
+  phase: keyof InFlight,
+): Value[] => [
+  { labels: { request_kind: 'mutating' }, value: mutating[phase].highest },
+  { labels: { request_kind: 'readOnly' }, value: readOnly[phase].highest },
 ]
 
 export const makeRegistry = ({
@@ -171,13 +174,13 @@ export const makeRegistry = ({
       'apiserver_current_inflight_requests',
       '[STABLE] Maximal number of currently used inflight request limit of this apiserver per request kind in last second.',
       'gauge',
-      () => byKind(inFlight.executing),
+      () => byKind(inFlight, 'executing'),
     ),
     metric(
       'apiserver_current_inqueue_requests',
       '[ALPHA] Maximal number of queued requests in this apiserver per request kind in last second.',
       'gauge',
-      () => byKind(inFlight.waiting),
+      () => byKind(inFlight, 'waiting'),
     ),
     ...flowControl.map(kept),
     metric(

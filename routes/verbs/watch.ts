@@ -60,8 +60,8 @@ interface OpenWatch {
   readonly wantsLists: boolean
   readonly after: number | 'now' | 'any'
   readonly signal: AbortSignal
-  /** Called when the state that it begins with has been sent. */
-  readonly initialized: (() => void) | undefined
+  /** Given back when the state that it begins with has been sent. */
+  readonly seat: FastifyRequest['kube']['seat']
   end(): void
 }
 
@@ -73,7 +73,7 @@ const refusalOf = (error: unknown, { definition, after }: OpenWatch): Error =>
   })
 
 const writeBatch = (
-  { stream, maker, bookmarks, initialized }: OpenWatch,
+  { stream, maker, bookmarks, seat }: OpenWatch,
   { events, isInitial, initialEventsEnd, revision }: ObjectEventBatch,
 ): void => {
   const parts = []
@@ -82,7 +82,7 @@ const writeBatch = (
   if (stream.sendsMessages) for (const event of events) parts.push(frame([event]))
   else if (events.length > 0) parts.push(frame(events))
   const isEnd = initialEventsEnd === true
-  if (isEnd) initialized?.()
+  if (isEnd) seat?.leave(performance.now())
   if (bookmarks && (isEnd || events.length === 0)) parts.push(maker.bookmark(revision, isEnd))
   if (parts.length > 0) stream.write(parts)
 }
@@ -205,7 +205,7 @@ export const serveWatch = (
   const unfollow = stopWithDefinition(target, deps, stop)
   const sendInitialEvents = options.sendInitialEvents === true
   const watch = { selection, after, sendInitialEvents, timeoutMs, signal }
-  if (!sendInitialEvents) kube.onInitialized?.()
+  if (!sendInitialEvents) kube.seat?.leave(performance.now())
   return writeEvents({
     definition,
     batches: target.store.watch(ctx, watch)[Symbol.asyncIterator](),
@@ -220,7 +220,7 @@ export const serveWatch = (
     wantsLists: negotiated.convert === 'PartialObjectMetadataList',
     after,
     signal,
-    initialized: kube.onInitialized,
+    seat: kube.seat,
     end: () => {
       clearTimeout(timer)
       unfollow()

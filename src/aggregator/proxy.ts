@@ -103,7 +103,7 @@ export const proxyAggregated = (app: FastifyInstance, deps: ProxyDeps): void => 
     const found = deps.find(request.kube.info.path)
     if (found === undefined) return done()
     // What another server does with it is no work of this one.
-    request.kube.onInitialized?.()
+    request.kube.seat?.leave(performance.now())
     handOn(found.service, request, reply, deps).catch((error: Error) => {
       if (!reply.sent) reply.send(error)
     })

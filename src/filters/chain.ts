@@ -131,7 +131,10 @@ export const installChain = (
       for (let i = start; i < filters.length; i++) {
         const waiting = filters[i]!(request, reply)
         if (waiting !== undefined) {
-          waiting.then(() => proceed(i + 1), done)
+          waiting.then(() => {
+            request.kube.resumedAt = performance.now()
+            proceed(i + 1)
+          }, done)
           return
         }
         if (reply.sent) return

@@ -6,20 +6,27 @@ import type { UserInfo } from '#api/user-info.js'
 import type { AuditEvent } from '#audit/audit-event.js'
 import { limits } from '#limits'
 
+interface Seat {
+  /** A second time, too. */
+  leave(now: number): void
+}
+
 export class KubeRequest {
   readonly info: RequestInfo
   /** Milliseconds since the epoch at arrival. */
   readonly now: number
   /** For how long it took, which the clock of the wall cannot tell. */
   readonly startedAt = performance.now()
+  /** The same, of when it went on after a filter had to wait: one that did not is a few microseconds older than it began. */
+  resumedAt: number | undefined
   /** Set by authentication, replaced by impersonation. */
   user: UserInfo
   /** What the client allows for its answer, where that is less than the server does. */
   timeoutMs: number | undefined
   /** What the audit log tells of it; undefined when that is nothing. */
   audit: AuditEvent | undefined
-  /** Called when a watch has sent what it begins with, or another server has been given it. */
-  onInitialized: (() => void) | undefined
+  /** What it takes of its level of priority: until it is over, or a watch has sent what it begins with. */
+  seat: Seat | undefined
   readonly #reply: FastifyReply['raw']
   #isOver = false
   /** The same, of its end. */
@@ -39,6 +46,7 @@ export class KubeRequest {
       reply.once('close', () => {
         this.#isOver = true
         this.#endedAt = performance.now()
+        this.seat?.leave(this.#endedAt)
         for (const listener of this.#whenOver) listener(this.#endedAt)
       })
   }

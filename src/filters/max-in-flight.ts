@@ -8,14 +8,14 @@ import { tooManyRequests } from './too-many-requests.js'
 export type InFlightLimits = Readonly<Record<RequestKind, number>>
 
 export const maxInFlight =
-  (limits: InFlightLimits, { executing }: InFlight): Filter =>
+  (limits: InFlightLimits, inFlight: InFlight): Filter =>
   ({ kube }) => {
     const { info, user } = kube
     if (isLongRunning(info)) return
     const kind = kindOfVerb(info.verb)
     // What has no bound is not counted either.
     if (limits[kind] === 0) return
-    const running = executing[kind]
+    const running = inFlight[kind].executing
     if (running.value < limits[kind]) {
       running.add(1, performance.now())
       kube.whenOver((endedAt) => running.add(-1, endedAt))

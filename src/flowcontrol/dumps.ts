@@ -26,10 +26,11 @@ const padded = (cell: string, width: number): string => cell + ' '.repeat(width 
 
 const seatSeconds = (value: number): string => `${value.toFixed(8)}ss`
 
+/** Of what has not begun. */
+const zeroTime = '0001-01-01T00:00:00Z'
+
 /** RFC 3339 as Go's RFC3339Nano writes it. */
 const formatMoment = (steadyMs: number): string => {
-  // What has not begun has Go's zero time.
-  if (steadyMs === 0) return '0001-01-01T00:00:00Z'
   const epochMs = performance.timeOrigin + steadyMs
   const seconds = new Date(epochMs).toISOString().slice(0, 19)
   const fraction = ((epochMs % 1000) / 1000)
@@ -69,7 +70,7 @@ const queueRow = (level: PriorityLevel, index: number): Row => {
     queue?.executing ?? 0,
     queue?.seatsInUse ?? 0,
     seatSeconds(queue?.nextDispatchR ?? 0),
-    waiting.reduce((sum, { initialSeats }) => sum + initialSeats, 0),
+    waiting.reduce((sum, { work }) => sum + work.initialSeats, 0),
     queue?.seatsWaiting ?? 0,
     seatSeconds(queue?.workWaiting ?? 0),
   ]
@@ -81,7 +82,8 @@ const requestRow = (
   place: number,
   withDetails: boolean,
 ): Row => {
-  const { info, user } = request
+  const { info, user } = request.about
+  const { initialSeats, finalSeats, lingerMs } = request.work
   const row = [
     name,
     request.figures.schema,
@@ -89,10 +91,10 @@ const requestRow = (
     place,
     request.distinguisher,
     formatMoment(request.arrivedAt),
-    request.initialSeats,
-    request.finalSeats,
-    formatLinger(request.lingerMs),
-    formatMoment(request.startedAt),
+    initialSeats,
+    finalSeats,
+    formatLinger(lingerMs),
+    request.state === 'waiting' ? zeroTime : formatMoment(request.startedAt),
   ]
   if (!withDetails) return row
   const { apiGroup: group, apiVersion: version } = info

@@ -71,7 +71,7 @@ export class FlowControl {
     const { serverSeats } = this.#deps
     const now = this.now()
     const all = this.levels
-    for (const { demand } of all) demand.sumUp(now)
+    for (const { use } of all) use.sumUp(now)
     const limited = all.filter(({ spec }) => !spec.isExempt)
     const claims = limited.map(claimOf)
     const nominal = sumOf(all, ({ nominalSeats }) => nominalSeats)
@@ -129,9 +129,9 @@ export class FlowControl {
     const waiting = sumOf(all, ({ spec: { queuing } }) =>
       queuing === undefined ? 0 : queuing.queues * queuing.queueLengthLimit,
     )
-    for (const kind of ['readOnly', 'mutating'] as const) {
-      inFlight.executing[kind].ratio.setDenominator(executing, now)
-      inFlight.waiting[kind].ratio.setDenominator(waiting, now)
+    for (const gauges of [inFlight.readOnly, inFlight.mutating]) {
+      gauges.executing.setWhole(executing, now)
+      gauges.waiting.setWhole(waiting, now)
     }
   }
 
@@ -150,8 +150,8 @@ export class FlowControl {
   }
 }
 
-const claimOf = ({ seatsKept, upperSeats, demand }: PriorityLevel): Claim => ({
+const claimOf = ({ seatsKept, upperSeats, use }: PriorityLevel): Claim => ({
   lowerBound: seatsKept,
   upperBound: upperSeats,
-  target: Math.max(seatsKept, demand.smoothed),
+  target: Math.max(seatsKept, use.demand.smoothed),
 })

@@ -2,6 +2,7 @@
 import type { RequestInfo } from '#api/request-info.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { FlowFigures } from './flow-figures.js'
+import type { InFlightGauges } from './in-flight.js'
 
 /** What a request is thought to take. */
 export interface WorkEstimate {
@@ -30,55 +31,78 @@ export interface FairQueue {
 /** Seconds that a request is taken to need until it is known; upstream's estimatedServiceDuration. */
 export const serviceSeconds = 0.003
 
-export class FlowRequest {
-  readonly info: RequestInfo
-  readonly user: UserInfo
+/** The set of queues that a request has come to. */
+interface Seats {
+  cancel(request: FlowRequest): void
+  finish(request: FlowRequest, endedAt: number): void
+}
+
+/** What it was found to belong to. */
+interface Flow {
   readonly figures: FlowFigures
-  readonly distinguisher: string
-  readonly initialSeats: number
-  finalSeats: number
-  lingerMs: number
+  readonly level: { readonly queues: Seats }
+  distinguisherOf(user: UserInfo, info: RequestInfo): string
+}
+
+export class FlowRequest {
+  readonly about: { readonly info: RequestInfo; readonly user: UserInfo }
+  work: WorkEstimate
+  readonly figures: FlowFigures
+  readonly inFlight: InFlightGauges
+  readonly #flow: Flow
+  state: 'new' | 'waiting' | 'executing' | 'over' = 'new'
   /** Milliseconds, as `performance.now()` counts them. */
   arrivedAt = 0
-  /** The same; 0 while it waits. */
-  startedAt = 0
-  arrivalR = 0
-  state: 'new' | 'waiting' | 'executing' | 'over' = 'new'
+  waitedMs = 0
   /** Undefined for one that no queue was for. */
   queue: FairQueue | undefined
-  /** Called when one that waits is let in. */
-  letIn: (() => void) | undefined
+  /** Of one that waits: what the progress meter told when it came. */
+  arrivalR: number | undefined
+  /** Called when one that waits is let in, or waits no more. */
+  decided: (() => void) | undefined
   before: FlowRequest | undefined
   after: FlowRequest | undefined
 
   constructor(
     about: { readonly info: RequestInfo; readonly user: UserInfo },
-    distinguisher: string,
-    figures: FlowFigures,
-    { initialSeats, finalSeats, lingerMs }: WorkEstimate,
+    flow: Flow,
+    work: WorkEstimate,
+    inFlight: InFlightGauges,
   ) {
-    this.info = about.info
-    this.user = about.user
-    this.distinguisher = distinguisher
-    this.figures = figures
-    this.initialSeats = initialSeats
-    this.finalSeats = finalSeats
-    this.lingerMs = lingerMs
+    this.about = about
+    this.work = work
+    this.figures = flow.figures
+    this.inFlight = inFlight
+    this.#flow = flow
+  }
+
+  get distinguisher(): string {
+    const { user, info } = this.about
+    return this.#flow.distinguisherOf(user, info)
   }
 
   get seats(): number {
-    return Math.max(this.initialSeats, this.finalSeats)
+    const { initialSeats, finalSeats } = this.work
+    return Math.max(finalSeats, initialSeats)
   }
 
-  /** Seat-seconds behind its answer. */
-  get finalWork(): number {
-    return (this.finalSeats * this.lingerMs) / 1000
+  get startedAt(): number {
+    return this.arrivedAt + this.waitedMs
   }
 
-  get work(): number {
-    return this.initialSeats * serviceSeconds + this.finalWork
+  /** Takes no seat any more, and waits for none. */
+  leave(now: number): void {
+    if (this.state === 'executing') this.#flow.level.queues.finish(this, now)
+    else if (this.state === 'waiting') this.#flow.level.queues.cancel(this)
   }
 }
+
+/** Seat-seconds. */
+export const finalWorkOf = ({ finalSeats, lingerMs }: WorkEstimate): number =>
+  (finalSeats * lingerMs) / 1000
+
+export const workOf = (work: WorkEstimate): number =>
+  work.initialSeats * serviceSeconds + finalWorkOf(work)
 
 /** In order of arrival. A request is in one at a time. */
 export class RequestList {

@@ -114,9 +114,10 @@ export class FlowSchema {
   }
 
   /** The queues that a flow may wait in; none where requests do not wait. */
-  handOf(distinguisher: string): readonly FairQueue[] {
+  handOf(user: UserInfo, info: RequestInfo): readonly FairQueue[] {
     const { queuing } = this.level.spec
     if (queuing === undefined) return noHand
+    const distinguisher = this.distinguisherOf(user, info)
     const known = this.#hands.get(distinguisher)
     if (known !== undefined) return known
     const { queues, handSize } = queuing

@@ -8,13 +8,6 @@ export interface HistogramFigures {
   readonly count: number
 }
 
-/** The first bucket that holds the value. */
-const bucketOf = (bounds: readonly number[], value: number): number => {
-  let at = 0
-  while (at < bounds.length && value > bounds[at]!) at++
-  return at
-}
-
 export class Histogram implements HistogramFigures {
   readonly bounds: readonly number[]
   readonly buckets: number[]
@@ -26,11 +19,13 @@ export class Histogram implements HistogramFigures {
     this.buckets = new Array<number>(bounds.length).fill(0)
   }
 
-  observe(value: number): void {
-    const bucket = bucketOf(this.bounds, value)
-    if (bucket < this.bounds.length) this.buckets[bucket]!++
-    this.sum += value
-    this.count++
+  observe(value: number, times = 1): void {
+    const { bounds } = this
+    let bucket = 0
+    while (bucket < bounds.length && value > bounds[bucket]!) bucket++
+    if (bucket < bounds.length) this.buckets[bucket]! += times
+    this.sum += value * times
+    this.count += times
   }
 }
 
@@ -38,57 +33,40 @@ const nsPerMs = 1e6
 
 /**
  * A part of a whole, observed at the end of every nanosecond (apiserver, util/flowcontrol/metrics TimingRatioHistogram):
- * what is counted are nanoseconds. Times are milliseconds.
+ * what is counted are nanoseconds.
  */
 export class RatioHistogram {
-  readonly #bounds: readonly number[]
-  readonly #buckets: number[]
-  #sum = 0
-  #count = 0
-  #numerator = 0
-  #denominator = 1
-  #ratio = 0
-  #bucket: number
-  #since: number
+  readonly figures: Histogram
+  denominator = 1
 
-  constructor(bounds: readonly number[], now: number) {
-    this.#bounds = bounds
-    this.#buckets = new Array<number>(bounds.length).fill(0)
-    this.#bucket = bucketOf(bounds, 0)
-    this.#since = now
+  constructor(bounds: readonly number[]) {
+    this.figures = new Histogram(bounds)
   }
 
-  set(numerator: number, now: number): void {
-    if (numerator !== this.#numerator) this.#change(numerator, this.#denominator, now)
+  add(numerator: number, ms: number): void {
+    this.figures.observe(numerator / this.denominator, ms * nsPerMs)
   }
+}
 
-  setDenominator(denominator: number, now: number): void {
-    if (denominator !== this.#denominator) this.#change(this.#numerator, denominator, now)
-  }
+/**
+ * For how long something was how many. Each request changes such a number twice, so that this must cost nothing: what
+ * comes of it is worked out when somebody looks.
+ */
+export class TimeByCount {
+  #times = new Float64Array(16)
 
-  figures(now: number): HistogramFigures {
-    this.#account(now)
-    return {
-      bounds: this.#bounds,
-      buckets: [...this.#buckets],
-      sum: this.#sum,
-      count: this.#count,
+  add(count: number, ms: number): void {
+    if (count >= this.#times.length) {
+      const longer = new Float64Array(2 * count)
+      longer.set(this.#times)
+      this.#times = longer
     }
+    this.#times[count]! += ms
   }
 
-  #change(numerator: number, denominator: number, now: number): void {
-    this.#account(now)
-    this.#numerator = numerator
-    this.#denominator = denominator
-    this.#ratio = numerator / denominator
-    this.#bucket = bucketOf(this.#bounds, this.#ratio)
-  }
-
-  #account(now: number): void {
-    const nanoseconds = (now - this.#since) * nsPerMs
-    this.#since = now
-    if (this.#bucket < this.#bounds.length) this.#buckets[this.#bucket]! += nanoseconds
-    this.#sum += this.#ratio * nanoseconds
-    this.#count += nanoseconds
+  /** Forgets what it has shown. */
+  take(visit: (count: number, ms: number) => void): void {
+    for (const [count, ms] of this.#times.entries()) if (ms > 0) visit(count, ms)
+    this.#times.fill(0)
   }
 }

@@ -1,22 +1,41 @@
 /** How many requests are answered now and how many wait for that, reading and writing ones apart, as metrics tell. */
-import { RatioHistogram } from './histogram.js'
+import { type HistogramFigures, RatioHistogram, TimeByCount } from './histogram.js'
 
 const bounds = [0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1]
 
 class Gauge {
-  readonly ratio: RatioHistogram
-  value = 0
+  readonly #times = new TimeByCount()
+  readonly #ratio = new RatioHistogram(bounds)
+  #value = 0
+  #since: number
   #highest = 0
   #lastHighest = 0
 
   constructor(now: number) {
-    this.ratio = new RatioHistogram(bounds, now)
+    this.#since = now
+  }
+
+  get value(): number {
+    return this.#value
   }
 
   add(change: number, now: number): void {
-    this.value += change
-    if (this.value > this.#highest) this.#highest = this.value
-    this.ratio.set(this.value, now)
+    this.#times.add(this.#value, now - this.#since)
+    this.#since = now
+    this.#value += change
+    if (this.#value > this.#highest) this.#highest = this.#value
+  }
+
+  /** What is the whole from now on. */
+  setWhole(denominator: number, now: number): void {
+    this.#account(now)
+    this.#ratio.denominator = denominator
+  }
+
+  /** As a part of the whole. */
+  use(now: number): HistogramFigures {
+    this.#account(now)
+    return this.#ratio.figures
   }
 
   /** In the second that has ended last. */
@@ -26,8 +45,19 @@ class Gauge {
 
   endSecond(): void {
     this.#lastHighest = this.#highest
-    this.#highest = this.value
+    this.#highest = this.#value
   }
+
+  #account(now: number): void {
+    this.add(0, now)
+    this.#times.take((value, ms) => this.#ratio.add(value, ms))
+  }
+}
+
+/** Of one kind of request. */
+export interface InFlightGauges {
+  readonly executing: Gauge
+  readonly waiting: Gauge
 }
 
 export type RequestKind = 'readOnly' | 'mutating'
@@ -38,18 +68,18 @@ export const kindOfVerb = (verb: string): RequestKind =>
   readOnlyVerbs.has(verb) ? 'readOnly' : 'mutating'
 
 export class InFlight {
-  readonly executing: Readonly<Record<RequestKind, Gauge>>
-  readonly waiting: Readonly<Record<RequestKind, Gauge>>
+  readonly readOnly: InFlightGauges
+  readonly mutating: InFlightGauges
 
   constructor(now: number) {
-    this.executing = { readOnly: new Gauge(now), mutating: new Gauge(now) }
-    this.waiting = { readOnly: new Gauge(now), mutating: new Gauge(now) }
+    this.readOnly = { executing: new Gauge(now), waiting: new Gauge(now) }
+    this.mutating = { executing: new Gauge(now), waiting: new Gauge(now) }
   }
 
   endSecond(): void {
-    for (const { readOnly, mutating } of [this.executing, this.waiting]) {
-      readOnly.endSecond()
-      mutating.endSecond()
+    for (const { executing, waiting } of [this.readOnly, this.mutating]) {
+      executing.endSecond()
+      waiting.endSecond()
     }
   }
 }

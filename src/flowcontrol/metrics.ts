@@ -65,19 +65,20 @@ const seen = (histogram: HistogramFigures, labels: Labels = {}) =>
 const ofUse = (
   name: string,
   help: string,
-  values: (level: PriorityLevel, now: number) => MetricValue[],
+  values: (use: PriorityLevel['use']) => MetricValue[],
 ): FlowMetric => ({
   name: prefix + name,
   help: `EXPERIMENTAL: [ALPHA] Observations, at the end of every nanosecond, of ${help}`,
   type: 'histogram',
   values: (control) => {
     const now = control.now()
-    return control.levels.flatMap((level) =>
-      values(level, now).map(({ labels, value }) => ({
-        labels: { ...labels, priority_level: level.name },
+    return control.levels.flatMap(({ name: level, use }) => {
+      use.account(now)
+      return values(use).map(({ labels, value }) => ({
+        labels: { ...labels, priority_level: level },
         value,
-      })),
-    )
+      }))
+    })
   },
 })
 
@@ -106,22 +107,22 @@ const limitMetrics = [
   ofLevel(
     'demand_seats_high_watermark',
     '[ALPHA] High watermark, over last adjustment period, of demand_seats',
-    ({ demand }) => demand.highWatermark,
+    ({ use }) => use.demand.highWatermark,
   ),
   ofLevel(
     'demand_seats_average',
     '[ALPHA] Time-weighted average, over last adjustment period, of demand_seats',
-    ({ demand }) => demand.average,
+    ({ use }) => use.demand.average,
   ),
   ofLevel(
     'demand_seats_stdev',
     '[ALPHA] Time-weighted standard deviation, over last adjustment period, of demand_seats',
-    ({ demand }) => demand.deviation,
+    ({ use }) => use.demand.deviation,
   ),
   ofLevel(
     'demand_seats_smoothed',
     '[ALPHA] Smoothed seat demands',
-    ({ demand }) => demand.smoothed,
+    ({ use }) => use.demand.smoothed,
   ),
   ofLevel('current_r', '[ALPHA] R(time of last change)', ({ queues }) => queues.currentR),
 ]
@@ -251,20 +252,20 @@ const useMetrics = [
   ofUse(
     'priority_level_seat_utilization',
     'utilization of seats for any stage of execution (but only initial stage for WATCHes)',
-    ({ seatRatio }, now) => [{ labels: { phase: 'executing' }, value: seatRatio.figures(now) }],
+    ({ seatRatio }) => [{ labels: { phase: 'executing' }, value: seatRatio.figures }],
   ),
   ofUse(
     'priority_level_request_utilization',
     'number of requests (as a fraction of the relevant limit) waiting or in any stage of execution (but only initial stage for WATCHes)',
-    ({ executingRatio, waitingRatio }, now) => [
-      { labels: { phase: 'executing' }, value: executingRatio.figures(now) },
-      { labels: { phase: 'waiting' }, value: waitingRatio.figures(now) },
+    ({ executingRatio, waitingRatio }) => [
+      { labels: { phase: 'executing' }, value: executingRatio.figures },
+      { labels: { phase: 'waiting' }, value: waitingRatio.figures },
     ],
   ),
   ofUse(
     'demand_seats',
     '(the number of seats each priority level could use) / (nominal number of seats for that level)',
-    ({ demandRatio }, now) => [{ labels: {}, value: demandRatio.figures(now) }],
+    ({ demandRatio }) => [{ labels: {}, value: demandRatio.figures }],
   ),
 ]
 
@@ -290,7 +291,7 @@ const all: readonly FlowMetric[] = [
       phases.flatMap((phase) =>
         kinds.map((kind) => ({
           labels: { phase, request_kind: kind },
-          value: control.inFlight[phase][kind].ratio.figures(control.now()),
+          value: control.inFlight[kind][phase].use(control.now()),
         })),
       ),
   },

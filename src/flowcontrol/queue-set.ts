@@ -3,7 +3,15 @@
  * tells why it is fair). A progress meter R tells how many seat-seconds each busy queue has been given; a queue's own
  * reading, how much of that it has taken. The one whose next request would end first is served next.
  */
-import { type FairQueue, type FlowRequest, RequestList, serviceSeconds } from './flow-request.js'
+import type { Refusal } from './flow-figures.js'
+import {
+  type FairQueue,
+  type FlowRequest,
+  finalWorkOf,
+  RequestList,
+  serviceSeconds,
+  workOf,
+} from './flow-request.js'
 
 export interface QueueSetting {
   /** Missing: requests do not wait, what does not fit in is refused. */
@@ -123,74 +131,76 @@ export class QueueSet {
    * Lets a request in, at once or when its turn comes, or refuses it: its state tells which. `hand`: the queues that it
    * may wait in; none where requests do not wait.
    */
-  start(request: FlowRequest, hand: readonly FairQueue[]): void {
-    const now = this.#sync()
+  start(request: FlowRequest, hand: readonly FairQueue[], arrivedAt: number): void {
+    const now = this.#sync(arrivedAt)
     request.arrivedAt = now
     if (hand.length === 0) {
       if (this.#hasRoomFor(request.seats)) this.#execute(request, now)
-      else this.#refuse(request, 'concurrency-limit')
+      else this.#refuseAtOnce(request, 'concurrency-limit')
       return
     }
     const queue = this.#choose(hand)
     const { queueLengthLimit } = this.#setting.queuing!
     if (this.seatsInUse >= this.#limit && queue.waiting.length >= queueLengthLimit) {
-      this.#refuse(request, 'queue-full')
+      this.#refuseAtOnce(request, 'queue-full')
       return
     }
     request.queue = queue
-    request.arrivalR = this.currentR
     if (!queue.isActive) queue.nextDispatchR = this.currentR
     request.figures.queueLengths.observe(queue.waiting.length + 1)
     const isFirst = this.waiting === 0 && this.seatsInUse < this.#limit
     if (isFirst && this.#hasRoomFor(request.seats)) {
-      this.#boundStart(queue, request)
+      if (queue.nextDispatchR < this.currentR) queue.nextDispatchR = this.currentR
       this.#noteDispatch(queue)
       this.#leave(queue, request, now)
       return
     }
-    this.#enqueue(queue, request)
+    this.#enqueue(queue, request, now)
     this.#boundStart(queue)
     this.#dispatchAll(now)
     this.#deps.changed(this, now)
   }
 
-  /** Of one that has waited too long, or whose client has left. Yields when that was. */
-  cancel(request: FlowRequest): number {
+  /** Of one that has waited too long, or whose client has left. */
+  cancel(request: FlowRequest): void {
     const now = this.#sync()
-    this.#dequeue(request)
+    this.#dequeue(request, now)
     this.#boundStart(request.queue!)
     this.cancelled++
     this.#refuse(request, 'time-out')
+    // Upstream tells of them as of those that were let in.
+    request.figures.waits.true.observe((now - request.arrivedAt) / 1000)
     this.#deps.changed(this, now)
-    return now
+    request.decided?.()
   }
 
-  /** Of one that was let in; its seats may be taken for a while longer. Yields when that was. */
-  finish(request: FlowRequest, endedAt = this.#deps.now()): number {
+  /** Of one that was let in; its seats may be taken for a while longer. */
+  finish(request: FlowRequest, endedAt: number): void {
     const now = this.#sync(endedAt)
-    const { queue, figures } = request
+    const { queue, figures, work, about } = request
+    const took = (now - request.startedAt) / 1000
     request.state = 'over'
     this.executingRequests.remove(request)
+    request.inFlight.executing.add(-1, now)
     figures.executing--
+    figures.executions[about.info.verb === 'watch' ? 'watch' : 'regular'].observe(took)
     if (queue !== undefined) {
       queue.executing--
       // It was charged for what it was thought to take.
-      const took = (now - request.startedAt) / 1000
-      queue.nextDispatchR -= request.initialSeats * (serviceSeconds - took)
+      queue.nextDispatchR -= work.initialSeats * (serviceSeconds - took)
       this.#boundStart(queue)
       this.#noteActivity(queue)
     }
-    if (request.lingerMs <= 0) this.#release(request)
+    if (work.lingerMs <= 0) this.#release(request)
     else
       this.#deps.later(() => {
         const then = this.#sync()
         this.#release(request)
         this.#dispatchAll(then)
         this.#deps.changed(this, then)
-      }, request.lingerMs)
+      }, work.lingerMs)
     this.#dispatchAll(now)
     this.#deps.changed(this, now)
-    return now
   }
 
   #release(request: FlowRequest): void {
@@ -200,7 +210,12 @@ export class QueueSet {
     if (queue !== undefined) queue.seatsInUse -= seats
   }
 
-  #refuse(request: FlowRequest, why: keyof FlowRequest['figures']['refused']): void {
+  #refuseAtOnce(request: FlowRequest, why: Refusal): void {
+    request.figures.waits.false.observe(0)
+    this.#refuse(request, why)
+  }
+
+  #refuse(request: FlowRequest, why: Refusal): void {
     request.state = 'over'
     request.figures.refused[why]++
     this.refused++
@@ -225,12 +240,14 @@ export class QueueSet {
     return this.seatsInUse + seats <= this.#limit
   }
 
-  #enqueue(queue: FairQueue, request: FlowRequest): void {
+  #enqueue(queue: FairQueue, request: FlowRequest, now: number): void {
     const { seats, figures } = request
     request.state = 'waiting'
+    request.arrivalR = this.currentR
+    request.inFlight.waiting.add(1, now)
     queue.waiting.add(request)
     queue.seatsWaiting += seats
-    queue.workWaiting += request.work
+    queue.workWaiting += workOf(request.work)
     this.#withWaiting.add(queue)
     this.waiting++
     this.seatsWaiting += seats
@@ -239,12 +256,14 @@ export class QueueSet {
     this.#noteActivity(queue)
   }
 
-  #dequeue(request: FlowRequest): void {
+  #dequeue(request: FlowRequest, now: number): void {
     const { seats, figures } = request
+    request.inFlight.waiting.add(-1, now)
+    request.waitedMs = now - request.arrivedAt
     const queue = request.queue!
     queue.waiting.remove(request)
     queue.seatsWaiting -= seats
-    queue.workWaiting = queue.waiting.length === 0 ? 0 : queue.workWaiting - request.work
+    queue.workWaiting = queue.waiting.length === 0 ? 0 : queue.workWaiting - workOf(request.work)
     if (queue.waiting.length === 0) this.#withWaiting.delete(queue)
     this.waiting--
     this.seatsWaiting -= seats
@@ -262,9 +281,9 @@ export class QueueSet {
         return
       }
       this.#noteDispatch(queue)
-      this.#dequeue(request)
+      this.#dequeue(request, now)
       this.#leave(queue, request, now)
-      request.letIn?.()
+      request.decided?.()
     }
   }
 
@@ -273,7 +292,7 @@ export class QueueSet {
     let best: FairQueue | undefined
     let bestFinish = Number.POSITIVE_INFINITY
     for (const queue of this.#withWaiting) {
-      const finish = queue.nextDispatchR + queue.waiting.first!.work
+      const finish = queue.nextDispatchR + workOf(queue.waiting.first!.work)
       const isNext = best === undefined || this.#comesBefore(queue, best)
       if (finish < bestFinish || (finish === bestFinish && isNext)) {
         best = queue
@@ -310,16 +329,17 @@ export class QueueSet {
   #leave(queue: FairQueue, request: FlowRequest, now: number): void {
     this.#robinIndex = queue.index
     // What takes more seats behind its answer than there are takes fewer for longer.
-    if (request.finalSeats > this.#limit) {
-      const { finalWork } = request
-      request.finalSeats = this.#limit
-      request.lingerMs = (finalWork * 1000) / this.#limit
-    }
     const { work } = request
+    if (work.finalSeats > this.#limit)
+      request.work = {
+        initialSeats: work.initialSeats,
+        finalSeats: this.#limit,
+        lingerMs: (finalWorkOf(work) * 1000) / this.#limit,
+      }
     queue.executing++
     queue.seatsInUse += request.seats
     this.#execute(request, now)
-    queue.nextDispatchR += work
+    queue.nextDispatchR += workOf(work)
     this.#boundStart(queue)
     this.#noteActivity(queue)
   }
@@ -327,7 +347,8 @@ export class QueueSet {
   #execute(request: FlowRequest, now: number): void {
     const { seats, figures } = request
     request.state = 'executing'
-    request.startedAt = now
+    request.inFlight.executing.add(1, now)
+    if (!this.#setting.isExempt) figures.waits.true.observe(request.waitedMs / 1000)
     this.executingRequests.add(request)
     this.seatsInUse += seats
     this.dispatched++
@@ -338,9 +359,9 @@ export class QueueSet {
   }
 
   /** A queue that cannot use all that it is given must not save it up: nothing leaves before it has come. */
-  #boundStart(queue: FairQueue, oldest = queue.waiting.first): void {
-    if (oldest !== undefined && queue.nextDispatchR < oldest.arrivalR)
-      queue.nextDispatchR = oldest.arrivalR
+  #boundStart(queue: FairQueue): void {
+    const arrivalR = queue.waiting.first?.arrivalR
+    if (arrivalR !== undefined && queue.nextDispatchR < arrivalR) queue.nextDispatchR = arrivalR
   }
 
   #noteActivity(queue: FairQueue): void {
@@ -352,7 +373,7 @@ export class QueueSet {
 
   /** Moves the meter on by what has been so until now, before anything of that changes. */
   #sync(at = this.#deps.now()): number {
-    // Whose client had left before it was let in ended before it began.
+    // What others did meanwhile may have been told of already.
     const now = Math.max(at, this.#lastSync)
     if (this.#activeQueues > 0) {
       const seats = Math.min(this.seatsInUse + this.seatsWaiting, this.#limit)

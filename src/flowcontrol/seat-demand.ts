@@ -10,29 +10,19 @@ export class SeatDemand {
   deviation = 0
   /** Rises at once and falls slowly. */
   smoothed = 0
-  #value = 0
-  #max = 0
   #elapsed = 0
   #integral = 0
   #integralOfSquares = 0
-  #since: number
 
-  /** Milliseconds, here and below. */
-  constructor(now: number) {
-    this.#since = now
+  add(seats: number, ms: number): void {
+    this.#elapsed += ms
+    this.#integral += seats * ms
+    this.#integralOfSquares += seats * seats * ms
   }
 
-  set(value: number, now: number): void {
-    if (value === this.#value) return
-    this.#account(now)
-    this.#value = value
-    if (value > this.#max) this.#max = value
-  }
-
-  /** Ends a period, and begins the next. */
-  sumUp(now: number): void {
-    this.#account(now)
-    this.highWatermark = this.#max
+  /** Ends a period, in which the most was `highest`, and begins the next. */
+  sumUp(highest: number): void {
+    this.highWatermark = highest
     if (this.#elapsed > 0) {
       this.average = this.#integral / this.#elapsed
       const variance = this.#integralOfSquares / this.#elapsed - this.average ** 2
@@ -44,14 +34,5 @@ export class SeatDemand {
     this.#elapsed = 0
     this.#integral = 0
     this.#integralOfSquares = 0
-    this.#max = this.#value
-  }
-
-  #account(now: number): void {
-    const elapsed = now - this.#since
-    this.#since = now
-    this.#elapsed += elapsed
-    this.#integral += this.#value * elapsed
-    this.#integralOfSquares += this.#value * this.#value * elapsed
   }
 }

@@ -29,6 +29,8 @@ const bootstrap = [
   level('workload-low', 100, { lendablePercent: 90, queuing: queuing(6) }),
 ]
 
+const about = { info: {}, user: {} } as never
+
 const everybody = (name: string, of: string) => ({ name, uid: '', level: of, rules: [] })
 
 const controlOf = (serverSeats: number, levels: readonly LevelSpec[]) => {
@@ -49,11 +51,12 @@ const controlOf = (serverSeats: number, levels: readonly LevelSpec[]) => {
   const take = (name: string, count: number) => {
     const { queues } = find(name)
     const figures = [...control.figures].find(({ level: of }) => of === name)!
+    const flow = { figures, level: { queues }, distinguisherOf: () => '' }
     const work = { initialSeats: 1, finalSeats: 0, lingerMs: 0 }
     return Array.from({ length: count }, () => {
-      const request = new FlowRequest({ info: {}, user: {} } as never, '', figures, work)
+      const request = new FlowRequest(about, flow, work, control.inFlight.mutating)
       const hasQueues = find(name).spec.queuing !== undefined
-      queues.start(request, hasQueues ? [queues.queue(0)] : [])
+      queues.start(request, hasQueues ? [queues.queue(0)] : [], 0)
       return request
     })
   }
@@ -95,10 +98,7 @@ t.test('a level that is busy borrows, gives back slowly, and never beyond its li
   t.equal(find('busy').seats, 15)
   t.equal(executing(), 15, 'those that waited are let in')
   t.equal(find('idle').seats, 5)
-  for (const request of requests)
-    if (request.state === 'waiting') find('busy').queues.cancel(request)
-  for (const request of requests)
-    if (request.state === 'executing') find('busy').queues.finish(request)
+  for (const request of requests.slice().reverse()) request.leave(10_000)
   pass(10_000)
   control.adjust()
   pass(10_000)
@@ -109,7 +109,7 @@ t.test('a level that is busy borrows, gives back slowly, and never beyond its li
     control.adjust()
   }
   t.ok(find('busy').seats <= 15)
-  t.equal(find('busy').demand.highWatermark, 0)
+  t.equal(find('busy').use.demand.highWatermark, 0)
 })
 
 t.test(
@@ -122,7 +122,7 @@ t.test(
     control.configure(rest, [everybody('b', 'b')])
     t.ok(find('a').isQuiescing)
     t.equal(find('b').nominalSeats, 10)
-    find('a').queues.finish(request!)
+    request!.leave(0)
     t.equal(find('a'), undefined)
     t.equal(find('b').nominalSeats, 20)
   },

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { FlowFigures } from '#flowcontrol/flow-figures.js'
 import { FlowRequest, type WorkEstimate } from '#flowcontrol/flow-request.js'
+import { InFlight } from '#flowcontrol/in-flight.js'
 import { QueueSet, type QueueSetting } from '#flowcontrol/queue-set.js'
 
 const about = { info: {}, user: {} } as never
@@ -23,14 +24,18 @@ const setOf = (setting: QueueSetting, seats: number) => {
   })
   set.configure(setting, seats)
   const figures = new FlowFigures('level', 'schema')
+  const { readOnly } = new InFlight(0)
   const order: string[] = []
   const requests = new Map<string, FlowRequest>()
   const start = (name: string, { queue, ...work }: Wanted = {}): FlowRequest => {
     const estimate = { initialSeats: 1, finalSeats: 0, lingerMs: 0, ...work }
-    const request = new FlowRequest(about, '', figures, estimate)
-    request.letIn = () => void order.push(name)
+    const flow = { figures, level: { queues: set }, distinguisherOf: () => '' }
+    const request = new FlowRequest(about, flow, estimate, readOnly)
+    request.decided = () => {
+      if (request.state === 'executing') order.push(name)
+    }
     requests.set(name, request)
-    set.start(request, queue === undefined ? [] : [set.queue(queue)])
+    set.start(request, queue === undefined ? [] : [set.queue(queue)], now)
     return request
   }
   const pass = (ms: number): void => {
@@ -39,8 +44,8 @@ const setOf = (setting: QueueSetting, seats: number) => {
       if (timer.at <= now) timer.callback()
       else timers.push(timer)
   }
-  const finish = (name: string): number => set.finish(requests.get(name)!)
-  return { set, figures, order, start, pass, finish, requests }
+  const finish = (name: string): void => requests.get(name)!.leave(now)
+  return { set, figures, order, start, pass, finish, requests, now: () => now }
 }
 
 const queuing = { queues: 8, handSize: 1, queueLengthLimit: 2 }
@@ -154,7 +159,7 @@ t.test('whatever comes and goes, seats are counted and nobody is forgotten', asy
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
       let seats = 3
-      const { set, figures, order, start, pass, requests } = setOf(
+      const { set, figures, order, start, pass, requests, now } = setOf(
         { isExempt: false, queuing: { queues: 4, handSize: 1, queueLengthLimit: 3 } },
         seats,
       )
@@ -179,11 +184,11 @@ t.test('whatever comes and goes, seats are counted and nobody is forgotten', asy
         if ('queue' in one) start(`r${i}`, one)
         else if ('finish' in one) {
           const executing = inState('executing')
-          if (executing.length > 0) set.finish(executing[one.finish % executing.length]!)
+          if (executing.length > 0) executing[one.finish % executing.length]!.leave(now())
         } else if ('cancel' in one) {
           const waiting = inState('waiting')
           // The first of the queue that is served next may hold up others until something ends, as upstream's.
-          if (waiting.length > 0) set.cancel(waiting[one.cancel % waiting.length]!)
+          if (waiting.length > 0) waiting[one.cancel % waiting.length]!.leave(now())
         } else if ('pass' in one) pass(one.pass)
         else {
           seats = one.seats
@@ -196,7 +201,7 @@ t.test('whatever comes and goes, seats are counted and nobody is forgotten', asy
         if (!check() || !isWithin) return false
       }
       for (let left = inState('executing'); left.length > 0; left = inState('executing'))
-        set.finish(left[0]!)
+        left[0]!.leave(now())
       const states = new Set(all().map(({ state }) => state))
       return (
         set.isIdle &&
