@@ -156,6 +156,8 @@ export interface ObjectStorage {
   readonly asRead?: (object: KubeObject) => KubeObject | Promise<KubeObject>
   /** Removes exactly `expected`; yields its last state with the revision of the delete. */
   delete(expected: StoredObject): Promise<StoredObject>
+  /** Resolves when those who watch have been handed all that was written until now; undefined when they were. */
+  told?(): Promise<void> | undefined
   /**
    * Batches of events, each as large as what is ready, so that one batch is one write on a socket.
    * Throws StorageError Compacted before any event when `after` is gone, FutureRevision under sendInitialEvents.

@@ -34,8 +34,8 @@ export class ResourceCache {
   readonly #waiters = new Set<Waiter>()
   /** Batches that watchers without a selector of their own share, by prefix and cursor; good until the next change. */
   readonly #shared = new Map<string, ObjectEventBatch | undefined>()
-  /** Changes have come that those who wait are not told of yet. */
-  #isDue = false
+  /** Resolves when those who wait are told of changes that have come; undefined when they were told of all. */
+  #telling: Promise<void> | undefined
   /** The ring holds every change after this revision. */
   #floor: number
   #lastChange: number
@@ -149,6 +149,11 @@ export class ResourceCache {
 
   waiters(): Iterable<Waiter> {
     return [...this.#waiters]
+  }
+
+  /** Resolves when those who wait were told of all that has come until now. */
+  get told(): Promise<void> | undefined {
+    return this.#telling
   }
 
   close(): void {
@@ -292,13 +297,13 @@ export class ResourceCache {
    * this moment are through: while a hundred watchers are written to, the writers can write again.
    */
   #tellBehindAnswers(): void {
-    if (this.#isDue) return
-    this.#isDue = true
-    process.nextTick(() => setImmediate(() => this.#tell()))
+    this.#telling ??= new Promise((resolve) => {
+      process.nextTick(() => setImmediate(() => resolve(this.#tell())))
+    })
   }
 
   #tell(): void {
-    this.#isDue = false
+    this.#telling = undefined
     for (const waiter of this.waiters()) waiter.changed()
   }
 }

@@ -118,6 +118,7 @@ export const makeResourceStorage = (
       return last
     },
     isStale: isStale(driver),
+    told: () => cache.told,
     watch: (options) => new Watcher(source, options),
     notReady: () => (cache.unreadable.size > 0 ? unreadable.notReady() : undefined),
     currentRevision: () => store.currentRevision(),

@@ -181,6 +181,9 @@ const deleteStored = async (deletion: Deletion, current: StoredObject): Promise<
     const { written = unwritten(current.key, emptyObject(definition), undefined) } = marked
     return { stored: written, deleted: true, isAnswer: true }
   }
+  // Between the two writes upstream goes to etcd and back, and controllers see the Pod with its deletionTimestamp:
+  // handed both at once, they would find nothing to look at.
+  if (marked.written !== undefined) await deps.storage.told?.()
   return remove(deletion, marked)
 }
 

@@ -7,6 +7,7 @@ import { systemClock } from '#api/clock.js'
 import { resources } from '#client/resources.js'
 import type { StorageDriver } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
+import { startApiInMemory } from '../kinds/api-in-memory.js'
 import { call, clientOf, startServer } from '../server/start-server.js'
 
 t.test(
@@ -144,4 +145,35 @@ t.test('what comes between the decision and the removal counts', async (t) => {
       })
     },
   )
+})
+
+t.test('a Pod that ends is still there for a watcher that is told so', async (t) => {
+  const api = await startApiInMemory()
+  t.teardown(api.close)
+  const namespace = 'default'
+  const ctx = api.context({ namespace })
+  const pods = api.store('', 'pods')
+  const selection = { prefix: '/registry/pods/default/' }
+  const { signal } = new AbortController()
+  for (const [name, onNode] of Object.entries({ waits: {}, runs: { nodeName: 'n' } })) {
+    const spec = { ...onNode, containers: [{ name: 'c', image: 'i' }] }
+    const pod = { kind: 'Pod', apiVersion: 'v1', metadata: { name }, spec }
+    t.equal((await api.create('v1/pods', pod, { namespace })).code, 201)
+    const batches = pods.watch(ctx, { selection, after: 'now', signal })
+    const seen = (async () => {
+      const told: unknown[] = []
+      for await (const { events } of batches) {
+        const there = await pods.list(ctx, { selection, consistency: { kind: 'any' }, limit: 0 })
+        told.push([events.map(({ type }) => type), there.items.length])
+        if (there.items.length === 0) break
+      }
+      return told
+    })()
+    const { code } = await api.delete('v1/pods', name, { namespace }, { gracePeriodSeconds: 0 })
+    t.equal(code, 200)
+    t.same(await seen, [
+      [['MODIFIED'], 1],
+      [['DELETED'], 0],
+    ])
+  }
 })
