@@ -5,7 +5,7 @@ import type { PostStartHooks } from './post-start-hooks.js'
 import type { RegistryStores } from './registry-stores.js'
 
 export interface HealthSources {
-  stores: Pick<RegistryStores, 'health'>
+  stores: Pick<RegistryStores, 'health' | 'areReadable'>
   openRequests: OpenRequests
   postStartHooks: PostStartHooks
   /** Of the plugins that encryption asks, where there may be any. */
@@ -38,7 +38,11 @@ export const healthChecks = (sources: HealthSources): HealthChecks => {
   const { postStartHooks } = sources
   const informers: HealthCheck = {
     name: 'informer-sync',
-    check: () => (postStartHooks.informersSynced ? undefined : 'informers not synced yet'),
+    // Upstream's cannot list what cannot be decrypted.
+    check: () =>
+      postStartHooks.informersSynced && stores.areReadable()
+        ? undefined
+        : 'informers not synced yet',
   }
   const hooks = postStartHooks.checks
   // A server is not ended for a plugin that is not well.

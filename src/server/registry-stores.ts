@@ -1,6 +1,7 @@
 /** Opens the storage and keeps one store for each served version of each resource of the table. */
 import type { Clock } from '#api/clock.js'
 import { makeCacher, type StoredSize } from '#cacher/cacher.js'
+import type { ObjectStorage } from '#cacher/object-storage.js'
 import { ConvertedStorage } from '#crd/converted-storage.js'
 import { ShownStorage } from '#crd/shown-storage.js'
 import { limits } from '#limits'
@@ -19,6 +20,8 @@ import { componentStatuses, componentStatusPrefix } from './component-statuses.j
 
 export interface RegistryStores extends Stores {
   health(question: HealthQuestion): Promise<string | undefined>
+  /** Whether every object of built-in resources can be read: one that cannot be decrypted is looked at again by the way. */
+  areReadable(): boolean
   currentRevision(): number
   /** How much is stored of a resource; undefined for what is made up when somebody asks. */
   sizeOf(definition: ResourceDefinition): StoredSize | undefined
@@ -67,6 +70,7 @@ export const openRegistryStores = async (
   const statuses = componentStatuses(() =>
     driver.health({ timeoutMs: limits.componentProbeTimeoutMs }),
   )
+  const builtIn = new Set<ObjectStorage>()
   const storageOf = (definition: ResourceDefinition) => {
     if (definition.storagePrefix === componentStatusPrefix) return statuses
     const resource = cacher.forResource({
@@ -74,6 +78,7 @@ export const openRegistryStores = async (
       fields: definition.selectableFields,
       typeName: goTypeName(definition),
     })
+    if (!definition.isCustom) builtIn.add(resource)
     const { onRead, conversion } = definition
     const storage = onRead === undefined ? resource : new ShownStorage(resource, onRead)
     return conversion === undefined ? storage : new ConvertedStorage(storage, conversion)
@@ -89,6 +94,7 @@ export const openRegistryStores = async (
   return {
     ...stores,
     health: async (question) => (await driver.health(question)) ?? cacher.health(),
+    areReadable: () => [...builtIn].every((storage) => storage.notReady?.() === undefined),
     currentRevision: () => cacher.currentRevision(),
     sizeOf: (definition) => {
       const { storagePrefix: prefix } = definition

@@ -152,6 +152,9 @@ t.test('of what cannot be decrypted everybody is told as by kube-apiserver', asy
   server = await restart(t, server, driver, writeConfiguration(file, aescbc('key2'), identity))
   t.equal((await create(server, 'b')).status, 201)
   t.equal((await get(server, 'b')).status, 200)
+  const ready = await call(server, { path: '/readyz' })
+  t.match(ready.text, /\[-\]informer-sync failed/, 'a server that lacks a key gets no requests')
+  t.equal((await call(server, { path: '/livez' })).status, 200)
 
   const one = `${secrets}/a`
   const body = { metadata: { name: 'a' }, stringData: {} }
@@ -227,6 +230,30 @@ t.test('of what cannot be decrypted everybody is told as by kube-apiserver', asy
   server = await restart(t, server, driver, writeConfiguration(file, aescbc('key2', 'key1')))
   t.equal((await get(server, 'a')).status, 200)
   t.equal((await call(server, { path: secrets })).body.items.length, 1)
+  t.equal((await call(server, { path: '/readyz' })).status, 200)
+})
+
+t.test('a watch that comes to what nobody can decrypt ends with that', async (t) => {
+  const file = path.join(temporaryDirectory(t), 'encryption.json')
+  const driver = await openDriver(t)
+  const server = await start(t, driver, writeConfiguration(file, aescbc('key1'), identity))
+  const { resourceVersion } = (await create(server, 'a')).body.metadata
+  const watch = call(server, { path: `${secrets}?watch=1&resourceVersion=${resourceVersion}` })
+  await create(server, 'b')
+  // A server with another key wrote it.
+  const value = Buffer.from('k8s:enc:aescbc:v1:key2:0123456789abcdef0123456789abcdef')
+  await driver.txn([], [{ type: 'put', key: keyOf('c'), value }])
+  const events = (await watch).text.trim().split('\n')
+  t.same(
+    events.map((line) => JSON.parse(line)).map(({ type, object }) => [type, object.code]),
+    [
+      ['ADDED', undefined],
+      ['ERROR', 500],
+    ],
+  )
+  t.equal((await call(server, { path: secrets })).status, 429)
+  await driver.txn([], [{ type: 'delete', key: keyOf('c') }])
+  await eventually('lists', async () => (await call(server, { path: secrets })).status === 200)
 })
 
 t.test('what is judged by objects that cannot be decrypted is not let through', async (t) => {
