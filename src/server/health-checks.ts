@@ -1,6 +1,7 @@
 /** What /healthz, /livez and /readyz look at. */
 import type { OpenRequests } from '#filters/open-requests.js'
 import type { HealthCheck, HealthChecks } from '#routes/healthz.js'
+import type { OpenedEncryption } from './encryption/open-encryption.js'
 import type { PostStartHooks } from './post-start-hooks.js'
 import type { RegistryStores } from './registry-stores.js'
 
@@ -8,11 +9,17 @@ export interface HealthSources {
   stores: Pick<RegistryStores, 'health' | 'areReadable'>
   openRequests: OpenRequests
   postStartHooks: PostStartHooks
-  /** Of the plugins that encryption asks, where there may be any. */
-  encryption: HealthCheck | undefined
+  /** Where anything is encrypted. */
+  encryption: Pick<OpenedEncryption, 'health' | 'automaticReload'> | undefined
   /** Upstream's --etcd-healthcheck-timeout and --etcd-readycheck-timeout. */
   healthTimeoutMs: number
   readyTimeoutMs: number
+}
+
+/** Finished before anybody can ask. */
+const reloadHook: HealthCheck = {
+  name: 'poststarthook/start-encryption-provider-config-automatic-reload',
+  check: () => undefined,
 }
 
 /** Upstream's names where there is one: `etcd` is the storage, whatever it is. */
@@ -35,7 +42,7 @@ export const healthChecks = (sources: HealthSources): HealthChecks => {
     name: 'shutdown',
     check: () => (openRequests.stopping ? 'process is shutting down' : undefined),
   }
-  const { postStartHooks } = sources
+  const { postStartHooks, encryption } = sources
   const informers: HealthCheck = {
     name: 'informer-sync',
     // Upstream's cannot list what cannot be decrypted.
@@ -44,9 +51,12 @@ export const healthChecks = (sources: HealthSources): HealthChecks => {
         ? undefined
         : 'informers not synced yet',
   }
-  const hooks = postStartHooks.checks
+  const hooks = [
+    ...(encryption?.automaticReload === true ? [reloadHook] : []),
+    ...postStartHooks.checks,
+  ]
   // A server is not ended for a plugin that is not well.
-  const plugins = sources.encryption === undefined ? [] : [sources.encryption]
+  const plugins = encryption?.health === undefined ? [] : [encryption.health]
   return {
     healthz: [ping, log, loopback, etcd, ...plugins, ...hooks],
     livez: [ping, log, loopback, etcd, ...hooks],

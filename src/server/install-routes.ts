@@ -47,7 +47,7 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
     stores,
     openRequests,
     postStartHooks: state.postStartHooks,
-    encryption: state.encryption?.health,
+    encryption: state.encryption,
     healthTimeoutMs: options.etcdHealthcheckTimeoutMs ?? limits.healthCheckTimeoutMs,
     readyTimeoutMs: options.etcdReadycheckTimeoutMs ?? limits.healthCheckTimeoutMs,
   })

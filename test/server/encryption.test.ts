@@ -289,6 +289,10 @@ t.test(
       encryption: { configFile, automaticReload: true },
     })
     t.equal((await call(server, { path: '/healthz/kms-providers' })).text, 'ok')
+    t.match(
+      (await call(server, { path: '/livez?verbose' })).text,
+      /\[\+\]poststarthook\/start-encryption-provider-config-automatic-reload ok/,
+    )
     await create(server, 'a')
     const metrics = async () => (await call(server, { path: '/metrics' })).text
     const reloads = async (status: string) => {

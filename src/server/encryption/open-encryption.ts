@@ -36,6 +36,8 @@ export interface EncryptionDeps {
 export interface OpenedEncryption extends Encryption {
   /** Of the plugins together; undefined where there can be none. */
   readonly health: HealthCheck | undefined
+  /** Whether the file is followed. */
+  readonly automaticReload: boolean
 }
 
 const transformersOf =
@@ -57,6 +59,7 @@ const problemOf = async ({ plugins }: MadeTransformers): Promise<string | undefi
 
 class EncryptionOfFile implements OpenedEncryption {
   readonly health: HealthCheck | undefined
+  readonly automaticReload: boolean
   transformers: Transformers
   changes = 0
   readonly #file: string
@@ -76,6 +79,7 @@ class EncryptionOfFile implements OpenedEncryption {
     deps: EncryptionDeps,
   ) {
     this.#file = configFile
+    this.automaticReload = automaticReload
     this.#deps = deps
     this.#made = made
     this.transformers = transformersOf(made, deps)
