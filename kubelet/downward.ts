@@ -1,4 +1,5 @@
 /** Facts about a Pod for its own containers: fieldRef and resourceFieldRef of env and of downward API volumes. */
+import { sortedEntries } from '#api/entries.js'
 import type { ContainerSpec, Pod } from './pod.js'
 import { amountOf } from './resource-amount.js'
 
@@ -14,8 +15,7 @@ const quote = (text: string): string => JSON.stringify(text)
 
 /** One line a pair, sorted, as downward API files hold maps. */
 const formatMap = (map: Record<string, string> | undefined): string =>
-  Object.entries(map ?? {})
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+  sortedEntries(map ?? {})
     .map(([key, value]) => `${key}=${quote(value)}`)
     .join('\n')
 

@@ -1,5 +1,6 @@
 /** Documentation of fields, when the build found some (scripts/field-docs.mjs): for `kubectl explain`. */
 import { existsSync, readFileSync, statSync } from 'node:fs'
+import { mapValues } from '#api/entries.js'
 import type { JsonObject } from '#api/object.js'
 import { schemaNameOfRef, schemaNames } from './schemas.js'
 
@@ -68,13 +69,10 @@ export const describeSchema = (name: string, schema: JsonObject): JsonObject => 
     ...(properties === undefined
       ? {}
       : {
-          properties: Object.fromEntries(
-            Object.entries(properties).map(([field, property]) => {
-              const text =
-                docs[field] ?? (field === 'metadata' ? docOfMetadata(property) : undefined)
-              return [field, text === undefined ? property : describeProperty(property, text)]
-            }),
-          ),
+          properties: mapValues(properties, (property, field) => {
+            const text = docs[field] ?? (field === 'metadata' ? docOfMetadata(property) : undefined)
+            return text === undefined ? property : describeProperty(property, text)
+          }),
         }),
   }
 }

@@ -3,8 +3,10 @@
  * never listens. That instance is made when a document is first asked for, and gone when it is made.
  */
 // Imported as a whole by a module that is itself loaded late: a bundler keeps the names of CommonJS only so.
+
 import swagger from '@fastify/swagger'
 import { type FastifySchema, fastify } from 'fastify'
+import { mapValues } from '#api/entries.js'
 import type { JsonObject } from '#api/object.js'
 import { docOfParameter } from '#openapi/field-docs.js'
 import type { Operation } from '#openapi/operations.js'
@@ -159,9 +161,7 @@ export const makeDocument = async ({
     swagger: document.swagger!,
     info,
     paths,
-    definitions: Object.fromEntries(
-      Object.entries(schemas).map(([name, schema]) => [name, toSwaggerSchema(schema)]),
-    ),
+    definitions: mapValues(schemas, toSwaggerSchema),
     parameters: shared,
     securityDefinitions: { BearerToken: bearerToken },
     security: [{ BearerToken: [] }],

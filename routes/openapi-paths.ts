@@ -3,6 +3,7 @@
  * take stands at the path, and what many operations take stands once, by a name with a hash (parameters.go).
  */
 import { compareTexts } from '#api/compare-texts.js'
+import { mapValues } from '#api/entries.js'
 import { escapeHtml } from '#api/json.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 
@@ -96,12 +97,7 @@ const writtenOperation = (given: JsonObject, method: string, form: Form): JsonOb
     operationId: String(operationId).replace(/-head$/, ''),
     schemes: ['https'],
     parameters: (parameters as Parameter[]).map((one) => form.parameter(one, method)).sort(byName),
-    responses: Object.fromEntries(
-      Object.entries(responses as Record<string, JsonObject>).map(([code, response]) => [
-        code,
-        form.response(response),
-      ]),
-    ),
+    responses: mapValues(responses as Record<string, JsonObject>, (one) => form.response(one)),
     ...(body && {
       requestBody: { content: contentOf(body.content), ...required(method !== 'delete') },
     }),

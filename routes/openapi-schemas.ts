@@ -1,5 +1,6 @@
 /** The schemas that an OpenAPI document needs: those that its operations name, and what these name in turn. */
 
+import { mapValues } from '#api/entries.js'
 import type { GroupVersionKind } from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
@@ -46,9 +47,6 @@ const spelledOut = (schema: JsonValue, ofResource: JsonObject): JsonValue => {
   }
   return spelled
 }
-
-const mapValues = (object: JsonObject, change: (value: JsonValue) => JsonValue): JsonObject =>
-  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]))
 
 const customSchemas = (row: ResourceDefinition, describe: Describe): [string, JsonObject][] => {
   const name = schemaNameOf(row.gvk)
@@ -123,14 +121,12 @@ export const schemaClosure = (
   return Object.fromEntries([...closure].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-const swaggerMember = (key: string, member: JsonValue): JsonValue => {
+const swaggerMember = (member: JsonValue, key: string): JsonValue => {
   if (key === '$ref' && typeof member === 'string')
     return member.replace('#/components/schemas/', '#/definitions/')
   // Names of properties are no keywords: a LimitRange has one that is called default.
   if (key === 'properties' && typeof member === 'object' && member !== null)
-    return Object.fromEntries(
-      Object.entries(member as JsonObject).map(([name, schema]) => [name, toSwaggerSchema(schema)]),
-    )
+    return mapValues(member as JsonObject, toSwaggerSchema)
   return key === 'enum' || key.startsWith('x-') ? member : toSwaggerSchema(member)
 }
 
@@ -153,10 +149,5 @@ export const toSwaggerSchema = (value: JsonValue): JsonValue => {
   const isCustom = value['x-kubernetes-int-or-string'] === true || value.type !== undefined
   if (Array.isArray(oneOf) && !isCustom) return toSwaggerSchema({ ...rest, type: 'string' })
   const isOpen = nullable === true || value['x-kubernetes-preserve-unknown-fields'] === true
-  return Object.fromEntries(
-    Object.entries(isOpen ? openEnded(rest) : rest).map(([key, member]) => [
-      key,
-      swaggerMember(key, member),
-    ]),
-  )
+  return mapValues(isOpen ? openEnded(rest) : rest, swaggerMember)
 }

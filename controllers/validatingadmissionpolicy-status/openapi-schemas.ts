@@ -1,4 +1,5 @@
 /** Schemas of kinds from the server's OpenAPI v3 documents, with what they refer to in its place. */
+import { mapValues } from '#api/entries.js'
 import { type GroupVersionKind, groupVersionPath } from '#api/group-version.js'
 import type { CelSchema } from '#cel/schema-types.js'
 import type { Client } from '#client/client.js'
@@ -31,11 +32,7 @@ const withoutRefs = (schemas: Schemas, schema: Schema, within: ReadonlySet<strin
   return {
     ...found,
     ...(items && { items: resolve(items) }),
-    ...(properties && {
-      properties: Object.fromEntries(
-        Object.entries(properties).map(([name, property]) => [name, resolve(property)]),
-      ),
-    }),
+    ...(properties && { properties: mapValues(properties, resolve) }),
     ...(typeof values === 'object' && { additionalProperties: resolve(values) }),
   }
 }

@@ -1,5 +1,6 @@
 /** metav1.LabelSelector: what controllers, affinities, budgets, policies and webhooks choose objects with. */
 import { compareTexts } from './compare-texts.js'
+import { sortedEntries } from './entries.js'
 import { compareInt64, type Labels } from './selectors.js'
 
 export interface LabelSelectorRequirement {
@@ -70,9 +71,9 @@ export const formatLabelSelector = (selector: LabelSelector | null | undefined):
 /** As Go's String() of it, which upstream puts into events and columns. */
 export const printLabelSelector = (selector: LabelSelector | null | undefined): string => {
   if (!selector) return 'nil'
-  const labels = Object.entries(selector.matchLabels ?? {})
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, value]) => `${key}: ${value},`)
+  const labels = sortedEntries(selector.matchLabels ?? {}).map(
+    ([key, value]) => `${key}: ${value},`,
+  )
   const requirements = (selector.matchExpressions ?? []).map(
     ({ key, operator, values = [] }) =>
       `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(' ')}],},`,

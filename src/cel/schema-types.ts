@@ -1,4 +1,5 @@
 /** CEL types of what a schema describes (apiserver, pkg/cel/common/schemas.go). */
+import { mapValues } from '#api/entries.js'
 import { getOwn } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { limits } from '#limits'
@@ -188,9 +189,7 @@ export const declareType = (
 const addStructs = (declared: DeclaredType, into: Record<string, Fields>): void => {
   if (declared.items !== undefined) addStructs(declared.items, into)
   if (declared.fields === undefined) return
-  into[declared.type.name] = Object.fromEntries(
-    Object.entries(declared.fields).map(([name, field]) => [name, field.type]),
-  )
+  into[declared.type.name] = mapValues(declared.fields, ({ type }) => type)
   for (const field of Object.values(declared.fields)) addStructs(field, into)
 }
 

@@ -1,4 +1,5 @@
 /** A schema as upstream prints it in messages: the JSON of its internal type (apiextensions, types_jsonschema.go). */
+import { sortedEntries } from '#api/entries.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { internalRule } from './rules/internal-rule.js'
 import type { ValidationRule } from './structural-schema.js'
@@ -10,9 +11,7 @@ const mapOf =
   (print: Print): Print =>
   (value) =>
     Object.fromEntries(
-      Object.entries(value as JsonObject)
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([key, inner]) => [key, print(inner)]),
+      sortedEntries(value as JsonObject).map(([key, inner]) => [key, print(inner)]),
     )
 
 const same: Print = (value) => value

@@ -1,4 +1,5 @@
 /** The schema of a custom resource version: JSONSchemaProps as the definition's author wrote it. */
+import { mapValues } from '#api/entries.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 
@@ -61,8 +62,7 @@ export const mapSchemas = (
   const map = (one: StructuralSchema) => mapSchemas(one, change)
   const { properties, items, additionalProperties, not } = schema
   const copy = { ...schema }
-  if (properties !== undefined)
-    copy.properties = Object.fromEntries(Object.entries(properties).map(([k, v]) => [k, map(v)]))
+  if (properties !== undefined) copy.properties = mapValues(properties, map)
   if (isJsonObject(items)) copy.items = map(items)
   if (isJsonObject(additionalProperties)) copy.additionalProperties = map(additionalProperties)
   if (not !== undefined) copy.not = map(not)

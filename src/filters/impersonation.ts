@@ -3,6 +3,7 @@
  * Rules and texts: upstream's pkg/endpoints/filters/impersonation.
  */
 import type { FastifyRequest } from 'fastify'
+import { sortedEntries } from '#api/entries.js'
 import { type ApiError, aggregateMessage, badRequest } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { isDns1123Subdomain } from '#api/names.js'
@@ -58,7 +59,7 @@ const readWanted = (request: FastifyRequest): Wanted | undefined => {
 const printWanted = ({ uid, groups, extra }: Wanted): string => {
   const strings = (list: readonly string[]) => list.map((item) => JSON.stringify(item)).join(', ')
   const groupText = groups.length === 0 ? '[]string(nil)' : `[]string{${strings(groups)}}`
-  const entries = Object.entries(extra).sort(([a], [b]) => (a < b ? -1 : 1))
+  const entries = sortedEntries(extra)
   const extraText =
     entries.length === 0
       ? 'map[string][]string(nil)'

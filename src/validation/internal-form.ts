@@ -3,6 +3,7 @@
  * nothing out (apimachinery, pkg/util/validation/field, ErrorBody; kubernetes, the types.go of each group in pkg/apis).
  */
 import assert from 'node:assert'
+import { mapValues, sortedEntries } from '#api/entries.js'
 import { givenEmpty } from '#api/given-empty.js'
 import { internalFields } from '#openapi/schemas.js'
 
@@ -44,12 +45,8 @@ const fieldsOf = (type: string): readonly Field[] => {
   return fields
 }
 
-const mapValues = (map: Part, change: (value: unknown) => unknown): Part =>
-  Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value)]))
-
 /** Go's encoder sorts the keys of maps. */
-const byKey = (map: Part): Part =>
-  Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)))
+const byKey = (map: Part): Part => Object.fromEntries(sortedEntries(map))
 
 const isEmptyStruct = (zero: unknown): boolean => typeof zero === 'object' && zero !== null
 

@@ -1,12 +1,11 @@
 /** The part of etcd's v3 gRPC API that the driver uses: field numbers as etcd publishes them. */
 import type { ClientDuplexStream } from '@grpc/grpc-js'
+import { mapValues } from '#api/entries.js'
 
 type Field = readonly [type: string, id: number, rule?: 'repeated']
 
 const message = (fields: Readonly<Record<string, Field>>) => ({
-  fields: Object.fromEntries(
-    Object.entries(fields).map(([name, [type, id, rule]]) => [name, { type, id, rule }]),
-  ),
+  fields: mapValues(fields, ([type, id, rule]) => ({ type, id, rule })),
 })
 const service = (calls: readonly string[], stream = false) => ({
   methods: Object.fromEntries(

@@ -1,4 +1,5 @@
 /** The part of CRI v1 that the kubelet speaks: messages as `field: [type, number]`, a type in brackets is repeated. */
+import { mapValues } from '#api/entries.js'
 
 type Fields = Readonly<Record<string, readonly [type: string, id: number]>>
 
@@ -249,15 +250,10 @@ const fieldOf = ([type, id]: readonly [string, number]) => {
 }
 
 const messageOf = (fields: Fields) => ({
-  fields: Object.fromEntries(Object.entries(fields).map(([name, f]) => [name, fieldOf(f)])),
+  fields: mapValues(fields, fieldOf),
 })
 const serviceOf = (rows: Readonly<Record<string, readonly [string, string]>>) => ({
-  methods: Object.fromEntries(
-    Object.entries(rows).map(([name, [requestType, responseType]]) => [
-      name,
-      { requestType, responseType },
-    ]),
-  ),
+  methods: mapValues(rows, ([requestType, responseType]) => ({ requestType, responseType })),
 })
 
 /** The same as protobuf's JSON descriptor, of package runtime.v1. */
@@ -267,7 +263,7 @@ export const criDescriptor = {
       nested: {
         v1: {
           nested: {
-            ...Object.fromEntries(Object.entries(messages).map(([n, f]) => [n, messageOf(f)])),
+            ...mapValues(messages, messageOf),
             RuntimeService: serviceOf(methods.RuntimeService),
             ImageService: serviceOf(methods.ImageService),
           },

@@ -3,6 +3,7 @@
  * maps are atomic or granular. Compiled from OpenAPI or structural schemas, field by field at first use.
  * Source of the rules: kube-openapi, pkg/schemaconv; structured-merge-diff, schema/elements.go.
  */
+import { mapValues } from '#api/entries.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { type Schema, schemaNameOfRef, schemaNames, schemas } from '#openapi/schemas.js'
 import { fieldElement } from './path-element.js'
@@ -239,13 +240,7 @@ const embedded = (schema: Schema): Schema => {
   }
   return {
     ...schema,
-    ...(schema.properties === undefined
-      ? {}
-      : {
-          properties: Object.fromEntries(
-            Object.entries(schema.properties).map(([key, value]) => [key, inner(value)]),
-          ),
-        }),
+    ...(schema.properties === undefined ? {} : { properties: mapValues(schema.properties, inner) }),
     ...(schema.items === undefined ? {} : { items: inner(schema.items) }),
     ...(typeof schema.additionalProperties === 'object'
       ? { additionalProperties: inner(schema.additionalProperties) }

@@ -1,4 +1,5 @@
 /** Pod templates, and the selectors that must find their pods (kubernetes, core/validation and apps/validation). */
+import { sortedEntries } from '#api/entries.js'
 import {
   child,
   type FieldError,
@@ -66,9 +67,7 @@ type Labels = Readonly<Record<string, string>>
 
 /** Go prints a map sorted by its keys. */
 export const printableLabels = (labels: Labels | undefined): Labels | null =>
-  labels === undefined
-    ? null
-    : Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)))
+  labels === undefined ? null : Object.fromEntries(sortedEntries(labels))
 
 export const printableSelector = (selector: Fields): Fields =>
   selector.matchLabels === undefined

@@ -1,0 +1,14 @@
+/** Objects that are maps. */
+import { compareTexts } from './compare-texts.js'
+
+type Entries<T> = Readonly<Record<string, T>>
+
+export const mapValues = <T, R>(
+  map: Entries<T>,
+  change: (value: T, key: string) => R,
+): Record<string, R> =>
+  Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value, key)]))
+
+/** In the order of their keys, in which Go prints a map. */
+export const sortedEntries = <T>(map: Entries<T>): [string, T][] =>
+  Object.entries(map).sort(([a], [b]) => compareTexts(a, b))
