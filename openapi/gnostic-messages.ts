@@ -2,6 +2,7 @@
  * How gnostic's messages are written: tables of field numbers. Maps are lists of names with values, and what has no
  * fixed shape is its YAML text.
  */
+import { isJsonObject, isNumber } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 
 /** The text of a value, in YAML's block form. */
@@ -33,14 +34,9 @@ const delimited = (number: number, parts: readonly Uint8Array[]): Buffer => {
   return Buffer.concat([tag(number, wire.delimited), varint(length), ...parts])
 }
 
-export const isObject = (value: JsonValue): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 export const isText = (value: JsonValue): boolean => typeof value === 'string'
-export const isNumber = (value: JsonValue): boolean =>
-  typeof value === 'number' || typeof value === 'bigint'
 export const isReference = (value: JsonValue): boolean =>
-  isObject(value) && isText(value.$ref ?? null)
+  isJsonObject(value) && isText(value.$ref ?? null)
 
 // What a choice was made for is sent whatever it is.
 export const chosenText =
@@ -95,7 +91,7 @@ export const list =
 export const message =
   (number: number, type: () => Message): Field =>
   (value, yaml) =>
-    isObject(value) ? [delimited(number, encode(type(), value, yaml))] : []
+    isJsonObject(value) ? [delimited(number, encode(type(), value, yaml))] : []
 
 /** A message around one field, as those that stand for a choice. */
 export const within =
@@ -116,7 +112,7 @@ const entries = (object: JsonObject, number: number, value: Field, yaml: ToYaml)
 export const map =
   (number: number, value: Field): Field =>
   (object, yaml) =>
-    isObject(object) ? entries(object, number, value, yaml) : []
+    isJsonObject(object) ? entries(object, number, value, yaml) : []
 
 const encode = (type: Message, object: JsonObject, yaml: ToYaml): Buffer[] => {
   const parts: Buffer[] = []

@@ -3,6 +3,7 @@
  * hold (gnostic, openapiv2/OpenAPIv2.proto). What the messages have no field for is left out, as gnostic's form cannot
  * carry it. Maps are lists of names with values, and what has no fixed shape is its YAML text.
  */
+import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject } from '#api/object.js'
 import {
   any,
@@ -14,7 +15,6 @@ import {
   externalDocs,
   type Field,
   flag,
-  isObject,
   isReference,
   isText,
   list,
@@ -57,7 +57,7 @@ const schema: Message = {
     additionalProperties: within(
       21,
       choice(
-        isObject,
+        isJsonObject,
         message(1, () => schema),
         chosenFlag(2),
       ),
@@ -66,7 +66,7 @@ const schema: Message = {
     items: within(
       23,
       choice(
-        isObject,
+        isJsonObject,
         message(1, () => schema),
         list(message(1, () => schema)),
       ),
@@ -143,7 +143,7 @@ const places: Readonly<Record<string, { number: number; type: Message }>> = {
 }
 
 const anyParameter: Field = (value, yaml) => {
-  if (!isObject(value)) return []
+  if (!isJsonObject(value)) return []
   if (value.in === 'body') return message(1, () => bodyParameter)(value, yaml)
   const place = places[String(value.in)]
   return place === undefined

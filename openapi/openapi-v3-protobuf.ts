@@ -2,6 +2,7 @@
  * The OpenAPI 3 document as gnostic's message openapi.v3.Document: field numbers for what such documents hold (gnostic,
  * openapiv3/OpenAPIv3.proto). What the messages have no field for is left out.
  */
+import { isJsonObject, isNumber } from '#api/json-object.js'
 import type { JsonObject } from '#api/object.js'
 import {
   any,
@@ -15,8 +16,6 @@ import {
   externalDocs,
   type Field,
   flag,
-  isNumber,
-  isObject,
   isReference,
   isText,
   list,
@@ -88,9 +87,9 @@ const schema: Message = {
     oneOf: list(schemaOrReference(27)),
     anyOf: list(schemaOrReference(28)),
     not: message(29, () => schema),
-    items: within(30, choice(isObject, schemaOrReference(1), list(schemaOrReference(1)))),
+    items: within(30, choice(isJsonObject, schemaOrReference(1), list(schemaOrReference(1)))),
     properties: within(31, map(1, schemaOrReference(2))),
-    additionalProperties: within(32, choice(isObject, schemaOrReference(1), chosenFlag(2))),
+    additionalProperties: within(32, choice(isJsonObject, schemaOrReference(1), chosenFlag(2))),
     default: defaultType,
     description: text(34),
     format: text(35),

@@ -7,7 +7,12 @@ import type { ControllerContext } from '../controller.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'
-import { type ControllerRevision, RevisionHistory, revisionLabel } from '../pods/revisions.js'
+import {
+  type ControllerRevision,
+  RevisionHistory,
+  revisionLabel,
+  revisionOf,
+} from '../pods/revisions.js'
 import { updateStatus } from '../update-object.js'
 import { FailedPods } from './failed-pods.js'
 import {
@@ -100,7 +105,7 @@ const sync = async (
   })
   const revisions = await history.list(set)
   const { revision, collisionCount } = await history.current(set, revisions)
-  const hash = revision.metadata.labels?.[revisionLabel] ?? ''
+  const hash = revisionOf(revision)
   const observe = (): Observed => ({
     set,
     hash,
@@ -119,9 +124,9 @@ const sync = async (
   const status = daemonStatus(after, collisionCount)
   if (status !== undefined) await updateStatus(context, resources.daemonSets, set, status)
   if (failed !== undefined) throw failed
-  const used = new Set([hash, ...after.pods.map((p) => p.metadata.labels?.[revisionLabel])])
+  const used = new Set([hash, ...after.pods.map(revisionOf)])
   const old = revisions.filter((r) => r.metadata.uid !== revision.metadata.uid)
-  const isIdle = (r: ControllerRevision) => !used.has(r.metadata.labels?.[revisionLabel])
+  const isIdle = (r: ControllerRevision) => !used.has(revisionOf(r))
   // Upstream also counts old revisions that still have Pods; for StatefulSets it does not.
   await history.truncate(set, old.filter(isIdle), old.length)
   const availableMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)

@@ -7,6 +7,7 @@ import { podWantsNode } from '#client/node-affinity.js'
 import {
   isPodReady,
   isPodTerminal,
+  isSameTaint,
   isTerminating,
   type Node,
   type Pod,
@@ -15,7 +16,7 @@ import {
 } from '#client/pod.js'
 import { isPodAvailable } from '../pods/availability.js'
 import type { NewPod, PodTemplate } from '../pods/pod-control.js'
-import { revisionLabel } from '../pods/revisions.js'
+import { revisionOf } from '../pods/revisions.js'
 
 export interface DaemonSet extends NamespacedObject {
   spec: {
@@ -57,8 +58,7 @@ export const withDaemonTolerations = <T extends { spec: NewPod['spec'] }>(pod: T
   const added = pod.spec.hostNetwork
     ? [...daemonTolerations, hostNetworkToleration]
     : daemonTolerations
-  const isSame = (a: Toleration) => (b: Toleration) => a.key === b.key && a.effect === b.effect
-  const kept = own.filter((t) => !added.some(isSame(t)))
+  const kept = own.filter((t) => !added.some(isSameTaint(t)))
   return { ...pod, spec: { ...pod.spec, tolerations: [...kept, ...added] } }
 }
 
@@ -126,7 +126,6 @@ export interface DaemonPlan {
   ended: Pod[]
 }
 
-const hashOf = (pod: Pod): string => pod.metadata.labels?.[revisionLabel] ?? ''
 /** Those that have a node first, then by age. */
 const byCreation = (a: Pod, b: Pod): number =>
   Number(!a.spec.nodeName) - Number(!b.spec.nodeName) ||
@@ -158,8 +157,8 @@ export interface OnNode {
 }
 
 const bySort = (pods: readonly Pod[], hash: string): { fresh: Pod[]; old: Pod[] } => ({
-  fresh: pods.filter((pod) => hashOf(pod) === hash),
-  old: pods.filter((pod) => hashOf(pod) !== hash),
+  fresh: pods.filter((pod) => revisionOf(pod) === hash),
+  old: pods.filter((pod) => revisionOf(pod) !== hash),
 })
 
 /** The one Pod of each sort that an update goes by, ended ones included; undefined when there are more. */
@@ -253,7 +252,7 @@ export const daemonStatus = (
     counts.currentNumberScheduled++
     if (isPodReady(pod)) counts.numberReady++
     if (isPodAvailable(pod, set.spec.minReadySeconds ?? 0, now)) counts.numberAvailable++
-    if (hashOf(pod) === hash) counts.updatedNumberScheduled++
+    if (revisionOf(pod) === hash) counts.updatedNumberScheduled++
   }
   const numberUnavailable = counts.desiredNumberScheduled - counts.numberAvailable
   const { updatedNumberScheduled, numberAvailable, ...always } = counts

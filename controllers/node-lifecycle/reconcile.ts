@@ -1,7 +1,7 @@
 /** What the silence or the conditions of a node mean: its conditions and taints. Pure (kubernetes, node_lifecycle_controller.go). */
 import { formatTime } from '#api/clock.js'
 import { type Condition, conditionOf, putCondition } from '#api/conditions.js'
-import type { Node, Taint } from '#client/pod.js'
+import { isSameTaint, type Node, type Taint } from '#client/pod.js'
 
 const conditionTypes = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const
 const notReady = 'node.kubernetes.io/not-ready'
@@ -87,9 +87,8 @@ export const nodeTaints = (
 ): Taint[] | undefined => {
   const taints = node.spec.taints ?? []
   const wanted = wantedTaints(node, mayEvict)
-  const is = (a: Taint) => (b: Taint) => a.key === b.key && a.effect === b.effect
-  const kept = taints.filter((t) => !isOwn(t) || wanted.some(is(t)))
-  const missing = wanted.filter((t) => !taints.some(is(t)))
+  const kept = taints.filter((t) => !isOwn(t) || wanted.some(isSameTaint(t)))
+  const missing = wanted.filter((t) => !taints.some(isSameTaint(t)))
   if (missing.length === 0 && kept.length === taints.length) return undefined
   return [...kept, ...missing.map((t) => ({ ...t, timeAdded: formatTime(now) }))]
 }

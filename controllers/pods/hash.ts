@@ -3,6 +3,7 @@
  * is hashed for a template is its canonical JSON where upstream has a dump of Go's memory, so that our labels differ from
  * those of a Go controller for equal templates. Nothing compares them: controllers find what they made by comparing templates.
  */
+import { escapeHtml } from '#api/json.js'
 import { canonicalJson } from '#api/json-object.js'
 
 const fnvOffset = 2166136261
@@ -28,16 +29,12 @@ export const templateHash = (template: unknown, collisionCount?: number): string
   return safeEncode(String(fnv32(bytes, '1a')))
 }
 
-/** What Go's JSON escapes in texts. */
-const escapedByGo = /[<>&\u2028\u2029]/g
-const goEscape = (c: string): string => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`
-
 /**
  * The name suffix of a StatefulSet's ControllerRevision, as upstream's HashControllerRevision makes it: of the bytes
  * as Go writes them and of the collisions, 0 included. Who changes from one controller manager to the other finds
  * revisions by the names that they have.
  */
 export const revisionHash = (data: unknown, collisionCount = 0): string => {
-  const text = canonicalJson(data).replace(escapedByGo, goEscape)
+  const text = escapeHtml(canonicalJson(data))
   return safeEncode(String(fnv32(Buffer.from(`${text}${collisionCount}`))))
 }

@@ -1,7 +1,7 @@
 /** ControllerRevisions: the templates that a StatefulSet or DaemonSet has had, in order. */
 import { canonicalJson, jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
-import type { NamespacedObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isAlreadyExists } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { type ControllerContext, controllerRefOf } from '../controller.js'
@@ -27,6 +27,10 @@ export interface Revisioned extends NamespacedObject {
 
 /** A Pod's label that names its revision: for DaemonSets the hash alone. */
 export const revisionLabel = 'controller-revision-hash'
+
+/** Of a Pod, or of the revision of a DaemonSet itself. */
+export const revisionOf = ({ metadata }: PersistedObject): string =>
+  metadata.labels?.[revisionLabel] ?? ''
 
 /** Canonical, so that bytes and hash are upstream's: their JSON has sorted keys too. */
 const dataOf = (owner: Revisioned): ControllerRevision['data'] =>

@@ -10,7 +10,12 @@ import { deleteObject } from '../delete-object.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
 import { inParallel } from '../pods/pod-control.js'
-import { type ControllerRevision, RevisionHistory, templateOf } from '../pods/revisions.js'
+import {
+  type ControllerRevision,
+  RevisionHistory,
+  revisionOf,
+  templateOf,
+} from '../pods/revisions.js'
 import { updateObject, updateStatus } from '../update-object.js'
 import {
   claimName,
@@ -29,7 +34,6 @@ import {
   type ClaimState,
   type Observed,
   planStatefulSet,
-  revisionOfPod,
   statefulSetStatus,
 } from './reconcile.js'
 import { claimOwners, isLeftBehind } from './retention.js'
@@ -261,7 +265,7 @@ const syncSet = async (
   if (!jsonEqual({ collisionCount: 0, ...set.status }, status))
     await writeStatus(context, set, status)
   if (failed !== undefined) throw failed
-  const used = new Set([updateRevision, after.currentRevision, ...after.pods.map(revisionOfPod)])
+  const used = new Set([updateRevision, after.currentRevision, ...after.pods.map(revisionOf)])
   const idle = all.filter((r) => !used.has(r.metadata.name))
   if (!isEnding) await history.truncate(set, idle, idle.length)
   const afterMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)

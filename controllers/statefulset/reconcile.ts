@@ -5,7 +5,7 @@
 import { conditionOf } from '#api/conditions.js'
 import { isPodRunningAndReady, isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
 import { isPodAvailable } from '../pods/availability.js'
-import { revisionLabel } from '../pods/revisions.js'
+import { revisionOf } from '../pods/revisions.js'
 import { scaled } from '../pods/scaled.js'
 import { counted } from '../replicaset/reconcile.js'
 import { hasItsLabels, ordinalOf, type StatefulSet } from './identity.js'
@@ -27,8 +27,6 @@ export type Action =
   /** Sees to what makes it the set's: its labels, its claims and who owns them. */
   | { do: 'keep'; pod: Pod }
   | { do: 'delete'; pod: Pod; why: 'scale' | 'update' | 'failed' }
-
-export const revisionOfPod = (pod: Pod): string => pod.metadata.labels?.[revisionLabel] ?? ''
 
 const startOf = (set: StatefulSet): number => set.spec.ordinals?.start ?? 0
 const sizeOf = (set: StatefulSet): number => set.spec.replicas ?? 1
@@ -131,7 +129,7 @@ const update = (round: Round, actions: Action[]): void => {
   for (let index = round.replicas.length - 1; index >= partitionOf(set) && room > 0; index--) {
     const pod = round.replicas[index]
     if (pod === undefined) return
-    if (revisionOfPod(pod) !== updateRevision && !isTerminating(pod)) {
+    if (revisionOf(pod) !== updateRevision && !isTerminating(pod)) {
       actions.push({ do: 'delete', pod, why: 'update' })
       room--
     } else if (!round.isHealthy(pod)) room--
@@ -158,8 +156,8 @@ export const statefulSetStatus = (
   const live = pods.filter((p) => !isTerminating(p))
   const ready = pods.filter(isPodRunningAndReady)
   const created = pods.filter((p) => conditionOf(p, 'PodScheduled') || p.status?.phase)
-  const updated = live.filter((p) => revisionOfPod(p) === updateRevision).length
-  let current = live.filter((p) => revisionOfPod(p) === currentRevision).length
+  const updated = live.filter((p) => revisionOf(p) === updateRevision).length
+  let current = live.filter((p) => revisionOf(p) === currentRevision).length
   const isComplete =
     set.spec.updateStrategy?.type !== 'OnDelete' &&
     updated === created.length &&

@@ -1,6 +1,7 @@
 /** The body of a PATCH: a JSON value, and what its text has of strict errors. */
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from '#api/errors.js'
+import { dotted } from '#api/field-error.js'
 import { goNumber } from '#api/int64.js'
 import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
 import { parseAsWritten, parseFloatsAsWritten, readWritten } from '#api/json-as-written.js'
@@ -32,14 +33,13 @@ const duplicatesOf = (
   if (keys.size === 0 || typeof value !== 'object' || value === null) return []
   if (Array.isArray(value))
     return value.flatMap((item, i) => duplicatesOf(item, keys, `${path}[${i}]`))
-  const at = (key: string): string => (path === '' ? key : `${path}.${key}`)
   const seen = new Set<string>()
   const found: string[] = []
   // In the order of the text: what a key that comes twice held the first time is read as well.
   for (const [key, item] of keys.get(value) ?? Object.entries(value)) {
-    if (seen.has(key)) found.push(`duplicate field "${at(key)}"`)
+    if (seen.has(key)) found.push(`duplicate field "${dotted(path, key)}"`)
     seen.add(key)
-    found.push(...duplicatesOf(item, keys, at(key)))
+    found.push(...duplicatesOf(item, keys, dotted(path, key)))
   }
   return [...new Set(found)]
 }

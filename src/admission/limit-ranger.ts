@@ -2,7 +2,7 @@
 import { aggregate } from '#api/aggregate.js'
 import type { KubeObject } from '#api/object.js'
 import { aggregateResources, listOfAmounts } from '#api/pod-resources.js'
-import { compareQuantities, parseQuantity } from '#api/quantity.js'
+import { compareQuantityTexts, parseQuantity } from '#api/quantity.js'
 import { whenKnown } from '#api/when-known.js'
 import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
 import { type AdmissionPlugin, isAbout, isPodCreate, listObjects, refuse } from './plugin.js'
@@ -84,8 +84,7 @@ interface Usage {
   requests: Resources
   limits: Resources
 }
-const isLess = (a: string, b: string): boolean =>
-  compareQuantities(parseQuantity(a), parseQuantity(b)) < 0
+const isLess = (a: string, b: string): boolean => compareQuantityTexts(a, b) < 0
 
 const minErrors = (type: string, min: Resources, { requests, limits }: Usage): string[] =>
   Object.entries(min).flatMap(([name, bound]) => {

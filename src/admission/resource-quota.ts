@@ -6,7 +6,7 @@ import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import {
   addQuantities,
-  compareQuantities,
+  compareQuantityTexts,
   parseQuantity,
   subtractQuantities,
 } from '#api/quantity.js'
@@ -77,9 +77,7 @@ const count = (attributes: WriteAttributes, quota: KubeObject, delta: Usage): Us
       addQuantities(parseQuantity(used[name] ?? '0'), parseQuantity(delta[name]!)).text,
     ]),
   )
-  const exceeded = names.filter(
-    (name) => compareQuantities(parseQuantity(next[name]!), parseQuantity(hard[name]!)) > 0,
-  )
+  const exceeded = names.filter((name) => compareQuantityTexts(next[name]!, hard[name]!) > 0)
   // What a status tells has happened already.
   if (exceeded.length > 0 && attributes.subresource !== 'status')
     throw refuse(

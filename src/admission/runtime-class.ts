@@ -3,7 +3,7 @@ import { failure } from '#api/errors.js'
 import { isGiven } from '#api/given-empty.js'
 import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
-import { compareQuantities, parseQuantity } from '#api/quantity.js'
+import { compareQuantityTexts } from '#api/quantity.js'
 import { whenKnown } from '#api/when-known.js'
 import type { AttributesOf } from '#registry/admission.js'
 import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
@@ -14,8 +14,7 @@ type Quantities = Record<string, string>
 const sameQuantities = (a: Quantities, b: Quantities): boolean =>
   Object.keys(a).length === Object.keys(b).length &&
   Object.entries(a).every(
-    ([name, text]) =>
-      b[name] !== undefined && compareQuantities(parseQuantity(text), parseQuantity(b[name])) === 0,
+    ([name, text]) => b[name] !== undefined && compareQuantityTexts(text, b[name]) === 0,
   )
 
 const classOf = (

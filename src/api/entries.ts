@@ -12,3 +12,6 @@ export const mapValues = <T, R>(
 /** In the order of their keys, in which Go prints a map. */
 export const sortedEntries = <T>(map: Entries<T>): [string, T][] =>
   Object.entries(map).sort(([a], [b]) => compareTexts(a, b))
+
+export const withoutUndefined = <T extends object>(fields: T): T =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T

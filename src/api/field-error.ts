@@ -27,12 +27,15 @@ export interface FieldError {
 
 /** `metadata.labels[a]`: a path that ends in an index or a map key. */
 export const index = (path: string, at: number | string): string => `${path}[${at}]`
+/** `spec.replicas` of a key that may be empty. */
+export const dotted = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)
+
 /** `spec.replicas`; the root is the empty string. A name that is empty is taken for an index. */
 export const child = (path: string, ...names: string[]): string => {
   // Made for every field that is looked at, though few are ever shown.
   const rest = names.length === 1 ? names[0]! : names.join('.')
   if (names.at(-1) === '') return index(child(path, ...names.slice(0, -1)), '')
-  return path === '' ? rest : `${path}.${rest}`
+  return dotted(path, rest)
 }
 
 /** A value as upstream prints it in a message: strings quoted as Go's %q, scalars bare, anything else as JSON. */

@@ -26,3 +26,6 @@ const escaped = (char: string): string => {
 /** A text as Go's %q prints it; JSON's quotes differ in control characters and in what cannot be seen. */
 export const goQuote = (text: string): string =>
   /^[ !#-[\]-~]*$/.test(text) ? `"${text}"` : `"${[...text].map(escaped).join('')}"`
+
+/** A list of texts as Go's %q prints it. */
+export const goQuoteList = (texts: readonly string[]): string => `[${texts.map(goQuote).join(' ')}]`

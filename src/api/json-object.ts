@@ -23,7 +23,7 @@ export const getOwn = <T>(
   key: string,
 ): T | undefined => (object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined)
 
-const isNumber = (value: unknown): value is number | bigint =>
+export const isNumber = (value: unknown): value is number | bigint =>
   typeof value === 'number' || typeof value === 'bigint'
 
 /** Structural equality of JSON values; the order of keys does not count, and an int64 equals its other form. */

@@ -166,6 +166,9 @@ const quantities = new Kept<Quantity>(limits.quantitiesKept)
 export const compareQuantities = (a: Quantity, b: Quantity): number =>
   a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0
 
+export const compareQuantityTexts = (a: string, b: string): number =>
+  compareQuantities(parseQuantity(a), parseQuantity(b))
+
 /** Rounds up to whole thousandths, as defaulting does with every resource list. */
 export const roundUpToMilli = (quantity: Quantity): Quantity =>
   quantity.nano % 1_000_000n === 0n

@@ -4,13 +4,13 @@
  */
 import { aggregate } from '#api/aggregate.js'
 import { ApiError, forbidden, notFound } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
+import { goQuote, goQuoteList } from '#api/go-quote.js'
 import { semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { Authorizer } from './authorizer.js'
 import type { RbacAuthorizer, RoleRef } from './rbac.js'
-import { describeRule, missingRules, type PolicyRule, quoted } from './rbac-rules.js'
+import { describeRule, missingRules, type PolicyRule } from './rbac-rules.js'
 import { fullAuthority } from './rule-resolver.js'
 
 const group = 'rbac.authorization.k8s.io'
@@ -71,7 +71,7 @@ const confirm = async (
   throw forbidden(
     { group, resource },
     object.metadata.name ?? '',
-    `user ${goQuote(user.name)} (groups=${quoted(user.groups)}) is attempting to grant RBAC permissions not currently held:\n${list}${resolutionErrors(held.errors, resource)}`,
+    `user ${goQuote(user.name)} (groups=${goQuoteList(user.groups)}) is attempting to grant RBAC permissions not currently held:\n${list}${resolutionErrors(held.errors, resource)}`,
   )
 }
 

@@ -1,5 +1,5 @@
 /** The arithmetic of RBAC rules. Upstream: pkg/apis/rbac/v1/evaluation_helpers.go, component-helpers/auth/rbac/validation. */
-import { goQuote } from '#api/go-quote.js'
+import { goQuoteList } from '#api/go-quote.js'
 import { trimRight } from '#api/trim-right.js'
 import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import type { Attributes } from './authorizer.js'
@@ -57,8 +57,6 @@ export const subjectApplies = (user: UserInfo, subject: Subject, namespace: stri
   return home !== '' && user.name === serviceAccountUsername(home, subject.name)
 }
 
-export const quoted = (list: readonly string[]): string => `[${list.map(goQuote).join(' ')}]`
-
 /** `{APIGroups:[""], Resources:["pods"], Verbs:["get"]}` */
 export const describeRule = (rule: PolicyRule): string => {
   const parts = [
@@ -69,7 +67,7 @@ export const describeRule = (rule: PolicyRule): string => {
     ['Verbs', rule.verbs],
   ] as const
   const shown = parts.filter(([, list]) => (list ?? none).length > 0)
-  return `{${shown.map(([name, list]) => `${name}:${quoted(list!)}`).join(', ')}}`
+  return `{${shown.map(([name, list]) => `${name}:${goQuoteList(list!)}`).join(', ')}}`
 }
 
 /** Rules that say one thing each. */

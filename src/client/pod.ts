@@ -157,6 +157,9 @@ export interface Node extends PersistedObject {
   }
 }
 
+export const isSameTaint = (a: Taint | Toleration) => (b: Taint | Toleration) =>
+  a.key === b.key && a.effect === b.effect
+
 /** A strategic merge of one condition; a new one comes last, which has to be said, as client-go's patches say it. */
 export const conditionPatch = <T extends { type: string }>(
   { status }: { status?: { conditions?: Condition[] } },

@@ -2,6 +2,7 @@
  * Pruning: what a structural schema does not name is dropped, unless x-kubernetes-preserve-unknown-fields keeps it.
  * Works on a private copy, in place.
  */
+import { dotted } from '#api/field-error.js'
 import { cloneJson, getOwn, isJsonObject } from '#api/json-object.js'
 import { type JsonObject, type JsonValue, metadataFields } from '#api/object.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
@@ -35,8 +36,6 @@ interface Unknown {
   /** Of embedded objects: upstream looks at them in a pass of their own. */
   readonly metadata: string[]
 }
-
-const at = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)
 
 /** Where a value is, as the two passes write it: the one over metadata puts keys of maps in brackets. */
 interface Paths {
@@ -79,7 +78,7 @@ const walkObject = (
   for (const key of Object.keys(object)) {
     if (isResource && (key === 'kind' || key === 'apiVersion')) continue
     if (isResource && key === 'metadata') {
-      if (path.metadata !== '') pruneMetadata(object[key]!, at(path.metadata, key), unknown)
+      if (path.metadata !== '') pruneMetadata(object[key]!, dotted(path.metadata, key), unknown)
       continue
     }
     const property = getOwn(schema.properties, key)
@@ -88,11 +87,11 @@ const walkObject = (
     if (inner !== undefined || schema.additionalProperties === true) {
       const embedded = inner?.['x-kubernetes-embedded-resource'] === true
       const isKey = property === undefined
-      const metadata = isKey ? `${path.metadata}[${key}]` : at(path.metadata, key)
-      walk(object[key]!, inner, { fields: at(path.fields, key), metadata }, embedded, unknown)
+      const metadata = isKey ? `${path.metadata}[${key}]` : dotted(path.metadata, key)
+      walk(object[key]!, inner, { fields: dotted(path.fields, key), metadata }, embedded, unknown)
     } else if (!preserves) {
       delete object[key]
-      unknown.fields.push(at(path.fields, key))
+      unknown.fields.push(dotted(path.fields, key))
     }
   }
 }
@@ -102,6 +101,6 @@ const pruneMetadata = (metadata: JsonValue, path: string, unknown: Unknown): voi
   for (const key of Object.keys(metadata)) {
     if (known.has(key)) continue
     delete metadata[key]
-    unknown.metadata.push(at(path, key))
+    unknown.metadata.push(dotted(path, key))
   }
 }

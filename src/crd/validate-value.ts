@@ -3,6 +3,7 @@
  * type, combinations (anyOf, oneOf, allOf, not), string, format, number, list, enum, object.
  */
 import {
+  dotted,
   type FieldError,
   invalid,
   notSupported,
@@ -378,9 +379,9 @@ const validateObject = (
     const inner = getOwn(schema.properties, key) ?? valueSchema
     if (inner === undefined) continue
     const before = isTypeField(path, key) ? undefined : correlated?.key(key)
-    merge(result, validate(value[key]!, inner, path === '' ? key : `${path}.${key}`, before))
+    merge(result, validate(value[key]!, inner, dotted(path, key), before))
   }
   for (const key of schema.required ?? [])
-    if (!Object.hasOwn(value, key)) errors.push(required(path === '' ? key : `${path}.${key}`))
+    if (!Object.hasOwn(value, key)) errors.push(required(dotted(path, key)))
   return result
 }

@@ -6,6 +6,7 @@ import {
   isDns1123Subdomain,
   isLabelValue,
   isQualifiedName,
+  pathSegmentName,
   regexMessage,
 } from '#api/names.js'
 
@@ -19,6 +20,16 @@ export const validDnsSubdomain = at(isDns1123Subdomain)
 export const validDns1035Label = at(isDns1035Label)
 export const validQualifiedName = at(isQualifiedName)
 export const validLabelValue = at(isLabelValue)
+
+/** What is to be one segment of a path. */
+export const validPathSegment = (path: string, value: string): FieldError[] =>
+  value === '' ? [required(path)] : invalidEach(path, value, pathSegmentName(value, false))
+
+/** A wildcard among others makes them superfluous. */
+export const aloneIfWildcard = (path: string, values: string[], what: string): FieldError[] =>
+  values.length > 1 && values.includes('*')
+    ? [invalid(path, values, `if '*' is present, must not specify other ${what}`)]
+    : []
 
 /** IsFullyQualifiedDomainName: a subdomain of at least two segments, a dot at its end allowed. */
 export const validFullyQualifiedName = (path: string, name: string): FieldError[] => {

@@ -4,7 +4,7 @@
  */
 import { formatGroupResource, type GroupResource } from '../group-version.js'
 import type { KubeObject } from '../object.js'
-import { compareQuantities, parseQuantity, quantityValue } from '../quantity.js'
+import { compareQuantityTexts, parseQuantity, quantityValue } from '../quantity.js'
 import { measuresPods, podUsage, type Usage } from './pod-usage.js'
 
 export type { Usage } from './pod-usage.js'
@@ -44,8 +44,7 @@ const serviceUsage = ({ spec }: KubeObject): Usage => {
   return usage
 }
 
-const isLess = (a: string, b: string): boolean =>
-  compareQuantities(parseQuantity(a), parseQuantity(b)) < 0
+const isLess = (a: string, b: string): boolean => compareQuantityTexts(a, b) < 0
 
 /** A quota's status holds no parts of bytes. */
 const wholeBytes = (text: string): string => {

@@ -4,7 +4,7 @@ import type { createRemoteJWKSet } from 'jose'
 import type { Clock } from '#api/clock.js'
 import { goKindOf } from '#api/decoder-texts.js'
 import { goNetError } from '#api/go-net-error.js'
-import { goQuote } from '#api/go-quote.js'
+import { goQuote, goQuoteList } from '#api/go-quote.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { trusted } from '#api/trusted.js'
@@ -35,8 +35,6 @@ export const requestOf = (ca: string | undefined) => {
         )
     })
 }
-
-const listed = (texts: readonly string[]): string => `[${texts.map(goQuote).join(' ')}]`
 
 /** What a token says, whoever signed it. Undefined for what is no JWT. */
 export const unverifiedClaims = (token: string): JsonObject | undefined => {
@@ -159,8 +157,8 @@ export class Issuer {
     if (!audiences.some((audience) => given.includes(audience)))
       throw new Error(
         audiences.length === 1
-          ? `oidc: expected audience ${goQuote(audiences[0]!)} got ${listed(given)}`
-          : `oidc: expected audience in ${listed([...audiences].sort())} got ${listed(given)}`,
+          ? `oidc: expected audience ${goQuote(audiences[0]!)} got ${goQuoteList(given)}`
+          : `oidc: expected audience in ${goQuoteList([...audiences].sort())} got ${goQuoteList(given)}`,
       )
     const now = clock.now() / 1000
     const end = Number(exp ?? firstSecond)
@@ -176,7 +174,7 @@ export class Issuer {
     const alg = algorithmOf(token)
     if (!algorithms.includes(alg))
       throw new Error(
-        `oidc: id token signed with unsupported algorithm, expected ${listed(algorithms)} got ${goQuote(alg)}`,
+        `oidc: id token signed with unsupported algorithm, expected ${goQuoteList(algorithms)} got ${goQuote(alg)}`,
       )
     if (await isSigned(token, keys)) return
     // By a key that is newer than ours, perhaps: not every token names its own.

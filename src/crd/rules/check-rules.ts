@@ -1,6 +1,12 @@
 /** Evaluates the validation rules of a schema on an object: compiled at first use, kept with the definition. */
 
-import { child, type FieldError, type FieldErrorType, printValue } from '#api/field-error.js'
+import {
+  child,
+  dotted,
+  type FieldError,
+  type FieldErrorType,
+  printValue,
+} from '#api/field-error.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { once } from '#api/once.js'
@@ -187,7 +193,7 @@ const walkKey = (place: Place, key: string, known: Rules): FieldError[] => {
   const rules =
     property === undefined ? valueSchemaOf(place.rules) : getOwn(place.rules.properties, key)
   if (inner === undefined || rules === undefined || !known.hasRulesInside(rules)) return []
-  const named = path === '' ? key : `${path}.${key}`
+  const named = dotted(path, key)
   return walk(
     {
       ...place,

@@ -13,7 +13,7 @@ import {
 import type { LabelSelector } from '#api/label-selector.js'
 import { isPathSegmentName } from '#api/names.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
-import { validQualifiedName } from '#validation/formats.js'
+import { aloneIfWildcard, validQualifiedName } from '#validation/formats.js'
 import { validLabelSelector } from '#validation/label-selector.js'
 import { expressionErrors } from './expressions.js'
 
@@ -21,11 +21,6 @@ const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 const scopes = ['*', 'Cluster', 'Namespaced']
 export const failurePolicies = ['Fail', 'Ignore']
 export const matchPolicies = ['Equivalent', 'Exact']
-
-const wildcardErrors = (path: string, values: string[], what: string): FieldError[] =>
-  values.length > 1 && values.includes('*')
-    ? [invalid(path, values, `if '*' is present, must not specify other ${what}`)]
-    : []
 
 const emptyErrors = (path: string, values: string[]): FieldError[] =>
   values.flatMap((value, i) => (value === '' ? [required(index(path, i))] : []))
@@ -70,16 +65,16 @@ export const ruleErrors = (rule: MatchRule, path: string): FieldError[] => {
     ...(verbs.length === 0
       ? [required(at('operations'))]
       : [
-          ...wildcardErrors(at('operations'), verbs, 'operations'),
+          ...aloneIfWildcard(at('operations'), verbs, 'operations'),
           ...verbs.flatMap((verb, i) => oneOf(index(at('operations'), i), verb, operations)),
         ]),
     ...(apiGroups.length === 0
       ? [required(at('apiGroups'))]
-      : wildcardErrors(at('apiGroups'), apiGroups, 'API groups')),
+      : aloneIfWildcard(at('apiGroups'), apiGroups, 'API groups')),
     ...(apiVersions.length === 0
       ? [required(at('apiVersions'))]
       : [
-          ...wildcardErrors(at('apiVersions'), apiVersions, 'API versions'),
+          ...aloneIfWildcard(at('apiVersions'), apiVersions, 'API versions'),
           ...emptyErrors(at('apiVersions'), apiVersions),
         ]),
     ...resourceErrors(at('resources'), resources),

@@ -7,7 +7,7 @@ import { inGoOrder } from '#registry/decode/go-order.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { horizontalPodAutoscalerCells } from '../table/autoscaler-cells.js'
 import { fromOldForm, toOldForm } from './metric-forms.js'
-import type { Metric } from './metrics.js'
+import { fieldOf, type Metric } from './metrics.js'
 
 const prefix = 'autoscaling.alpha.kubernetes.io/'
 const keys = ['metrics', 'behavior', 'conditions', 'current-metrics'] as const
@@ -19,7 +19,6 @@ const isCpuUtilization = (m: Metric): boolean =>
   m.resource.target?.averageUtilization !== undefined
 
 const pascal = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1)
-const camel = (name: string): string => name.charAt(0).toLowerCase() + name.slice(1)
 const renameKeys = (value: unknown, rename: (name: string) => string): unknown => {
   if (Array.isArray(value)) return value.map((item) => renameKeys(item, rename))
   if (typeof value !== 'object' || value === null) return value
@@ -148,7 +147,7 @@ const toV2 = (object: KubeObject): KubeObject => {
   })
   const others = list('metrics').map((m) => fromOldForm(m, 'target'))
   const seen = list('current-metrics').map((m) => fromOldForm(m, 'current'))
-  const behavior = renameKeys(read('behavior'), camel)
+  const behavior = renameKeys(read('behavior'), fieldOf)
   const conditions = read('conditions')
   const currentMetrics =
     seen.length > 0 ? seen : current === undefined ? null : [cpu('current', current)]

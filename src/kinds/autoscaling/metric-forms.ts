@@ -2,13 +2,11 @@
  * Metrics in the form that annotations of autoscaling/v1 carry (kubernetes, pkg/apis/autoscaling/v1/conversion.go): every
  * source that a metric has is converted, whatever its type says.
  */
+import { withoutUndefined } from '#api/entries.js'
 import { parseQuantity } from '#api/quantity.js'
 import type { Metric } from './metrics.js'
 
 type Which = 'target' | 'current'
-
-const defined = (object: Metric): Metric =>
-  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
 
 /** No pointers in the old form. */
 const orZero = (value: string | undefined): string => value ?? '0'
@@ -23,10 +21,10 @@ interface Form {
 }
 
 const identifier = (old: Metric, selector: Metric | undefined): Metric =>
-  defined({ name: textOf(old.metricName), selector })
+  withoutUndefined({ name: textOf(old.metricName), selector })
 
 const described = ({ kind, name, apiVersion }: Metric = {}): Metric =>
-  defined({ kind: textOf(kind), name: textOf(name), apiVersion })
+  withoutUndefined({ kind: textOf(kind), name: textOf(name), apiVersion })
 
 const object: Form = {
   toOld: ({ describedObject, metric, ...source }, which) => ({
@@ -141,7 +139,7 @@ const convert = (metric: Metric, change: (form: Form, source: Metric) => Metric)
   const converted: Metric = { type: textOf(metric.type) }
   for (const [name, form] of Object.entries(forms)) {
     const source: Metric | undefined = metric[name]
-    if (source) converted[name] = defined(change(form, source))
+    if (source) converted[name] = withoutUndefined(change(form, source))
   }
   return converted
 }
@@ -153,5 +151,5 @@ export const toOldForm = (metric: Metric, which: Which): Metric =>
 export const fromOldForm = (old: Metric, which: Which): Metric =>
   convert(old, (form, source) => {
     const metric = form.fromOld(source, which)
-    return { ...metric, [which]: defined(metric[which]) }
+    return { ...metric, [which]: withoutUndefined(metric[which]) }
   })

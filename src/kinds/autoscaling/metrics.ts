@@ -9,13 +9,15 @@ import {
 } from '#api/field-error.js'
 import { isDns1123Label, pathSegmentName } from '#api/names.js'
 import { parseQuantity } from '#api/quantity.js'
+import { validPathSegment } from '#validation/formats.js'
 import { validContainerResourceName } from '#validation/resource-name.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: five kinds of metric with fields of their own
 export type Metric = Record<string, any>
 
 const metricTypes = ['ContainerResource', 'External', 'Object', 'Pods', 'Resource']
-const fieldOf = (type: string): string => type.charAt(0).toLowerCase() + type.slice(1)
+/** `Resource`, `resource`. */
+export const fieldOf = (type: string): string => type.charAt(0).toLowerCase() + type.slice(1)
 
 const positiveQuantity = (path: string, value: string | undefined): FieldError[] =>
   value !== undefined && parseQuantity(value).nano <= 0n
@@ -47,14 +49,10 @@ export const referenceErrors = (
   { kind = '', name = '', apiVersion }: Metric = {},
   path: string,
 ): FieldError[] => {
-  const segment = (field: string, value: string): FieldError[] =>
-    value === ''
-      ? [required(child(path, field))]
-      : pathSegmentName(value, false).map((m) => invalid(child(path, field), value, m))
   const parts = (apiVersion ?? '').split('/')
   return [
-    ...segment('kind', kind),
-    ...segment('name', name),
+    ...validPathSegment(child(path, 'kind'), kind),
+    ...validPathSegment(child(path, 'name'), name),
     ...(parts.length > 2
       ? [
           invalid(

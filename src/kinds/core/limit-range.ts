@@ -11,7 +11,7 @@ import {
 import { getOwn } from '#api/json-object.js'
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
-import { compareQuantities, parseQuantity } from '#api/quantity.js'
+import { compareQuantityTexts, parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   overcommits,
@@ -57,7 +57,7 @@ const amountOf = (item: LimitItem, field: Field, name: string): string | undefin
   getOwn(item[field], name)
 
 const isMore = (a: string | undefined, b: string | undefined): boolean =>
-  a !== undefined && b !== undefined && compareQuantities(parseQuantity(a), parseQuantity(b)) > 0
+  a !== undefined && b !== undefined && compareQuantityTexts(a, b) > 0
 
 /** `[path of the larger one, its word, the smaller one's]`: what may not exceed what, in upstream's order. */
 const orderErrors = (item: LimitItem, name: string, path: string): FieldError[] => {

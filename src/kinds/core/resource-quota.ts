@@ -1,7 +1,7 @@
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
 import { givenEmpty } from '#api/given-empty.js'
 import type { KubeObject } from '#api/object.js'
-import { compareQuantities, parseQuantity } from '#api/quantity.js'
+import { compareQuantityTexts } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutableMessage, sameJson } from '#validation/immutable.js'
 import { internalForm } from '#validation/internal-form.js'
@@ -152,7 +152,7 @@ const warnings = ({ spec }: KubeObject): string[] => {
     const request = hard[name]
     const limit = hard[`limits.${resource}`]
     if (request === undefined || limit === undefined) return []
-    if (compareQuantities(parseQuantity(request), parseQuantity(limit)) <= 0) return []
+    if (compareQuantityTexts(request, limit) <= 0) return []
     return [`ResourceQuota ${name} (${request}) should be less than limits.${resource} (${limit})`]
   })
 }

@@ -11,7 +11,7 @@ import {
 import { isDns1123Label } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validDnsLabel, validDnsSubdomain } from '#validation/formats.js'
+import { aloneIfWildcard, validDnsLabel, validDnsSubdomain } from '#validation/formats.js'
 import { ownStatus } from '../status.js'
 import { mandatorySchemaErrors } from './mandatory.js'
 import { conditionsOnly } from './status.js'
@@ -77,14 +77,9 @@ const subjectErrors = (subject: Subject, path: string): FieldError[] => {
   return [...(value.name ? [] : [required(child(at, 'name'))]), ...others]
 }
 
-const wildcard = (path: string, list: string[], what: string): FieldError[] =>
-  list.length > 1 && list.includes('*')
-    ? [invalid(path, list, `if '*' is present, must not specify other ${what}`)]
-    : []
-
 const verbErrors = (given: string[], path: string): FieldError[] => {
   if (given.length === 0) return [required(path, 'verbs must contain at least one value')]
-  if (given.includes('*')) return wildcard(path, given, 'verbs')
+  if (given.includes('*')) return aloneIfWildcard(path, given, 'verbs')
   return given.every((verb) => verbs.includes(verb)) ? [] : [notSupported(path, given, verbs)]
 }
 
@@ -99,10 +94,10 @@ const resourceRuleErrors = (rule: ResourceRule, path: string): FieldError[] => {
     ...verbErrors(rule.verbs ?? [], at('verbs')),
     ...(apiGroups.length === 0
       ? [required(at('apiGroups'), 'resource rules must supply at least one api group')]
-      : wildcard(at('apiGroups'), apiGroups, 'api groups')),
+      : aloneIfWildcard(at('apiGroups'), apiGroups, 'api groups')),
     ...(resources.length === 0
       ? [required(at('resources'), 'resource rules must supply at least one resource')]
-      : wildcard(at('resources'), resources, 'resources')),
+      : aloneIfWildcard(at('resources'), resources, 'resources')),
     ...(namespaces.length === 0 && !clusterScope
       ? [
           required(
@@ -111,7 +106,7 @@ const resourceRuleErrors = (rule: ResourceRule, path: string): FieldError[] => {
           ),
         ]
       : namespaces.includes('*')
-        ? wildcard(at('namespaces'), namespaces, 'namespaces')
+        ? aloneIfWildcard(at('namespaces'), namespaces, 'namespaces')
         : namespaces.flatMap((name, i) =>
             isDns1123Label(name).map((m) => invalid(index(at('namespaces'), i), name, member + m)),
           )),
@@ -137,7 +132,7 @@ const pathRuleErrors = (rule: PathRule, path: string): FieldError[] => {
     ...(urls.length === 0
       ? [required(at, 'nonResourceURLs must contain at least one value')]
       : urls.includes('*')
-        ? wildcard(at, urls, 'non-resource URLs')
+        ? aloneIfWildcard(at, urls, 'non-resource URLs')
         : urls.flatMap((url, i) => urlErrors(url, index(at, i)))),
   ]
 }

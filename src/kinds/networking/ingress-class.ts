@@ -2,15 +2,18 @@ import {
   child,
   type FieldError,
   forbidden,
-  invalid,
   notSupported,
   required,
   tooLong,
 } from '#api/field-error.js'
-import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validDnsLabel, validDnsSubdomain, validDomainPrefixedPath } from '#validation/formats.js'
+import {
+  validDnsLabel,
+  validDnsSubdomain,
+  validDomainPrefixedPath,
+  validPathSegment,
+} from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
 
 const scopes = ['Cluster', 'Namespace']
@@ -29,15 +32,11 @@ const parameterErrors = (parameters: KubeObject['spec']): FieldError[] => {
   if (!parameters) return []
   const path = 'spec.parameters'
   const { apiGroup, kind = '', name = '', scope, namespace } = parameters
-  const segment = (field: string, value: string): FieldError[] =>
-    value === ''
-      ? [required(child(path, field))]
-      : pathSegmentName(value, false).map((m) => invalid(child(path, field), value, m))
   const at = child(path, 'namespace')
   return [
     ...(apiGroup === undefined ? [] : validDnsSubdomain(child(path, 'apiGroup'), apiGroup)),
-    ...segment('kind', kind),
-    ...segment('name', name),
+    ...validPathSegment(child(path, 'kind'), kind),
+    ...validPathSegment(child(path, 'name'), name),
     ...(scope === undefined
       ? [required(child(path, 'scope'))]
       : scopes.includes(scope)

@@ -8,15 +8,10 @@ import {
   required,
 } from '#api/field-error.js'
 import { givenEmpty } from '#api/given-empty.js'
-import {
-  isDns1035Label,
-  isDns1123Label,
-  isDns1123Subdomain,
-  pathSegmentName,
-  regexMessage,
-} from '#api/names.js'
+import { isDns1035Label, isDns1123Label, isDns1123Subdomain, regexMessage } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validPathSegment } from '#validation/formats.js'
 import { sameJson } from '#validation/immutable.js'
 import {
   ipMessages,
@@ -91,12 +86,9 @@ const backendErrors = (backend: Backend, path: string): FieldError[] => {
           resource.apiGroup,
           isDns1123Subdomain(resource.apiGroup),
         )),
-    ...(['kind', 'name'] as const).flatMap((field) => {
-      const value = resource[field]
-      return value
-        ? invalidEach(child(at, field), value, pathSegmentName(value, false))
-        : [required(child(at, field))]
-    }),
+    ...(['kind', 'name'] as const).flatMap((field) =>
+      validPathSegment(child(at, field), resource[field] ?? ''),
+    ),
   ]
 }
 

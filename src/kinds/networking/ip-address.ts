@@ -1,8 +1,7 @@
-import { type FieldError, invalid, required } from '#api/field-error.js'
-import { pathSegmentName } from '#api/names.js'
+import { type FieldError, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validDnsSubdomain } from '#validation/formats.js'
+import { validDnsSubdomain, validPathSegment } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
 import { canonicalIpMessages } from '#validation/network.js'
 
@@ -10,13 +9,11 @@ const parentErrors = (parent: KubeObject['spec']): FieldError[] => {
   const path = 'spec.parentRef'
   if (!parent) return [required(path)]
   const { group = '', resource = '', namespace = '', name = '' } = parent
-  const segment = (field: string, value: string): FieldError[] =>
-    pathSegmentName(value, false).map((m) => invalid(`${path}.${field}`, value, m))
   return [
     ...(group === '' ? [] : validDnsSubdomain(`${path}.group`, group)),
-    ...(resource === '' ? [required(`${path}.resource`)] : segment('resource', resource)),
-    ...(name === '' ? [required(`${path}.name`)] : segment('name', name)),
-    ...(namespace === '' ? [] : segment('namespace', namespace)),
+    ...validPathSegment(`${path}.resource`, resource),
+    ...validPathSegment(`${path}.name`, name),
+    ...(namespace === '' ? [] : validPathSegment(`${path}.namespace`, namespace)),
   ]
 }
 

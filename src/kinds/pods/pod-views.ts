@@ -1,13 +1,11 @@
 /** The subresources of pods that show the pod itself and let one part of its spec change. */
+import { withoutUndefined } from '#api/entries.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
 import { validateEphemeralContainersUpdate } from '#validation/pod/pod-update.js'
 import { validateResize } from '#validation/pod/resize.js'
 
 type View = NonNullable<KindDefinition['subresources']>[number]
-
-const withoutUndefined = <T extends object>(fields: T): T =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
 
 /** A copy of the parent with another spec; of metadata, what is reset for status strategies is not the client's to change. */
 const withSpec = (

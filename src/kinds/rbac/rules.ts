@@ -3,7 +3,7 @@ import { child, type FieldError, index, invalid, notSupported, required } from '
 import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
-import { validDnsSubdomain } from '#validation/formats.js'
+import { validDnsSubdomain, validPathSegment } from '#validation/formats.js'
 
 const rbacGroup = 'rbac.authorization.k8s.io'
 
@@ -82,9 +82,7 @@ const validateBinding = (binding: KubeObject, namespaced: boolean): FieldError[]
   return [
     ...(apiGroup === rbacGroup ? [] : [notSupported('roleRef.apiGroup', apiGroup, [rbacGroup])]),
     ...(kinds.includes(kind) ? [] : [notSupported('roleRef.kind', kind, kinds)]),
-    ...(name === ''
-      ? [required('roleRef.name')]
-      : pathSegmentName(name, false).map((m) => invalid('roleRef.name', name, m))),
+    ...validPathSegment('roleRef.name', name),
     ...((binding.subjects ?? []) as Subject[]).flatMap((subject, i) =>
       subjectErrors(subject, index('subjects', i), namespaced),
     ),

@@ -2,6 +2,7 @@
  * The body of a custom resource before its schema looks at it: a private copy of unstructured JSON, of which only the
  * metadata has a Go type.
  */
+import { dotted } from '#api/field-error.js'
 import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { DecodeError } from './explain.js'
@@ -15,7 +16,6 @@ export interface UnstructuredCopy {
 /** Throws DecodeError for a number that is none for Go. */
 export const copyUnstructured = (value: JsonObject, trace?: JsonTrace): UnstructuredCopy => {
   const duplicates: string[] = []
-  const at = (path: string, key: string) => (path === '' ? key : `${path}.${key}`)
   const copy = (from: JsonValue, path: string, literal?: string): JsonValue => {
     if (typeof from === 'number' && !Number.isFinite(from))
       throw new DecodeError(
@@ -30,9 +30,9 @@ export const copyUnstructured = (value: JsonObject, trace?: JsonTrace): Unstruct
     const seen = new Set<string>()
     return Object.fromEntries(
       (written ?? Object.entries(from)).map(([key, inner]) => {
-        if (seen.has(key)) duplicates.push(`duplicate field ${JSON.stringify(at(path, key))}`)
+        if (seen.has(key)) duplicates.push(`duplicate field ${JSON.stringify(dotted(path, key))}`)
         if (written !== undefined) seen.add(key)
-        return [key, copy(inner, at(path, key), literals?.get(key))]
+        return [key, copy(inner, dotted(path, key), literals?.get(key))]
       }),
     )
   }

@@ -3,6 +3,7 @@
  * type in the words of Go's decoder, and what strict validation refuses.
  */
 import { goKindOf } from '#api/decoder-texts.js'
+import { dotted } from '#api/field-error.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
@@ -145,7 +146,7 @@ class Explainer {
     const literals = this.#trace?.literals.get(value)
     const seen = new Set<string>()
     for (const [key, element] of this.#entries(value)) {
-      const path = place.path === '' ? key : `${place.path}.${key}`
+      const path = dotted(place.path, key)
       if (seen.has(key)) this.#strict(`duplicate field "${path}"`)
       seen.add(key)
       this.value(type.value, element, { ...place, path }, literals?.get(key))
@@ -162,7 +163,7 @@ class Explainer {
     const struct = type.key.slice(type.key.lastIndexOf('.') + 1)
     const seen = new Set<string>()
     for (const [key, element] of this.#entries(value)) {
-      const path = place.path === '' ? key : `${place.path}.${key}`
+      const path = dotted(place.path, key)
       const field = fields.find((f) => f.name === key)
       if (field === undefined) {
         this.#strict(`unknown field "${path}"`)

@@ -38,6 +38,7 @@ import {
   type Owner,
   type Owners,
   readManagedFields,
+  readOrNone,
   writeManagedFields,
 } from './managed-fields.js'
 import { difference, union } from './set-results.js'
@@ -171,15 +172,6 @@ const untracked = (object: KubeObject): KubeObject => {
   bare.metadata = { ...object.metadata }
   bare.metadata.managedFields = undefined
   return bare
-}
-
-const readOrNone = (entries: ManagedFieldsEntry[] | undefined): Owners => {
-  try {
-    return readManagedFields(entries)
-  } catch (error) {
-    if (error instanceof BadManagedFields) return new Map()
-    throw error
-  }
 }
 
 /** Owners before an update: what the body says, if it says something that can be read, else what is stored. */

@@ -46,6 +46,16 @@ export const readManagedFields = (entries: readonly ManagedFieldsEntry[] | undef
   return owners
 }
 
+/** None where they cannot be read. */
+export const readOrNone = (entries: readonly ManagedFieldsEntry[] | undefined): Owners => {
+  try {
+    return readManagedFields(entries)
+  } catch (error) {
+    if (error instanceof BadManagedFields) return new Map()
+    throw error
+  }
+}
+
 /** Why they cannot be read; undefined when they can. */
 export const problemOfManagedFields = (
   entries: readonly ManagedFieldsEntry[] | undefined,

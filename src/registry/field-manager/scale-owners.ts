@@ -4,13 +4,7 @@
  */
 import type { ManagedFieldsEntry } from '#api/object.js'
 import { difference, type FieldSet, hasPath, isEmptySet, setOfPath } from './field-set.js'
-import {
-  BadManagedFields,
-  type Owner,
-  type Owners,
-  readManagedFields,
-  writeManagedFields,
-} from './managed-fields.js'
+import { type Owner, type Owners, readOrNone, writeManagedFields } from './managed-fields.js'
 
 const scaleVersion = 'autoscaling/v1'
 const replicasInScale: FieldSet = setOfPath('f:spec', 'f:replicas')
@@ -21,15 +15,6 @@ const replicasInScale: FieldSet = setOfPath('f:spec', 'f:replicas')
  */
 export type ReplicasPaths = (apiVersion: string) => readonly string[] | undefined
 
-const read = (entries: readonly ManagedFieldsEntry[] | undefined): Owners => {
-  try {
-    return readManagedFields(entries)
-  } catch (error) {
-    if (error instanceof BadManagedFields) return new Map()
-    throw error
-  }
-}
-
 const isOwned = (owner: Owner, path: readonly string[]): boolean =>
   path.length > 0 && hasPath(owner.set, path)
 
@@ -39,7 +24,7 @@ export const ownersOfScale = (
   pathOf: ReplicasPaths,
 ): ManagedFieldsEntry[] | undefined => {
   const owners: Owners = new Map()
-  for (const [identity, owner] of read(parent)) {
+  for (const [identity, owner] of readOrNone(parent)) {
     const path = pathOf(owner.apiVersion)
     if (path === undefined || !isOwned(owner, path)) continue
     const { entry: _entry, ...rest } = owner
@@ -58,9 +43,9 @@ export const ownersOfScaled = (options: {
   const { apiVersion, pathOf } = options
   // Updates are told apart by version as well, so those of the parent are never found among the Scale's: they make way
   // for an entry of the Scale's.
-  const scale = new Map(read(options.scale))
+  const scale = new Map(readOrNone(options.scale))
   const owners: Owners = new Map()
-  for (const [identity, owner] of read(options.parent)) {
+  for (const [identity, owner] of readOrNone(options.parent)) {
     const path = pathOf(owner.apiVersion)
     if (path === undefined) continue
     if (!isOwned(owner, path)) owners.set(identity, owner)

@@ -1,13 +1,12 @@
 /** Capacities that claims may take parts of (kubernetes, resource/validation validateRequestPolicy). */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
-import { addQuantities, compareQuantities, parseQuantity, quantityValue } from '#api/quantity.js'
+import { addQuantities, compareQuantityTexts, parseQuantity, quantityValue } from '#api/quantity.js'
 import { validSet } from './names.js'
 
 const optionsMax = 10
 
-const isMore = (a: string, b: string): boolean =>
-  compareQuantities(parseQuantity(a), parseQuantity(b)) > 0
+const isMore = (a: string, b: string): boolean => compareQuantityTexts(a, b) > 0
 const wholeValue = (text: string): bigint => quantityValue(parseQuantity(text))
 
 const optionErrors = (

@@ -2,7 +2,7 @@
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { aggregateResources } from '#api/pod-resources.js'
-import { compareQuantities, parseQuantity } from '#api/quantity.js'
+import { compareQuantities, compareQuantityTexts, parseQuantity } from '#api/quantity.js'
 import { isHugePages } from '#api/resource-names.js'
 import { each, eachEntry } from '../each.js'
 
@@ -39,8 +39,7 @@ export const fitsPodLevelResources = (path: string, spec: Fields): FieldError[] 
     ...each(child(path, 'containers'), spec.containers, ({ resources }: Fields, at): FieldError[] =>
       Object.entries((resources?.limits ?? {}) as ResourceList).flatMap(([name, text]) => {
         const limit = Object.hasOwn(limits, name) ? limits[name] : undefined
-        return limit !== undefined &&
-          compareQuantities(parseQuantity(text), parseQuantity(limit)) > 0
+        return limit !== undefined && compareQuantityTexts(text, limit) > 0
           ? [
               invalid(
                 // Upstream's path, odd as it is.

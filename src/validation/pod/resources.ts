@@ -10,7 +10,7 @@ import {
 } from '#api/field-error.js'
 import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
-import { compareQuantities, isWholeQuantity, parseQuantity } from '#api/quantity.js'
+import { compareQuantityTexts, isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { isHugePages } from '#api/resource-names.js'
 import { each, eachEntry } from '../each.js'
 import { validDnsLabel } from '../formats.js'
@@ -88,7 +88,7 @@ const requestErrors = (
           required(child(path, 'limits'), 'Limit must be set for non overcommitable resources'),
         )
     } else {
-      const order = compareQuantities(parseQuantity(text), parseQuantity(limit))
+      const order = compareQuantityTexts(text, limit)
       if (order !== 0 && !overcommits(key))
         errors.push(invalid(at, text, `must be equal to ${key} limit of ${limit}`))
       else if (order > 0)
