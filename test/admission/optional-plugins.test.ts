@@ -1,8 +1,8 @@
 /** Admission plugins that are off unless they are asked for; the answers are those of kube-apiserver v1.36.3 with the same flag. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { readRecorded } from '../recorded.js'
 import { call, startServer } from '../server/start-server.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
 
@@ -19,10 +19,7 @@ interface Step {
   spec?: object
 }
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
-const recorded: Record<string, Step[]> = JSON.parse(
-  readFileSync(path.join(root, 'test/admission/optional-plugins-recorded.json'), 'utf8'),
-)
+const recorded = readRecorded<Record<string, Step[]>>('admission/optional-plugins')
 
 const plugins = [
   'NamespaceAutoProvision',

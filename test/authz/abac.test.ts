@@ -1,12 +1,12 @@
 /** Mode ABAC: what policies of a file allow and what is wrong with files, as recorded from kube-apiserver v1.36.3. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import type { JsonObject } from '#api/object.js'
-import { packageRoot } from '#api/package-root.js'
 import { limits } from '#limits'
 import { readPolicyFile } from '#src/authz/abac-policy-file.js'
 import { createServer } from '#src/index.js'
+import { readRecorded } from '../recorded.js'
 import { call, startServer } from '../server/start-server.js'
 
 interface Recorded {
@@ -16,9 +16,7 @@ interface Recorded {
   files: { text: string; problem: string }[]
 }
 
-const recorded: Recorded = JSON.parse(
-  readFileSync(new URL('test/authz/abac-recorded.json', packageRoot), 'utf8'),
-)
+const recorded = readRecorded<Recorded>('authz/abac')
 
 t.test('policies of a file decide as those of kube-apiserver do, before RBAC', async (t) => {
   const authorizationPolicyFile = path.join(t.testdir(), 'policies')
@@ -68,8 +66,8 @@ t.test('a file that is wrong is told as by kube-apiserver', async (t) => {
     problemOf(`user: ${'x'.repeat(limits.policyLineBytesMax)}`),
     `${start}error reading policy file FILE: bufio.Scanner: token too long`,
   )
-  t.throws(() => readPolicyFile('/nowhere'), {
-    message: `${start}open /nowhere: no such file or directory`,
+  t.throws(() => readPolicyFile(`${file}-none`), {
+    message: `${start}open ${file}-none: no such file or directory`,
   })
 })
 

@@ -1,12 +1,11 @@
 /** What is said of files that name no authorizers, as recorded from kube-apiserver v1.36.3; FILE stands for a kubeconfig. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { packageRoot } from '#api/package-root.js'
 import { readAuthorizationConfiguration } from '#src/authz/authorization-configuration.js'
+import { readRecorded } from '../recorded.js'
 
-const recorded = new URL('test/authz/authorization-configuration-recorded.json', packageRoot)
-const cases: { text: string; problem: string }[] = JSON.parse(readFileSync(recorded, 'utf8'))
+const cases = readRecorded<{ text: string; problem: string }[]>('authz/authorization-configuration')
 
 /** Upstream told them in a list with another mistake. */
 const unlisted = (message: string): string => /^\[(.*)\]$/s.exec(message)?.[1] ?? message

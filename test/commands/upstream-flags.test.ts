@@ -3,19 +3,16 @@
  * ours by its name, of the same form and with the same default, or is accepted with a warning: never both, and none is
  * made up for them. Where ours differs, it stands here.
  */
-import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { asksForHelp, type Flag, type FlagType, helpText, parseFlags } from '#api/flags.js'
-import { packageRoot } from '#api/package-root.js'
 import { serveFlags } from '#commands/serve-flags.js'
 import { ignoredFlags } from '#commands/upstream-flags.js'
 import { controllerManagerProcess } from '#controllers/main.js'
 import { schedulerProcess } from '#scheduler/main.js'
+import { readRecorded } from '../recorded.js'
 
 type Recorded = Record<string, Record<string, [type: string, defaultValue?: string]>>
-const recorded: Recorded = JSON.parse(
-  readFileSync(new URL('test/commands/upstream-flags-recorded.json', packageRoot), 'utf8'),
-)
+const recorded = readRecorded<Recorded>('commands/upstream-flags')
 
 interface Program {
   readonly flags: readonly Flag[]

@@ -1,11 +1,11 @@
 /** EndpointSlices and Endpoints of the same cluster are those of kube-controller-manager 1.36.3, in every field. */
-import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import type { PersistedObject } from '#api/object.js'
 import type { Client, RawRequest } from '#client/client.js'
 import { resources } from '#client/resources.js'
 import { eventually } from '../eventually.js'
+import { readRecorded } from '../recorded.js'
 import { manage, startControllers } from './in-process.js'
 
 type Given = Record<string, unknown> & { metadata: { name: string } }
@@ -21,8 +21,7 @@ interface Recorded {
   readonly changes: readonly (readonly [method: string, path: string, body?: object])[]
   readonly after: State
 }
-const file = new URL('../../../test/controllers/endpoints-recorded.json', import.meta.url)
-const recorded: Recorded = JSON.parse(readFileSync(file, 'utf8'))
+const recorded = readRecorded<Recorded>('controllers/endpoints')
 
 type Test = Pick<typeof t, 'same'>
 const namespace = 'default'

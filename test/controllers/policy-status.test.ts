@@ -1,9 +1,9 @@
 /** What a policy's status tells of its expressions: the answers of a kube-controller-manager 1.36.3, recorded. */
-import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { formatGroupVersion } from '#api/group-version.js'
 import type { PersistedObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
+import { readRecorded } from '../recorded.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
 
@@ -14,8 +14,7 @@ interface Recorded {
   spec: PersistedObject['spec']
   typeChecking: { expressionWarnings?: { fieldRef: string; warning: string }[] }
 }
-const file = new URL('../../../test/controllers/policy-warnings-recorded.json', import.meta.url)
-const recorded: Recorded[] = JSON.parse(readFileSync(file, 'utf8'))
+const recorded = readRecorded<Recorded[]>('controllers/policy-warnings')
 
 /** Types have a number after their kind, which upstream takes from the clock. */
 const withoutNumbers = ({ expressionWarnings, ...rest }: Recorded['typeChecking']) => ({

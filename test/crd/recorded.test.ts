@@ -2,9 +2,6 @@
  * Definitions of custom resources, the rules in them, and objects of theirs, with what kube-apiserver v1.36 answered to
  * each. Upstream walks maps in any order, so that causes are compared without theirs.
  */
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { customRows } from '#crd/custom-rows.js'
@@ -12,11 +9,10 @@ import type { CustomResourceDefinition } from '#crd/definition.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { evaluate } from '#test/kinds/evaluate.js'
+import { readRecorded } from '../recorded.js'
 import { versionOf } from '../server/definition-body.js'
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
-const read = <T>(name: string): T =>
-  JSON.parse(readFileSync(path.join(root, `test/crd/${name}-recorded.json`), 'utf8'))
+const read = <T>(name: string): T => readRecorded(`crd/${name}`)
 
 const kind = [...makeResourceTable([customResourceDefinition])].find(
   ({ gvk }) => gvk.kind === 'CustomResourceDefinition',

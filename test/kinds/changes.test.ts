@@ -1,10 +1,8 @@
 /** Changes of one field of a rich object of every kind, with what kube-apiserver v1.36 answered to each of them. */
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import type { StatusCause } from '#api/status.js'
+import { readRecorded } from '../recorded.js'
 import { startApiInMemory } from './api-in-memory.js'
 
 interface Change {
@@ -24,10 +22,7 @@ interface Recorded {
   changes: Change[]
 }
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
-const recorded: Recorded[] = JSON.parse(
-  readFileSync(path.join(root, 'test/kinds/changes-recorded.json'), 'utf8'),
-)
+const recorded = readRecorded<Recorded[]>('kinds/changes')
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of every kind
 const setAt = (object: any, { path: where, value }: Change): void => {

@@ -1,26 +1,21 @@
 /** How often, and where among a kind's own causes, kube-apiserver v1.36 tells of one mistake in metadata on update. */
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { kinds } from '#kinds/index.js'
 import { makeResourceTable } from '#registry/resource-table.js'
+import { readRecorded } from '../recorded.js'
 import { startApiInMemory } from './api-in-memory.js'
 
 /** Causes of a bad label key, a finalizer without a domain and another uid; 0 where the update passes. */
 type Counts = [labels: number, finalizers: number, uid: number]
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
 /** `placed`: what to set beside a bad label key and another uid, and the fields of all causes in order. */
 interface Recorded {
   main: Counts
   status?: Counts
   placed?: { set: Record<string, unknown>; causes: string[] }
 }
-const recorded: Record<string, Recorded> = JSON.parse(
-  readFileSync(path.join(root, 'test/kinds/metadata-recorded.json'), 'utf8'),
-)
+const recorded = readRecorded<Record<string, Recorded>>('kinds/metadata')
 
 const mistakes: readonly [field: string, make: (object: KubeObject) => void][] = [
   [

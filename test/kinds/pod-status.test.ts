@@ -1,10 +1,8 @@
 /** What kubelets and schedulers may say of a Pod, with what kube-apiserver v1.36 answered to each update. */
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import type { StatusCause } from '#api/status.js'
+import { readRecorded } from '../recorded.js'
 import { startApiInMemory } from './api-in-memory.js'
 
 interface Recorded {
@@ -14,10 +12,7 @@ interface Recorded {
   updates: { status: object; stored?: object; causes?: string[] }[]
 }
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
-const recorded: Recorded[] = JSON.parse(
-  readFileSync(path.join(root, 'test/kinds/pod-status-recorded.json'), 'utf8'),
-)
+const recorded = readRecorded<Recorded[]>('kinds/pod-status')
 const gvr = 'v1/pods'
 
 t.test('a status is kept or refused as upstream does', async (t) => {

@@ -1,8 +1,6 @@
 /** Bodies of creates with what kube-apiserver v1.36 answered to each: causes in their order, and warnings. */
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { readRecorded } from '../recorded.js'
 import { definitionOf, evaluate } from './evaluate.js'
 
 interface Recorded {
@@ -13,10 +11,7 @@ interface Recorded {
   warnings: string[]
 }
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
-const recorded: Recorded[] = JSON.parse(
-  readFileSync(path.join(root, 'test/kinds/validation-recorded.json'), 'utf8'),
-)
+const recorded = readRecorded<Recorded[]>('kinds/validation')
 
 t.test('a create is refused for the same causes in the same words as upstream', (t) => {
   for (const { kind, body, causes, warnings } of recorded) {

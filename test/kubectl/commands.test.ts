@@ -3,11 +3,11 @@ import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { eventually } from '../eventually.js'
+import { listen } from '../listen.js'
 import { certificateRequest } from './certificate-request.js'
 import { kubectlMissing, startProcessTree } from './process-tree.js'
 
@@ -165,9 +165,7 @@ t.test('every command of kubectl', { skip: kubectlMissing }, async (t) => {
     t.ok(readFileSync(path.join(tree.folder, 'given')).equals(bytes))
     const echo = http.createServer((request, response) => response.end(`asked ${request.url}`))
     const address = await k('get pod one -o jsonpath={.status.podIP}')
-    await new Promise<void>((resolve) => echo.listen(0, address, resolve))
-    t.teardown(() => echo.close())
-    const { port } = echo.address() as AddressInfo
+    const port = await listen(t, echo, address)
     const said = tree.follow('port-forward', 'pod/one', `:${port}`)
     const from = await eventually('the port', () => /127\.0\.0\.1:(\d+) ->/.exec(said())?.[1])
     for (const word of ['first', 'second']) {

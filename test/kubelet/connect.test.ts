@@ -2,12 +2,12 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
-import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import t from 'tap'
 import WebSocket from 'ws'
 import { HeaderCodec } from '#kubelet/server/spdy-headers.js'
 import { eventually } from '../eventually.js'
+import { listen } from '../listen.js'
 import { script, startNode, type TestNode } from './node.js'
 
 interface Spoken {
@@ -142,9 +142,7 @@ t.test('through the server to a container', async (t) => {
   t.test('portforward carries bytes both ways, by channels and by tunnel', async (t) => {
     const echo = http.createServer((request, response) => response.end(`path ${request.url}`))
     const { podIP } = (await node.get('p'))!.status!
-    await new Promise<void>((resolve) => echo.listen(0, podIP, resolve))
-    t.teardown(() => echo.close())
-    const { port } = echo.address() as AddressInfo
+    const port = await listen(t, echo, podIP)
     const ask = 'GET /x HTTP/1.0\r\n\r\n'
     const spoken = await speak(
       node,

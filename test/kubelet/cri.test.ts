@@ -1,12 +1,12 @@
 /** The stories of termination with real containers: containerd, runc, a CNI network, an image made here. */
 import { once } from 'node:events'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import WebSocket from 'ws'
 import { resources } from '#client/resources.js'
 import type { Pod } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
+import { listen } from '../listen.js'
 import { containerdMissing, imageName, startContainerd } from './containerd.js'
 import { script, startNode, type TestNode } from './node.js'
 
@@ -216,12 +216,7 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
 
   t.test('while its image is pulled a Pod has its address, and may be deleted', async (t) => {
     const registry = http.createServer(() => {})
-    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => {
-      registry.closeAllConnections()
-      registry.close()
-    })
-    const { port } = registry.address() as AddressInfo
+    const port = await listen(t, registry)
     await node.run('p', { image: `127.0.0.1:${port}/slow:1` })
     const pulling = await node.until('p', ({ status }) => status?.podIP !== undefined)
     t.equal(stateOf(pulling).waiting?.reason, 'ContainerCreating')

@@ -1,8 +1,8 @@
 /** Who leaves a kubelet's server early holds nothing there: what says so may have happened before anybody listens. */
 import { once } from 'node:events'
 import http from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import t, { type Test } from 'tap'
+import { connect } from 'node:net'
+import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import { createClient } from '#client/client.js'
 import type { Kubelet } from '#kubelet/kubelet.js'
@@ -10,6 +10,7 @@ import type { Pod } from '#kubelet/pod.js'
 import { serveLogs } from '#kubelet/server/serve-logs.js'
 import { serveSession } from '#kubelet/server/serve-session.js'
 import { StatusWriter } from '#kubelet/status-writer.js'
+import { listen } from '../listen.js'
 
 const pod = {
   metadata: { name: 'p', namespace: 'n', uid: 'u' },
@@ -36,13 +37,6 @@ const pathOf = (kind: string) => ({
   container: 'c',
   query: new URLSearchParams('follow=true&command=x'),
 })
-
-const listen = async (t: Test, server: http.Server): Promise<number> => {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
-}
 
 t.test('a log whose next piece comes when its reader has left is let go of', async (t) => {
   const left = new AbortController()

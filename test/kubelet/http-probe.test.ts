@@ -1,12 +1,12 @@
 /** Where probes and hooks go that a container's server sends elsewhere. */
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { ContainerSpec } from '#kubelet/pod.js'
 import { Prober } from '#kubelet/prober.js'
 import { type HandlerTarget, runHook, runProbe } from '#kubelet/run-handler.js'
 import type { Container } from '#kubelet/runtime.js'
+import { listen } from '../listen.js'
 
 const asked: string[] = []
 const server = http.createServer((request, response) => {
@@ -15,9 +15,7 @@ const server = http.createServer((request, response) => {
   if (pathname === '/to') response.writeHead(302, { location: searchParams.get('place')! }).end('x')
   else response.writeHead(pathname === '/good' ? 200 : 500).end()
 })
-await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-t.teardown(() => server.close())
-const { port } = server.address() as AddressInfo
+const port = await listen(t, server)
 const target = { podIp: '127.0.0.1', container: { name: 'c' } } as HandlerTarget
 const { signal } = new AbortController()
 const to = (place: string) => ({ path: `/to?place=${encodeURIComponent(place)}`, port })
@@ -38,16 +36,14 @@ t.test('one that leads to itself ends after ten requests', async (t) => {
   const round = http.createServer((_, response) =>
     response.writeHead(307, { location: '/again' }).end(),
   )
-  await new Promise<void>((resolve) => round.listen(0, '127.0.0.1', resolve))
   let requests = 0
   round.on('request', () => requests++)
-  const at = { port: (round.address() as AddressInfo).port, path: '/' }
+  const at = { port: await listen(t, round), path: '/' }
   t.same(await runProbe(target, { httpGet: at }, signal), {
     ok: false,
     message: 'Get "/again": stopped after 10 redirects',
   })
   t.equal(requests, 10)
-  round.close()
 })
 
 t.test('one to another host is not followed, and told of', async (t) => {

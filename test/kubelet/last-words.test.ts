@@ -1,10 +1,10 @@
 /** What is said of Pods while they end: as kubelet v1.36 says it of the same Pods, side by side on a containerd. */
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { resources } from '#client/resources.js'
 import type { ContainerStatus, Pod } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
+import { listen } from '../listen.js'
 import { script, startNode } from './node.js'
 
 const trap = (last: string) => script(`trap "${last}" TERM; echo up; while :; do sleep 0.05; done`)
@@ -172,9 +172,7 @@ t.test('how Pods end', async (t) => {
       asked.push(`${url} ${headers['user-agent']}`)
       response.writeHead(500).end()
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => server.close())
-    const { port } = server.address() as AddressInfo
+    const port = await listen(t, server)
     const hook = (scheme: string) => ({ host: '127.0.0.1', port, path: '/bye', scheme })
     for (const [name, scheme] of [
       ['plain', 'HTTP'],
@@ -193,12 +191,7 @@ t.test('how Pods end', async (t) => {
 
   await t.test('a request that its container did not live to hear answered has not', async (t) => {
     const server = http.createServer(() => {})
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const { port } = server.address() as AddressInfo
+    const port = await listen(t, server)
     const preStop = { httpGet: { host: '127.0.0.1', port } }
     await node.run('unheard', { ...polite, lifecycle: { preStop } })
     await node.ready('unheard')

@@ -1,9 +1,7 @@
 /** Patches of every type, made at random, with what kube-apiserver v1.36 answered to each. */
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import { readRecorded } from '../recorded.js'
 import { startApiServer } from '../routes/api-server.js'
 
 interface Recorded {
@@ -18,9 +16,10 @@ interface Recorded {
   message?: string
 }
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
-const { documents, requests }: { documents: Record<string, KubeObject>; requests: Recorded[] } =
-  JSON.parse(readFileSync(path.join(root, 'test/patch/patches-recorded.json'), 'utf8'))
+const { documents, requests } = readRecorded<{
+  documents: Record<string, KubeObject>
+  requests: Recorded[]
+}>('patch/patches')
 
 const contentTypes = {
   strategic: 'application/strategic-merge-patch+json',

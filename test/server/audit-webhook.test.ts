@@ -1,10 +1,10 @@
 /** The audit log at a server that a kubeconfig names. */
 import { writeFileSync } from 'node:fs'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { eventually } from '../eventually.js'
+import { listen } from '../listen.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
 import { call, startServer } from './start-server.js'
 
@@ -34,12 +34,8 @@ const startCollector = async (t: Test, failures = 0): Promise<Collected> => {
       response.end()
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  collected.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/audit/log`
+  const port = await listen(t, server)
+  collected.url = `http://127.0.0.1:${port}/audit/log`
   return collected
 }
 

@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import https from 'node:https'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
 import type { AuditOptions } from '#server/audit.js'
 import type { Server } from '#server/create-server.js'
 import { eventually } from '../eventually.js'
+import { readRecorded } from '../recorded.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
 import { type Answer, call, startServer } from './start-server.js'
 import { startWebhook } from './webhook-server.js'
@@ -24,10 +24,7 @@ interface Step {
   events: string[]
 }
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
-const recorded: Record<string, Step[]> = JSON.parse(
-  readFileSync(path.join(root, 'test/server/audit-recorded.json'), 'utf8'),
-)
+const recorded = readRecorded<Record<string, Step[]>>('server/audit')
 
 const policy = `
 apiVersion: audit.k8s.io/v1

@@ -1,11 +1,10 @@
 /** ComponentStatuses as kubectl get cs asks for them. */
-import { once } from 'node:events'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import { issueCertificate } from '#api/x509.js'
 import { componentStatuses, componentStatusPrefix } from '#server/component-statuses.js'
+import { listen } from '../listen.js'
 import { call, startServer } from './start-server.js'
 
 const path = '/api/v1/componentstatuses'
@@ -53,11 +52,8 @@ t.test('a component is as its /healthz says, and so is the store', async (t) => 
   let code = 200
   const scheduler = createServer({ cert, key }, (request, answer) => {
     answer.writeHead(request.url === '/healthz' ? code : 404).end('ok')
-  }).listen(0, '127.0.0.1')
-  await once(scheduler, 'listening')
-  t.teardown(() => scheduler.close())
-  const { port } = scheduler.address() as AddressInfo
-  const ports = { 'controller-manager': 1, scheduler: port }
+  })
+  const ports = { 'controller-manager': 1, scheduler: await listen(t, scheduler) }
   const statuses = componentStatuses(async () => 'it burns', ports)
   const of = async (name: string) => {
     const found = await statuses.get(`${componentStatusPrefix}/${name}`, { kind: 'any' })

@@ -1,12 +1,12 @@
 /** What kube-apiserver v1.36.3 lets a kubelet do, with --authorization-mode=Node,RBAC and NodeRestriction: answers that it gave. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import https from 'node:https'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import type { Server } from '#src/index.js'
 import { eventually } from '../eventually.js'
+import { readRecorded } from '../recorded.js'
 import { type Answer, call, startServer } from './start-server.js'
 
 interface Sent {
@@ -34,9 +34,8 @@ type Question = [
   verdicts: Verdicts,
 ]
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
-const recorded: { setup: Sent[]; questions: Question[]; conversation: Answered[] } = JSON.parse(
-  readFileSync(path.join(root, 'test/server/node-recorded.json'), 'utf8'),
+const recorded = readRecorded<{ setup: Sent[]; questions: Question[]; conversation: Answered[] }>(
+  'server/node',
 )
 
 /** For a thousand requests one after the other. */

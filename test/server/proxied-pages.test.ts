@@ -1,9 +1,9 @@
 /** What a Pod answers, as it is shown through the server. Upstream: apimachinery, pkg/util/proxy. */
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { machineAddress } from '#api/machine-address.js'
+import { listen } from '../listen.js'
 import { call, startServer } from './start-server.js'
 
 const address = machineAddress()
@@ -45,9 +45,7 @@ t.test('pages and redirects of a Pod lead through the proxy', { skip }, async (t
     response.setHeader('access-control-allow-origin', '*')
     answers[request.url!.split('?')[0]!]!()
   })
-  await new Promise<void>((resolve) => pod.listen(0, address, resolve))
-  t.teardown(() => pod.close())
-  const { port } = pod.address() as AddressInfo
+  const port = await listen(t, pod, address)
   const server = await startServer(t, { disableAdmissionPlugins: ['ServiceAccount'] })
   // Named as what the path goes on with.
   const pods = '/api/v1/namespaces/proxy/pods'

@@ -1,9 +1,9 @@
 /** A server of a test's own that answers reviews, and the kubeconfig that names it. */
 import { writeFileSync } from 'node:fs'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import type { Test } from 'tap'
+import { listen } from '../listen.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: reviews as they were sent
 export type Review = any
@@ -20,9 +20,7 @@ export const startReviewer = async (
     const status = answer(sent, response)
     response.end(status && JSON.stringify({ ...sent, status }))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
   const folder = t.testdir()
   const configFile = path.join(folder, 'kubeconfig')
   const named = { 'current-context': 'c', contexts: [{ name: 'c', context: { cluster: 'c' } }] }

@@ -1,8 +1,6 @@
 /** Writes through subresources that are refused, with what kube-apiserver v1.36 answered to each. */
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { readRecorded } from '../recorded.js'
 import { call, startServer } from './start-server.js'
 
 interface Sent {
@@ -16,9 +14,8 @@ interface Answered extends Sent {
   message?: string
 }
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
-const { setup, requests }: { setup: Sent[]; requests: Answered[] } = JSON.parse(
-  readFileSync(path.join(root, 'test/server/subresources-recorded.json'), 'utf8'),
+const { setup, requests } = readRecorded<{ setup: Sent[]; requests: Answered[] }>(
+  'server/subresources',
 )
 
 t.test('a write through a subresource is checked as upstream checks it', async (t) => {

@@ -1,6 +1,5 @@
 /** An OpenID Connect provider of a test's own, on a free port, closed with the test. */
 import https from 'node:https'
-import type { AddressInfo } from 'node:net'
 import {
   exportJWK,
   type GenerateKeyPairResult,
@@ -10,6 +9,7 @@ import {
 } from 'jose'
 import type { Test } from 'tap'
 import { issueCertificate } from '#api/x509.js'
+import { listen } from '../listen.js'
 
 const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2100, 0) }
 
@@ -56,13 +56,9 @@ export const startTokenIssuer = async (t: Test): Promise<TokenIssuer> => {
     response.statusCode = answer === undefined ? 404 : 200
     response.end(answer)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
+  const port = await listen(t, server)
   const issuer: TokenIssuer = {
-    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `https://127.0.0.1:${port}`,
     authority: ca.certPem,
     answers,
     asked: new Map(),

@@ -1,8 +1,6 @@
 /** What kube-apiserver v1.36.3 warned of: deprecated fields, labels and annotations, addresses that should be written otherwise. */
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { readRecorded } from '../recorded.js'
 import { call, startServer } from './start-server.js'
 
 interface Recorded {
@@ -11,10 +9,7 @@ interface Recorded {
   body: object
   warning: string
 }
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
-const recorded: Record<string, Recorded[]> = JSON.parse(
-  readFileSync(path.join(root, 'test/server/warnings-recorded.json'), 'utf8'),
-)
+const recorded = readRecorded<Record<string, Recorded[]>>('server/warnings')
 
 const headersOf = (method: string): Record<string, string> =>
   method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {}

@@ -1,9 +1,9 @@
 /** A webhook of a test's own: HTTPS under an authority of its own, on a free port, closed with the test. */
 import type { IncomingMessage } from 'node:http'
 import https from 'node:https'
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { issueCertificate } from '#api/x509.js'
+import { listen } from '../listen.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: reviews are of every kind
 export type Review = any
@@ -50,12 +50,7 @@ export const startWebhook = async (
       response.end(JSON.stringify('refusal' in given ? given.refusal : answered))
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
   return {
     clientConfig: {
       url: `https://127.0.0.1:${port}/`,

@@ -1,8 +1,7 @@
 /** The sweep between two servers of ours: silent where they are the same, and not where one of them is changed on its way. */
-import { once } from 'node:events'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import { listen } from '../listen.js'
 import { startFreshServer } from './fresh-server.js'
 import { parts } from './parts.js'
 import { linesOf } from './report.js'
@@ -93,13 +92,8 @@ const behind = async (t: Test, target: Target, plant: Plant): Promise<Target> =>
   }
   // Who watches leaves before the end.
   const front = http.createServer((...parties) => void pass(...parties).catch(() => undefined))
-  front.listen(0, '127.0.0.1')
-  await once(front, 'listening')
-  t.teardown(() => {
-    front.closeAllConnections()
-    front.close()
-  })
-  return { url: `http://127.0.0.1:${(front.address() as AddressInfo).port}`, token: target.token }
+  const port = await listen(t, front)
+  return { url: `http://127.0.0.1:${port}`, token: target.token }
 }
 
 const start = async (t: Test): Promise<Target> => {

@@ -1,11 +1,11 @@
 /** What is wrong with a file of --admission-control-config-file, in the words of kube-apiserver v1.36.3, which were recorded. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { readAdmissionSettings } from '#server/admission/admission-settings.js'
 import { createServer } from '#server/create-server.js'
 import { StartedParts } from '#server/started-parts.js'
+import { readRecorded } from '../../recorded.js'
 import { temporaryDirectory } from '../../storage/level-fixture.js'
 
 interface Case {
@@ -17,10 +17,7 @@ interface Case {
   error: string | null
 }
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../../..')
-const recorded: Case[] = JSON.parse(
-  readFileSync(path.join(root, 'test/server/admission/configurations-recorded.json'), 'utf8'),
-)
+const recorded = readRecorded<Case[]>('server/admission/configurations')
 
 const kubeconfigs = {
   'kc.yaml': {

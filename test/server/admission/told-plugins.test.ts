@@ -1,10 +1,10 @@
 /** What a file of --admission-control-config-file has plugins do: the answers are those of kube-apiserver v1.36.3 with the same file. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { listen } from '../../listen.js'
+import { readRecorded } from '../../recorded.js'
 import { temporaryDirectory } from '../../storage/level-fixture.js'
 import { call, startServer } from '../start-server.js'
 
@@ -33,10 +33,7 @@ interface Story {
   steps: Step[]
 }
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../../..')
-const recorded: Record<string, Story> = JSON.parse(
-  readFileSync(path.join(root, 'test/server/admission/told-plugins-recorded.json'), 'utf8'),
-)
+const recorded = readRecorded<Record<string, Story>>('server/admission/told-plugins')
 
 const imageReview = { kind: 'ImageReview', apiVersion: 'imagepolicy.k8s.io/v1alpha1' }
 
@@ -74,12 +71,8 @@ const startImagePolicy = async (t: Test): Promise<{ url: string; reviews: object
     response.setHeader('connection', 'close')
     response.end(judge(what, detail))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, reviews }
+  const port = await listen(t, server)
+  return { url: `http://127.0.0.1:${port}`, reviews }
 }
 
 const tokens = ['admin', 'boss'].map((name) => `${name}token,${name},${name}-uid,system:masters`)
