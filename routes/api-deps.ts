@@ -24,22 +24,18 @@ export interface ApiDeps {
   readonly stores: Stores
   readonly clock: Clock
   /** Brings into the table what another server has begun to serve and no event has told of yet. */
-  readonly lookAgain?: (resource: GroupResource) => Promise<void>
-  /** Server-side apply; missing, apply patches are refused. */
-  readonly fieldManagerOf?: (
-    definition: ResourceDefinition,
-    subresource: string,
-  ) => FieldManager | undefined
+  readonly lookAgain: (resource: GroupResource) => Promise<void>
+  readonly fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   /** Throws forbidden unless the user may also create: for an update that would. */
-  readonly authorizeCreate?: (request: FastifyRequest, target: Target) => void | Promise<void>
+  readonly authorizeCreate: (request: FastifyRequest) => Promise<void>
   /** How long a watch lasts at least that names no time. */
-  readonly watchTimeoutMinMs?: number | undefined
+  readonly watchTimeoutMinMs: number
   /** Told of what failed when its answer was on its way. */
-  readonly report?: (about: { err: unknown; url: string }, message: string) => void
+  readonly report: (about: { err: unknown; url: string }, message: string) => void
   /** The connection of a request that asks for another protocol. */
-  readonly upgradeOf?: (request: FastifyRequest) => Upgrade | undefined
-  /** Serves the connect subresources (exec, log, attach, portforward, proxy). */
-  readonly connect?: (target: Target, request: FastifyRequest, reply: FastifyReply) => unknown
+  readonly upgradeOf: (request: FastifyRequest) => Upgrade | undefined
+  /** What nodes know the API server by. */
+  readonly kubeletClient: () => { readonly certPem: string; readonly keyPem: string }
 }
 
 /** One request's aim: resource, subresource, namespace and name. */

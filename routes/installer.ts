@@ -29,6 +29,7 @@ import type { ResourceDefinition, Subresource, Verb } from '#registry/resource-d
 import type { Store } from '#registry/store.js'
 import { YamlReader } from '#registry/yaml-reader.js'
 import type { ApiDeps, VerbHandler } from './api-deps.js'
+import { connect } from './connect/connect.js'
 import { refuseUnknown } from './not-found.js'
 import { readLargeYaml, tooLarge } from './request-body.js'
 import { warnOfDeprecation } from './request-context.js'
@@ -110,11 +111,6 @@ interface Route extends Shape {
 const verbsOfSubresource = ({ subresource, view }: Shape): readonly Verb[] =>
   subresource === 'status' ? statusVerbs : (view?.verbs ?? [])
 
-const connect: VerbHandler = (target, request, reply, deps) => {
-  if (deps.connect === undefined) throw pathNotFound()
-  return deps.connect(target, request, reply)
-}
-
 const refuseNameless: VerbHandler = (target, request) => {
   // The type of a patch is looked at before its name.
   if (request.method === 'PATCH') patchTypeOf(request, target)
@@ -168,7 +164,7 @@ const watchLate = (
     ? result.catch((error: unknown) => {
         if (!reply.sent) throw error
         if (!(error instanceof ApiError))
-          report?.({ err: error, url: request.url }, 'the answer broke off')
+          report({ err: error, url: request.url }, 'the answer broke off')
       })
     : result
 
@@ -296,7 +292,7 @@ const serve = (deps: ApiDeps, yaml: YamlReader): RouteHandlerMethod => {
     const { apiGroup: group, resource } = info
     const found = findDefinition(info, deps)
     // A custom resource perhaps, that only another server knows of so far.
-    return found === undefined && lookAgain !== undefined && info.isResourceRequest && group !== ''
+    return found === undefined && info.isResourceRequest && group !== ''
       ? lookAgain({ group, resource }).then(() =>
           answer(findDefinition(info, deps), request, reply),
         )

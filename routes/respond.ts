@@ -163,3 +163,17 @@ export const sendStored = (
   reply.code(code).header('content-type', 'application/json')
   return sendBytes(request, reply, bytes)
 }
+
+/** A stored object, or what the view shows of it. */
+export const sendShown = (
+  target: Target,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  stored: StoredObject,
+  how: { code: number; negotiated: Negotiated },
+): void | Promise<void> => {
+  const { view } = target
+  return view?.read === undefined
+    ? sendStored(target, request, reply, stored, how)
+    : sendObject(target, request, reply, view.read(stored.object), how)
+}

@@ -23,7 +23,7 @@ const sockets = new WebSocketServer({
 export const webSocketOf = (
   request: FastifyRequest,
   { upgradeOf }: Pick<ApiDeps, 'upgradeOf'>,
-): Upgrade | undefined => (asksForWebSocket(request.headers) ? upgradeOf?.(request) : undefined)
+): Upgrade | undefined => (asksForWebSocket(request.headers) ? upgradeOf(request) : undefined)
 
 /** Messages to one client; what it is told is bounded by what its socket takes. */
 export class MessageStream {

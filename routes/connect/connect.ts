@@ -1,10 +1,10 @@
 /** log, exec, attach, portforward and proxy: what a node or a Pod answers, and why it is not asked (rest/subresources.go). */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { ApiError, badRequest, forbidden, pathNotFound } from '#api/errors.js'
-import type { ApiDeps, Target } from '../api-deps.js'
+import type { ApiDeps, Target, VerbHandler } from '../api-deps.js'
 import { makeContext } from '../request-context.js'
 import { connectOptionsOf } from './connect-options.js'
-import type { ConnectDeps, Connection } from './connection.js'
+import type { Connection } from './connection.js'
 import { log } from './log.js'
 import { proxy } from './proxy.js'
 import { portForward, session } from './session.js'
@@ -19,7 +19,7 @@ const connectors: Readonly<Record<string, (c: Connection) => Promise<unknown>>> 
 
 /** What a WebSocket's GET opens is as much as a POST is: it takes the right to that, too (core/pod/rest/authorize.go). */
 const authorizeSession = async (
-  { authorizeCreate }: ConnectDeps,
+  { authorizeCreate }: ApiDeps,
   target: Target,
   request: FastifyRequest,
 ): Promise<void> => {
@@ -32,20 +32,18 @@ const authorizeSession = async (
   }
 }
 
-export const makeConnect =
-  (own: ConnectDeps, deps: ApiDeps) =>
-  async (target: Target, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const connect = connectors[target.subresource]
-    if (!connect) throw pathNotFound()
-    const url = new URL(request.url, 'https://server')
-    const query = url.searchParams
-    const isSession = connect !== log && connect !== proxy
-    if (connect !== log && query.has('dryRun')) throw badRequest('dryRun is not supported')
-    const options = connectOptionsOf(target, url)
-    if (options !== undefined) {
-      const ctx = makeContext(target, request, reply, deps)
-      await target.store.admitConnect(ctx, target.name, options)
-    }
-    if (isSession) await authorizeSession(own, target, request)
-    return connect({ target, request, reply, deps, own, query })
+export const connect: VerbHandler = async (target, request, reply, deps) => {
+  const connector = connectors[target.subresource]
+  if (!connector) throw pathNotFound()
+  const url = new URL(request.url, 'https://server')
+  const query = url.searchParams
+  const isSession = connector !== log && connector !== proxy
+  if (connector !== log && query.has('dryRun')) throw badRequest('dryRun is not supported')
+  const options = connectOptionsOf(target, url)
+  if (options !== undefined) {
+    const ctx = makeContext(target, request, reply, deps)
+    await target.store.admitConnect(ctx, target.name, options)
   }
+  if (isSession) await authorizeSession(deps, target, request)
+  return connector({ target, request, reply, deps, query })
+}

@@ -4,19 +4,11 @@ import type { KubeObject } from '#api/object.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 import { makeContext } from '../request-context.js'
 
-export interface ConnectDeps {
-  /** Throws forbidden unless the user may also create. */
-  readonly authorizeCreate: (request: FastifyRequest) => Promise<void>
-  /** What nodes know the API server by. */
-  readonly kubeletClient: () => { readonly certPem: string; readonly keyPem: string }
-}
-
 export interface Connection {
   readonly target: Target
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly deps: ApiDeps
-  readonly own: ConnectDeps
   readonly query: URLSearchParams
 }
 

@@ -35,8 +35,8 @@ export const kubeletOfPod = async (c: Connection, nodeName: string): Promise<str
 export const path = (...parts: string[]): string =>
   parts.map((part) => encodeURIComponent(part)).join('/')
 
-export const shownToNodes = ({ own }: Connection): Destination['tls'] => {
-  const { certPem, keyPem } = own.kubeletClient()
+export const shownToNodes = ({ deps }: Connection): Destination['tls'] => {
+  const { certPem, keyPem } = deps.kubeletClient()
   return { ...anybody, cert: certPem, key: keyPem }
 }
 

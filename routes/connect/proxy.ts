@@ -40,7 +40,7 @@ export const proxy = async (c: Connection): Promise<unknown> => {
     url: new URL(base + (rest.startsWith('/') ? rest : `/${rest}`)),
     ...(resource === 'nodes' ? { tls: shownToNodes(c) } : {}),
   }
-  const asked = c.deps.upgradeOf?.(c.request)
+  const asked = c.deps.upgradeOf(c.request)
   if (asked) return forwardUpgrade(destination, c.request, c.reply, asked)
   const { method, headers } = c.request
   // Links of a page at the root would lead beside it otherwise (kubernetes#4958).

@@ -37,7 +37,7 @@ const upgrade = async (
   const { namespace = '', name = '' } = pod.metadata
   if (!pod.spec.nodeName) throw badRequest(`pod ${name} does not have a host assigned`)
   const base = await kubeletOfPod(c, pod.spec.nodeName)
-  const asked = c.deps.upgradeOf?.(c.request)
+  const asked = c.deps.upgradeOf(c.request)
   if (!asked) throw badRequest('Upgrade request required')
   const destination = toKubelet(c, base, restOf(namespace, name), query)
   // What a kubelet refuses is handed on as it says it.

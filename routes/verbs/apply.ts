@@ -93,8 +93,7 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
   const { target, ctx, options } = call
   const { definition, view, name } = target
   const body = definitionOfBody(target)
-  const fieldManager = deps.fieldManagerOf?.(body, target.subresource)
-  if (fieldManager === undefined) throw badRequest('server-side apply is switched off')
+  const fieldManager = deps.fieldManagerOf(body)
   const isScaleOfCustom = definition.isCustom && body !== definition
   const merge = async (live: KubeObject | undefined): Promise<KubeObject> => {
     if (isScaleOfCustom) refuseOwnerless(live, body)

@@ -8,7 +8,7 @@ import { Query } from '#registry/query.js'
 import type { Target, VerbHandler } from '../api-deps.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { sendObject, sendStored } from '../respond.js'
+import { sendShown } from '../respond.js'
 import { hasTable } from './view.js'
 
 const consistencyOf = (query: Query, { definition }: Target): ReadConsistency => {
@@ -30,12 +30,9 @@ export const getObject: VerbHandler = (target, request, reply, deps) => {
   refuseExport(query)
   const ctx = makeContext(target, request, reply, deps)
   const send = (stored: StoredObject): void | Promise<void> => {
-    const { view } = target
-    const refused = view?.refuseRead?.(stored.object)
+    const refused = target.view?.refuseRead?.(stored.object)
     if (refused !== undefined) throw refused
-    if (view?.read !== undefined)
-      return sendObject(target, request, reply, view.read(stored.object), { code: 200, negotiated })
-    return sendStored(target, request, reply, stored, { code: 200, negotiated })
+    return sendShown(target, request, reply, stored, { code: 200, negotiated })
   }
   return whenKnown(target.store.get(ctx, target.name, consistencyOf(query, target)), send)
 }

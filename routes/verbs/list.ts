@@ -14,7 +14,6 @@ import { Query } from '#registry/query.js'
 import { knownFields, makeSelection } from '#registry/selection.js'
 import type { Target, VerbHandler } from '../api-deps.js'
 import { negotiateOutput } from '../negotiation.js'
-import { makeContext } from '../request-context.js'
 import { sendList } from '../send-list.js'
 import { serveWatch, type WatchCall } from './watch.js'
 
@@ -79,16 +78,15 @@ const serveList = async (
   target: Target,
   request: FastifyRequest,
   reply: FastifyReply,
-  { deps, negotiated, options, selection }: Omit<WatchCall, 'includeObject'>,
+  { negotiated, options, selection }: Pick<WatchCall, 'negotiated' | 'options' | 'selection'>,
 ): Promise<void> => {
   const { prefix } = selection
   const position: ListPosition = target.definition.isNeverStored
     ? { consistency: { kind: 'consistent' }, limit: options.limit }
     : listPosition(options, selection, target.definition.gvr)
-  const ctx = makeContext(target, request, reply, deps)
   let page: ListPage
   try {
-    const listed = target.store.list(ctx, { selection, ...position })
+    const listed = target.store.list({ selection, ...position })
     // An await of what is at hand would let the others in between, to find the processor's cache full of theirs.
     page = listed instanceof Promise ? await listed : listed
   } catch (error) {

@@ -9,7 +9,7 @@ import { checkIdentity } from '../identity.js'
 import { negotiateOutput } from '../negotiation.js'
 import { applyType, bodyOf } from '../request-body.js'
 import { makeContext } from '../request-context.js'
-import { sendObject, sendStored } from '../respond.js'
+import { sendShown } from '../respond.js'
 import { patchOptionsOf } from '../write-options.js'
 import { applyChange } from './apply.js'
 import type { PatchType } from './check-patch.js'
@@ -91,7 +91,7 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
     options,
     table: deps.table,
   }
-  const owners = ownersOfView(target, ctx, deps.fieldManagerOf, isApply)
+  const owners = ownersOfView(target, ctx, deps, isApply)
   const { stored, created } = await store.update(
     ctx,
     target.name,
@@ -99,12 +99,10 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
     {
       forceAllowCreate: isApply && target.subresource === '',
       managedFieldsTracked: isApply || owners !== undefined,
-      authorizeCreate: () => deps.authorizeCreate?.(request, target),
+      authorizeCreate: () => deps.authorizeCreate(request),
       ...hooksOfView(view),
     },
   )
   const code = created ? 201 : 200
-  if (view?.read !== undefined)
-    return sendObject(target, request, reply, view.read(stored.object), { code, negotiated })
-  return sendStored(target, request, reply, stored, { code, negotiated })
+  return sendShown(target, request, reply, stored, { code, negotiated })
 }

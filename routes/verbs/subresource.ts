@@ -26,10 +26,7 @@ export const createThroughSubresource: VerbHandler = async (target, request, rep
   request.kube.audit?.sent(body)
   matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')
   dedupOwnerReferences(body.metadata, ctx)
-  const tracked =
-    deps.fieldManagerOf === undefined
-      ? body
-      : await trackNew(target, body, ctx, deps.fieldManagerOf)
+  const tracked = await trackNew(target, body, ctx, deps)
   const admit = await store.admitCreate(ctx, name, tracked)
   const { code, object } = await view.create({ name, body: tracked, store, admit }, ctx)
   return sendValue(request, reply, object, { code, negotiated })

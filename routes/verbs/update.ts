@@ -7,7 +7,7 @@ import { decodeBody, decodeScaleOfCustom, inputTypeOf } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { sendObject, sendStored } from '../respond.js'
+import { sendShown } from '../respond.js'
 import { asSent } from '../stored-json.js'
 import { writeOptionsOf } from '../write-options.js'
 import { definitionOfBody, hasTable, hooksOfView, ownersOfView, throughView } from './view.js'
@@ -36,16 +36,14 @@ export const updateObject: VerbHandler = async (target, request, reply, deps) =>
     first = undefined
     return object
   }
-  const owners = ownersOfView(target, ctx, deps.fieldManagerOf, false)
+  const owners = ownersOfView(target, ctx, deps, false)
   const change = view === undefined ? next : throughView(target, view, ctx, next, owners)
   const { stored, created } = await store.update(ctx, target.name, change, {
     ...(uid ? { preconditions: { uid } } : {}),
-    authorizeCreate: () => deps.authorizeCreate?.(request, target),
+    authorizeCreate: () => deps.authorizeCreate(request),
     ...hooksOfView(view),
     managedFieldsTracked: owners !== undefined,
   })
   const code = created ? 201 : 200
-  if (view?.read !== undefined)
-    return sendObject(target, request, reply, view.read(stored.object), { code, negotiated })
-  return sendStored(target, request, reply, stored, { code, negotiated })
+  return sendShown(target, request, reply, stored, { code, negotiated })
 }

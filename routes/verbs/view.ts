@@ -104,17 +104,17 @@ const replicasPathOf = (
   return version && (version.replicasPath ?? []).map((field) => `f:${field}`)
 }
 
-/** Undefined when there is no view or nobody tracks. */
+/** Undefined when there is no view. */
 export const ownersOfView = (
   target: Target,
   ctx: RequestContext,
-  fieldManagerOf: ApiDeps['fieldManagerOf'],
+  { fieldManagerOf }: ApiDeps,
   isApply: boolean,
 ): ViewOwners | undefined => {
   const { definition, view, subresource } = target
+  if (view === undefined) return undefined
   const body = definitionOfBody(target)
-  const fieldManager = fieldManagerOf?.(body, subresource)
-  if (view === undefined || fieldManager === undefined) return undefined
+  const fieldManager = fieldManagerOf(body)
   const track = (shown: KubeObject, changed: KubeObject) =>
     isApply
       ? changed.metadata.managedFields
@@ -153,11 +153,9 @@ export const trackNew = async (
   target: Target,
   body: KubeObject,
   ctx: RequestContext,
-  fieldManagerOf: NonNullable<ApiDeps['fieldManagerOf']>,
+  { fieldManagerOf }: ApiDeps,
 ): Promise<KubeObject> => {
-  const fieldManager = fieldManagerOf(definitionOfBody(target), target.subresource)
-  if (fieldManager === undefined) return body
-  const managedFields = await fieldManager.trackUpdate({
+  const managedFields = await fieldManagerOf(definitionOfBody(target)).trackUpdate({
     live: undefined,
     next: body,
     manager: ctx.fieldManager || ctx.userAgent,

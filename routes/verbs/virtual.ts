@@ -19,10 +19,7 @@ export const createVirtual: VerbHandler = async (target, request, reply, deps) =
   const body = decodeBody(request, definition, { ctx, table: deps.table, ...options })
   request.kube.audit?.sent(asSent(definition, body))
   receiveNewObject(body, definition, ctx)
-  const tracked =
-    deps.fieldManagerOf === undefined
-      ? body
-      : await trackNew(target, body, ctx, deps.fieldManagerOf)
+  const tracked = await trackNew(target, body, ctx, deps)
   const admit = await store.admitCreate(ctx, tracked.metadata.name ?? '', tracked)
   const object = await definition.strategy.createInstead!({ body: tracked, store, admit }, ctx)
   return sendObject(target, request, reply, object as KubeObject, { code: 201, negotiated })

@@ -17,7 +17,6 @@ import { parseIncludeObject } from '#registry/table-printer.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 import type { Upgrade } from '../forward.js'
 import { type Negotiated, streamNotAcceptable, streamTypeOf } from '../negotiation.js'
-import { makeContext } from '../request-context.js'
 import { acceptMessages, webSocketOf } from '../websocket.js'
 import { FrameMaker } from './watch-frames.js'
 import { WatchMessages, WatchResponse, type WatchStream } from './watch-streams.js'
@@ -38,10 +37,7 @@ const startOf = ({ resourceVersion, sendInitialEvents }: ListRequest): number | 
   return revision
 }
 
-const timeoutMsOf = (
-  { timeoutSeconds }: ListRequest,
-  minMs: number = limits.watchTimeoutMinMs,
-): number =>
+const timeoutMsOf = ({ timeoutSeconds }: ListRequest, minMs: number): number =>
   timeoutSeconds !== undefined && timeoutSeconds > 0
     ? timeoutSeconds * 1000
     : minMs + randomInt(minMs + 1)
@@ -184,7 +180,6 @@ export const serveWatch = (
   if (!negotiated.streams) throw streamNotAcceptable()
   const refusal = target.store.notReady()
   if (refusal !== undefined) throw refusal
-  const ctx = makeContext(target, request, reply, deps)
   const { kube } = request
   // Of the client that left, of the server that shuts down, and of our own end.
   const { signal } = kube
@@ -208,7 +203,7 @@ export const serveWatch = (
   if (!sendInitialEvents) kube.seat?.leave(performance.now())
   return writeEvents({
     definition,
-    batches: target.store.watch(ctx, watch)[Symbol.asyncIterator](),
+    batches: target.store.watch(watch)[Symbol.asyncIterator](),
     stream,
     maker: new FrameMaker(target, {
       negotiated,

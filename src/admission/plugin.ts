@@ -9,6 +9,7 @@ import type {
   WriteAttributes,
 } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
+import { listAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 
@@ -114,7 +115,7 @@ export const listObjects = (
   const store = ctx.stores(resource)
   if (store === undefined) return none
   const prefix = keyOf(store.definition.storagePrefix, { name: '', namespace })
-  if (store.atHand === undefined) return readObjects(ctx, store, { prefix, namespace })
+  if (store.atHand === undefined) return readObjects(store, namespace)
   const items = store.atHand.list(prefix)
   return items.length === 0 ? none : items.map((item) => item.object)
 }
@@ -122,14 +123,7 @@ export const listObjects = (
 const none: readonly KubeObject[] = []
 
 const readObjects = async (
-  ctx: RequestContext,
   store: Store,
-  { prefix, namespace }: { prefix: string; namespace: string | undefined },
-): Promise<readonly KubeObject[]> => {
-  const page = await store.list(internalContext(ctx, namespace), {
-    selection: { prefix },
-    consistency: { kind: 'consistent' },
-    limit: 0,
-  })
-  return page.items.map((item) => item.object)
-}
+  namespace: string | undefined,
+): Promise<readonly KubeObject[]> =>
+  (await listAll(store, namespace)).items.map(({ object }) => object)

@@ -6,7 +6,7 @@ import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { WorkQueue, work } from '#client/work-queue.js'
 import { limits } from '#limits'
-import { type FollowDeps, followObjects } from '#registry/follow-objects.js'
+import { type FollowerDeps, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { ApiServiceFigures } from '#routes/metric-registry.js'
@@ -31,7 +31,7 @@ const backendObjects = [
   },
 ]
 
-export interface AggregatorDeps extends Omit<FollowDeps, 'signal'> {
+export interface AggregatorDeps extends FollowerDeps {
   readonly proxyClient: () => { readonly certPem: string; readonly keyPem: string }
 }
 

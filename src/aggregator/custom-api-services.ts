@@ -7,8 +7,9 @@ import type { JsonObject, KubeObject } from '#api/object.js'
 import { isAlreadyExists, isConflict, isNotFound } from '#client/errors.js'
 import { WorkQueue, work } from '#client/work-queue.js'
 import { decodeObject } from '#registry/decode.js'
-import type { FollowDeps } from '#registry/follow-objects.js'
+import type { FollowerDeps } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
+import { listAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
@@ -20,7 +21,7 @@ import { workLog } from './work-log.js'
 const managedLabel = 'kube-aggregator.kubernetes.io/automanaged'
 const definitions = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' }
 
-export interface CustomApiServicesDeps extends Omit<FollowDeps, 'signal'> {
+export interface CustomApiServicesDeps extends FollowerDeps {
   readonly table: ResourceTable
   /** APIServices as they are stored, and word of each that changes. */
   readonly services: {
@@ -130,12 +131,7 @@ export class CustomApiServices {
 
   async #isDefined(name: string): Promise<boolean> {
     const { group, version } = specOf(name)
-    const store = this.#deps.storeOf(definitions)!
-    const { items } = await store.list(this.#context(), {
-      selection: { prefix: `${store.definition.storagePrefix}/` },
-      consistency: { kind: 'consistent' },
-      limit: 0,
-    })
+    const { items } = await listAll(this.#deps.storeOf(definitions)!)
     return items.some(
       ({ object: { spec, metadata } }) =>
         metadata.deletionTimestamp === undefined &&

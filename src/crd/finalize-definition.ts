@@ -4,6 +4,7 @@ import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { withinTime } from '#api/within-time.js'
 import { limits } from '#limits'
+import { listAll, selectAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import {
@@ -42,30 +43,19 @@ const stillTerminating = (reason: string, message: string): DefinitionCondition 
   message,
 })
 
-const whole = (store: Store) => ({ prefix: `${store.definition.storagePrefix}/` })
-
-const listAll = (store: Store, asServer: AsServer) =>
-  store.list(asServer(), {
-    selection: whole(store),
-    consistency: { kind: 'consistent' },
-    limit: 0,
-  })
-
 /** Finalizers hold some: each deletion is worth another look. False when the time is over. */
-const untilNoneIsLeft = (store: Store, asServer: AsServer): Promise<boolean> => {
-  const ctx = asServer()
-  return withinTime(ctx.caller.signal, limits.definitionCleanupMsMax, async (signal) => {
-    let { items, revision } = await listAll(store, asServer)
+const untilNoneIsLeft = (store: Store, asServer: AsServer): Promise<boolean> =>
+  withinTime(asServer().caller.signal, limits.definitionCleanupMsMax, async (signal) => {
+    let { items, revision } = await listAll(store)
     if (items.length === 0) return true
-    const selection = whole(store)
-    for await (const batch of store.watch(ctx, { selection, after: revision, signal })) {
+    const selection = selectAll(store)
+    for await (const batch of store.watch({ selection, after: revision, signal })) {
       if (!batch.events.some(({ type }) => type === 'DELETED')) continue
-      ;({ items, revision } = await listAll(store, asServer))
+      ;({ items, revision } = await listAll(store))
       if (items.length === 0) return true
     }
     return false
   })
-}
 
 /** Deletes all objects, which nobody is asked for, and waits for a minute until they are gone; yields how far that is. */
 export const deleteObjects = async (
@@ -73,7 +63,7 @@ export const deleteObjects = async (
   asServer: AsServer,
 ): Promise<DefinitionCondition> => {
   try {
-    const { items } = await listAll(store, asServer)
+    const { items } = await listAll(store)
     const problems: string[] = []
     for (const { object } of items)
       await store

@@ -12,7 +12,7 @@ import type { GroupResource } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { PersistedObject } from '#api/object.js'
 import { limits } from '#limits'
-import { type FollowDeps, type Follower, followObjects } from '#registry/follow-objects.js'
+import { type Follower, type FollowerDeps, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
@@ -34,7 +34,7 @@ import {
   release,
 } from './finalize-definition.js'
 
-export interface LifecycleDeps extends Omit<FollowDeps, 'signal'> {
+export interface LifecycleDeps extends FollowerDeps {
   readonly table: ResourceTable
 }
 

@@ -1,12 +1,10 @@
 /** Collection deletes (apiserver, store.go DeleteCollection): page by page, in the order of the list, stopping at the first error. */
 import { copyWith } from '#api/copy-with.js'
 import { ApiError } from '#api/errors.js'
-import type { ListPage, StoredObject } from '#cacher/object-storage.js'
+import type { ListOptions, ListPage, StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import type { DeleteOptions, RequestContext } from './resource-definition.js'
 import type { Store } from './store.js'
-
-type ListRequest = Parameters<Store['list']>[1]
 
 export const deleteCollection = async (
   store: Pick<Store, 'list' | 'delete' | 'definition'>,
@@ -16,9 +14,9 @@ export const deleteCollection = async (
 ): Promise<ListPage> => {
   const items: StoredObject[] = []
   let first: ListPage | undefined
-  let next: ListRequest = request
+  let next: ListOptions = request
   for (;;) {
-    const page = await store.list(ctx, next)
+    const page = await store.list(next)
     items.push(...page.items)
     await deletePage(store, ctx, options, page)
     if (isOnePage) return page

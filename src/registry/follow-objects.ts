@@ -5,14 +5,18 @@ import type { GroupResource } from '#api/group-version.js'
 import type { PersistedObject } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
-import { internalContext } from './internal-context.js'
+import { listAll, selectAll } from './list-all.js'
 import type { Store } from './store.js'
 
 export interface FollowDeps {
   readonly storeOf: (resource: GroupResource) => Store | undefined
-  readonly clock: Clock
   readonly log: (message: string, error?: unknown) => void
   readonly signal: AbortSignal
+}
+
+/** Of those who follow until they are stopped. */
+export interface FollowerDeps extends Omit<FollowDeps, 'signal'> {
+  readonly clock: Clock
 }
 
 /** What comes next waits for what a call returns. */
@@ -24,25 +28,21 @@ export interface Follower {
 
 /** Resolves when everything has been read; `done` when it has ended. Without a namespace they are of all. */
 export const followObjects = async (
-  { storeOf, clock, log, signal }: FollowDeps,
+  { storeOf, log, signal }: FollowDeps,
   resource: GroupResource,
   follower: Follower,
   namespace?: string,
 ): Promise<{ done: Promise<void> }> => {
   const store = storeOf(resource)!
-  const below = namespace === undefined ? '' : `${namespace}/`
-  const selection = { prefix: `${store.definition.storagePrefix}/${below}` }
-  const context = () =>
-    internalContext({ now: clock.now(), caller: { signal }, stores: () => undefined }, namespace)
   const persisted = ({ object }: StoredObject) => object as PersistedObject
   const read = async (): Promise<number> => {
-    const consistency = { kind: 'consistent' } as const
-    const page = await store.list(context(), { selection, consistency, limit: 0 })
+    const page = await listAll(store, namespace)
     await follower.replace(page.items.map(persisted))
     return page.revision
   }
   const watch = async (after: number): Promise<void> => {
-    for await (const { events } of store.watch(context(), { selection, after, signal }))
+    const selection = selectAll(store, namespace)
+    for await (const { events } of store.watch({ selection, after, signal }))
       for (const { type, stored } of events) await follower.changed(type, persisted(stored))
   }
   const keep = async (first: number): Promise<void> => {

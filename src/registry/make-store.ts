@@ -1,6 +1,6 @@
 /** Puts the generic store of one resource together (apiserver, pkg/registry/generic/registry/store.go). */
 import { whenKnown } from '#api/when-known.js'
-import type { ListPage } from '#cacher/object-storage.js'
+import type { ListOptions, ListPage } from '#cacher/object-storage.js'
 import { admitAll } from './admission.js'
 import { create } from './create.js'
 import { deleteGenerically, makeDeletable } from './delete.js'
@@ -10,12 +10,10 @@ import type { Store } from './store.js'
 import { admit, keyOf, readStored, type StoreDeps } from './store-base.js'
 import { update } from './update.js'
 
-type ListRequest = Parameters<Store['list']>[1]
-
 /** A page of a past revision does not say what is left: then the rest is counted, unless a selector hides it anyway. */
 const listWithRemaining = (
   storage: StoreDeps['storage'],
-  options: ListRequest,
+  options: ListOptions,
 ): ListPage | Promise<ListPage> => {
   const { selection } = options
   const complete = (page: ListPage): ListPage | Promise<ListPage> => {
@@ -29,7 +27,7 @@ const listWithRemaining = (
 
 const countRemaining = async (
   storage: StoreDeps['storage'],
-  selection: ListRequest['selection'],
+  selection: ListOptions['selection'],
   page: ListPage & { nextKey: string },
 ): Promise<ListPage> => {
   const rest = await storage.list({
@@ -55,7 +53,7 @@ export const makeStore = (deps: StoreDeps): Store => {
     lastChange: storage.lastChange,
     key: (namespace, name) => keyOf(definition, namespace, name),
     get: (ctx, name, consistency) => readStored(deps, ctx, name, consistency),
-    list: (_ctx, options) => {
+    list: (options) => {
       const { consistency, selection, limit } = options
       // Upstream's cache leaves one object of a version to the storage behind it.
       const isOne = selection.key !== undefined && (consistency.kind === 'exact' || limit > 0)
@@ -66,7 +64,7 @@ export const makeStore = (deps: StoreDeps): Store => {
         asked: 'revision' in consistency ? consistency.revision : undefined,
       })
     },
-    watch: (_ctx, options) => storage.watch(options),
+    watch: (options) => storage.watch(options),
     notReady: () => storage.notReady?.(),
     create: (ctx, object) => create(deps, ctx, object),
     update: (ctx, name, change, options) => update(deps, ctx, name, change, options),

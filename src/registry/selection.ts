@@ -54,7 +54,7 @@ const fieldValue = (definition: ResourceDefinition, object: KubeObject, field: s
   (metadataFields[field] ?? definition.selectableFields?.[field])?.(object) ?? ''
 
 /** `/registry/pods/` or `/registry/pods/default/`. */
-const prefixOf = (definition: ResourceDefinition, namespace: string | undefined): string =>
+export const prefixOf = (definition: ResourceDefinition, namespace: string | undefined): string =>
   definition.namespaced && namespace
     ? `${definition.storagePrefix}/${namespace}/`
     : `${definition.storagePrefix}/`

@@ -20,8 +20,7 @@ export interface StoreDeps {
   readonly storage: ObjectStorage
   readonly definition: ResourceDefinition
   readonly admission: Admission
-  /** Missing: metadata.managedFields is not tracked. */
-  readonly fieldManager?: FieldManager
+  readonly fieldManager: FieldManager
   readonly clock: Clock
   readonly ids: Ids
 }
@@ -137,7 +136,7 @@ export const admitWrite = (
   const { object, ctx } = call
   const before = object.metadata.managedFields
   return whenKnown(admit(deps, 'mutate', call), () => {
-    if (deps.fieldManager === undefined || object.metadata.managedFields === before) return
+    if (object.metadata.managedFields === before) return
     const problem = problemOfManagedFields(object.metadata.managedFields)
     if (problem === undefined) return
     if (before === undefined) delete object.metadata.managedFields
@@ -155,7 +154,6 @@ export const track = (
   live: KubeObject | undefined,
   ctx: RequestContext,
 ): void | Promise<void> => {
-  if (fieldManager === undefined) return
   const view = (object: KubeObject): KubeObject => definition.convert?.fromStorage(object) ?? object
   const tracking = fieldManager.trackUpdate({
     next: view(next),

@@ -5,10 +5,11 @@
 import type { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type {
+  ListOptions,
   ListPage,
   ObjectEventBatch,
+  ObjectWatchOptions,
   ReadConsistency,
-  Selection,
   StateAtHand,
   StoredObject,
 } from '#cacher/object-storage.js'
@@ -36,26 +37,8 @@ export interface Store {
     consistency?: ReadConsistency,
   ): StoredObject | Promise<StoredObject>
   /** A promise only where it has to wait. */
-  list(
-    ctx: RequestContext,
-    options: {
-      selection: Selection
-      consistency: ReadConsistency
-      limit: number
-      startKey?: string
-    },
-  ): ListPage | Promise<ListPage>
-  watch(
-    ctx: RequestContext,
-    options: {
-      selection: Selection
-      after: number | 'now' | 'any'
-      sendInitialEvents?: boolean
-      /** After how long the caller will end the watch. */
-      timeoutMs?: number
-      signal: AbortSignal
-    },
-  ): AsyncIterable<ObjectEventBatch>
+  list(options: ListOptions): ListPage | Promise<ListPage>
+  watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch>
   /** Why a watch cannot begin now, if so. */
   notReady(): ApiError | undefined
   /** `object` in the storage version, decoded and defaulted, private to the store from here on. */
@@ -94,7 +77,7 @@ export interface Store {
   deleteCollection(
     ctx: RequestContext,
     options: DeleteOptions,
-    list: Parameters<Store['list']>[1] & { readonly isOnePage: boolean },
+    list: ListOptions & { readonly isOnePage: boolean },
   ): Promise<ListPage>
 }
 

@@ -17,7 +17,7 @@ export interface StoresDeps extends Omit<StoreDeps, 'storage' | 'definition' | '
   readonly table: ResourceTable
   /** The object storage under a prefix that ends in a slash. */
   readonly storageOf: (definition: ResourceDefinition) => ObjectStorage
-  readonly fieldManagerOf?: (definition: ResourceDefinition) => StoreDeps['fieldManager']
+  readonly fieldManagerOf: (definition: ResourceDefinition) => StoreDeps['fieldManager']
 }
 
 export const makeStores = ({ table, storageOf, fieldManagerOf, ...deps }: StoresDeps): Stores => {
@@ -30,7 +30,7 @@ export const makeStores = ({ table, storageOf, fieldManagerOf, ...deps }: Stores
       store = makeStore({
         definition,
         storage,
-        fieldManager: fieldManagerOf?.(definition),
+        fieldManager: fieldManagerOf(definition),
         ...deps,
       })
       stores.set(definition, store)

@@ -6,7 +6,7 @@ import type { SchemaSpec } from '#flowcontrol/flow-schema.js'
 import type { LevelSpec } from '#flowcontrol/priority-level.js'
 import { limits } from '#limits'
 import { bootstrapObjects } from '#openapi/schemas.js'
-import { type FollowDeps, followObjects } from '#registry/follow-objects.js'
+import { type FollowerDeps, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
 import { type ConditionDeps, keepDangling } from './flow-schema-conditions.js'
 
@@ -62,9 +62,7 @@ const schemaSpecsOf = (
     }))
 }
 
-export interface FlowSourceDeps
-  extends Omit<FollowDeps, 'signal'>,
-    Pick<ConditionDeps, 'fieldManagerOf'> {
+export interface FlowSourceDeps extends FollowerDeps, Pick<ConditionDeps, 'fieldManagerOf'> {
   readonly control: FlowControl
 }
 

@@ -1,6 +1,6 @@
 /** Keeps the server's ConfigMaps of kube-system as they should be while it runs: others read there whom to trust. */
 import { WorkQueue, work } from '#client/work-queue.js'
-import { type FollowDeps, followObjects } from '#registry/follow-objects.js'
+import { type FollowerDeps, followObjects } from '#registry/follow-objects.js'
 import { workLog } from '#src/aggregator/work-log.js'
 import { keepConfigMap } from './bootstrap.js'
 import { type ClientTrust, keptConfigMaps } from './bootstrap-config-maps.js'
@@ -9,7 +9,7 @@ const namespace = 'kube-system'
 
 export const followKeptConfigMaps = async (
   trust: ClientTrust,
-  deps: Omit<FollowDeps, 'signal'>,
+  deps: FollowerDeps,
 ): Promise<{ stop(): Promise<void> }> => {
   const { storeOf, clock, log } = deps
   const stopping = new AbortController()

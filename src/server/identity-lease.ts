@@ -10,6 +10,7 @@ import { limits } from '#limits'
 import { decodeObject } from '#registry/decode.js'
 import { randomIds } from '#registry/ids.js'
 import { internalContext } from '#registry/internal-context.js'
+import { listAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 
@@ -26,11 +27,7 @@ export interface IdentityLeaseDeps {
 
 /** Expired Leases of servers are taken away. */
 const forget = async (store: Store, ctx: RequestContext): Promise<void> => {
-  const { items } = await store.list(ctx, {
-    selection: { prefix: `${store.definition.storagePrefix}/${namespace}/` },
-    consistency: { kind: 'consistent' },
-    limit: 0,
-  })
+  const { items } = await listAll(store, namespace)
   for (const { object } of items) {
     const { name = '', uid, labels } = object.metadata
     const { renewTime = '', leaseDurationSeconds = 0 } = object.spec ?? {}

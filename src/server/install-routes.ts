@@ -8,7 +8,6 @@ import { limits } from '#limits'
 import { describeSchema, fieldDocsVersion } from '#openapi/field-docs.js'
 import type { ApiDeps } from '#routes/api-deps.js'
 import { installBackup } from '#routes/backup.js'
-import { makeConnect } from '#routes/connect/connect.js'
 import { installDiscovery } from '#routes/discovery.js'
 import { installFlowControlDumps } from '#routes/flow-control-dumps.js'
 import { HealthResults } from '#routes/health-results.js'
@@ -94,14 +93,17 @@ export const installRoutes = (
     describe: describeSchema,
   })
   const report: ApiDeps['report'] = (about, message) => logger.error(about, message)
-  const { authorizeCreate } = access
   const { minRequestTimeoutSeconds: seconds } = options
-  const watchTimeoutMinMs = seconds === undefined ? undefined : seconds * 1000
-  const api = { table, stores, clock, fieldManagerOf, report, upgradeOf, watchTimeoutMinMs }
   installApi(app, {
-    ...api,
-    connect: makeConnect({ kubeletClient: credentials.kubeletClient, authorizeCreate }, api),
-    authorizeCreate,
+    table,
+    stores,
+    clock,
+    fieldManagerOf,
+    report,
+    upgradeOf,
+    watchTimeoutMinMs: seconds === undefined ? limits.watchTimeoutMinMs : seconds * 1000,
+    kubeletClient: credentials.kubeletClient,
+    authorizeCreate: access.authorizeCreate,
     lookAgain: customResources.lookAgain,
   })
   installOpenId(app, access.tokens, served.publicUrl)

@@ -6,6 +6,7 @@ import type { KubeObject } from '#api/object.js'
 import type { Binding, RoleSource } from '#authz/rbac.js'
 import type { PolicyRule } from '#authz/rbac-rules.js'
 import { internalContext } from '#registry/internal-context.js'
+import { listAll } from '#registry/list-all.js'
 import type { Store } from '#registry/store.js'
 
 export const rbacGroup = 'rbac.authorization.k8s.io'
@@ -28,15 +29,7 @@ export const rbacSource = ({ storeOf, clock }: RbacSourceDeps): RoleSource => {
   const context = (namespace?: string) =>
     internalContext({ now: clock.now(), caller, stores: () => undefined }, namespace)
   const bindings = async (resource: string, namespace: string): Promise<Binding[]> => {
-    const store = storeOf(resource)
-    const { storagePrefix } = store.definition
-    const page = await store.list(context(namespace), {
-      selection: {
-        prefix: namespace === '' ? `${storagePrefix}/` : `${storagePrefix}/${namespace}/`,
-      },
-      consistency: { kind: 'any' },
-      limit: 0,
-    })
+    const page = await listAll(storeOf(resource), namespace, { kind: 'any' })
     return page.items.map(({ object }) => bindingOf(object))
   }
   const resources = ['clusterrolebindings', 'rolebindings', 'clusterroles', 'roles']

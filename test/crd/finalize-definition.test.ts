@@ -16,7 +16,7 @@ const storeWith = (more: Partial<Store>): Store =>
     definition: { storagePrefix: 'e.com/widgets' },
     list: async () => ({ items: [held], revision: 1 }),
     deleteAdmitted: async () => ({ stored: held, deleted: false }),
-    async *watch(_ctx: unknown, { signal }: { signal: AbortSignal }) {
+    async *watch({ signal }: { signal: AbortSignal }) {
       yield { events: [] }
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
     },

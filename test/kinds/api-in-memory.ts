@@ -1,4 +1,5 @@
 /** The resource table over a driver, a memory one by default, without HTTP: what kinds, allocation and admission are tested on. */
+
 import { systemClock } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
@@ -7,6 +8,7 @@ import { kinds } from '#kinds/index.js'
 import type { Admission } from '#registry/admission.js'
 import { admitAll } from '#registry/admission.js'
 import { decodeObject } from '#registry/decode.js'
+import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
 import { randomIds } from '#registry/ids.js'
 import { makeStore } from '#registry/make-store.js'
 import type { DeleteOptions, RequestContext } from '#registry/resource-definition.js'
@@ -59,6 +61,7 @@ export const startApiInMemory = async (
 ): Promise<ApiInMemory> => {
   const cacher = await makeCacher({ driver, clock: systemClock })
   const table = makeResourceTable(kinds)
+  const fieldManagerOf = makeFieldManagers(table)
   const made = new Map<string, Store>()
   const stores: RequestContext['stores'] = ({ group, resource }) => {
     const key = `${group}/${resource}`
@@ -72,6 +75,7 @@ export const startApiInMemory = async (
             fields: definition.selectableFields,
           }),
           definition,
+          fieldManager: fieldManagerOf(definition),
           admission,
           clock: systemClock,
           ids: randomIds,

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
+import { listAll } from '#registry/list-all.js'
 import { startApiInMemory } from './api-in-memory.js'
 
 const start = async (t: { teardown(f: () => Promise<void>): void }, cidr = '10.0.0.0/24') => {
@@ -10,11 +11,7 @@ const start = async (t: { teardown(f: () => Promise<void>): void }, cidr = '10.0
     spec: { cidrs: [cidr] },
   })
   const addresses = async (): Promise<string[]> => {
-    const page = await api.store('networking.k8s.io', 'ipaddresses').list(api.context(), {
-      selection: { prefix: '/registry/ipaddresses/' },
-      consistency: { kind: 'consistent' },
-      limit: 0,
-    })
+    const page = await listAll(api.store('networking.k8s.io', 'ipaddresses'))
     return page.items.map((item) => item.object.metadata.name!)
   }
   const create = (name: string, spec: object, call = {}) =>

@@ -26,7 +26,7 @@ const storeOf = (count: number, length: number) => {
   let outcome: (name: string) => unknown = () => undefined
   const store = {
     definition: { gvr },
-    list: async (_: unknown, request: Asked): Promise<ListPage> => {
+    list: async (request: Asked): Promise<ListPage> => {
       asked.push(request)
       const from = Number(request.startKey ?? 0)
       const page = names.slice(from, from + length)

@@ -1,5 +1,4 @@
 import t from 'tap'
-import { systemClock } from '#api/clock.js'
 import { expired } from '#api/errors.js'
 import { followObjects } from '#registry/follow-objects.js'
 import type { Store } from '#registry/store.js'
@@ -13,14 +12,14 @@ const namespace = 'default'
 const breakable = (store: Store) => {
   const faults = { failures: 0, breakOff: () => {} }
   const broken: Pick<Store, 'list' | 'watch'> = {
-    list: async (ctx, options) => {
+    list: async (options) => {
       if (faults.failures-- > 0) throw new Error('the store cannot be read')
-      return store.list(ctx, options)
+      return store.list(options)
     },
-    async *watch(ctx, options) {
+    async *watch(options) {
       const ending = new AbortController()
       faults.breakOff = () => ending.abort()
-      yield* store.watch(ctx, {
+      yield* store.watch({
         ...options,
         signal: AbortSignal.any([ending.signal, options.signal]),
       })
@@ -49,7 +48,6 @@ t.test(
     const { done } = await followObjects(
       {
         storeOf: () => store,
-        clock: systemClock,
         log: (_message, error) => logged.push((error as Error).message),
         signal: stopping.signal,
       },

@@ -41,8 +41,10 @@ export const startApiServer = async (
 ): Promise<TestServer> => {
   const cacher = await makeCacher({ driver, clock })
   const table = makeResourceTable(kinds)
+  const fieldManagerOf = makeFieldManagers(table)
   const stores = makeStores({
     table,
+    fieldManagerOf,
     admission: admitAll,
     clock,
     ids: randomIds,
@@ -71,7 +73,18 @@ export const startApiServer = async (
     request.kube = new KubeRequest(info, clock.now(), admin, reply.raw)
     done()
   })
-  installApi(app, { table, stores, clock, fieldManagerOf: makeFieldManagers(table) })
+  installApi(app, {
+    table,
+    stores,
+    clock,
+    fieldManagerOf,
+    lookAgain: async () => {},
+    authorizeCreate: async () => {},
+    watchTimeoutMinMs: limits.watchTimeoutMinMs,
+    report: () => {},
+    upgradeOf: () => undefined,
+    kubeletClient: () => ({ certPem: '', keyPem: '' }),
+  })
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`

@@ -16,6 +16,7 @@ import { matchesSelector } from '#api/label-selector.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { StatusCause } from '#api/status.js'
 import { limits } from '#limits'
+import { listAll } from '#registry/list-all.js'
 import type {
   DeleteOptions,
   RequestContext,
@@ -134,12 +135,7 @@ const budgetsOf = async (pod: KubeObject, ctx: RequestContext): Promise<KubeObje
   const store = ctx.stores(budgets)
   if (store === undefined) return []
   const { namespace = '' } = pod.metadata
-  const page = await store.list(ctx, {
-    selection: { prefix: `${store.definition.storagePrefix}/${namespace}/` },
-    consistency: { kind: 'consistent' },
-    limit: 0,
-  })
-  return page.items
+  return (await listAll(store, namespace)).items
     .map((stored) => stored.object)
     .filter((budget) => matchesSelector(budget.spec?.selector, pod.metadata.labels))
 }

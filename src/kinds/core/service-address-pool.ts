@@ -9,6 +9,7 @@ import { goQuote } from '#api/go-quote.js'
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import { internalContext } from '#registry/internal-context.js'
+import { listAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import {
@@ -40,12 +41,7 @@ export interface Ranges {
 
 /** The default ServiceCIDR comes first and says which families there are. */
 export const readRanges = async (ctx: RequestContext): Promise<Ranges> => {
-  const store = storeOf(ctx, 'servicecidrs')
-  const { items } = await store.list(internalContext(ctx), {
-    selection: { prefix: `${store.definition.storagePrefix}/` },
-    consistency: { kind: 'any' },
-    limit: 0,
-  })
+  const { items } = await listAll(storeOf(ctx, 'servicecidrs'), undefined, { kind: 'any' })
   const isDefault = (o: KubeObject): boolean => o.metadata.name === 'kubernetes'
   const live = items
     .map((item) => item.object)
@@ -149,12 +145,7 @@ const takeFrom = async (
     if (await take(ctx, ip, owner)) return ip
   }
   // A range this full is looked through in order, starting behind the lower band.
-  const store = storeOf(ctx, 'ipaddresses')
-  const { items } = await store.list(internalContext(ctx), {
-    selection: { prefix: `${store.definition.storagePrefix}/` },
-    consistency: { kind: 'consistent' },
-    limit: 0,
-  })
+  const { items } = await listAll(storeOf(ctx, 'ipaddresses'))
   const taken = new Set(items.map((item) => item.object.metadata.name))
   const bound = count < 65_536n ? count : 65_536n
   for (let i = 0n; i < bound; i++) {

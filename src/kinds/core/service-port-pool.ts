@@ -4,7 +4,7 @@
  */
 import { randomInt } from 'node:crypto'
 import { internalError } from '#api/errors.js'
-import { internalContext } from '#registry/internal-context.js'
+import { listAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import type { ServiceSpec } from './service-spec.js'
@@ -45,11 +45,7 @@ export const reservePorts = async (
 ): Promise<PortReservation> => {
   const store = ctx.stores({ group: '', resource: 'services' })
   if (store === undefined) throw internalError('no store of services')
-  const { items } = await store.list(internalContext(ctx), {
-    selection: { prefix: `${store.definition.storagePrefix}/` },
-    consistency: { kind: 'consistent' },
-    limit: 0,
-  })
+  const { items } = await listAll(store)
   const stored = new Set(items.flatMap((item) => nodePortsOf(item.object.spec)))
   // What a dry run holds is in nobody's way, and what others hold is not in its.
   const others = ctx.dryRun ? new Set<number>() : (held.get(store) ?? new Set<number>())

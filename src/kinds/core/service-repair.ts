@@ -5,6 +5,7 @@
 import { parseTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { internalContext } from '#registry/internal-context.js'
+import { listAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import { readRanges, releaseAddress, takeAddress } from './service-address-pool.js'
 import { isHeadless, type ServiceSpec } from './service-spec.js'
@@ -12,19 +13,13 @@ import { isHeadless, type ServiceSpec } from './service-spec.js'
 /** An address this young may belong to a create that is still under way. */
 const graceMs = 60_000
 
-const listAll = async (
-  ctx: RequestContext,
+const objectsOf = async (
+  { stores }: RequestContext,
   group: string,
   resource: string,
 ): Promise<KubeObject[]> => {
-  const store = ctx.stores({ group, resource })
-  if (store === undefined) return []
-  const page = await store.list(ctx, {
-    selection: { prefix: `${store.definition.storagePrefix}/` },
-    consistency: { kind: 'consistent' },
-    limit: 0,
-  })
-  return page.items.map((item) => item.object)
+  const store = stores({ group, resource })
+  return store === undefined ? [] : (await listAll(store)).items.map(({ object }) => object)
 }
 
 const ownIps = (service: KubeObject): string[] => {
@@ -36,8 +31,8 @@ export const repairAddresses = async (
   base: Pick<RequestContext, 'now' | 'caller' | 'stores'>,
 ): Promise<void> => {
   const ctx = internalContext(base)
-  const services = await listAll(ctx, '', 'services')
-  const addresses = await listAll(ctx, 'networking.k8s.io', 'ipaddresses')
+  const services = await objectsOf(ctx, '', 'services')
+  const addresses = await objectsOf(ctx, 'networking.k8s.io', 'ipaddresses')
   const holders = new Set(
     services.flatMap((s) =>
       ownIps(s).map((ip) => `${s.metadata.namespace}/${s.metadata.name}/${ip}`),
