@@ -151,7 +151,6 @@ t.test('a Pod that ends is still there for a watcher that is told so', async (t)
   const api = await startApiInMemory()
   t.teardown(api.close)
   const namespace = 'default'
-  const ctx = api.context({ namespace })
   const pods = api.store('', 'pods')
   const selection = { prefix: '/registry/pods/default/' }
   const { signal } = new AbortController()
@@ -159,11 +158,11 @@ t.test('a Pod that ends is still there for a watcher that is told so', async (t)
     const spec = { ...onNode, containers: [{ name: 'c', image: 'i' }] }
     const pod = { kind: 'Pod', apiVersion: 'v1', metadata: { name }, spec }
     t.equal((await api.create('v1/pods', pod, { namespace })).code, 201)
-    const batches = pods.watch(ctx, { selection, after: 'now', signal })
+    const batches = pods.watch({ selection, after: 'now', signal })
     const seen = (async () => {
       const told: unknown[] = []
       for await (const { events } of batches) {
-        const there = await pods.list(ctx, { selection, consistency: { kind: 'any' }, limit: 0 })
+        const there = await pods.list({ selection, consistency: { kind: 'any' }, limit: 0 })
         told.push([events.map(({ type }) => type), there.items.length])
         if (there.items.length === 0) break
       }
