@@ -30,15 +30,23 @@ const functions: Readonly<Record<string, Implementation>> = {
   ...urlFunctions,
 }
 
-/** Whether a value is of a declared type, as far as that can be seen without looking inside of it. */
-const fits = (type: Type, value: CelValue): boolean => {
+/** Whether a value is of a declared type, as far as cel-go looks: of lists and maps it is at the first element. */
+const fits = (type: Type, value: CelValue, looksInside: boolean): boolean => {
   if (type.kind === 'dyn' || type.kind === 'any' || type.kind === 'param') return true
-  if (type.kind === 'list') return Array.isArray(value)
-  if (type.kind === 'map') return value instanceof MapValue
+  const [first, second] = type.params
+  if (type.kind === 'list')
+    return (
+      Array.isArray(value) && (!looksInside || value.length === 0 || fits(first!, value[0], true))
+    )
+  if (type.kind === 'map') {
+    if (!(value instanceof MapValue)) return false
+    const [key] = looksInside ? value.keys() : []
+    return key === undefined || (fits(first!, key, true) && fits(second!, value.get(key)!, true))
+  }
   return type.name === typeNameOf(value)
 }
 
-/** Functions whose overloads say no more than that there is none. */
+/** Functions whose overloads are not looked at so closely, and say no more than that there is none. */
 const unguarded = new Set(['contains', 'endsWith', 'startsWith', 'flatten', 'matches'])
 
 const candidates = (name: string, ids: readonly string[]): readonly Overload[] => {
@@ -50,12 +58,14 @@ export const implementationOf = (name: string, ids: readonly string[]): Implemen
   const operator = Object.hasOwn(operators, name) ? operators[name] : undefined
   if (operator !== undefined) return operator
   const overloads = candidates(name, ids)
+  const isGuarded = !unguarded.has(name)
   return (...args: CelValue[]) => {
     const overload = overloads.find(
-      (o) => o.args.length === args.length && o.args.every((type, i) => fits(type, args[i]!)),
+      (o) =>
+        o.args.length === args.length && o.args.every((type, i) => fits(type, args[i]!, isGuarded)),
     )
     if (overload !== undefined) return functions[overload.id]!(...args)
-    if (unguarded.has(name)) throw noSuchOverload()
+    if (!isGuarded) throw noSuchOverload()
     throw new CelError(`no such overload: ${name}(${args.map(typeNameOf).join(', ')})`)
   }
 }

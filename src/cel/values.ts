@@ -73,6 +73,16 @@ export abstract class MapValue {
   abstract get(key: CelValue): CelValue | undefined
   abstract keys(): CelValue[]
   abstract readonly size: number
+  /** What `==` says about another map. */
+  equals(other: MapValue): boolean {
+    return (
+      this.size === other.size &&
+      this.keys().every((key) => {
+        const value = other.get(key)
+        return value !== undefined && equal(this.get(key)!, value)
+      })
+    )
+  }
 }
 
 export type CelValue =
@@ -206,13 +216,6 @@ const listsEqual = (a: readonly CelValue[], b: readonly CelValue[]): boolean =>
     ? a.every((item) => b.some((other) => equal(item, other)))
     : a.every((item, i) => equal(item, b[i]!)))
 
-const mapsEqual = (a: MapValue, b: MapValue): boolean =>
-  a.size === b.size &&
-  a.keys().every((key) => {
-    const other = b.get(key)
-    return other !== undefined && equal(a.get(key)!, other)
-  })
-
 const structsEqual = (a: StructValue, b: StructValue): boolean =>
   a.typeName === b.typeName &&
   a.fields.size === b.fields.size &&
@@ -227,7 +230,7 @@ const objectsEqual = (a: object, b: CelValue): boolean => {
     return a.equals(b)
   }
   if (Array.isArray(a)) return Array.isArray(b) && listsEqual(a, b)
-  if (a instanceof MapValue) return b instanceof MapValue && mapsEqual(a, b)
+  if (a instanceof MapValue) return b instanceof MapValue && a.equals(b)
   if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0
   if (a instanceof Timestamp) return b instanceof Timestamp && a.nanos === b.nanos
   if (a instanceof Duration) return b instanceof Duration && a.nanos === b.nanos

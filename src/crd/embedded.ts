@@ -1,7 +1,7 @@
 /** x-kubernetes-embedded-resource: such an object has an apiVersion, a kind, and metadata (apiextensions, objectmeta). */
 import { child, type FieldError, invalid, printValue, required } from '#api/field-error.js'
 import { parseGroupVersion } from '#api/group-version.js'
-import { getOwn, isJsonObject } from '#api/json-object.js'
+import { getOwn, isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import { isKindName, pathSegmentName } from '#api/names.js'
 import type { JsonObject, JsonValue, ObjectMeta } from '#api/object.js'
 import { schemaNames } from '#openapi/schemas.js'
@@ -54,7 +54,7 @@ export const coerceEmbedded = (value: JsonValue, schema: StructuralSchema, path 
   visitEmbedded(value, schema, path, (object, at) => {
     const refuse = (name: string, why: string): never => {
       throw new DecodeError(
-        `${child(at, name)}: Invalid value: ${printValue(object[name])}: ${why}`,
+        `${child(at, name)}: Invalid value: ${printValue(withKeysInOrder(object[name]!))}: ${why}`,
       )
     }
     for (const name of ['apiVersion', 'kind'])

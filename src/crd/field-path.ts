@@ -13,6 +13,28 @@ export interface FieldPath {
 /** Delimiters, quoted names, and what stands between. */
 const tokensOf = (path: string): string[] => path.match(/[.[\]]|'(?:[^'\\]|\\.)*'|[^.[\]]+/g) ?? []
 
+const escapes: Readonly<Record<string, string>> = {
+  a: '\u0007',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+  "'": "'",
+  '\\': '\\',
+}
+
+/** What a quoted name says; undefined when it has an escape that there is not. */
+const unquoted = (quoted: string): string | undefined => {
+  let isKnown = true
+  const name = quoted.slice(1, -1).replace(/\\(.)/g, (_, letter: string) => {
+    isKnown &&= Object.hasOwn(escapes, letter)
+    return escapes[letter] ?? ''
+  })
+  return isKnown ? name : undefined
+}
+
 const nowhere = 'does not refer to a valid field'
 
 /** The schema that the path leads to; a text says why there is none. */
@@ -34,7 +56,8 @@ export const followFieldPath = (
     if (written === undefined) return ended
     if (token === '[' && !/^'.*'$/s.test(written))
       return `expected single quoted string but got ${written}`
-    const name = token === '[' ? written.slice(1, -1).replace(/\\(.)/g, '$1') : written
+    const name = token === '[' ? unquoted(written) : written
+    if (name === undefined) return 'invalid escape char'
     shown = schema.properties === undefined ? index(shown, name) : child(shown, name)
     schema =
       schema.properties === undefined ? valueSchemaOf(schema) : getOwn(schema.properties, name)

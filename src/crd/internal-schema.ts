@@ -22,7 +22,7 @@ const orBool: Print = (value) =>
   typeof value === 'boolean'
     ? { Allows: value, Schema: null }
     : { Allows: true, Schema: internalSchema(value) }
-const items: Print = (value) =>
+export const internalItems: Print = (value) =>
   Array.isArray(value)
     ? { Schema: null, JSONSchemas: value.map(internalSchema) }
     : { Schema: internalSchema(value), JSONSchemas: null }
@@ -68,7 +68,7 @@ export const schemaFields: readonly (readonly [
   ['MaxProperties', 'maxProperties', null, same],
   ['MinProperties', 'minProperties', null, same],
   ['Required', 'required', null, same],
-  ['Items', 'items', null, items],
+  ['Items', 'items', null, internalItems],
   ['AllOf', 'allOf', null, list],
   ['OneOf', 'oneOf', null, list],
   ['AnyOf', 'anyOf', null, list],

@@ -73,13 +73,15 @@ const defaultErrors = (
       : [invalid(path, withKeysInOrder(value), `must result in valid metadata: ${problem}`)]
   }
   const isResource = schema['x-kubernetes-embedded-resource'] === true
+  const coerced = cloneJson(value)
+  const embedded = embeddedErrors(coerced, schema, path)
+  // Printed once metadata was read: without what that does not know.
   const unpruned = hasUnknownFields(value, schema, isResource)
-    ? [invalid(path, withKeysInOrder(value), 'must not have unknown fields')]
+    ? [invalid(path, withKeysInOrder(coerced), 'must not have unknown fields')]
     : []
-  const embedded = embeddedErrors(cloneJson(value), schema, path)
   return [
     ...unpruned,
-    ...(embedded.length > 0 ? embedded : valueErrors(schema, value, path, isRoot)),
+    ...(embedded.length > 0 ? embedded : valueErrors(schema, coerced, path, isRoot)),
   ]
 }
 
@@ -89,7 +91,7 @@ const metaProblem = (object: JsonValue, root: StructuralSchema): string | undefi
   return errors.length === 0 ? undefined : aggregateMessage(errors)
 }
 
-/** `value` is given away. */
+/** Changes the value. */
 const embeddedErrors = (value: JsonValue, schema: StructuralSchema, path: string): FieldError[] => {
   try {
     coerceEmbedded(value, schema, path)

@@ -40,7 +40,19 @@ export const validateDefinition = (definition: CustomResourceDefinition): FieldE
   ...validateSpec(definition),
   ...validateStoredVersions(definition),
   ...validateApproval(definition),
+  ...validatePreservation(definition),
 ]
+
+const validatePreservation = ({ spec }: CustomResourceDefinition): FieldError[] =>
+  spec.preserveUnknownFields === true
+    ? [
+        invalid(
+          'spec.preserveUnknownFields',
+          true,
+          'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
+        ),
+      ]
+    : []
 
 /** The rule for names holds for the prefix of a generated one as well. */
 const validateName = ({ spec, metadata }: CustomResourceDefinition): FieldError[] => {
@@ -62,14 +74,6 @@ const validateSpec = (
   if (!spec.scope) errors.push(required('spec.scope'))
   else if (spec.scope !== 'Cluster' && spec.scope !== 'Namespaced')
     errors.push(notSupported('spec.scope', spec.scope, ['Cluster', 'Namespaced']))
-  if (spec.preserveUnknownFields === true)
-    errors.push(
-      invalid(
-        'spec.preserveUnknownFields',
-        true,
-        'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
-      ),
-    )
   const versions = spec.versions ?? []
   for (const [i, version] of versions.entries())
     if (version.schema?.openAPIV3Schema === undefined)
@@ -301,5 +305,10 @@ export const validateDefinitionUpdate = (
   }
   immutable('spec.group', next.spec.group, previous.spec.group)
   immutable('spec.names.plural', next.spec.names.plural, previous.spec.names.plural)
-  return [...errors, ...validateStoredVersions(next), ...validateApproval(next, previous)]
+  return [
+    ...errors,
+    ...validateStoredVersions(next),
+    ...validateApproval(next, previous),
+    ...validatePreservation(next),
+  ]
 }

@@ -13,6 +13,7 @@ import {
 } from '#api/field-error.js'
 import { isGiven } from '#api/given-empty.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'
+import { internalItems } from './internal-schema.js'
 import { ruleWords } from './rules/rule-words.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
@@ -217,7 +218,7 @@ const listTypeErrors = (schema: StructuralSchema, path: string): FieldError[] =>
     const why = 'must be map if x-kubernetes-list-map-keys is non-empty'
     errors.push(listType === undefined ? required(at, why) : invalid(at, listType, why))
   }
-  if (listType === 'map') errors.push(...mapErrors(items, keys, path))
+  if (listType === 'map') errors.push(...mapErrors(schema, keys, path))
   if (items !== undefined && (listType === 'set' || listType === 'map'))
     errors.push(...nullableErrors(items, listType === 'map' ? keys : [], listType, path))
   return errors
@@ -235,7 +236,7 @@ const setErrors = (items: StructuralSchema, at: string): FieldError[] => {
 }
 
 const mapErrors = (
-  items: StructuralSchema | undefined,
+  { items }: StructuralSchema,
   keys: readonly string[],
   path: string,
 ): FieldError[] => {
@@ -246,6 +247,10 @@ const mapErrors = (
     errors.push(required(at, 'must not be empty if x-kubernetes-list-type is map'))
   if (items === undefined)
     return [...errors, required(itemsAt, 'must have a schema if x-kubernetes-list-type is map')]
+  if (Array.isArray(items)) {
+    const why = 'must only have a single schema if x-kubernetes-list-type is map'
+    return [...errors, invalid(itemsAt, internalItems(items), why)]
+  }
   if (items.type !== 'object') {
     const why = "must be object if parent array's x-kubernetes-list-type is map"
     return [...errors, invalid(child(itemsAt, 'type'), items.type ?? '', why)]

@@ -67,7 +67,11 @@ t.test(
     const whole = { apiVersion: 'v1', kind: 'K', metadata: { name: 'b', unknown: 1 } }
     t.strictSame(errorsOf({ foo: { type: 'string' } }, { default: whole }), [])
     t.strictSame(errorsOf({}, { default: { ...whole, foo: 'f' } }), [
-      's.properties[e].default: Invalid value: {"apiVersion":"v1","foo":"f","kind":"K","metadata":{"name":"b","unknown":1}}: must not have unknown fields',
+      's.properties[e].default: Invalid value: {"apiVersion":"v1","foo":"f","kind":"K","metadata":{"name":"b"}}: must not have unknown fields',
+    ])
+    const wrong = { ...whole, metadata: { name: 'b', labels: 5 } }
+    t.match(errorsOf({ foo: { type: 'string' } }, { default: wrong }), [
+      's.properties[e].default.metadata: Invalid value: {"labels":5,"name":"b"}: json: cannot',
     ])
     const must = 'must result in valid metadata:'
     t.match(errorsOf(metadata({ name: 'b', labels: { a: '-' } })), [

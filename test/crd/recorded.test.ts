@@ -45,6 +45,16 @@ t.test('a definition is refused for the same causes in the same words as upstrea
   t.end()
 })
 
+t.test('that unknown fields may not be preserved is told of last', (t) => {
+  const version = { name: 'v1', served: true, storage: true }
+  const definition = definitionWith({ preserveUnknownFields: true, versions: [version] })
+  t.match(evaluate(kind, JSON.stringify(definition)).causes, [
+    'spec.versions[0].schema.openAPIV3Schema: Required value',
+    'spec.preserveUnknownFields: Invalid value: true: cannot set to true',
+  ])
+  t.end()
+})
+
 t.test('a rule is refused for the same causes in the same words as upstream', (t) => {
   const recorded = read<{ property: object; rules: { causes: string[] }[] }[]>('rules')
   for (const { property, rules } of recorded)

@@ -111,6 +111,19 @@ const query = (url: GoUrl): EntryMap => {
   return map
 }
 
+/** As it was given where that is escaped, escaped anew where it is not (net/url, URL.EscapedPath). */
+const escapedPath = ({ path }: GoUrl): string => {
+  if (/^[\w\-.~!$&'()*+,;=:@[\]/%]*$/.test(path)) return path
+  const bytes = Buffer.from(path).toString('latin1')
+  const plain = bytes.replace(/%(..)/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  )
+  return plain.replace(
+    /[^\w\-.~$&+,/:;=@]/g,
+    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  )
+}
+
 export const urlFunctions: Implementations = {
   string_to_url: parse,
   is_url_string: (text: string) => uriProblem(text) === undefined,
@@ -118,6 +131,6 @@ export const urlFunctions: Implementations = {
   url_get_host: (url: GoUrl) => url.host,
   url_get_hostname: hostname,
   url_get_port: port,
-  url_get_escaped_path: (url: GoUrl) => url.path,
+  url_get_escaped_path: escapedPath,
   url_get_query: query,
 }

@@ -1,10 +1,17 @@
 /** CEL values of what a structural schema describes (apiserver, pkg/cel/common/values.go). */
-import { getOwn, isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
-import { fromJson, ObjectMap } from '#cel/json-values.js'
+import { getOwn, isJsonObject, semanticEqual } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { type FieldReader, fromJson, ObjectMap } from '#cel/json-values.js'
 import { celName, isEmbedded, propertiesOf, reserved } from '#cel/schema-types.js'
 import { parseDate, parseDuration, parseTimestamp } from '#cel/times.js'
-import { CelError, type CelValue, type ListKind, withListKind } from '#cel/values.js'
+import {
+  CelError,
+  type CelValue,
+  equal,
+  type ListKind,
+  type MapValue,
+  withListKind,
+} from '#cel/values.js'
 import { goTypeOf } from '#registry/patch/go-print.js'
 import { type StructuralSchema, valueSchemaOf } from '../structural-schema.js'
 
@@ -72,6 +79,28 @@ const kindOf = (schema: StructuralSchema): ListKind | undefined => {
     : undefined
 }
 
+/** An object with declared fields. Rules see nothing else of it, but equal are those that are so in all of it. */
+class DeclaredObject extends ObjectMap {
+  readonly whole: JsonObject
+  constructor(whole: JsonObject, declared: JsonObject, read: FieldReader) {
+    super(declared, read)
+    this.whole = whole
+  }
+  override equals(other: MapValue): boolean {
+    if (!(other instanceof DeclaredObject)) return super.equals(other)
+    const entries = Object.entries(this.whole)
+    if (entries.length !== Object.keys(other.whole).length) return false
+    return entries.every(([key, value]) => {
+      const name = celName(key) ?? key
+      const [one, two] = [this.get(name), other.get(name)]
+      if (one !== undefined || two !== undefined)
+        return one !== undefined && two !== undefined && equal(one, two)
+      const second = getOwn(other.whole, key)
+      return second === undefined || semanticEqual(value, second)
+    })
+  }
+}
+
 /**
  * A JSON value as CEL sees it under its schema: dates are timestamps, unknown fields are hidden. Throws CelError where it
  * does not fit; what is inside of an object is looked at when a rule does.
@@ -93,6 +122,8 @@ export const celValue = (
   const properties = propertiesOf(schema, isResource)
   const named: Record<string, JsonValue> = {}
   for (const [key, inner] of Object.entries(value)) {
+    // No rule finds a field that is null, nullable as it may be.
+    if (inner === null) continue
     const name = getOwn(properties, key) === undefined ? undefined : celName(key)
     if (name !== undefined) named[name] = inner
     if (name !== undefined && reserved.has(key)) named[key] = inner
@@ -103,7 +134,7 @@ export const celValue = (
       [key, property] as const,
     ]),
   )
-  return new ObjectMap(named, (name, inner) => {
+  return new DeclaredObject(value, named, (name, inner) => {
     const property = schemas.get(name)!
     return celValue(inner, property, isEmbedded(property))
   })

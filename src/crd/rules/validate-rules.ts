@@ -100,11 +100,14 @@ const validateAt = (schema: StructuralSchema, path: string, around: Surroundings
         : capped(around.cardinality * most),
   }
   const below = { ...inner, uncorrelatable: around.uncorrelatable ?? path }
+  const mapType = schema['x-kubernetes-map-type']
+  const isKnownMap = mapType === undefined || mapType === 'granular' || mapType === 'atomic'
+  const ofFields = isKnownMap ? inner : below
   const valueSchema = valueSchemaOf(schema)
   if (valueSchema !== undefined)
-    errors.push(...validateAt(valueSchema, child(path, 'additionalProperties'), inner))
+    errors.push(...validateAt(valueSchema, child(path, 'additionalProperties'), ofFields))
   for (const [key, property] of Object.entries(schema.properties ?? {}))
-    errors.push(...validateAt(property, index(child(path, 'properties'), key), inner))
+    errors.push(...validateAt(property, index(child(path, 'properties'), key), ofFields))
   if (isJsonObject(schema.items)) {
     const ofItems = schema['x-kubernetes-list-type'] === 'map' ? inner : below
     errors.push(...validateAt(schema.items, child(path, 'items'), ofItems))
