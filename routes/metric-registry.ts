@@ -143,6 +143,14 @@ const byKind = (
   { labels: { request_kind: 'readOnly' }, value: readOnly[phase].highest },
 ]
 
+const inQueueMetric = (inFlight: MetricSources['inFlight']) =>
+  metric(
+    'apiserver_current_inqueue_requests',
+    '[ALPHA] Maximal number of queued requests in this apiserver per request kind in last second.',
+    'gauge',
+    () => byKind(inFlight, 'waiting'),
+  )
+
 export const makeRegistry = ({
   requests,
   inFlight,
@@ -176,12 +184,8 @@ export const makeRegistry = ({
       'gauge',
       () => byKind(inFlight, 'executing'),
     ),
-    metric(
-      'apiserver_current_inqueue_requests',
-      '[ALPHA] Maximal number of queued requests in this apiserver per request kind in last second.',
-      'gauge',
-      () => byKind(inFlight, 'waiting'),
-    ),
+    // Only where there are levels of priority does anybody wait.
+    ...(flowControl.length === 0 ? [] : [inQueueMetric(inFlight)]),
     ...flowControl.map(kept),
     metric(
       'aggregator_unavailable_apiservice',

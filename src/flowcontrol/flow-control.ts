@@ -58,6 +58,10 @@ export class FlowControl {
       const level = this.#levels.get(spec.level)!
       return new FlowSchema(spec, level, this.#figuresOf(spec.level, spec.name))
     })
+    const told = new Set(this.#schemas.map(({ figures }) => figures))
+    // What was counted stays, as upstream's; but schemas may come and go by the thousand.
+    for (const [key, figures] of this.#figures)
+      if (figures.seats.count === 0 && !told.has(figures)) this.#figures.delete(key)
   }
 
   classify(user: UserInfo, info: RequestInfo): FlowSchema {

@@ -128,6 +128,17 @@ t.test(
   },
 )
 
+t.test('schemas that come and go leave nothing but what they counted', async (t) => {
+  const levels = [level('exempt', 0, { isExempt: true }), level('a', 1)]
+  const { control } = controlOf(20, levels)
+  const names = () => [...control.figures].map(({ schema }) => schema)
+  for (const name of ['used', 'unused', 'next']) {
+    control.configure(levels, [everybody(name, 'a')])
+    if (name === 'used') control.classify({} as never, {} as never).figures.seats.observe(1)
+  }
+  t.same(names(), ['used', 'next'])
+})
+
 t.test('seats are divided by one multiple of all targets, within all bounds', async () => {
   const claim = fc.tuple(fc.nat(50), fc.nat(50), fc.nat(100)).map(([lowerBound, more, above]) => ({
     lowerBound,

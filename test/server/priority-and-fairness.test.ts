@@ -289,6 +289,12 @@ t.test('switched off, there are limits of the whole server', async (t) => {
     'reads have theirs',
   )
   t.equal((await call(server, { path: `${dumps}/dump_queues` })).status, 404)
+  const { text } = await call(server, { path: '/metrics' })
+  t.match(text, 'apiserver_current_inflight_requests')
+  t.notMatch(text, 'apiserver_current_inqueue_requests')
+  const { text: ready } = await call(server, { path: '/readyz?verbose' })
+  t.match(ready, 'poststarthook/max-in-flight-filter ok')
+  t.notMatch(ready, 'priority-and-fairness-filter')
   letAll()
   t.equal((await first).status, 201)
 })
