@@ -23,7 +23,8 @@ const compete = (t: Test, server: string, identity: string): Candidate => {
   // Who lost the Lease ends, and its supervisor starts it again.
   const start = () => {
     candidate.child = spawn(process.execPath, [leader, server, identity], {
-      stdio: ['ignore', 'pipe', 'ignore'],
+      // By the channel it learns when the test was killed, and ends too.
+      stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
     })
     candidate.child.stdout!.on('data', (chunk) => {
       for (const line of String(chunk).trim().split('\n'))

@@ -54,7 +54,8 @@ export const startCluster = async (t: Test): Promise<Cluster> => {
   })
   const start = (args: readonly string[]): ChildProcess => {
     const child = spawn(process.execPath, [mainFile, ...args], {
-      stdio: ['ignore', 'ignore', 'inherit'],
+      // By the channel it learns when the test was killed, and ends too.
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
     children.add(child)
     return child

@@ -37,14 +37,15 @@ class Replica implements Endpoint {
     // The same port again, as a server that is started by its supervisor.
     const port = this.url === '' ? String(await freePort()) : new URL(this.url).port
     const flags = ['--data-dir', this.#directory, '--secure-port', port, ...this.#flags]
-    const child = spawn(process.execPath, [main, 'serve', ...flags, '--token-auth-file', tokens])
+    const args = [main, 'serve', ...flags, '--token-auth-file', tokens]
+    const child = spawn(process.execPath, args, {
+      // By the channel it learns when the test was killed, and ends too.
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
     this.#child = child
-    const endNow = () => void child.kill('SIGKILL')
-    process.once('exit', endNow)
-    child.once('exit', () => process.off('exit', endNow))
     let text = ''
     this.url = await new Promise<string>((resolve, reject) => {
-      child.stderr.on('data', (chunk) => {
+      child.stderr!.on('data', (chunk) => {
         text += chunk
         const found = /ready (https:\/\/[\d.:]+)/.exec(text)
         if (found !== null) resolve(found[1]!)

@@ -53,7 +53,8 @@ export const startProcessTree = async (
         `--kubeconfig-out=${kubeconfig}`,
         ...flags,
       ],
-      { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] },
+      // By the channel it learns when the test was killed, and ends too.
+      { cwd: folder, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
     )
     server.stdout!.on('data', (chunk) => (said += chunk))
     server.stderr!.on('data', (chunk) => (said += chunk))

@@ -222,10 +222,11 @@ export const startNode = async (
           ...flags,
           ...(endpoint ? ['--container-runtime-endpoint', endpoint] : []),
         ],
-        { stdio: ['ignore', 'pipe', 'pipe'], cwd: folder },
+        // By the channel it learns when the test was killed, and ends too.
+        { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], cwd: folder },
       )
-      child.stdout.on('data', (chunk) => (output += chunk))
-      child.stderr.on('data', (chunk) => (output += chunk))
+      child.stdout!.on('data', (chunk) => (output += chunk))
+      child.stderr!.on('data', (chunk) => (output += chunk))
       children.push(child)
       await nodeIsReady()
       return child

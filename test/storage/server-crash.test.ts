@@ -23,10 +23,13 @@ interface Server {
 const startServer = async (directory: string): Promise<Server> => {
   const flags = ['--data-dir', directory, '--secure-port', '0']
   const tokens = ['--token-auth-file', join(directory, 'tokens.csv')]
-  const child = spawn(process.execPath, [main, 'serve', ...flags, ...tokens])
+  const child = spawn(process.execPath, [main, 'serve', ...flags, ...tokens], {
+    // By the channel it learns when the test was killed, and ends too.
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  })
   let text = ''
   const url = await new Promise<string>((resolve, reject) => {
-    child.stderr.on('data', (chunk) => {
+    child.stderr!.on('data', (chunk) => {
       text += chunk
       const found = /https:\/\/[\d.:]+/.exec(text)
       if (found !== null) resolve(found[0])
