@@ -51,7 +51,8 @@ const serveFigures =
       )
     const path = decodeURIComponent(rest.join('/'))
     asked.add(`${path}${decodeURIComponent(url.search)}`)
-    const items = await figures[path]?.()
+    // Who still asks when the test is over gets none.
+    const items = await figures[path]?.().catch(() => undefined)
     if (items === undefined) return sendJson(response, { message: 'no such metric' }, 404)
     return sendJson(response, { kind: 'List', metadata: {}, items })
   }
