@@ -4,7 +4,7 @@ import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isAlreadyExists } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
-import { type ControllerContext, controllerRefOf } from '../controller.js'
+import type { ControllerContext } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { claim, ownerReference } from '../ownership/claim.js'
 import { updateObject } from '../update-object.js'
@@ -107,7 +107,7 @@ export class RevisionHistory {
     return updateObject(this.#context, resources.controllerRevisions, next)
   }
 
-  /** Undefined when the name belongs to something else. */
+  /** Undefined when the name belongs to other contents; whose they are does not matter, as the hash is theirs alone. */
   async #create(
     owner: Revisioned,
     data: ControllerRevision['data'],
@@ -138,8 +138,7 @@ export class RevisionHistory {
         name,
       })
       this.#informer.observe(taken)
-      const isOurs = controllerRefOf(taken)?.uid === owner.metadata.uid
-      return isOurs && isSameData(taken.data, data) ? taken : undefined
+      return isSameData(taken.data, data) ? taken : undefined
     }
   }
 

@@ -164,6 +164,21 @@ t.test('a set that goes without its Pods makes no revision any more', async (t) 
   t.equal(seen.length, 1, 'and none was made meanwhile')
 })
 
+t.test('a revision that a namesake has left is as good as its own', async (t) => {
+  const client = await start(t)
+  const known = async () =>
+    (await client.get<StatefulSet>(resources.statefulSets, set)).status?.updateRevision
+  await createSet(client)
+  await until(known)
+  const before = await known()
+  // Nobody collects here what the first one owned.
+  await client.delete(resources.statefulSets, set)
+  await createSet(client)
+  await until(known)
+  t.equal(await known(), before)
+  t.equal((await revisions(client)).length, 1)
+})
+
 t.test(
   'a template that comes back is the newest revision again; names taken are counted',
   async (t) => {
