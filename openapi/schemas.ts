@@ -50,6 +50,15 @@ export const schemaNames = {
   jsonSchemaProps: 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps',
 } as const
 
+/**
+ * Feature gates by name, each with its stage (ALPHA, BETA, DEPRECATED, none), whether it is on by default and whether it
+ * stays so; and the versions, `group/version`, that upstream's schemes know, served or not.
+ */
+export const enablement = lazy<{
+  featureGates: Record<string, [stage: string, byDefault: boolean, isLocked: boolean]>
+  groupVersions: string[]
+}>('enablement.json')
+
 /** By name, as in `io.k8s.api.core.v1.Pod`. */
 export const schemas = lazy<Record<string, Schema>>('schemas.json')
 

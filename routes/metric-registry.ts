@@ -49,6 +49,7 @@ export interface MetricSources {
   readonly flowControl: readonly KeptMetric[]
   readonly build: Labels
   readonly apiServices: ApiServiceFigures
+  readonly features: () => readonly { name: string; stage: string; enabled: boolean }[]
   /** Undefined where nothing is audited. */
   readonly audit: AuditFigures | undefined
   /** What is counted where it happens. */
@@ -157,6 +158,7 @@ export const makeRegistry = ({
   flowControl,
   build,
   apiServices,
+  features,
   audit,
   families,
 }: MetricSources): Registry => {
@@ -204,6 +206,16 @@ export const makeRegistry = ({
         apiServices
           .unavailableTotals()
           .map(({ name, reason, value }) => ({ labels: { name, reason }, value })),
+    ),
+    metric(
+      'kubernetes_feature_enabled',
+      '[BETA] This metric records the data about the stage and enablement of a k8s feature.',
+      'gauge',
+      () =>
+        features().map(({ name, stage, enabled }) => ({
+          labels: { name, stage },
+          value: enabled ? 1 : 0,
+        })),
     ),
     metric('kubernetes_build_info', 'The version that this server answers as.', 'gauge', () => [
       { labels: { ...build }, value: 1 },

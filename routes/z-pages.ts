@@ -20,6 +20,8 @@ export interface ZPageSources {
   readonly emulationVersion: string
   /** What was given or is meant by default: values by the names of flags. */
   readonly flags: Readonly<Record<string, string>>
+  /** Which of them are there. */
+  readonly pages: { readonly statusz: boolean; readonly flagz: boolean }
 }
 
 const structured = ['application/json', 'application/yaml'] as const
@@ -154,6 +156,7 @@ const flagz = ({ flags }: ZPageSources): Page => ({
 })
 
 export const installZPages = (app: FastifyInstance, sources: ZPageSources): void => {
-  app.all('/statusz', answer(statusz(sources)))
-  app.all('/flagz', answer(flagz(sources)))
+  const { pages } = sources
+  if (pages.statusz) app.all('/statusz', answer(statusz(sources)))
+  if (pages.flagz) app.all('/flagz', answer(flagz(sources)))
 }

@@ -10,6 +10,7 @@ import {
 } from '#api/flags.js'
 import type { ServerOptions } from '#server/options.js'
 import { admissionFlags, admissionOptionsOf } from './admission-flags.js'
+import { apiFlags, apiOptionsOf } from './api-flags.js'
 import { auditFlags, auditOptionsOf } from './audit-flags.js'
 import { authenticationFlags, authenticationOptionsOf } from './authentication-flags.js'
 import { authorizationFlags, authorizationOptionsOf } from './authorization-flags.js'
@@ -138,6 +139,7 @@ export const serveFlags: readonly Flag[] = [
   ...authenticationFlags,
   ...authorizationFlags,
   ...admissionFlags,
+  ...apiFlags,
   ...serviceFlags,
   {
     name: 'max-requests-inflight',
@@ -223,6 +225,7 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     ...authenticationOptionsOf(flags),
     ...authorizationOptionsOf(flags),
     ...admissionOptionsOf(flags),
+    ...apiOptionsOf(flags),
     ...serviceOptionsOf(flags),
     maxRequestsInFlight: flags.number('max-requests-inflight'),
     maxMutatingRequestsInFlight: flags.number('max-mutating-requests-inflight'),

@@ -27,7 +27,7 @@ const withValues = flagsOf(
   
   delete-collection-workers disabled-metrics egress-selector-config-file emulated-version
   etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
-  etcd-servers-overrides feature-gates 
+  etcd-servers-overrides 
   kubelet-certificate-authority kubelet-client-certificate
   kubelet-client-key kubelet-preferred-address-types kubelet-timeout
   lease-reuse-duration-seconds livez-grace-period
@@ -36,7 +36,7 @@ const withValues = flagsOf(
 
   peer-advertise-ip
   peer-advertise-port peer-ca-file
-  runtime-config service-account-jwks-uri
+  service-account-jwks-uri
   service-account-signing-endpoint show-hidden-metrics-for-version 
   shutdown-watch-termination-grace-period storage-backend storage-initialization-timeout
   storage-media-type 

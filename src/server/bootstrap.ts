@@ -33,11 +33,14 @@ export interface BootstrapDeps extends ObjectDeps {
   readonly log: (message: string, error: unknown) => void
   /** `10.0.0.0/24`, or two with a comma. */
   readonly serviceClusterIpRange: string
+  /** Whether anything of a version is served, by the name of its APIService: `v1.apps`. */
+  isServed(name: string): boolean
 }
 
 const namespacesPath = '/api/v1/namespaces'
 const cidrsPath = '/apis/networking.k8s.io/v1/servicecidrs'
 const configMapsPath = '/api/v1/namespaces/kube-system/configmaps'
+const apiServicesPath = '/apis/apiregistration.k8s.io/v1/apiservices'
 const servicePath = '/api/v1/namespaces/default/services'
 const flowControl = '/apis/flowcontrol.apiserver.k8s.io/v1'
 const flowControlManager = 'api-priority-and-fairness-config-producer-v1'
@@ -159,6 +162,24 @@ export const keepConfigMap = async (deps: ObjectDeps, map: KeptConfigMap): Promi
   )
 }
 
+const managedLabel = 'kube-aggregator.kubernetes.io/automanaged'
+
+/** Of a version that is not served there is none; one that somebody else has made stays (kube-aggregator, autoregister). */
+const keepApiService = async (deps: BootstrapDeps, body: JsonObject): Promise<void> => {
+  const { name } = body.metadata as { name: string }
+  if (deps.isServed(name)) {
+    await ensure(deps, apiServicesPath, body)
+    return
+  }
+  const store = storeOf(deps, apiServicesPath)
+  const ctx = internalContext(deps)
+  const existing = await readOrNone(store, ctx, name)
+  if (existing?.metadata.labels?.[managedLabel] !== 'onstart') return
+  await untilStored(deps.caller, async () => {
+    if ((await readOrNone(store, ctx, name)) !== undefined) await store.delete(ctx, name, {})
+  })
+}
+
 /** A range of one family that is the first of two now gets the second. Any other stays (controlplane, defaultservicecidr). */
 const ensureDefaultCidr = async (deps: BootstrapDeps, body: JsonObject): Promise<void> => {
   const cidrs = serviceCidrsOf(deps.serviceClusterIpRange)
@@ -186,12 +207,13 @@ export const ensureBootstrap = async (deps: BootstrapDeps, trust: ClientTrust): 
   const [defaultCidr] = objects[cidrsPath] ?? []
   if (defaultCidr !== undefined) await ensureDefaultCidr(deps, defaultCidr)
   const later = Object.keys(objects).filter(
-    (path) => ![namespacesPath, cidrsPath, servicePath].includes(path),
+    (path) => ![namespacesPath, cidrsPath, servicePath, apiServicesPath].includes(path),
   )
   const maps = keptConfigMaps(trust, deps.now)
   const keep = (map: KeptConfigMap) =>
     unlessRefused(deps.log, `ConfigMap ${map.name}`, () => keepConfigMap(deps, map))
-  await Promise.all([...later.map(ensureAll), ...maps.map(keep)])
+  const apiServices = (objects[apiServicesPath] ?? []).map((body) => keepApiService(deps, body))
+  await Promise.all([...later.map(ensureAll), ...apiServices, ...maps.map(keep)])
 }
 
 const endpointsOf = (ip: string, port: number): JsonObject => ({

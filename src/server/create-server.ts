@@ -49,7 +49,8 @@ const publish = async (
     nodePort: options.kubernetesServiceNodePort ?? 0,
   })
   postStartHooks.finish('bootstrap-controller', 'peer-endpoint-reconciler-controller')
-  state.encryptionFigures.named(await lease.hold(`${ip}:${port}`))
+  if (state.featureGates.enabled('APIServerIdentity'))
+    state.encryptionFigures.named(await lease.hold(`${ip}:${port}`))
   postStartHooks.finish(
     'start-kube-apiserver-identity-lease-controller',
     'start-kube-apiserver-identity-lease-garbage-collector',

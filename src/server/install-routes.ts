@@ -40,7 +40,7 @@ export interface Served {
 /** What tells about the server itself. */
 const installStatus = (app: FastifyInstance, served: Served, options: ServerOptions): void => {
   const { state, controllers, openRequests, requests } = served
-  const { stores, logger } = state
+  const { stores, logger, featureGates } = state
   const { flowControl } = controllers
   const checks = healthChecks({
     stores,
@@ -53,7 +53,7 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
   const results = new HealthResults()
   const warn = (about: object, problem: string): void => logger.warn(about, problem)
   installHealthz(app, checks, { warn, results })
-  installRoot(app, state.table, checks)
+  installRoot(app, state.served, checks)
   installBackup(app, () => stores.backupText())
   installMetrics(app, {
     requests,
@@ -64,11 +64,16 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
     apiServices: controllers.aggregator,
     audit: state.audit?.figures,
     families: state.encryptionFigures.families,
+    features: () => featureGates.all,
   })
   if (flowControl !== undefined) installFlowControlDumps(app, new FlowDumps(flowControl))
   installVersion(app, buildInfo())
   const startedAt = state.clock.now()
-  installZPages(app, { startedAt, ...componentVersions(), flags: options.flags ?? {} })
+  const pages = {
+    statusz: featureGates.enabled('ComponentStatusz'),
+    flagz: featureGates.enabled('ComponentFlagz'),
+  }
+  installZPages(app, { startedAt, ...componentVersions(), flags: options.flags ?? {}, pages })
 }
 
 export const installRoutes = (
@@ -76,7 +81,7 @@ export const installRoutes = (
   served: Served,
   options: ServerOptions,
 ): void => {
-  const { table, stores, clock, fieldManagerOf, logger, access, credentials } = served.state
+  const { served: table, stores, clock, fieldManagerOf, logger, access, credentials } = served.state
   const { aggregator, customResources } = served.controllers
   const upgradeOf = routeUpgrades(app)
   // Before every route: what another server answers for is no business of theirs.

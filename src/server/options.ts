@@ -112,6 +112,10 @@ export interface ServerOptions {
   kubernetesServiceNodePort?: number
   /** How long an Event is kept, in milliseconds; 0 for ever. Default an hour. */
   eventTtlMs?: number
+  /** Which built-in APIs are served: `{ 'apps/v1/deployments': 'false' }`, `api/beta`, … Default: all that there are. */
+  runtimeConfig?: Readonly<Record<string, string>>
+  /** Feature gates of v1.36 that are to be on or off; a warning names those that change nothing here. */
+  featureGates?: Readonly<Record<string, boolean>>
   /** `iss` of ServiceAccount tokens; of several the first is theirs, and those of the others hold too. Default https://kubernetes.default.svc. */
   serviceAccountIssuer?: string | readonly string[]
   /** The longest time for which a ServiceAccount token is given out, an hour to 2^32 seconds, in milliseconds. Default: as long as is asked for. */

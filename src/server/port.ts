@@ -76,7 +76,7 @@ export const makePort = (
   controllers: Controllers,
   options: ServerOptions,
 ): Port => {
-  const { credentials, trust, logger, table, clock, postStartHooks, inFlight } = state
+  const { credentials, trust, logger, served, clock, postStartHooks, inFlight } = state
   const app = makeListener({
     serving: credentials.serving,
     loopback: credentials.loopback,
@@ -90,7 +90,7 @@ export const makePort = (
   const openSockets = new OpenSockets(app.server)
   const openSessions = new OpenSessions(app.server as unknown as Http2SecureServer)
   const openRequests = new OpenRequests()
-  const requests = new RequestMetrics(table)
+  const requests = new RequestMetrics(served)
   const filters = filtersOf(state, controllers, openRequests, options)
   installChain(app, clock, filters, ({ kube, url }, code, seconds) => {
     const isDryRun = url.includes('dryRun=All')

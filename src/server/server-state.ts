@@ -10,6 +10,7 @@ import { makeFieldManagers } from '#registry/field-manager/make-field-managers.j
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeResourceTable, type ResourceTable } from '#registry/resource-table.js'
 import { EncryptionFigures } from '#storage/encrypted/figures.js'
+import { servedTable } from '#registry/served-table.js'
 import { type Access, openAccess } from './access.js'
 import { readAdmissionSettings } from './admission/admission-settings.js'
 import { answerExpressions, authorizeSigner } from './admission-authorizers.js'
@@ -19,10 +20,12 @@ import type { ClientTrust } from './bootstrap-config-maps.js'
 import { configuredKinds } from './configured-kinds.js'
 import type { ServerCredentials } from './credentials.js'
 import type { EncryptionDeps, OpenedEncryption } from './encryption/open-encryption.js'
+import { FeatureGates, type SwitchedGate } from './feature-gates.js'
 import { clientAuthorities, credentialsOf, requestHeaderOptions } from './identity.js'
 import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'
 import { PostStartHooks } from './post-start-hooks.js'
 import { openRegistryStores, type RegistryStores } from './registry-stores.js'
+import { readRuntimeConfig } from './runtime-config.js'
 import type { StartedParts } from './started-parts.js'
 
 export interface ServerState {
@@ -33,7 +36,11 @@ export interface ServerState {
   readonly credentials: ServerCredentials
   readonly trust: ClientTrust
   readonly access: Access
+  /** All that is stored. */
   readonly table: ResourceTable
+  /** Of these what is served. */
+  readonly served: ResourceTable
+  readonly featureGates: FeatureGates
   readonly fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   readonly stores: RegistryStores
   readonly postStartHooks: PostStartHooks
@@ -45,11 +52,22 @@ export interface ServerState {
   readonly encryptionFigures: EncryptionFigures
 }
 
+/** Plugins that do nothing without their feature gate. */
+const pluginsOfGates: Partial<Record<SwitchedGate, string>> = {
+  MutatingAdmissionPolicy: 'MutatingAdmissionPolicy',
+  PodTopologyLabelsAdmission: 'PodTopologyLabels',
+}
+
 const admissionPluginsOf = async (
   options: ServerOptions,
+  featureGates: FeatureGates,
   started: StartedParts,
 ): Promise<AdmissionOptions> => {
-  const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = options
+  const { enableAdmissionPlugins: enabled, disableAdmissionPlugins = [] } = options
+  const gated = Object.entries(pluginsOfGates).filter(
+    ([gate]) => !featureGates.enabled(gate as SwitchedGate),
+  )
+  const disabled = [...disableAdmissionPlugins, ...gated.map(([, plugin]) => plugin)]
   const taking = { enabled, disabled }
   const read = await readAdmissionSettings(options.admissionControlConfigFile, taking, started)
   const DefaultTolerationSeconds = {
@@ -57,6 +75,12 @@ const admissionPluginsOf = async (
     unreachable: options.defaultUnreachableTolerationSeconds ?? 300,
   }
   return { ...taking, settings: { ...read, DefaultTolerationSeconds } }
+}
+
+/** `v1.apps`, as APIServices are called. */
+const isServedVersion = (served: ResourceTable, name: string): boolean => {
+  for (const { gvr } of served) if (`${gvr.version}.${gvr.group}` === name) return true
+  return false
 }
 
 const admissionOf = (
@@ -89,13 +113,14 @@ const encryptionOf = async (
 
 export const bootstrapDeps = (
   options: ServerOptions,
-  { stores, clock, log }: Pick<ServerState, 'stores' | 'clock' | 'log'>,
+  { stores, clock, log, served }: Pick<ServerState, 'stores' | 'clock' | 'log' | 'served'>,
 ): BootstrapDeps => ({
   log,
   stores: (resource) => stores.ofResource(resource),
   now: clock.now(),
   caller: new AbortController(),
   serviceClusterIpRange: serviceClusterIpRangeOf(options),
+  isServed: (name) => isServedVersion(served, name),
 })
 
 /** With the objects that every cluster has. Files that the options name are read before anything is opened. */
@@ -115,11 +140,20 @@ export const openServerState = async (
     requestHeader: requestHeaderOptions(options, credentials),
   }
   const audit = options.audit && (await openAudit(options.audit, { clock, warn: log }, started))
-  const plugins = await admissionPluginsOf(options, started)
+  const featureGates = new FeatureGates(options.featureGates)
+  for (const name of featureGates.ignored) log(`feature gate ${name} is as it is by default`)
+  const plugins = await admissionPluginsOf(options, featureGates, started)
   const access = await openAccess(options, { credentials, clock, warn: log }, started)
   const table = makeResourceTable(
     access.withAccess([...configuredKinds(options), customResourceDefinition]),
   )
+  const builtIn = [...table].map(({ gvr }) => gvr)
+  const apis = readRuntimeConfig(options.runtimeConfig ?? {}, builtIn)
+  for (const key of apis.absent) log(`runtime-config: there is nothing of ${key} to be turned on`)
+  const served =
+    options.runtimeConfig === undefined
+      ? table
+      : servedTable(table, ({ gvr, isCustom }) => isCustom || apis.isServed(gvr))
   const fieldManagerOf = makeFieldManagers(table)
   const encryptionFigures = new EncryptionFigures(() => clock.now())
   const ofEncryption = { table, clock, figures: encryptionFigures, warn: log }
@@ -146,7 +180,7 @@ export const openServerState = async (
     'storage-object-count-tracker-hook',
     'storage-readiness',
   )
-  await ensureBootstrap(bootstrapDeps(options, { stores, clock, log }), trust)
+  await ensureBootstrap(bootstrapDeps(options, { stores, clock, log, served }), trust)
   postStartHooks.finish(
     'start-system-namespaces-controller',
     'rbac/bootstrap-roles',
@@ -162,6 +196,8 @@ export const openServerState = async (
     trust,
     access,
     table,
+    served,
+    featureGates,
     fieldManagerOf,
     stores,
     postStartHooks,

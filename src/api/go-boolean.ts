@@ -1,0 +1,5 @@
+/** What strconv.ParseBool reads; undefined for what it does not. */
+export const parseGoBoolean = (text: string): boolean | undefined => {
+  if (['1', 't', 'T', 'TRUE', 'true', 'True'].includes(text)) return true
+  return ['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(text) ? false : undefined
+}

@@ -1,0 +1,98 @@
+/** Feature gates of v1.36: which there are, and what of them is switched here (component-base, featuregate). */
+import { aggregate } from '#api/aggregate.js'
+import { parseGoBoolean } from '#api/go-boolean.js'
+import { enablement } from '#openapi/schemas.js'
+
+export interface FeatureGate {
+  readonly name: string
+  /** ALPHA, BETA, DEPRECATED, or empty once it is for everybody. */
+  readonly stage: string
+  readonly enabled: boolean
+}
+
+/** Those whose setting changes something here; the others are as they are by default. */
+const switched = [
+  'APIServerIdentity',
+  'ComponentFlagz',
+  'ComponentStatusz',
+  'MutatingAdmissionPolicy',
+  'PodTopologyLabelsAdmission',
+] as const
+export type SwitchedGate = (typeof switched)[number]
+
+const stages: Readonly<Record<string, string>> = { AllAlpha: 'ALPHA', AllBeta: 'BETA' }
+
+/** `Name=true,kube:Other=false`, part by part. Throws an Error in kube-apiserver's words. */
+export const parseFeatureGates = (parts: readonly string[]): Record<string, boolean> => {
+  const given: Record<string, boolean> = {}
+  const prefixes = new Set<boolean>()
+  for (const part of parts.map((one) => one.trim()).filter(Boolean)) {
+    const [, component, name = '', value] = /^(?:([^:=]*):)?([^=]*)(?:=(.*))?$/s.exec(part)!
+    if (component !== undefined && component !== 'kube')
+      throw new Error(`component not registered: ${component}`)
+    prefixes.add(component === undefined)
+    if (value === undefined) throw new Error(`missing bool value for ${name}`)
+    const enabled = parseGoBoolean(value.trim())
+    if (enabled === undefined)
+      throw new Error(
+        `invalid value of ${name}=${value}, err: strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`,
+      )
+    given[name] = enabled
+  }
+  if (prefixes.size > 1)
+    throw new Error(
+      'set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use',
+    )
+  return given
+}
+
+/** Throws an Error for gates that are unknown, or are not to be switched any more. */
+const check = (given: Readonly<Record<string, boolean>>): void => {
+  const known = enablement().featureGates
+  const problem = aggregate(
+    Object.entries(given).flatMap(([name, enabled]) => {
+      if (!Object.hasOwn(known, name)) throw new Error(`unrecognized feature gate: ${name}`)
+      const [, byDefault, isLocked] = known[name]!
+      return isLocked && enabled !== byDefault
+        ? [`cannot set feature gate ${name} to ${enabled}, feature is locked to ${byDefault}`]
+        : []
+    }),
+  )
+  if (problem !== undefined) throw new Error(problem)
+}
+
+export class FeatureGates {
+  /** By name; only those that are not as they are by default. */
+  readonly #set = new Map<string, boolean>()
+  /** Of those that were given: what is not as by default, and changes nothing here. */
+  readonly ignored: readonly string[]
+
+  /** Throws an Error in kube-apiserver's words. */
+  constructor(given: Readonly<Record<string, boolean>> = {}) {
+    const names = Object.keys(given)
+    if (names.length > 0) check(given)
+    const known = names.length > 0 ? enablement().featureGates : {}
+    for (const name of switched) {
+      if (!Object.hasOwn(known, name)) continue
+      const [stage, byDefault] = known[name]!
+      const all = Object.keys(stages).find((one) => stages[one] === stage)
+      const enabled = given[name] ?? (all === undefined ? undefined : given[all])
+      if (enabled !== undefined && enabled !== byDefault) this.#set.set(name, enabled)
+    }
+    this.ignored = names.filter((name) => given[name] !== known[name]![1] && !this.#set.has(name))
+  }
+
+  enabled(name: SwitchedGate): boolean {
+    // All of them are on by default: a server that was told nothing reads no table.
+    return this.#set.get(name) ?? true
+  }
+
+  /** All that there are. */
+  get all(): FeatureGate[] {
+    return Object.entries(enablement().featureGates).map(([name, [stage, byDefault]]) => ({
+      name,
+      stage,
+      enabled: this.#set.get(name) ?? byDefault,
+    }))
+  }
+}
