@@ -12,6 +12,17 @@ import { keyOf } from '#client/object-store.js'
 import type { ResourceRef } from '#client/resources.js'
 import { type SyncResult, WorkQueue, type WorkQueueOptions, work } from '#client/work-queue.js'
 
+/** What autoscalers go by that do not say it themselves. */
+export interface AutoscalingSettings {
+  /** Deviations below this part are noise. */
+  tolerance: number
+  /** For how long no recommendation is gone below. */
+  downscaleStabilizationMs: number
+  /** For how long after its start what a Pod uses of the processor may be passed over, and its readiness be its first. */
+  cpuInitializationMs: number
+  initialReadinessDelayMs: number
+}
+
 /** Settings that upstream has flags for; milliseconds and counts. */
 export interface ControllerSettings {
   nodeMonitorGracePeriodMs: number
@@ -20,6 +31,9 @@ export interface ControllerSettings {
   nodeMonitorPeriodMs: number
   /** How often autoscalers are looked at. */
   autoscalerPeriodMs: number
+  autoscaling: AutoscalingSettings
+  /** Endpoints of one slice. */
+  endpointsPerSliceMax: number
   terminatedPodGcThreshold: number
   podGcPeriodMs: number
   /** Nodes of a zone that are given up, a second. */

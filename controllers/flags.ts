@@ -1,8 +1,9 @@
 /** The flags of the controller manager, upstream's by name and default, and the settings that they make. */
 import { readFileSync } from 'node:fs'
-import { type Flag, type Flags, notNegative, parseFlags, UsageError } from '#api/flags.js'
+import { between, type Flag, type Flags, notNegative, parseFlags, UsageError } from '#api/flags.js'
 import { messageOf } from '#client/errors.js'
 import { leaderElectionFlags } from '#client/leader-election-flags.js'
+import { limits } from '#limits'
 import type { ControllerSettings } from './controller.js'
 
 /** Upstream's defaults of the mask size. */
@@ -67,6 +68,38 @@ export const flagTable: readonly Flag[] = [
     type: 'duration',
     default: '15s',
     help: 'how often autoscalers are looked at',
+  },
+  {
+    name: 'horizontal-pod-autoscaler-tolerance',
+    type: 'float',
+    default: '0.1',
+    check: notNegative,
+    help: 'deviations below this part are noise',
+  },
+  {
+    name: 'horizontal-pod-autoscaler-downscale-stabilization',
+    type: 'duration',
+    default: '5m0s',
+    help: 'for how long no recommendation is gone below',
+  },
+  {
+    name: 'horizontal-pod-autoscaler-cpu-initialization-period',
+    type: 'duration',
+    default: '5m0s',
+    help: 'for how long what starting Pods use of the processor may be passed over',
+  },
+  {
+    name: 'horizontal-pod-autoscaler-initial-readiness-delay',
+    type: 'duration',
+    default: '30s',
+    help: 'for how long a change of readiness is the first',
+  },
+  {
+    name: 'max-endpoints-per-slice',
+    type: 'integer',
+    default: '100',
+    check: between(1, limits.endpointAddressesMax),
+    help: 'endpoints of one EndpointSlice, 1000 at most',
   },
   {
     name: 'terminated-pod-gc-threshold',
@@ -158,6 +191,17 @@ export const settingsFrom = (flags: Flags): ControllerSettings => ({
   nodeStartupGracePeriodMs: flags.milliseconds('node-startup-grace-period')!,
   nodeMonitorPeriodMs: flags.milliseconds('node-monitor-period')!,
   autoscalerPeriodMs: flags.milliseconds('horizontal-pod-autoscaler-sync-period')!,
+  autoscaling: {
+    tolerance: flags.number('horizontal-pod-autoscaler-tolerance')!,
+    downscaleStabilizationMs: flags.milliseconds(
+      'horizontal-pod-autoscaler-downscale-stabilization',
+    )!,
+    cpuInitializationMs: flags.milliseconds('horizontal-pod-autoscaler-cpu-initialization-period')!,
+    initialReadinessDelayMs: flags.milliseconds(
+      'horizontal-pod-autoscaler-initial-readiness-delay',
+    )!,
+  },
+  endpointsPerSliceMax: flags.number('max-endpoints-per-slice')!,
   terminatedPodGcThreshold: flags.number('terminated-pod-gc-threshold')!,
   nodeEvictionRate: flags.number('node-eviction-rate')!,
   secondaryNodeEvictionRate: flags.number('secondary-node-eviction-rate')!,

@@ -33,10 +33,7 @@ export const ignoredFlags: readonly Flag[] = [
   pv-recycler-increment-timeout-nfs pv-recycler-minimum-timeout-hostpath pv-recycler-minimum-timeout-nfs
   pv-recycler-pod-template-filepath-hostpath pv-recycler-pod-template-filepath-nfs
   pv-recycler-timeout-increment-hostpath pvclaimbinder-sync-period resource-quota-sync-period
-  route-reconciliation-period
-  horizontal-pod-autoscaler-cpu-initialization-period horizontal-pod-autoscaler-downscale-stabilization
-  horizontal-pod-autoscaler-initial-readiness-delay horizontal-pod-autoscaler-tolerance max-endpoints-per-slice
-  mirroring-max-endpoints-per-subset
+  mirroring-max-endpoints-per-subset route-reconciliation-period
 `,
   ),
 ]

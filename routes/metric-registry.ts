@@ -49,6 +49,8 @@ export interface MetricSources {
   readonly flowControl: readonly KeptMetric[]
   readonly build: Labels
   readonly apiServices: ApiServiceFigures
+  /** Names of those that are not told. */
+  readonly disabled: readonly string[]
   readonly features: () => readonly { name: string; stage: string; enabled: boolean }[]
   /** Undefined where nothing is audited. */
   readonly audit: AuditFigures | undefined
@@ -159,6 +161,7 @@ export const makeRegistry = ({
   build,
   apiServices,
   features,
+  disabled,
   audit,
   families,
 }: MetricSources): Registry => {
@@ -221,7 +224,9 @@ export const makeRegistry = ({
       { labels: { ...build }, value: 1 },
     ]),
   ]
-  return register(registry, all)
+  register(registry, all)
+  for (const name of disabled) registry.removeSingleMetric(name)
+  return registry
 }
 
 /** Of /metrics/slis. */

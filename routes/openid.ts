@@ -11,11 +11,11 @@ export interface TokenIssuer {
 
 const keySetType = 'application/jwk-set+json'
 
-/** `url` of this server, asked for with each request because the port may be picked at the start. */
+/** `keysUrl` is asked for with each request because the port may be picked at the start. */
 export const installOpenId = (
   app: FastifyInstance,
   issuer: TokenIssuer,
-  url: () => string,
+  keysUrl: () => string,
 ): void => {
   // Go-restful's routes: other methods are refused, a slash at the end is none.
   const serve = (path: string, handler: RouteHandlerMethod): void => {
@@ -31,7 +31,7 @@ export const installOpenId = (
     if (!fitsRoute(request.headers.accept, produced)) throw notAcceptable(produced)
     const document = {
       issuer: issuer.issuer,
-      jwks_uri: `${url()}/openid/v1/jwks`,
+      jwks_uri: keysUrl(),
       response_types_supported: ['id_token'],
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: [

@@ -278,6 +278,8 @@ export const limits = {
   /** Transactions that one LevelDB batch may merge (group commit), and their bytes. */
   groupCommitTransactionsMax: 256,
   groupCommitBytesMax: 4 * 1024 * 1024,
+  /** What one write of a backup that is restored may hold; less than etcd's DefaultMaxRequestBytes. */
+  restoredBytesMax: 1024 * 1024,
   /**
    * A batch of so many transactions, but not of so many, waits up to so many turns of the event loop for others: until the
    * clients that the batch before has answered write again. Idle turns cost some microseconds each.
@@ -321,8 +323,6 @@ export const limits = {
   daemonBurstMax: 250,
   /** Addresses of one Endpoints object, and of a subset that is mirrored; upstream's maxCapacity and --mirroring-max-endpoints-per-subset. */
   endpointAddressesMax: 1_000,
-  /** Endpoints of one slice; upstream's --max-endpoints-per-slice. */
-  endpointsPerSliceMax: 100,
   /** Missed starts of a CronJob, beyond which clocks are off or its schedule is too dense to catch up. */
   missedStartsMax: 100,
   /** Owners known to be absent; upstream's size of the uidsCache. */

@@ -160,7 +160,7 @@ export const restore = async (driver: StorageDriver, file: string): Promise<Back
   const { kvs, revision } = await driver.range({ prefix: '', limit: 1 })
   if (kvs.length > 0)
     throw new StorageError('Unavailable', 'the store to restore into is not empty')
-  const operations: Operation[] = []
+  const operations: Extract<Operation, { type: 'put' }>[] = []
   const summary = await verifyBackup(file, ({ key, value }) => {
     const ttlSeconds = key.startsWith(expiring.prefix) ? expiring.ttlSeconds : undefined
     operations.push({ type: 'put', key, value, ttlSeconds })
@@ -168,8 +168,19 @@ export const restore = async (driver: StorageDriver, file: string): Promise<Back
   if (revision < restoredStart(summary)) {
     throw new StorageError('Unavailable', `the store starts at ${revision}, before the backup`)
   }
-  for (let i = 0; i < operations.length; i += restoreLength) {
-    await driver.txn([], operations.slice(i, i + restoreLength))
+  let waiting: Operation[] = []
+  let bytes = 0
+  const write = async (): Promise<void> => {
+    if (waiting.length > 0) await driver.txn([], waiting)
+    waiting = []
+    bytes = 0
   }
+  for (const operation of operations) {
+    const size = operation.value.length
+    if (bytes + size > limits.restoredBytesMax || waiting.length === restoreLength) await write()
+    waiting.push(operation)
+    bytes += size
+  }
+  await write()
   return summary
 }

@@ -69,6 +69,7 @@ class EndpointSlices {
       pods,
       slices: this.#slices.store.byIndex('service', keyOf(service)),
       node: (name) => this.#nodes.store.get(name),
+      endpointsMax: this.#context.settings.endpointsPerSliceMax,
     })
     try {
       await this.#write(actions, this.#triggerTimes.take(service, pods))

@@ -6,7 +6,6 @@ import { jsonEqual } from '#api/json-object.js'
 import type { NamespacedObject, ObjectMeta, PersistedObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import { limits } from '#limits'
 import { ownerReference } from '../ownership/claim.js'
 import {
   type AddressType,
@@ -45,6 +44,8 @@ export interface SliceObservation {
   pods: readonly Pod[]
   slices: readonly EndpointSlice[]
   node(name: string): PersistedObject | undefined
+  /** Endpoints of one slice. */
+  endpointsMax: number
 }
 
 export const managedBy = 'endpointslice-controller.k8s.io'
@@ -128,7 +129,7 @@ const withMeta = (slice: EndpointSlice, service: Service): EndpointSlice['metada
 
 /** Slices of one group: keeps what is there in place, takes out what went, and fills up with what is new. */
 const reconcileGroup = (
-  service: Service,
+  { service, endpointsMax }: SliceObservation,
   group: Group,
   slices: readonly EndpointSlice[],
   actions: SliceActions,
@@ -147,9 +148,9 @@ const reconcileGroup = (
   const added = [...missing.values()]
   // The fullest first, so that few slices change and few stay half empty.
   for (const entry of [...kept].sort((a, b) => b.endpoints.length - a.endpoints.length))
-    entry.endpoints.push(...added.splice(0, limits.endpointsPerSliceMax - entry.endpoints.length))
+    entry.endpoints.push(...added.splice(0, endpointsMax - entry.endpoints.length))
   while (added.length > 0)
-    actions.create.push(newSlice(service, group, added.splice(0, limits.endpointsPerSliceMax)))
+    actions.create.push(newSlice(service, group, added.splice(0, endpointsMax)))
   for (const { slice, endpoints } of kept) {
     if (endpoints.length === 0) actions.delete.push(slice)
     else {
@@ -193,7 +194,8 @@ export const reconcileSlices = (observed: SliceObservation): SliceActions => {
     const key = groupKey(slice.addressType, slice.ports)
     byGroup.set(key, [...(byGroup.get(key) ?? []), slice])
   }
-  for (const [key, group] of groups) reconcileGroup(service, group, byGroup.get(key) ?? [], actions)
+  for (const [key, group] of groups)
+    reconcileGroup(observed, group, byGroup.get(key) ?? [], actions)
   for (const [key, unused] of byGroup) if (!groups.has(key)) actions.delete.push(...unused)
   for (const addressType of addressTypesOf(service))
     keepPlaceholder(service, addressType, slices, actions)

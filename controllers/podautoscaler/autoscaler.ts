@@ -50,14 +50,15 @@ export interface HorizontalPodAutoscaler extends NamespacedObject {
   }
 }
 
-/** Deviations below this are noise; upstream's --horizontal-pod-autoscaler-tolerance. */
-const toleranceDefault = 0.1
-
 export interface Tolerances {
   up: number
   down: number
 }
-export const tolerancesOf = ({ spec }: HorizontalPodAutoscaler): Tolerances => {
+/** Deviations below these are noise. */
+export const tolerancesOf = (
+  { spec }: HorizontalPodAutoscaler,
+  toleranceDefault: number,
+): Tolerances => {
   const own = (rules: ScalingRules | undefined): number =>
     rules?.tolerance === undefined ? toleranceDefault : quantity(rules.tolerance)
   return { up: own(spec.behavior?.scaleUp), down: own(spec.behavior?.scaleDown) }

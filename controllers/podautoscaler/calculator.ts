@@ -3,11 +3,8 @@ import { parseTime } from '#api/clock.js'
 import { conditionOf } from '#api/conditions.js'
 import { parseMilli } from '#client/amount.js'
 import { isPodRunningAndReady, type Pod } from '#client/pod.js'
+import type { AutoscalingSettings } from '../controller.js'
 import type { MetricTarget, Tolerances } from './autoscaler.js'
-
-/** Upstream's --horizontal-pod-autoscaler-cpu-initialization-period and -initial-readiness-delay. */
-const cpuInitializationMs = 300_000
-const readinessDelayMs = 30_000
 
 export interface Sample {
   /** In thousandths. */
@@ -28,23 +25,25 @@ export interface Proposal {
   averageMilli: bigint
   utilization: number | undefined
 }
+export type Starting = Pick<AutoscalingSettings, 'cpuInitializationMs' | 'initialReadinessDelayMs'>
 export interface Round {
   pods: readonly Pod[]
   current: number
   tolerances: Tolerances
+  starting: Starting
   now: number
 }
 
 /** Figures of a Pod that is only starting say little. */
-const isStarting = (pod: Pod, sample: Sample, now: number): boolean => {
+const isStarting = (pod: Pod, sample: Sample, { starting, now }: Round): boolean => {
   const ready = conditionOf(pod, 'Ready')
   if (ready === undefined || !pod.status?.startTime) return true
   const startedMs = parseTime(pod.status.startTime)
   const changedMs = parseTime(ready.lastTransitionTime ?? '') || 0
   const isUnready = ready.status === 'False'
-  if (startedMs + cpuInitializationMs > now)
+  if (startedMs + starting.cpuInitializationMs > now)
     return isUnready || sample.atMs < changedMs + sample.windowMs
-  return isUnready && startedMs + readinessDelayMs > changedMs
+  return isUnready && startedMs + starting.initialReadinessDelayMs > changedMs
 }
 
 interface Groups {
@@ -55,7 +54,8 @@ interface Groups {
   missing: string[]
 }
 
-const groupPods = ({ pods, now }: Round, { resource, samples }: Measurement): Groups => {
+const groupPods = (round: Round, { resource, samples }: Measurement): Groups => {
+  const { pods } = round
   const groups: Groups = { used: new Map(), ready: 0, unready: [], missing: [] }
   // Samples of Pods that are no longer listed count too, as upstream has it.
   for (const [name, { value }] of samples) groups.used.set(name, value)
@@ -66,7 +66,7 @@ const groupPods = ({ pods, now }: Round, { resource, samples }: Measurement): Gr
       groups.used.delete(name)
     else if (pod.status?.phase === 'Pending') groups.unready.push(name)
     else if (sample === undefined) groups.missing.push(name)
-    else if (resource === 'cpu' && isStarting(pod, sample, now)) groups.unready.push(name)
+    else if (resource === 'cpu' && isStarting(pod, sample, round)) groups.unready.push(name)
     else groups.ready++
   }
   for (const name of groups.unready) groups.used.delete(name)

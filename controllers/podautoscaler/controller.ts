@@ -141,7 +141,9 @@ class Autoscaler {
       return { current, desired, metrics: measured.statuses, rescaled: false }
     }
     const proposed = measured.best.replicas
-    const { replicas, ableToScale, limited } = pace(hpa, { current, proposed }, memory, now)
+    const { downscaleStabilizationMs } = this.#context.settings.autoscaling
+    const history = { ...memory, downscaleWindowSeconds: downscaleStabilizationMs / 1000 }
+    const { replicas, ableToScale, limited } = pace(hpa, { current, proposed }, history, now)
     memory.recommendations.push({ atMs: now, replicas: proposed })
     conditions.set('AbleToScale', ableToScale)
     conditions.set('ScalingLimited', limited)
@@ -164,7 +166,8 @@ class Autoscaler {
     current: number,
     conditions: Map<string, Why>,
   ): Promise<Measured> {
-    const { client, clock, informers } = this.#context
+    const { client, clock, informers, settings } = this.#context
+    const { autoscaling } = settings
     const measured = await measureAll({
       client,
       hpa,
@@ -173,7 +176,8 @@ class Autoscaler {
       pods: informers.for<Pod>(resources.pods).store.byIndex('namespace', hpa.metadata.namespace),
       current,
       shown: scale.status?.replicas ?? 0,
-      tolerances: tolerancesOf(hpa),
+      tolerances: tolerancesOf(hpa, autoscaling.tolerance),
+      starting: autoscaling,
       autoscalersOf: (selector, selected) => this.#autoscalersOf(keyOf(hpa), selector, selected),
       now: clock.now(),
     })

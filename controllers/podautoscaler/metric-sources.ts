@@ -5,7 +5,7 @@ import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
 import type { Pod } from '#client/pod.js'
 import type { MetricSpec, MetricTarget, Tolerances } from './autoscaler.js'
-import { propose, proposeForShare, proposeForValue } from './calculator.js'
+import { propose, proposeForShare, proposeForValue, type Starting } from './calculator.js'
 import { fetchExternalValue, fetchObjectValue, fetchPodSamples } from './custom-metrics.js'
 import { fetchResourceSamples } from './resource-metrics.js'
 
@@ -21,6 +21,7 @@ export interface Round {
   readonly current: number
   readonly shown: number
   readonly tolerances: Tolerances
+  readonly starting: Starting
   readonly now: number
 }
 

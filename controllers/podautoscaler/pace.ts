@@ -5,9 +5,6 @@
 import type { Condition } from '#api/conditions.js'
 import type { HorizontalPodAutoscaler, ScalingRules } from './autoscaler.js'
 
-/** Upstream's --horizontal-pod-autoscaler-downscale-stabilization. */
-const downscaleWindowSeconds = 300
-
 export interface Recommendation {
   atMs: number
   replicas: number
@@ -20,6 +17,8 @@ export interface ScaleEvent {
 export interface History {
   recommendations: readonly Recommendation[]
   events: readonly ScaleEvent[]
+  /** How far a scale down looks back unless the autoscaler says so itself. */
+  downscaleWindowSeconds: number
 }
 export interface Paced {
   replicas: number
@@ -83,7 +82,11 @@ const stabilize = (
 ): number => {
   const window = (rules: ScalingRules | undefined, otherwise: number): number =>
     rules?.stabilizationWindowSeconds ?? otherwise
-  const down = recent(history, window(spec.behavior?.scaleDown, downscaleWindowSeconds), now)
+  const down = recent(
+    history,
+    window(spec.behavior?.scaleDown, history.downscaleWindowSeconds),
+    now,
+  )
   if (spec.behavior === undefined) return Math.max(proposed, ...down)
   const up = recent(history, window(spec.behavior.scaleUp, 0), now)
   return Math.min(Math.max(current, Math.min(proposed, ...up)), Math.max(proposed, ...down))

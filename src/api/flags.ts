@@ -45,6 +45,11 @@ export const helpFlag: Flag = { name: 'help', short: 'h', type: 'boolean', help:
 export const portProblem = (value: string): string | undefined =>
   Number(value) >= 0 && Number(value) <= 65_535 ? undefined : 'must be a port, 0 to 65535'
 
+export const between =
+  (min: number, max: number) =>
+  (value: string): string | undefined =>
+    Number(value) >= min && Number(value) <= max ? undefined : `must be ${min} to ${max}`
+
 export const notNegative = (value: string): string | undefined =>
   Number(value) < 0 ? 'must not be negative' : undefined
 

@@ -71,7 +71,10 @@ export const readPolicyFile = (file: string): AccessPolicy[] => {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw failed(goFileError('open', file, error))
+    // Go opens a folder, and cannot read it.
+    throw (error as NodeJS.ErrnoException).code === 'EISDIR'
+      ? failed(`error reading policy file ${file}: read ${file}: is a directory`)
+      : failed(goFileError('open', file, error))
   }
   return text.split(/\r?\n/).flatMap((line, i) => {
     if (Buffer.byteLength(line) >= limits.policyLineBytesMax)

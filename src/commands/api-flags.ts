@@ -1,4 +1,4 @@
-/** Flags that say which of the API is there, with kube-apiserver's names. */
+/** Flags that say which of the API and of the metrics is there, with kube-apiserver's names. */
 import { type Flag, type Flags, UsageError } from '#api/flags.js'
 import { parseFeatureGates } from '#server/feature-gates.js'
 import type { ServerOptions } from '#server/options.js'
@@ -14,6 +14,7 @@ export const apiFlags: readonly Flag[] = [
     type: 'strings',
     help: "Name=true or false; those of v1.36 are known, and a warning names what can't be switched here",
   },
+  { name: 'disabled-metrics', type: 'strings', help: 'names of metrics that are not told' },
 ]
 
 const entryOf = (part: string): [string, string] => {
@@ -28,6 +29,7 @@ export const apiOptionsOf = (flags: Flags): ServerOptions => {
     return {
       ...(runtimeConfig && { runtimeConfig: Object.fromEntries(runtimeConfig.map(entryOf)) }),
       featureGates: parseFeatureGates(flags.list('feature-gates') ?? []),
+      disabledMetrics: flags.list('disabled-metrics'),
     }
   } catch (error) {
     throw new UsageError((error as Error).message)

@@ -102,6 +102,15 @@ export const authenticationFlags: readonly Flag[] = [
     help: 'PEM key that signs ServiceAccount tokens',
   },
   {
+    name: 'service-account-jwks-uri',
+    type: 'string',
+    check: (value) =>
+      value === '' || value.startsWith('https://')
+        ? undefined
+        : `service-account-jwks-uri requires https scheme, parsed as: ${value}`,
+    help: 'where the keys of ServiceAccount tokens are told to be (default: this server)',
+  },
+  {
     name: 'service-account-max-token-expiration',
     type: 'duration',
     default: '0s',
@@ -170,6 +179,7 @@ const webhookOf = (flags: Flags): ServerOptions['authenticationTokenWebhook'] =>
 /** Throws a UsageError for flags that do not go together, and a time that is none. */
 export const authenticationOptionsOf = (flags: Flags): ServerOptions => ({
   tokenAuthFile: flags.text('token-auth-file'),
+  serviceAccountJwksUri: flags.text('service-account-jwks-uri') || undefined,
   anonymousAuth: flags.isGiven('anonymous-auth') ? flags.boolean('anonymous-auth') : undefined,
   enableBootstrapTokenAuth: flags.boolean('enable-bootstrap-token-auth'),
   authenticationConfigFile: flags.text('authentication-config'),

@@ -18,11 +18,6 @@ export const readBy =
     }
   }
 
-export const between =
-  (min: number, max: number): Check =>
-  (value) =>
-    Number(value) >= min && Number(value) <= max ? undefined : `must be ${min} to ${max}`
-
 export const oneOf =
   (values: readonly string[]): Check =>
   (value) =>

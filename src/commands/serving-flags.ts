@@ -1,10 +1,10 @@
 /** Flags of the port, with kube-apiserver's names: where it listens, its TLS, what its answers carry, how it closes. */
 import { isIP } from 'node:net'
-import { type Flag, type Flags, notNegative, portProblem, UsageError } from '#api/flags.js'
+import { between, type Flag, type Flags, notNegative, portProblem, UsageError } from '#api/flags.js'
 import { originProblem } from '#filters/cors.js'
 import type { ServerOptions, SniCertKey } from '#server/options.js'
 import { cipherSuiteProblem, tlsVersionProblem } from '#server/tls-choices.js'
-import { between, existingFile, oneOf } from './flag-checks.js'
+import { existingFile, oneOf } from './flag-checks.js'
 
 const address = (value: string): string | undefined =>
   isIP(value) === 0 ? 'must be an IP address' : undefined

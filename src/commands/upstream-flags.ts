@@ -7,7 +7,7 @@ import { type Flag, flagsOf } from '#api/flags.js'
 const booleans = flagsOf(
   'boolean',
   `
-  aggregator-reject-forwarding-redirect allow-privileged contention-profiling 
+  aggregator-reject-forwarding-redirect allow-privileged contention-profiling
   emulation-forward-compatible enable-aggregator-routing
   enable-garbage-collector enable-logs-handler
   log-json-split-stream log-text-split-stream
@@ -24,22 +24,19 @@ const withValues = flagsOf(
   allow-metric-labels-manifest
   coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
   coordinated-leadership-retry-period debug-socket-path
-  
-  delete-collection-workers disabled-metrics egress-selector-config-file emulated-version
+  delete-collection-workers egress-selector-config-file emulated-version
   etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
-  etcd-servers-overrides 
+  etcd-servers-overrides
   kubelet-certificate-authority kubelet-client-certificate
   kubelet-client-key kubelet-preferred-address-types kubelet-timeout
   lease-reuse-duration-seconds livez-grace-period
   log-flush-frequency log-json-info-buffer-size log-text-info-buffer-size logging-format
-  max-connection-bytes-per-sec min-compatibility-version 
-
+  max-connection-bytes-per-sec min-compatibility-version
   peer-advertise-ip
   peer-advertise-port peer-ca-file
-  service-account-jwks-uri
-  service-account-signing-endpoint show-hidden-metrics-for-version 
+  service-account-signing-endpoint show-hidden-metrics-for-version
   shutdown-watch-termination-grace-period storage-backend storage-initialization-timeout
-  storage-media-type 
+  storage-media-type
   tls-curve-preferences tracing-config-file vmodule
   watch-cache-sizes
 `,

@@ -65,6 +65,7 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
     audit: state.audit?.figures,
     families: state.encryptionFigures.families,
     features: () => featureGates.all,
+    disabled: options.disabledMetrics ?? [],
   })
   if (flowControl !== undefined) installFlowControlDumps(app, new FlowDumps(flowControl))
   installVersion(app, buildInfo())
@@ -111,5 +112,6 @@ export const installRoutes = (
     authorizeCreate: access.authorizeCreate,
     lookAgain: customResources.lookAgain,
   })
-  installOpenId(app, access.tokens, served.publicUrl)
+  const keysUrl = () => options.serviceAccountJwksUri ?? `${served.publicUrl()}/openid/v1/jwks`
+  installOpenId(app, access.tokens, keysUrl)
 }

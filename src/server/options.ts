@@ -118,6 +118,8 @@ export interface ServerOptions {
   featureGates?: Readonly<Record<string, boolean>>
   /** `iss` of ServiceAccount tokens; of several the first is theirs, and those of the others hold too. Default https://kubernetes.default.svc. */
   serviceAccountIssuer?: string | readonly string[]
+  /** Where the keys of ServiceAccount tokens are told to be, with https. Default: this server. */
+  serviceAccountJwksUri?: string
   /** The longest time for which a ServiceAccount token is given out, an hour to 2^32 seconds, in milliseconds. Default: as long as is asked for. */
   serviceAccountMaxTokenExpirationMs?: number
   /** Whether tokens of Pods that were asked for as kubelets do (3,607 s) hold for a year, as clients may not read them anew. Default true. */
@@ -147,6 +149,8 @@ export interface ServerOptions {
   shutdownSendRetryAfter?: boolean
   /** What /flagz shows: values by the names of flags. Default: no flag. */
   flags?: Readonly<Record<string, string>>
+  /** Names of metrics that are not told. */
+  disabledMetrics?: readonly string[]
   /** What is told of requests, and where, as kube-apiserver's --audit flags say it. Default: nothing. */
   audit?: AuditOptions | undefined
   /** A kubeconfig for the admin is written here (0600). */

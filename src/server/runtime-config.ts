@@ -3,6 +3,7 @@ import { aggregate } from '#api/aggregate.js'
 import { parseGoBoolean } from '#api/go-boolean.js'
 import type { GroupVersionResource } from '#api/group-version.js'
 import { enablement } from '#openapi/schemas.js'
+import type { ServerOptions } from './options.js'
 
 export interface ServedApis {
   isServed(gvr: GroupVersionResource): boolean
@@ -79,18 +80,16 @@ const isOn = ({ key }: Preference, config: ReadonlyMap<string, string>): boolean
   return on
 }
 
-/**
- * `builtIn`: what there is. Keys with their values; none is true. Throws an Error in kube-apiserver's words.
- */
+/** `builtIn`: what there is. A key without a value is true. Throws an Error in kube-apiserver's words. */
 export const readRuntimeConfig = (
-  given: Readonly<Record<string, string>>,
+  { runtimeConfig: given = {}, priorityAndFairness = true }: ServerOptions,
   builtIn: Iterable<GroupVersionResource>,
 ): ServedApis => {
   const config = normalized(given)
   const preferences = preferencesOf(config)
   const isNothing = config.get('api/all') === 'false' && config.size === 1
   const problem = aggregate([
-    ...checkFlowControl(config),
+    ...(priorityAndFairness ? checkFlowControl(config) : []),
     ...(isNothing ? ['invalid runtime-config with only api/all=false'] : checkKnown(preferences)),
   ])
   if (problem !== undefined) throw new Error(problem)

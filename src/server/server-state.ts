@@ -9,8 +9,8 @@ import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeResourceTable, type ResourceTable } from '#registry/resource-table.js'
-import { EncryptionFigures } from '#storage/encrypted/figures.js'
 import { servedTable } from '#registry/served-table.js'
+import { EncryptionFigures } from '#storage/encrypted/figures.js'
 import { type Access, openAccess } from './access.js'
 import { readAdmissionSettings } from './admission/admission-settings.js'
 import { answerExpressions, authorizeSigner } from './admission-authorizers.js'
@@ -148,7 +148,7 @@ export const openServerState = async (
     access.withAccess([...configuredKinds(options), customResourceDefinition]),
   )
   const builtIn = [...table].map(({ gvr }) => gvr)
-  const apis = readRuntimeConfig(options.runtimeConfig ?? {}, builtIn)
+  const apis = readRuntimeConfig(options, builtIn)
   for (const key of apis.absent) log(`runtime-config: there is nothing of ${key} to be turned on`)
   const served =
     options.runtimeConfig === undefined

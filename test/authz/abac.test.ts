@@ -66,8 +66,13 @@ t.test('a file that is wrong is told as by kube-apiserver', async (t) => {
     problemOf(`user: ${'x'.repeat(limits.policyLineBytesMax)}`),
     `${start}error reading policy file FILE: bufio.Scanner: token too long`,
   )
-  t.throws(() => readPolicyFile(`${file}-none`), {
-    message: `${start}open ${file}-none: no such file or directory`,
+  const folder = t.testdir()
+  t.throws(() => readPolicyFile(folder), {
+    message: `${start}error reading policy file ${folder}: read ${folder}: is a directory`,
+  })
+  const missing = path.join(t.testdir(), 'missing')
+  t.throws(() => readPolicyFile(missing), {
+    message: `${start}open ${missing}: no such file or directory`,
   })
 })
 

@@ -3,8 +3,10 @@
  * ours by its name, of the same form and with the same default, or is accepted with a warning: never both, and none is
  * made up for them. Where ours differs, it stands here.
  */
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { asksForHelp, type Flag, type FlagType, helpText, parseFlags } from '#api/flags.js'
+import { packageRoot } from '#api/package-root.js'
 import { serveFlags } from '#commands/serve-flags.js'
 import { ignoredFlags } from '#commands/upstream-flags.js'
 import { controllerManagerProcess } from '#controllers/main.js'
@@ -126,3 +128,36 @@ for (const [program, { flags, ignored, own, defaults }] of Object.entries(progra
     )
   })
 }
+
+t.test('docs/flags.md tells which are read and which mean nothing', async (t) => {
+  const text = readFileSync(new URL('docs/flags.md', packageRoot), 'utf8')
+  /** By the heading, the names of each list: what stands behind the last colon of its line. */
+  const sections = new Map(
+    text.split(/^## /m).map((section) => {
+      const [title = '', body = ''] = section.split(/\n(.*)/s)
+      const lists = body
+        .split('\n')
+        .filter((line) => /^(- |Read by |Mean nothing: |`--)/.test(line))
+      const names = lists.map((line) =>
+        [...line.replace(/^.*: /, '').matchAll(/`--([a-z0-9-]+)`/g)].map(([, name]) => name!),
+      )
+      return [title, { lists: names, all: names.flat() }]
+    }),
+  )
+  const sorted = (names: readonly string[]) => [...names].sort()
+  const namesOf = (flags: readonly Flag[]) =>
+    sorted(flags.map(({ name }) => name).filter((name) => !everywhere.includes(name)))
+  const { own } = programs['kube-apiserver']!
+  t.same(sorted(sections.get('Ours')!.all), own)
+  t.same(
+    sorted([...sections.get("kube-apiserver's flags that are read")!.all, ...own]),
+    namesOf(serveFlags),
+  )
+  const nothing = sections.get("kube-apiserver's flags that mean nothing")!.all
+  t.same(sorted(nothing), namesOf(ignoredFlags))
+  for (const program of ['kube-scheduler', 'kube-controller-manager']) {
+    const [read, ignored] = sections.get(`${program}'s flags`)!.lists
+    t.same(sorted(read!), namesOf(programs[program]!.flags), program)
+    t.same(sorted(ignored!), namesOf(programs[program]!.ignored), program)
+  }
+})

@@ -26,6 +26,7 @@ import { proportionalScale, rollingStep } from '#controllers/deployment/rollout.
 import { deploymentStatus } from '#controllers/deployment/status.js'
 import { budgetStatus, expectationOf, failedStatus } from '#controllers/disruption/reconcile.js'
 import { reconcileSlices } from '#controllers/endpointslice/reconcile.js'
+import { settingsDefault } from '#controllers/flags.js'
 import { formatIndexes, parseIndexes } from '#controllers/job/job.js'
 import type { HorizontalPodAutoscaler } from '#controllers/podautoscaler/autoscaler.js'
 import { propose } from '#controllers/podautoscaler/calculator.js'
@@ -40,7 +41,6 @@ import {
 } from '#controllers/statefulset/reconcile.js'
 import { evictionTime } from '#controllers/taint-eviction/reconcile.js'
 import { ttlStep } from '#controllers/ttl/controller.js'
-import { limits } from '#limits'
 import { storedMetadata } from '../stored-metadata.js'
 
 const ready: Condition = { type: 'Ready', status: 'True' }
@@ -77,12 +77,13 @@ t.test('slices hold each Pod once, are never too long, and change no more than t
   fc.assert(
     fc.property(
       fc.array(fc.uniqueArray(fc.integer({ min: 0, max: 350 })), { minLength: 1, maxLength: 5 }),
-      (rounds) => {
+      fc.integer({ min: 20, max: 200 }),
+      (rounds, endpointsMax) => {
         let slices: Parameters<typeof reconcileSlices>[0]['slices'] = []
         let serial = 0
         for (const present of rounds) {
           const pods = present.map((i) => pod(`p${i}`))
-          const actions = reconcileSlices({ service, pods, slices, node })
+          const actions = reconcileSlices({ service, pods, slices, node, endpointsMax })
           const updated = new Map(actions.update.map((s) => [s.metadata.name, s]))
           const deleted = new Set(actions.delete.map((s) => s.metadata.name))
           slices = [
@@ -99,9 +100,8 @@ t.test('slices hold each Pod once, are never too long, and change no more than t
           const uids = slices.flatMap((s) => (s.endpoints ?? []).map((e) => e.targetRef.uid!))
           if (uids.length !== new Set(uids).size || uids.length !== present.length) return false
           if (slices.length === 0) return false
-          if (slices.some((s) => (s.endpoints ?? []).length > limits.endpointsPerSliceMax))
-            return false
-          const again = reconcileSlices({ service, pods, slices, node })
+          if (slices.some((s) => (s.endpoints ?? []).length > endpointsMax)) return false
+          const again = reconcileSlices({ service, pods, slices, node, endpointsMax })
           if (again.create.length + again.update.length + again.delete.length > 0) return false
         }
         return true
@@ -110,7 +110,13 @@ t.test('slices hold each Pod once, are never too long, and change no more than t
     { numRuns: 60 },
   )
   const ending = pod('p', { metadata: gone })
-  const { create } = reconcileSlices({ service, pods: [ending], slices: [], node })
+  const { create } = reconcileSlices({
+    service,
+    pods: [ending],
+    slices: [],
+    node,
+    endpointsMax: 100,
+  })
   t.same(create[0]!.endpoints[0]!.conditions, { ready: false, serving: true, terminating: true })
   t.end()
 })
@@ -552,7 +558,13 @@ t.test('an autoscaler follows its metrics, within tolerance and pace', (t) => {
     })
   const ask = (pods: Pod[], current: number, used: Record<string, bigint>, target = 50) =>
     propose(
-      { pods, current, tolerances: { up: 0.1, down: 0.1 }, now },
+      {
+        pods,
+        current,
+        tolerances: { up: 0.1, down: 0.1 },
+        starting: settingsDefault.autoscaling,
+        now,
+      },
       {
         resource: 'cpu',
         target: { type: 'Utilization', averageUtilization: target },
@@ -579,14 +591,20 @@ t.test('an autoscaler follows its metrics, within tolerance and pace', (t) => {
       metadata: {},
       spec: { scaleTargetRef: {}, minReplicas: 2, maxReplicas: 10, behavior },
     }) as unknown as HorizontalPodAutoscaler
-  const nothing = { recommendations: [], events: [] }
+  const downscaleWindowSeconds = 300
+  const nothing = { recommendations: [], events: [], downscaleWindowSeconds }
   const sized = (
     hpa: HorizontalPodAutoscaler,
     current: number,
     proposed: number,
-    history: Parameters<typeof pace>[2] = nothing,
+    history: Partial<Parameters<typeof pace>[2]> = {},
   ) => {
-    const { replicas, limited, ableToScale } = pace(hpa, { current, proposed }, history, now)
+    const { replicas, limited, ableToScale } = pace(
+      hpa,
+      { current, proposed },
+      { ...nothing, ...history },
+      now,
+    )
     return `${replicas} ${limited.reason} ${ableToScale.reason}`
   }
   const plain = autoscaler()
@@ -595,6 +613,8 @@ t.test('an autoscaler follows its metrics, within tolerance and pace', (t) => {
   t.equal(sized(plain, 5, 1), '2 TooFewReplicas ReadyForNewScale')
   const remembered = { events: [], recommendations: [{ atMs: now - 200_000, replicas: 4 }] }
   t.equal(sized(plain, 5, 3, remembered), '4 DesiredWithinRange ScaleDownStabilized')
+  const shorter = { ...remembered, downscaleWindowSeconds: 100 }
+  t.equal(sized(plain, 5, 3, shorter), '3 DesiredWithinRange ReadyForNewScale')
   const slowly = autoscaler({
     scaleUp: {
       stabilizationWindowSeconds: 60,

@@ -34,7 +34,7 @@ t.test('/statusz and /flagz have a form for people and two for programs', async 
       `application/yaml${as('Flagz', 'v1alpha1')}`,
       200,
       'application/yaml;g=config.k8s.io;v=v1alpha1;as=Flagz',
-      /\nflags:\n {2}admission-control-config-file: ""\n {2}anonymous-auth: "true"\n[\s\S]*authorization-mode: '\[RBAC,AlwaysDeny\]'\n/,
+      /\nflags:\n {2}admission-control-config-file: ""\n {2}advertise-address: ""\n {2}anonymous-auth: "true"\n[\s\S]*authorization-mode: '\[RBAC,AlwaysDeny\]'\n/,
     ],
     ['/flagz', '', 200, text, /\nauthorization-mode\W+RBAC,AlwaysDeny\]\n/],
   ]

@@ -102,6 +102,11 @@ t.test('what --runtime-config cannot be', async (t) => {
       '[--runtime-config=api/all=false conflicts with --enable-priority-and-fairness=true, invalid runtime-config with only api/all=false]',
     ],
   ]
+  await t.rejects(
+    createServer({ runtimeConfig: { 'api/all': 'false' }, priorityAndFairness: false }),
+    { message: 'invalid runtime-config with only api/all=false' },
+    'flow control needs its API where it is on',
+  )
   for (const [runtimeConfig, message] of refusals)
     await t.rejects(createServer({ runtimeConfig }), { message }, message)
 })
@@ -152,6 +157,13 @@ t.test('gates are told, and those that are switched here are', async (t) => {
   const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases'
   const { body } = await call(server, { path: leases })
   t.same(body.items, [])
+})
+
+t.test('a metric that is disabled is not told', async (t) => {
+  const server = await startServer(t, { disabledMetrics: ['kubernetes_build_info', 'nope'] })
+  const { text } = await call(server, { path: '/metrics' })
+  t.notMatch(text, /kubernetes_build_info/)
+  t.match(text, /kubernetes_feature_enabled/)
 })
 
 t.test('all of a stage are switched at once, but those that are named', async (t) => {

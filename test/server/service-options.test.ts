@@ -115,6 +115,13 @@ t.test('ranges that cannot be are refused in the words of kube-apiserver', async
   for (const [options, message] of refusals) await t.rejects(createServer(options), { message })
 })
 
+t.test('the keys of tokens are where they are said to be', async (t) => {
+  const serviceAccountJwksUri = 'https://keys.example.com/jwks'
+  const server = await startServer(t, { serviceAccountJwksUri })
+  const { body } = await call(server, { path: '/.well-known/openid-configuration' })
+  t.equal(body.jwks_uri, serviceAccountJwksUri)
+})
+
 t.test('others find the server where it says', async (t) => {
   const server = await startServer(t, { advertiseAddress: '10.1.2.3' })
   const { body } = await call(server, { path: '/api/v1/namespaces/default/endpoints/kubernetes' })

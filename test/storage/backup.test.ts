@@ -72,6 +72,19 @@ t.test('a backup is one moment of a store that goes on, and comes back elsewhere
   t.match(await run('restore', file, '--storage', url), { code: 1, out: /not empty/ })
 })
 
+t.test('a backup of large objects comes back, whatever one write may hold', async (t) => {
+  const { directory, url, driver, file } = await filled(t)
+  for (let i = 0; i < 40; i++) await write(driver, put(`/large${i}`, `${i}`.padEnd(200_000)))
+  await backup(driver, file)
+  await driver.close()
+  const to = `level:${join(directory, 'to')}`
+  const startRevision = restoredStart(await verifyBackup(file))
+  const restored = await openStorage(to, { clock: systemClock, startRevision })
+  await restore(restored, file)
+  await restored.close()
+  t.same(await contents(to, startRevision), await contents(url))
+})
+
 t.test('backup from the command line; a store in use is not read behind its back', async (t) => {
   const { url, driver, file } = await filled(t)
   t.match(await run('backup', file, '--storage', url), { code: 1, out: /in use.*stop it first/ })
