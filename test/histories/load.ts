@@ -111,7 +111,8 @@ export class Load {
       else await pause(100)
     }
     await this.#list(endpoint)
-    const late = pause(timeoutMs).then(() => 'late')
+    // It keeps nobody who has no watch left.
+    const late = pause(timeoutMs, 'late', { ref: false })
     if ((await Promise.race([Promise.all(this.#watching), late])) === 'late')
       this.oddities.push(`a watch did not reach ${this.#final}`)
     this.#final = -1
