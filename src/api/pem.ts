@@ -7,16 +7,9 @@ export interface PemBlock {
 }
 
 const begin = '-----BEGIN '
-const end = '-----END '
+const end = '\n-----END '
 const dashes = '-----'
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
-
-/** Where what was looked for at the start of a line ends; -1 when no line starts so. */
-const afterLineStart = (text: string, start: string, from: number): number => {
-  if (text.startsWith(start, from)) return from + start.length
-  const at = text.indexOf(`\n${start}`, from)
-  return at < 0 ? -1 : at + 1 + start.length
-}
 
 const lineAt = (text: string, from: number): { line: string; next: number } => {
   const at = text.indexOf('\n', from)
@@ -24,34 +17,36 @@ const lineAt = (text: string, from: number): { line: string; next: number } => {
   return { line: text.slice(from, to).trimEnd(), next }
 }
 
-/** The block whose label begins at `from`, and where it ends; undefined for what only looks like one. */
-const readBlock = (text: string, from: number): { block: PemBlock; next: number } | undefined => {
-  let { line, next } = lineAt(text, from)
-  if (!line.endsWith(dashes)) return undefined
-  const label = line.slice(0, -dashes.length)
-  let start = next
-  for (;;) {
-    ;({ line, next } = lineAt(text, start))
-    if (!line.includes(':')) break
-    start = next
+/** The block whose label begins at `from` and whose end begins at `stop`; undefined for what only looks like one. */
+const readBlock = (text: string, from: number, stop: number): PemBlock | undefined => {
+  const first = lineAt(text, from)
+  if (!first.line.endsWith(dashes)) return undefined
+  const label = first.line.slice(0, -dashes.length)
+  let start = first.next
+  for (let at = lineAt(text, start); at.line.includes(':') && start <= stop; ) {
+    start = at.next
+    at = lineAt(text, start)
   }
-  const hasHeaders = start !== lineAt(text, from).next
-  const isEmpty = !hasHeaders && text.startsWith(end, start)
-  const stop = isEmpty ? start : text.indexOf(`\n${end}`, start)
-  if (stop < 0) return undefined
-  const last = lineAt(text, isEmpty ? stop + end.length : stop + 1 + end.length)
+  const hasHeaders = start !== first.next
+  if (hasHeaders && start > stop) return undefined
   const body = text.slice(start, stop).replace(/\s/g, '')
-  if (last.line !== label + dashes || body.length % 4 !== 0 || !base64.test(body)) return undefined
-  return { block: { label, hasHeaders, bytes: Buffer.from(body, 'base64') }, next: last.next }
+  const last = lineAt(text, stop + end.length).line
+  if (last !== label + dashes || body.length % 4 !== 0 || !base64.test(body)) return undefined
+  return { label, hasHeaders, bytes: Buffer.from(body, 'base64') }
 }
 
-/** What is no block is passed over. */
+/** What is no block is passed over. An end belongs to the last beginning before it: others are not looked at again. */
 export const pemBlocks = (text: string): PemBlock[] => {
   const blocks: PemBlock[] = []
-  for (let at = afterLineStart(text, begin, 0); at >= 0; ) {
-    const read = readBlock(text, at)
-    if (read) blocks.push(read.block)
-    at = afterLineStart(text, begin, read?.next ?? at)
+  let from = 0
+  for (;;) {
+    const stop = text.indexOf(end, from)
+    if (stop < 0) return blocks
+    const before = text.slice(from, stop)
+    const at = before.lastIndexOf(begin)
+    const startsLine = at === 0 || before[at - 1] === '\n'
+    const block = startsLine ? readBlock(text, from + at + begin.length, stop) : undefined
+    if (block) blocks.push(block)
+    from = block ? lineAt(text, stop + end.length).next : stop + end.length
   }
-  return blocks
 }

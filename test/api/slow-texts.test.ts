@@ -3,6 +3,7 @@
  * them comes from clients, and while it is looked at nobody else is answered.
  */
 import t from 'tap'
+import { pemBlocks } from '#api/pem.js'
 import type { Attributes } from '#authz/authorizer.js'
 import { ruleAllows } from '#authz/rbac-rules.js'
 import { matchesFormat } from '#crd/formats.js'
@@ -66,6 +67,8 @@ t.test('of certificates', async (t) => {
   t.match(parseCertificateRequest(begin('CERTIFICATE REQUEST')), {
     error: 'PEM block type must be CERTIFICATE REQUEST',
   })
+  t.equal(pemBlocks(`${'-----BEGIN A-----\n'.repeat(100_000)}-----END B-----\n`).length, 0)
+  t.equal(pemBlocks('-----BEGIN :-----\n-----END :-----\n'.repeat(100_000)).length, 100_000)
   const data = { 'tls.crt': begin('CERTIFICATE'), 'tls.key': begin('KEY') }
   const secret = { kind: 'Secret', apiVersion: 'v1', metadata: {}, type: 'kubernetes.io/tls', data }
   t.match(secretWarnings(secret), [/failed to find any PEM data in certificate/])
