@@ -71,18 +71,18 @@ t.test('a container that keeps failing backs off, and OnFailure ends with succes
   const node = await startNode(t)
   const tries = path.join(node.folder, 'tries')
   await node.run('loop', script(`echo >>${tries}; wc -l <${tries}; exit 1`))
-  const loop = await node.until(
-    'loop',
-    (pod) =>
-      (pod.status?.containerStatuses?.[0]?.restartCount ?? 0) >= 2 &&
-      main(pod).state.waiting?.reason === 'CrashLoopBackOff',
-  )
+  const waits = ({ status }: Pod) =>
+    (status?.containerStatuses?.[0]?.restartCount ?? 0) >= 2 &&
+    status?.containerStatuses?.[0]?.state.waiting?.reason === 'CrashLoopBackOff'
+  const loop = await node.until('loop', waits)
   t.match(main(loop).lastState.terminated, { exitCode: 1 })
   t.match(main(loop).state.waiting?.message, /^back-off .* restarting failed container=main pod=/)
   t.equal(loop.status!.phase, 'Running')
-  const count = `${loop.status!.containerStatuses![0]!.restartCount + 1}\n`
-  t.equal(await node.logs('loop'), count, 'the last run, while it waits for the next')
-  t.equal(await node.logs('loop', '?previous=true'), count)
+  await eventually('the log of the last run, while the container waits for the next', async () => {
+    const logs = [await node.logs('loop'), await node.logs('loop', '?previous=true')]
+    const pod = await node.until('loop', waits)
+    return logs.every((log) => log === `${main(pod).restartCount + 1}\n`)
+  })
   await node.run('none', { ...script('exit 0'), envFrom: [{ configMapRef: { name: 'none' } }] })
   await node.until(
     'none',
