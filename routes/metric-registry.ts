@@ -1,8 +1,9 @@
 /** The metrics in prom-client's registry. Loaded when somebody scrapes, and prom-client with it. */
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import type { MetricFamily } from '#api/metric-family.js'
+import type { HistogramFigures } from '#api/histogram.js'
+import type { MetricFamily, MetricLabels, MetricValue } from '#api/metric-family.js'
 import type { HealthResults } from './health-results.js'
-import { durationBuckets, type Labels, type RequestMetrics } from './request-metrics.js'
+import type { RequestMetrics } from './request-metrics.js'
 
 /** Of APIServices: which cannot be used now, and how often each ceased to be. */
 export interface ApiServiceFigures {
@@ -18,22 +19,6 @@ export interface AuditFigures {
   readonly levels: Readonly<Record<string, number>>
 }
 
-/** Not cumulative. */
-interface HistogramFigures {
-  readonly bounds: readonly number[]
-  readonly buckets: readonly number[]
-  readonly sum: number
-  readonly count: number
-}
-
-/** A metric that somebody else keeps. */
-export interface KeptMetric {
-  readonly name: string
-  readonly help: string
-  readonly type: string
-  readonly values: () => readonly { labels: Labels; value: number | HistogramFigures }[]
-}
-
 interface Highest {
   readonly highest: number
 }
@@ -46,8 +31,8 @@ export interface MetricSources {
   readonly health: HealthResults
   readonly inFlight: { readonly readOnly: InFlight; readonly mutating: InFlight }
   /** Empty where requests have no levels of priority. */
-  readonly flowControl: readonly KeptMetric[]
-  readonly build: Labels
+  readonly flowControl: readonly MetricFamily[]
+  readonly build: MetricLabels
   readonly apiServices: ApiServiceFigures
   /** Names of those that are not told. */
   readonly disabled: readonly string[]
@@ -65,15 +50,6 @@ const metric = (name: string, help: string, type: string, values: () => Value[])
   name,
   get: async () => ({ name, help, type, values: values(), aggregator: 'sum' }),
 })
-
-const familyMetric = (family: MetricFamily) =>
-  metric(family.name, family.help, family.type, () =>
-    family.values().map(({ labels, value, suffix = '' }) => ({
-      value,
-      labels: { ...labels },
-      metricName: `${family.name}${suffix}`,
-    })),
-  )
 
 const register = (registry: Registry, metrics: ReturnType<typeof metric>[]): Registry => {
   // prom-client asks no more of a metric than what these have.
@@ -113,7 +89,7 @@ const auditMetrics = (audit: AuditFigures | undefined) => [
 
 const histogramValues = (
   name: string,
-  labels: Labels,
+  labels: MetricLabels,
   { bounds, buckets, sum, count }: HistogramFigures,
 ): Value[] => {
   let below = 0
@@ -129,14 +105,15 @@ const histogramValues = (
   ]
 }
 
-const kept = ({ name, help, type, values }: KeptMetric) =>
-  metric(name, help, type, () =>
-    values().flatMap(({ labels, value }) =>
-      typeof value === 'number'
-        ? [{ labels: { ...labels }, value }]
-        : histogramValues(name, labels, value),
-    ),
+const valuesOf = (name: string, values: readonly MetricValue[]): Value[] =>
+  values.flatMap(({ labels, value }) =>
+    typeof value === 'number'
+      ? [{ labels: { ...labels }, value }]
+      : histogramValues(name, labels, value),
   )
+
+const familyMetric = (family: MetricFamily) =>
+  metric(family.name, family.help, family.type, () => valuesOf(family.name, family.values()))
 
 const byKind = (
   { readOnly, mutating }: MetricSources['inFlight'],
@@ -167,22 +144,21 @@ export const makeRegistry = ({
 }: MetricSources): Registry => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const duration = 'apiserver_request_duration_seconds'
   const all = [
     ...auditMetrics(audit),
     ...families.map(familyMetric),
-    metric('apiserver_request_total', 'Requests by verb, resource and answer.', 'counter', () =>
-      requests.totals.map(({ labels, value }) => ({ labels: { ...labels }, value })),
-    ),
-    metric(
-      duration,
-      'Time from the arrival of a request to the end of its answer.',
-      'histogram',
-      () =>
-        requests.durations.flatMap(({ labels, ...figures }) =>
-          histogramValues(duration, labels, { ...figures, bounds: durationBuckets }),
-        ),
-    ),
+    familyMetric({
+      name: 'apiserver_request_total',
+      help: 'Requests by verb, resource and answer.',
+      type: 'counter',
+      values: () => requests.totals,
+    }),
+    familyMetric({
+      name: 'apiserver_request_duration_seconds',
+      help: 'Time from the arrival of a request to the end of its answer.',
+      type: 'histogram',
+      values: () => requests.durations,
+    }),
     metric(
       'apiserver_current_inflight_requests',
       '[STABLE] Maximal number of currently used inflight request limit of this apiserver per request kind in last second.',
@@ -191,7 +167,7 @@ export const makeRegistry = ({
     ),
     // Only where there are levels of priority does anybody wait.
     ...(flowControl.length === 0 ? [] : [inQueueMetric(inFlight)]),
-    ...flowControl.map(kept),
+    ...flowControl.map(familyMetric),
     metric(
       'aggregator_unavailable_apiservice',
       'Gauge of APIServices which are marked as unavailable broken down by APIService name.',

@@ -4,11 +4,13 @@
  * does not know is left empty, so that no client can make series.
  */
 import type { GroupVersionResource } from '#api/group-version.js'
+import { Histogram } from '#api/histogram.js'
+import type { MetricLabels } from '#api/metric-family.js'
 import type { RequestInfo } from '#api/request-info.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 
 /** Seconds. */
-export const durationBuckets = [
+const durationBuckets = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45,
   60,
 ]
@@ -17,17 +19,13 @@ interface Table {
   get(gvr: GroupVersionResource): ResourceDefinition | undefined
 }
 
-export type Labels = Readonly<Record<string, string>>
-
 export interface Counter {
-  readonly labels: Labels
+  readonly labels: MetricLabels
   value: number
 }
-export interface Histogram {
-  readonly labels: Labels
-  readonly buckets: number[]
-  sum: number
-  count: number
+export interface Duration {
+  readonly labels: MetricLabels
+  readonly value: Histogram
 }
 
 const verbLabels: Readonly<Record<string, string>> = {
@@ -87,7 +85,7 @@ const observe = (info: RequestInfo, table: Table, isDryRun: boolean): Observed =
 
 interface Series {
   readonly byCode: Map<number, Counter>
-  readonly duration: Histogram
+  readonly duration: Duration
 }
 
 /** A series as it is found again by what a request says, without a key being put together. */
@@ -100,7 +98,7 @@ interface Known {
 
 export class RequestMetrics {
   readonly totals: Counter[] = []
-  readonly durations: Histogram[] = []
+  readonly durations: Duration[] = []
   readonly #table: Table
   readonly #series = new Map<string, Series>()
   /** By resource; only of those that the table knows. */
@@ -128,13 +126,7 @@ export class RequestMetrics {
       this.totals.push(total)
     }
     total.value++
-    duration.sum += seconds
-    duration.count++
-    for (let i = 0; i < durationBuckets.length; i++)
-      if (seconds <= durationBuckets[i]!) {
-        duration.buckets[i]!++
-        break
-      }
+    duration.value.observe(seconds)
   }
 
   #find(info: RequestInfo, isDryRun: boolean): Series {
@@ -175,8 +167,7 @@ export class RequestMetrics {
         verb,
         version,
       }
-      const buckets = new Array<number>(durationBuckets.length).fill(0)
-      series = { byCode: new Map(), duration: { labels, buckets, sum: 0, count: 0 } }
+      series = { byCode: new Map(), duration: { labels, value: new Histogram(durationBuckets) } }
       this.#series.set(key, series)
       this.durations.push(series.duration)
     }

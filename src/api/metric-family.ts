@@ -1,12 +1,11 @@
 /** Metrics that are counted where something happens and read when somebody scrapes. */
+import { Histogram, type HistogramFigures } from './histogram.js'
 
 export type MetricLabels = Readonly<Record<string, string>>
 
 export interface MetricValue {
   readonly labels: MetricLabels
-  readonly value: number
-  /** Of histograms: NAME_bucket, NAME_sum, NAME_count. */
-  readonly suffix?: string
+  readonly value: number | HistogramFigures
 }
 
 export interface MetricFamily {
@@ -16,20 +15,27 @@ export interface MetricFamily {
   values(): readonly MetricValue[]
 }
 
-/** A value for each set of labels, or for those that were used last. */
-class Series<T extends object> {
-  readonly #max: number
-  readonly #series = new Map<string, T & { labels: MetricLabels }>()
+interface Labelled<T> {
+  readonly labels: MetricLabels
+  value: T
+}
 
-  constructor(max = Number.POSITIVE_INFINITY) {
+/** A value for each set of labels, or for those that were used last. */
+class Series<T> {
+  readonly #make: () => T
+  readonly #max: number
+  readonly #series = new Map<string, Labelled<T>>()
+
+  constructor(make: () => T, max = Number.POSITIVE_INFINITY) {
+    this.#make = make
     this.#max = max
   }
 
-  of(labels: MetricLabels, make: () => T): T {
+  of(labels: MetricLabels): Labelled<T> {
     const key = Object.values(labels).join('\0')
     let found = this.#series.get(key)
     if (found === undefined) {
-      this.#series.set(key, (found = { ...make(), labels }))
+      this.#series.set(key, (found = { labels, value: this.#make() }))
       if (this.#series.size > this.#max) this.#series.delete(this.#series.keys().next().value!)
     } else if (this.#max !== Number.POSITIVE_INFINITY) {
       this.#series.delete(key)
@@ -38,7 +44,7 @@ class Series<T extends object> {
     return found
   }
 
-  all(): readonly (T & { labels: MetricLabels })[] {
+  all(): readonly Labelled<T>[] {
     return [...this.#series.values()]
   }
 }
@@ -48,7 +54,7 @@ export class MetricNumber implements MetricFamily {
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge'
-  readonly #series: Series<{ value: number }>
+  readonly #series: Series<number>
 
   /** One without labels is there from the start; `seriesMax` is for labels that somebody else makes up. */
   constructor(
@@ -57,7 +63,7 @@ export class MetricNumber implements MetricFamily {
     help: string,
     { hasLabels, seriesMax }: { hasLabels: boolean; seriesMax?: number },
   ) {
-    this.#series = new Series(seriesMax)
+    this.#series = new Series(() => 0, seriesMax)
     this.type = type
     this.name = name
     this.help = help
@@ -65,11 +71,11 @@ export class MetricNumber implements MetricFamily {
   }
 
   add(labels: MetricLabels, more = 1): void {
-    this.#series.of(labels, () => ({ value: 0 })).value += more
+    this.#series.of(labels).value += more
   }
 
   set(labels: MetricLabels, value: number): void {
-    this.#series.of(labels, () => ({ value })).value = value
+    this.#series.of(labels).value = value
   }
 
   values(): readonly MetricValue[] {
@@ -85,8 +91,7 @@ export class MetricHistogram implements MetricFamily {
   readonly name: string
   readonly help: string
   readonly type = 'histogram'
-  readonly #bounds: readonly number[]
-  readonly #series = new Series<{ counts: number[]; sum: number; count: number }>()
+  readonly #series: Series<Histogram>
 
   constructor(
     name: string,
@@ -95,35 +100,15 @@ export class MetricHistogram implements MetricFamily {
   ) {
     this.name = name
     this.help = help
-    this.#bounds = bounds
-    if (!hasLabels) this.#of({})
+    this.#series = new Series(() => new Histogram(bounds))
+    if (!hasLabels) this.#series.of({})
   }
 
   observe(labels: MetricLabels, value: number): void {
-    const series = this.#of(labels)
-    const at = this.#bounds.findIndex((bound) => value <= bound)
-    if (at >= 0) series.counts[at]!++
-    series.sum += value
-    series.count++
+    this.#series.of(labels).value.observe(value)
   }
 
   values(): readonly MetricValue[] {
-    return this.#series.all().flatMap(({ labels, counts, sum, count }) => {
-      let below = 0
-      const steps = this.#bounds.map((bound, at) => {
-        below += counts[at]!
-        return { suffix: '_bucket', labels: { ...labels, le: String(bound) }, value: below }
-      })
-      return [
-        ...steps,
-        { suffix: '_bucket', labels: { ...labels, le: '+Inf' }, value: count },
-        { suffix: '_sum', labels, value: sum },
-        { suffix: '_count', labels, value: count },
-      ]
-    })
-  }
-
-  #of(labels: MetricLabels) {
-    return this.#series.of(labels, () => ({ counts: this.#bounds.map(() => 0), sum: 0, count: 0 }))
+    return this.#series.all()
   }
 }

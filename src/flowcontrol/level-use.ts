@@ -1,5 +1,5 @@
 /** How much of a level is used, for how long, as its metrics tell and as its limits are adjusted by. */
-import { RatioHistogram, TimeByCount } from './histogram.js'
+import { RatioHistogram, TimeByCount } from './ratio-histogram.js'
 import { SeatDemand } from './seat-demand.js'
 
 const requestBounds = [0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1]

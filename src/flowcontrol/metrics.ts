@@ -1,20 +1,11 @@
 /** apiserver_flowcontrol_…: what is known of levels and flows, in the form of metrics. Names, labels and helps are upstream's. */
+import type { HistogramFigures } from '#api/histogram.js'
+import type { MetricFamily, MetricLabels, MetricValue } from '#api/metric-family.js'
 import type { FlowControl } from './flow-control.js'
 import type { FlowFigures } from './flow-figures.js'
-import type { HistogramFigures } from './histogram.js'
 import type { PriorityLevel } from './priority-level.js'
 
-type Labels = Readonly<Record<string, string>>
-
-interface MetricValue {
-  readonly labels: Labels
-  readonly value: number | HistogramFigures
-}
-
-interface FlowMetric {
-  readonly name: string
-  readonly help: string
-  readonly type: 'gauge' | 'counter' | 'histogram'
+interface FlowMetric extends Omit<MetricFamily, 'values'> {
   readonly values: (control: FlowControl) => MetricValue[]
 }
 
@@ -33,7 +24,7 @@ const ofLevel = (
     levels.map((level) => ({ labels: { priority_level: level.name }, value: value(level) })),
 })
 
-const flowLabels = ({ level, schema }: FlowFigures): Labels => ({
+const flowLabels = ({ level, schema }: FlowFigures): MetricLabels => ({
   priority_level: level,
   flow_schema: schema,
 })
@@ -43,7 +34,7 @@ const ofFlow = (
   type: FlowMetric['type'],
   name: string,
   help: string,
-  values: (flow: FlowFigures) => readonly { labels?: Labels; value: MetricValue['value'] }[],
+  values: (flow: FlowFigures) => readonly { labels?: MetricLabels; value: MetricValue['value'] }[],
 ): FlowMetric => ({
   name: prefix + name,
   help,
@@ -59,7 +50,7 @@ const ofFlow = (
 
 const once = <T>(condition: boolean, value: T): { value: T }[] => (condition ? [{ value }] : [])
 
-const seen = (histogram: HistogramFigures, labels: Labels = {}) =>
+const seen = (histogram: HistogramFigures, labels: MetricLabels = {}) =>
   histogram.count > 0 ? [{ labels, value: histogram }] : []
 
 const ofUse = (
@@ -131,7 +122,7 @@ const limitMetrics = [
 const ofDispatch = (
   name: string,
   help: string,
-  values: (last: PriorityLevel['queues']['lastDispatch']) => [number, Labels?][],
+  values: (last: PriorityLevel['queues']['lastDispatch']) => [number, MetricLabels?][],
 ): FlowMetric => ({
   name: prefix + name,
   help: `[ALPHA] ${help}`,
@@ -303,5 +294,5 @@ const inOrder = ({ labels, value }: MetricValue): MetricValue => ({
 })
 
 /** Values are made when they are read. */
-export const flowControlMetrics = (control: FlowControl) =>
+export const flowControlMetrics = (control: FlowControl): MetricFamily[] =>
   all.map(({ values, ...about }) => ({ ...about, values: () => values(control).map(inOrder) }))
