@@ -2,6 +2,7 @@
 import type { Http2Stream } from 'node:http2'
 import type { FastifyReply } from 'fastify'
 import { timeout } from '#api/errors.js'
+import { type Linked, LinkedList } from '#api/linked-list.js'
 import { PlainTextError } from '#api/plain-text-error.js'
 import type { RequestInfo } from '#api/request-info.js'
 import { limits } from '#limits'
@@ -59,23 +60,15 @@ const answerLateWrite = (request: KubeRequest, reply: FastifyReply): void => {
   sendLate(request, reply, late)
 }
 
-interface Entry {
+interface Entry extends Linked<Entry> {
   readonly request: KubeRequest
   readonly reply: FastifyReply
   readonly deadline: Deadline
-  before: Entry | undefined
-  after: Entry | undefined
 }
 
-/**
- * In order of arrival, as a list whose entries let go of each other when they leave. A Map would grow anew every few
- * requests, and each of its former tables keeps its successor and some finished requests alive until a full collection:
- * the young generation's collector then copies every request.
- */
+/** In order of arrival. */
 export class OpenRequests {
-  #first: Entry | undefined
-  #last: Entry | undefined
-  #count = 0
+  readonly #entries = new LinkedList<Entry>()
   #draining = false
   #stopping = false
   #refusing = false
@@ -90,16 +83,13 @@ export class OpenRequests {
     return this.#refusing
   }
   get count(): number {
-    return this.#count
+    return this.#entries.length
   }
 
   readonly track: Filter = ({ kube }, reply) => {
     const deadline = deadlineOf(kube.info)
-    const entry: Entry = { request: kube, reply, deadline, before: this.#last, after: undefined }
-    if (this.#last === undefined) this.#first = entry
-    else this.#last.after = entry
-    this.#last = entry
-    this.#count++
+    const entry: Entry = { request: kube, reply, deadline, before: undefined, after: undefined }
+    this.#entries.add(entry)
     if (deadline === undefined) {
       if (this.#draining) kube.abort(new Error('the server is shutting down'))
     } else if (kube.timeoutMs !== undefined) this.#endSoon(entry, kube.timeoutMs)
@@ -112,15 +102,8 @@ export class OpenRequests {
   }
 
   #remove(entry: Entry): void {
-    const { before, after } = entry
-    if (before === undefined) this.#first = after
-    else before.after = after
-    if (after === undefined) this.#last = before
-    else after.before = before
-    entry.before = undefined
-    entry.after = undefined
-    this.#count--
-    if (this.#count === 0) this.#emptied?.()
+    this.#entries.remove(entry)
+    if (this.#entries.length === 0) this.#emptied?.()
   }
 
   /**
@@ -129,7 +112,7 @@ export class OpenRequests {
    */
   expire(timeoutMs: number): void {
     const now = performance.now()
-    for (const { request, reply, deadline } of this.#entries()) {
+    for (const { request, reply, deadline } of this.#entries) {
       if (deadline === undefined) continue
       const age = now - request.startedAt
       if (age < Math.min(limits.writeTimeoutMs, timeoutMs)) return
@@ -149,9 +132,9 @@ export class OpenRequests {
   /** Ends long-running requests, then resolves when every other one is answered, or after `timeoutMs`. */
   async drain(timeoutMs: number): Promise<void> {
     this.#draining = true
-    for (const { request, deadline } of this.#entries())
+    for (const { request, deadline } of this.#entries)
       if (deadline === undefined) request.abort(new Error('the server is shutting down'))
-    if (this.#count === 0) return
+    if (this.#entries.length === 0) return
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, timeoutMs)
       this.#emptied = () => {
@@ -159,14 +142,5 @@ export class OpenRequests {
         resolve()
       }
     })
-  }
-
-  /** The next entry is looked up before an entry is yielded: the caller may remove that one. */
-  *#entries(): Generator<Entry, void> {
-    for (let entry = this.#first; entry !== undefined; ) {
-      const { after } = entry
-      yield entry
-      entry = after
-    }
   }
 }

@@ -1,4 +1,5 @@
-/** A request as levels of priority see it, and lists of such: entries let go of each other when they leave, and none is made for them. */
+/** A request as levels of priority see it. */
+import type { Linked, LinkedList } from '#api/linked-list.js'
 import type { RequestInfo } from '#api/request-info.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { FlowFigures } from './flow-figures.js'
@@ -17,7 +18,7 @@ export interface WorkEstimate {
 /** Requests of some flows that wait for each other. */
 export interface FairQueue {
   readonly index: number
-  readonly waiting: RequestList
+  readonly waiting: LinkedList<FlowRequest>
   /** Seats of those that wait, and their work. */
   seatsWaiting: number
   workWaiting: number
@@ -44,7 +45,7 @@ interface Flow {
   distinguisherOf(user: UserInfo, info: RequestInfo): string
 }
 
-export class FlowRequest {
+export class FlowRequest implements Linked<FlowRequest> {
   readonly about: { readonly info: RequestInfo; readonly user: UserInfo }
   work: WorkEstimate
   readonly figures: FlowFigures
@@ -103,40 +104,3 @@ export const finalWorkOf = ({ finalSeats, lingerMs }: WorkEstimate): number =>
 
 export const workOf = (work: WorkEstimate): number =>
   work.initialSeats * serviceSeconds + finalWorkOf(work)
-
-/** In order of arrival. A request is in one at a time. */
-export class RequestList {
-  #first: FlowRequest | undefined
-  #last: FlowRequest | undefined
-  #length = 0
-
-  get first(): FlowRequest | undefined {
-    return this.#first
-  }
-  get length(): number {
-    return this.#length
-  }
-
-  add(request: FlowRequest): void {
-    request.before = this.#last
-    if (this.#last === undefined) this.#first = request
-    else this.#last.after = request
-    this.#last = request
-    this.#length++
-  }
-
-  remove(request: FlowRequest): void {
-    const { before, after } = request
-    if (before === undefined) this.#first = after
-    else before.after = after
-    if (after === undefined) this.#last = before
-    else after.before = before
-    request.before = undefined
-    request.after = undefined
-    this.#length--
-  }
-
-  *[Symbol.iterator](): Generator<FlowRequest, void> {
-    for (let request = this.#first; request !== undefined; request = request.after) yield request
-  }
-}

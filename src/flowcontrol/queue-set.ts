@@ -3,12 +3,12 @@
  * tells why it is fair). A progress meter R tells how many seat-seconds each busy queue has been given; a queue's own
  * reading, how much of that it has taken. The one whose next request would end first is served next.
  */
+import { LinkedList } from '#api/linked-list.js'
 import type { Refusal } from './flow-figures.js'
 import {
   type FairQueue,
   type FlowRequest,
   finalWorkOf,
-  RequestList,
   serviceSeconds,
   workOf,
 } from './flow-request.js'
@@ -43,7 +43,7 @@ export interface QueueSetDeps {
 }
 
 export class QueueSet {
-  readonly executingRequests = new RequestList()
+  readonly executingRequests = new LinkedList<FlowRequest>()
   waiting = 0
   seatsInUse = 0
   seatsWaiting = 0
@@ -100,7 +100,7 @@ export class QueueSet {
     if (queue === undefined) {
       queue = {
         index,
-        waiting: new RequestList(),
+        waiting: new LinkedList(),
         seatsWaiting: 0,
         workWaiting: 0,
         executing: 0,
