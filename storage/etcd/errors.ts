@@ -1,7 +1,7 @@
 /** gRPC errors of etcd as storage errors. Their messages are what Go prints, which upstream's answers show. */
 import { type ServiceError, status } from '@grpc/grpc-js'
+import { grpcText } from '#api/grpc-texts.js'
 import { StorageError } from '../driver.js'
-import { grpcText } from '../grpc-texts.js'
 
 export const goText = (error: ServiceError): string => {
   const { code, details = '' } = error

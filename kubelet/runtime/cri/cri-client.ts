@@ -10,29 +10,22 @@ import {
   status,
 } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
+import { grpcText } from '#api/grpc-texts.js'
 import { criDescriptor } from './cri-types.js'
 
 /** Longest a runtime may take for anything but a stop, which takes its grace longer. */
 const callTimeoutMs = 120_000
 
-/** Codes by their names in Go, which are told to users. */
-const goNameOf = (code: number): string =>
-  code === status.CANCELLED
-    ? 'Canceled'
-    : (status[code] ?? '')
-        .toLowerCase()
-        .replaceAll(/(?:^|_)(.)/g, (_, first) => first.toUpperCase())
-
 /** The message is the runtime's own. */
 export class CriError extends Error {
-  readonly #code: number
+  readonly #code: status
   constructor({ code, details, message }: ServiceError) {
     super(details || message)
     this.#code = code
   }
   /** As Go prints it. */
   get goText(): string {
-    return `rpc error: code = ${goNameOf(this.#code)} desc = ${this.message}`
+    return grpcText({ code: this.#code, details: this.message })
   }
   /** The same without a code that says nothing. */
   get pullText(): string {
