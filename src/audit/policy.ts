@@ -1,4 +1,5 @@
 /** Which requests the audit log tells of, and how much (apiserver, pkg/audit/policy/checker.go). */
+import { matchesPath } from '#api/path-pattern.js'
 import type { Attributes } from '#authz/authorizer.js'
 
 export const levels = ['None', 'Metadata', 'Request', 'RequestResponse'] as const
@@ -49,9 +50,6 @@ const matchesUser = ({ users = [], userGroups = [] }: PolicyRule, { user }: Aske
   (users.length === 0 || (user !== undefined && users.includes(user.name))) &&
   (userGroups.length === 0 || Boolean(user?.groups.some((group) => userGroups.includes(group))))
 
-const isPath = (path: string, spec: string): boolean =>
-  spec === '*' || spec === path || (spec.endsWith('*') && path.startsWith(spec.replace(/\*+$/, '')))
-
 const isResource = (wanted: string, { resource, subresource }: Asked): boolean =>
   wanted === '*' ||
   wanted === (subresource === '' ? resource : `${resource}/${subresource}`) ||
@@ -76,7 +74,7 @@ const matches = (rule: PolicyRule, asked: Asked): boolean => {
       (resources.length === 0 || resources.some((one) => isAmong(one, asked)))
     )
   if (nonResourceURLs.length === 0) return true
-  return !asked.isResourceRequest && nonResourceURLs.some((spec) => isPath(asked.path, spec))
+  return !asked.isResourceRequest && nonResourceURLs.some((spec) => matchesPath(spec, asked.path))
 }
 
 /** The policy as it is asked, once for each request. */

@@ -1,4 +1,5 @@
 /** Attribute-based access control: the policies of a file, of which one that matches is enough (kubernetes, pkg/auth/authorizer/abac). */
+import { matchesPath } from '#api/path-pattern.js'
 import type { UserInfo } from '#api/user-info.js'
 import { type Attributes, allowed, type Decision } from './authorizer.js'
 import type { FullAuthorizer } from './full-authorizer.js'
@@ -24,9 +25,6 @@ const isFor = ({ user, group }: AccessPolicy, { name, groups }: UserInfo): boole
 
 const fits = (wanted: string, given: string): boolean => wanted === '*' || wanted === given
 
-const fitsPath = (wanted: string, path: string): boolean =>
-  fits(wanted, path) || (wanted.endsWith('*') && path.startsWith(wanted.replace(/\*+$/, '')))
-
 const matches = (policy: AccessPolicy, attributes: Attributes): boolean => {
   if (!isFor(policy, attributes.user)) return false
   if (policy.readonly && !readingVerbs.includes(attributes.verb)) return false
@@ -34,7 +32,7 @@ const matches = (policy: AccessPolicy, attributes: Attributes): boolean => {
     ? fits(policy.namespace, attributes.namespace) &&
         fits(policy.resource, attributes.resource) &&
         fits(policy.apiGroup, attributes.apiGroup)
-    : fitsPath(policy.nonResourcePath, attributes.path)
+    : matchesPath(policy.nonResourcePath, attributes.path)
 }
 
 const nothingMatched: Decision = { decision: 'no opinion', reason: 'No policy matched.' }

@@ -1,6 +1,6 @@
 /** The arithmetic of RBAC rules. Upstream: pkg/apis/rbac/v1/evaluation_helpers.go, component-helpers/auth/rbac/validation. */
 import { goQuoteList } from '#api/go-quote.js'
-import { trimRight } from '#api/trim-right.js'
+import { matchesPath } from '#api/path-pattern.js'
 import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import type { Attributes } from './authorizer.js'
 
@@ -22,11 +22,6 @@ const none: readonly string[] = []
 const hasOrAll = (list: readonly string[] = none, wanted: string): boolean =>
   list.includes('*') || list.includes(wanted)
 
-const urlMatches = (pattern: string, path: string): boolean =>
-  pattern === '*' ||
-  pattern === path ||
-  (pattern.endsWith('*') && path.startsWith(trimRight(pattern, '*')))
-
 /** `*` is every resource, `x/scale` with a star for x that subresource of every resource. */
 const resourceMatches = (rule: PolicyRule, resource: string, subresource: string): boolean =>
   (rule.resources ?? none).some(
@@ -38,7 +33,8 @@ const resourceMatches = (rule: PolicyRule, resource: string, subresource: string
 
 export const ruleAllows = (a: Attributes, rule: PolicyRule): boolean => {
   if (!hasOrAll(rule.verbs, a.verb)) return false
-  if (!a.isResourceRequest) return (rule.nonResourceURLs ?? none).some((p) => urlMatches(p, a.path))
+  if (!a.isResourceRequest)
+    return (rule.nonResourceURLs ?? none).some((p) => matchesPath(p, a.path))
   const resource = a.subresource === '' ? a.resource : `${a.resource}/${a.subresource}`
   const names = rule.resourceNames ?? none
   return (
@@ -107,7 +103,7 @@ const covers = (owned: PolicyRule, wanted: PolicyRule): boolean => {
     all(owned.apiGroups, wanted.apiGroups) &&
     resourcesCovered(owned.resources, wanted.resources) &&
     namesCovered &&
-    (wanted.nonResourceURLs ?? none).every((url) => urls.some((p) => urlMatches(p, url)))
+    (wanted.nonResourceURLs ?? none).every((url) => urls.some((p) => matchesPath(p, url)))
   )
 }
 
