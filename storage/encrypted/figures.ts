@@ -182,8 +182,9 @@ export class EncryptionFigures {
     this.#reloadedAt.set({ status }, this.#now() / 1000)
   }
 
-  configured(hash: string): void {
-    this.#configurationHash = hash
+  /** Nothing of the keys is in what is told of the text. */
+  configured(text: string): void {
+    this.#configurationHash = hashOf(text)
   }
 
   get families(): readonly MetricFamily[] {

@@ -1,5 +1,4 @@
 /** The file of --encryption-provider-config (apiserver, pkg/server/options/encryptionconfig). */
-import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { durationMs, durationProblem } from '#api/duration.js'
 import { aggregateMessage } from '#api/errors.js'
@@ -116,7 +115,3 @@ export const readEncryptionFile = async (file: string): Promise<string> => {
     )
   }
 }
-
-/** By which metrics tell configurations apart: nothing of the keys is in it. */
-export const hashOfText = (text: string): string =>
-  `sha256:${createHash('sha256').update(text).digest('hex')}`

@@ -2,17 +2,17 @@
  * Encryption of what is stored, as a file says, which may be read again when it changes (apiserver,
  * pkg/server/options/encryptionconfig and its controller).
  */
-import { setTimeout } from 'node:timers/promises'
 import { aggregate } from '#api/aggregate.js'
 import type { Clock } from '#api/clock.js'
 import { formatGroupResource, type GroupResource } from '#api/group-version.js'
+import { sleep } from '#client/backoff.js'
 import { limits } from '#limits'
 import type { HealthCheck } from '#routes/healthz.js'
 import type { Encryption, Transformers } from '#storage/encrypted/encrypted-driver.js'
 import type { EncryptionFigures } from '#storage/encrypted/figures.js'
 import { followFile } from '../follow-file.js'
 import type { StartedParts } from '../started-parts.js'
-import { hashOfText, parseEncryption, readEncryptionFile } from './configuration.js'
+import { parseEncryption, readEncryptionFile } from './configuration.js'
 import { type MadeTransformers, makeTransformers } from './make-transformers.js'
 
 /** When a changed file that could not be used is tried again, and how often its plugins are asked meanwhile. */
@@ -110,13 +110,13 @@ class EncryptionOfFile implements OpenedEncryption {
       try {
         await this.#replace(text)
         this.#deps.figures.reloaded('success')
-        this.#deps.figures.configured(hashOfText(text))
+        this.#deps.figures.configured(text)
         if (this.#wanted === text) this.#wanted = undefined
       } catch (error) {
         if (this.#closing.signal.aborted) return
         this.#deps.figures.reloaded('failure')
         this.#deps.warn(`error processing encryption config file ${this.#file}`, error)
-        await this.#pause(retryMs, this.#retry.signal)
+        await sleep(retryMs, this.#retry.signal)
       }
     }
   }
@@ -135,7 +135,7 @@ class EncryptionOfFile implements OpenedEncryption {
     this.transformers = transformersOf(made, this.#deps)
     this.changes++
     this.#former.add(former)
-    void this.#pause(2 * former.callsMs, this.#closing.signal).then(() => {
+    void sleep(2 * former.callsMs, this.#closing.signal).then(() => {
       this.#former.delete(former)
       former.close()
     })
@@ -146,13 +146,9 @@ class EncryptionOfFile implements OpenedEncryption {
     for (;;) {
       const problem = await problemOf(made)
       if (problem === undefined || performance.now() >= end) return problem
-      await this.#pause(readyLookMs, this.#closing.signal)
+      await sleep(readyLookMs, this.#closing.signal)
       if (this.#closing.signal.aborted) return problem
     }
-  }
-
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    await setTimeout(ms, undefined, { signal, ref: false }).catch(() => undefined)
   }
 }
 
@@ -166,7 +162,7 @@ export const openEncryption = async (
   const text = await readEncryptionFile(file)
   const made = await makeTransformers(parseEncryption({ file, text }, reload), deps)
   const encryption = new EncryptionOfFile(options, made, deps)
-  deps.figures.configured(hashOfText(text))
+  deps.figures.configured(text)
   const stopFollowing = reload
     ? followFile({
         file,
