@@ -3,3 +3,7 @@ export const parseGoBoolean = (text: string): boolean | undefined => {
   if (['1', 't', 'T', 'TRUE', 'true', 'True'].includes(text)) return true
   return ['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(text) ? false : undefined
 }
+
+/** What it says of such a one. */
+export const goBooleanProblem = (text: string): string =>
+  `strconv.ParseBool: parsing ${JSON.stringify(text)}: invalid syntax`

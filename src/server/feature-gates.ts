@@ -1,6 +1,6 @@
 /** Feature gates of v1.36: which there are, and what of them is switched here (component-base, featuregate). */
 import { aggregate } from '#api/aggregate.js'
-import { parseGoBoolean } from '#api/go-boolean.js'
+import { goBooleanProblem, parseGoBoolean } from '#api/go-boolean.js'
 import { enablement } from '#openapi/schemas.js'
 
 export interface FeatureGate {
@@ -34,9 +34,7 @@ export const parseFeatureGates = (parts: readonly string[]): Record<string, bool
     if (value === undefined) throw new Error(`missing bool value for ${name}`)
     const enabled = parseGoBoolean(value.trim())
     if (enabled === undefined)
-      throw new Error(
-        `invalid value of ${name}=${value}, err: strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`,
-      )
+      throw new Error(`invalid value of ${name}=${value}, err: ${goBooleanProblem(value)}`)
     given[name] = enabled
   }
   if (prefixes.size > 1)

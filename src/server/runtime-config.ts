@@ -1,6 +1,6 @@
 /** Which built-in APIs are served, as --runtime-config says it (apiserver, server/resourceconfig). */
 import { aggregate } from '#api/aggregate.js'
-import { parseGoBoolean } from '#api/go-boolean.js'
+import { goBooleanProblem, parseGoBoolean } from '#api/go-boolean.js'
 import type { GroupVersionResource } from '#api/group-version.js'
 import { enablement } from '#openapi/schemas.js'
 import type { ServerOptions } from './options.js'
@@ -74,15 +74,14 @@ const isOn = ({ key }: Preference, config: ReadonlyMap<string, string>): boolean
   if (value === '') return true
   const on = parseGoBoolean(value)
   if (on === undefined)
-    throw new Error(
-      `invalid value of ${key}: ${value}, err: strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`,
-    )
+    throw new Error(`invalid value of ${key}: ${value}, err: ${goBooleanProblem(value)}`)
   return on
 }
 
 /** `builtIn`: what there is. A key without a value is true. Throws an Error in kube-apiserver's words. */
 export const readRuntimeConfig = (
-  { runtimeConfig: given = {}, priorityAndFairness = true }: ServerOptions,
+  given: Readonly<Record<string, string>>,
+  { priorityAndFairness = true }: ServerOptions,
   builtIn: Iterable<GroupVersionResource>,
 ): ServedApis => {
   const config = normalized(given)

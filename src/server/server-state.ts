@@ -123,6 +123,20 @@ export const bootstrapDeps = (
   isServed: (name) => isServedVersion(served, name),
 })
 
+/** A server that was told nothing serves all, and looks at no table of what there could be. */
+const servedOf = (
+  table: ResourceTable,
+  options: ServerOptions,
+  log: (message: string) => void,
+): ResourceTable => {
+  const { runtimeConfig } = options
+  if (runtimeConfig === undefined) return table
+  const builtIn = [...table].map(({ gvr }) => gvr)
+  const { absent, isServed } = readRuntimeConfig(runtimeConfig, options, builtIn)
+  for (const key of absent) log(`runtime-config: there is nothing of ${key} to be turned on`)
+  return servedTable(table, ({ gvr, isCustom }) => isCustom || isServed(gvr))
+}
+
 /** With the objects that every cluster has. Files that the options name are read before anything is opened. */
 export const openServerState = async (
   options: ServerOptions,
@@ -147,13 +161,7 @@ export const openServerState = async (
   const table = makeResourceTable(
     access.withAccess([...configuredKinds(options), customResourceDefinition]),
   )
-  const builtIn = [...table].map(({ gvr }) => gvr)
-  const apis = readRuntimeConfig(options, builtIn)
-  for (const key of apis.absent) log(`runtime-config: there is nothing of ${key} to be turned on`)
-  const served =
-    options.runtimeConfig === undefined
-      ? table
-      : servedTable(table, ({ gvr, isCustom }) => isCustom || apis.isServed(gvr))
+  const served = servedOf(table, options, log)
   const fieldManagerOf = makeFieldManagers(table)
   const encryptionFigures = new EncryptionFigures(() => clock.now())
   const ofEncryption = { table, clock, figures: encryptionFigures, warn: log }
