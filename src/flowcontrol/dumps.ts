@@ -1,4 +1,5 @@
 /** Levels of priority, their queues and their requests as tables, for who looks into an overload (apiserver, apf_controller_debug.go). */
+import { printedDuration } from '#api/duration.js'
 import { formatGroupVersion } from '#api/group-version.js'
 import type { FlowControl } from './flow-control.js'
 import type { FlowRequest } from './flow-request.js'
@@ -38,12 +39,6 @@ const formatMoment = (steadyMs: number): string => {
     .slice(1)
     .replace(/\.?0+$/, '')
   return `${seconds}${fraction}Z`
-}
-
-/** Go's time.Duration of milliseconds, as far as seats linger. */
-const formatLinger = (ms: number): string => {
-  if (ms === 0) return '0s'
-  return ms < 1000 ? `${Number(ms.toFixed(6))}ms` : `${Number((ms / 1000).toFixed(9))}s`
 }
 
 const levelRow = ({ name, isQuiescing, queues }: PriorityLevel): Row => [
@@ -93,7 +88,7 @@ const requestRow = (
     formatMoment(request.arrivedAt),
     initialSeats,
     finalSeats,
-    formatLinger(lingerMs),
+    printedDuration(lingerMs),
     request.state === 'waiting' ? zeroTime : formatMoment(request.startedAt),
   ]
   if (!withDetails) return row
