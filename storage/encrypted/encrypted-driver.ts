@@ -6,7 +6,7 @@
  * to wait for a key that only a plugin can open. One that cannot be read is handed on as it is stored, and with the
  * reason: the others that came with it are none the worse.
  */
-import { whenKnown } from '#api/when-known.js'
+import { allKnown, whenKnown } from '#api/when-known.js'
 import {
   type Compare,
   type EventBatch,
@@ -75,7 +75,7 @@ export class EncryptedDriver implements StorageDriver {
 
   async range(options: RangeOptions): Promise<RangeResult> {
     const result = await this.#driver.range(options)
-    return { ...result, kvs: await this.#openAll(result.kvs) }
+    return { ...result, kvs: await allKnown(result.kvs.map((kv) => this.#open(kv))) }
   }
 
   txn(compares: readonly Compare[], operations: readonly Operation[]): Promise<TransactionResult> {
@@ -116,9 +116,7 @@ export class EncryptedDriver implements StorageDriver {
 
   async *#openBatches(batches: AsyncIterable<EventBatch>): AsyncGenerator<EventBatch> {
     for await (const batch of batches) {
-      const opened = batch.events.map((event) => this.#openEvent(event))
-      const waits = opened.some((event) => event instanceof Promise)
-      const events = waits ? await Promise.all(opened) : (opened as StorageEvent[])
+      const events = await allKnown(batch.events.map((event) => this.#openEvent(event)))
       yield { ...batch, events }
     }
   }
@@ -128,13 +126,6 @@ export class EncryptedDriver implements StorageDriver {
     return whenKnown(value && this.#open(value), (value) =>
       whenKnown(previous && this.#open(previous), (previous) => ({ ...event, value, previous })),
     )
-  }
-
-  async #openAll(kvs: readonly KeyValue[]): Promise<readonly KeyValue[]> {
-    const opened = kvs.map((kv) => this.#open(kv))
-    return opened.some((kv) => kv instanceof Promise)
-      ? Promise.all(opened)
-      : (opened as readonly KeyValue[])
   }
 
   #open(kv: KeyValue): KeyValue | Promise<KeyValue> {
