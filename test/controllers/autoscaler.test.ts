@@ -3,7 +3,7 @@ import t from 'tap'
 import { resources } from '#client/resources.js'
 import type { HorizontalPodAutoscaler } from '#controllers/podautoscaler/autoscaler.js'
 import { clientOf, startServer } from '../server/start-server.js'
-import { until } from './cluster.js'
+import { until, untilPodsAreLetIn } from './cluster.js'
 import { manage } from './in-process.js'
 
 const namespace = 'default'
@@ -15,9 +15,7 @@ t.test('two autoscalers of the same Pods size nothing until one is gone', async 
     controllers: ['horizontal-pod-autoscaler-controller', 'serviceaccount-controller'],
     settings: { autoscalerPeriodMs: 100 },
   })
-  await until(() =>
-    client.get(resources.serviceAccounts, { name: 'default', namespace }).catch(() => false),
-  )
+  await untilPodsAreLetIn(client, namespace)
   const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } }
   const make = async (name: string) => {
     await client.create(resources.deployments, {

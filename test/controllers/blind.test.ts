@@ -4,7 +4,7 @@ import t from 'tap'
 import type { Client, WatchOptions } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
-import { until } from './cluster.js'
+import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
 
 const namespace = 'default'
@@ -57,9 +57,7 @@ t.test('a StatefulSet is not scaled down by who does not see all its Pods', asyn
   const labels = { app: 'db' }
   const set = { name: 'db', namespace }
   const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } }
-  await until(() =>
-    client.get(resources.serviceAccounts, { name: 'default', namespace }).catch(() => false),
-  )
+  await untilPodsAreLetIn(client, namespace)
   await client.create(resources.statefulSets, {
     metadata: set,
     spec: { replicas: 2, serviceName: 'db', selector: { matchLabels: labels }, template },

@@ -28,6 +28,12 @@ export const until = async (check: () => Promise<unknown> | unknown): Promise<vo
   await eventually(String(check), async () => Boolean(await check()), 120_000)
 }
 
+/** Without the account that a controller makes there no Pod is let into a namespace. */
+export const untilPodsAreLetIn = (client: Client, namespace: string): Promise<void> =>
+  until(() =>
+    client.get(resources.serviceAccounts, { name: 'default', namespace }).catch(() => undefined),
+  )
+
 export interface Killable {
   /** SIGKILL, then the same again. */
   killAndRestart(): Promise<void>

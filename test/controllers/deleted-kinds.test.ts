@@ -3,9 +3,8 @@ import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { discover } from '#client/discovery.js'
 import { isNotFound } from '#client/errors.js'
-import { resources } from '#client/resources.js'
 import { kinds } from '#kinds/index.js'
-import { until } from './cluster.js'
+import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
 
 const namespace = 'default'
@@ -17,8 +16,7 @@ const fixedNames: Record<string, string> = {
 
 t.test('an object of any kind goes when it is deleted', async (t) => {
   const client = await startControllers(t, ['*'])
-  const account = { name: 'default', namespace }
-  await until(() => client.get(resources.serviceAccounts, account).catch(() => undefined))
+  await untilPodsAreLetIn(client, namespace)
   const served = (await discover(client)).resources
   for (const { group, kind, sample } of kinds) {
     const ref = served.find((r) => r.group === group && r.kind === kind)

@@ -8,7 +8,7 @@ import { resources } from '#client/resources.js'
 import type { PodDisruptionBudget } from '#controllers/disruption/reconcile.js'
 import { staleAt } from '#controllers/disruption/stale-targets.js'
 import { storedMetadata } from '../stored-metadata.js'
-import { until } from './cluster.js'
+import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
 
 const namespace = 'default'
@@ -26,9 +26,7 @@ t.test(
   'a budget tells why it cannot count: the owner is gone, has no scale, or no such kind is there',
   async (t) => {
     const client = await startControllers(t, ['disruption-controller', 'serviceaccount-controller'])
-    await until(() =>
-      client.get(resources.serviceAccounts, { name: 'default', namespace }).catch(() => false),
-    )
+    await untilPodsAreLetIn(client, namespace)
     const definition = (kind: string, subresources: object) => {
       const plural = `${kind.toLowerCase()}s`
       return {
@@ -98,9 +96,7 @@ t.test(
   'what was to go two minutes ago and is there stays, a budget counts also what is finished',
   async (t) => {
     const client = await startControllers(t, ['disruption-controller', 'serviceaccount-controller'])
-    await until(() =>
-      client.get(resources.serviceAccounts, { name: 'default', namespace }).catch(() => false),
-    )
+    await untilPodsAreLetIn(client, namespace)
     const mark = (agoMs: number, reason = 'EvictionByEvictionAPI') => ({
       type: 'DisruptionTarget',
       status: 'True',

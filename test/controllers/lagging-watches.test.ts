@@ -9,6 +9,7 @@ import { apiVersionOf, type ResourceRef, resources } from '#client/resources.js'
 import { trackingFinalizer } from '#controllers/job/job.js'
 import { ownerReference } from '#controllers/ownership/claim.js'
 import { eventually } from '../eventually.js'
+import { untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
 
 const namespace = 'default'
@@ -50,11 +51,6 @@ const startBlindTo = async (...args: Parameters<typeof startSeeing>): Promise<Cl
   loseSight()
   return client
 }
-
-const awaitAccount = (client: Client) =>
-  eventually('an account', () =>
-    client.get(resources.serviceAccounts, { namespace, name: 'default' }).catch(() => undefined),
-  )
 
 const claimSpec = {
   storageClassName: '',
@@ -129,7 +125,7 @@ t.test('a Pod is let go uncounted only if its Job is really gone', async (t) => 
     'job-controller',
     'serviceaccount-controller',
   ])
-  await awaitAccount(client)
+  await untilPodsAreLetIn(client, namespace)
   const containers = [{ name: 'c', image: 'i' }]
   // Whoever manages it sees it first.
   const job = await client.create<PersistedObject>(resources.jobs, {
@@ -296,7 +292,7 @@ t.test('a set that is deleted without its Pods makes no others before it is told
   const { replicaSets, pods } = resources
   const controllers = ['replicaset-controller', 'serviceaccount-controller']
   const { client, loseSight, reads } = await startSeeing(t, replicaSets, controllers)
-  await awaitAccount(client)
+  await untilPodsAreLetIn(client, namespace)
   const labels = { app: 'one' }
   const containers = [{ name: 'c', image: 'i' }]
   const at = { namespace, name: 'set' }

@@ -5,7 +5,7 @@ import { conditionOf } from '#api/conditions.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { clientOf, startServer } from '../server/start-server.js'
-import { until } from './cluster.js'
+import { until, untilPodsAreLetIn } from './cluster.js'
 import { manage } from './in-process.js'
 
 const namespace = 'default'
@@ -19,9 +19,7 @@ t.test(
       controllers,
       settings: { nodeMonitorPeriodMs: 100, nodeMonitorGracePeriodMs: 3_600_000 },
     })
-    await until(() =>
-      client.get(resources.serviceAccounts, { name: 'default', namespace }).catch(() => false),
-    )
+    await untilPodsAreLetIn(client, namespace)
     const at = { name: 'n' }
     const patch = { type: 'merge', subresource: 'status' } as const
     const say = (status: string) => {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { resources } from '#client/resources.js'
 import type { ResourceQuota } from '#controllers/resourcequota/used.js'
-import { until } from './cluster.js'
+import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
 
 t.test('a Pod that gets a deadline leaves one scope for the other', async (t) => {
@@ -23,8 +23,7 @@ t.test('a Pod that gets a deadline leaves one scope for the other', async (t) =>
     return (await Promise.all(found)).map(({ status }) => status.used?.pods).join()
   }
   await until(async () => (await used()) === '0,0')
-  const account = { name: 'default', namespace }
-  await until(() => client.get(resources.serviceAccounts, account).catch(() => undefined))
+  await untilPodsAreLetIn(client, namespace)
   const pod = { name: 'p', namespace }
   await client.create(resources.pods, {
     metadata: pod,
@@ -75,8 +74,7 @@ t.test('a recount finds what was charged when it was made, of every sort', async
     return (await Promise.all(found)).map(({ status }) => status)
   }
   await until(async () => (await statuses()).every((status) => status?.used !== undefined))
-  const account = { name: 'default', namespace }
-  await until(() => client.get(resources.serviceAccounts, account).catch(() => undefined))
+  await untilPodsAreLetIn(client, namespace)
 
   await client.request({
     method: 'POST',

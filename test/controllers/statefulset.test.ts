@@ -7,7 +7,7 @@ import { resources } from '#client/resources.js'
 import { revisionHash } from '#controllers/pods/hash.js'
 import type { ControllerRevision } from '#controllers/pods/revisions.js'
 import type { StatefulSet } from '#controllers/statefulset/identity.js'
-import { until } from './cluster.js'
+import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
 
 const namespace = 'default'
@@ -21,9 +21,7 @@ const start = async (
 ): Promise<Client> => {
   const controllers = ['statefulset-controller', 'serviceaccount-controller', ...more]
   const client = await startControllers(t, controllers)
-  // Without it no Pod is let in.
-  const account = { namespace, name: 'default' }
-  await until(() => client.get(resources.serviceAccounts, account).catch(() => undefined))
+  await untilPodsAreLetIn(client, namespace)
   return client
 }
 const createSet = (client: Client, spec: object = {}): Promise<KubeObject> =>

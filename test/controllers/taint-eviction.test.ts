@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
-import { until } from './cluster.js'
+import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
 
 const namespace = 'default'
@@ -13,9 +13,7 @@ t.test('a Pod that goes before its time, or otherwise, was to go later first', a
     'taint-eviction-controller',
     'serviceaccount-controller',
   ])
-  await until(() =>
-    client.get(resources.serviceAccounts, { name: 'default', namespace }).catch(() => false),
-  )
+  await untilPodsAreLetIn(client, namespace)
   const node = { name: 'n' }
   await client.create(resources.nodes, { metadata: node })
   const make = (name: string, tolerations: object[] = []) =>

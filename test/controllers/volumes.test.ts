@@ -5,15 +5,14 @@ import type { Client } from '#client/client.js'
 import type { Volume } from '#client/persistent-volume.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { deleterOf, hostPathProvisioner } from '#controllers/persistentvolume/volume.js'
-import { until } from './cluster.js'
+import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
 
 t.test('a claim that a Pod has for itself is made again when it is deleted', async (t) => {
   const controllers = ['ephemeral-volume-controller', 'serviceaccount-controller']
   const client = await startControllers(t, controllers)
   const namespace = 'default'
-  const account = { namespace, name: 'default' }
-  await until(() => client.get(resources.serviceAccounts, account).catch(() => undefined))
+  await untilPodsAreLetIn(client, namespace)
   const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
   await client.create(resources.pods, {
     metadata: { name: 'p', namespace },
@@ -131,8 +130,7 @@ t.test('what is used stays, though the controllers have not been told of the use
       else yield* client.watch(ref, options)
     },
   }))
-  const account = { namespace, name: 'default' }
-  await until(() => client.get(resources.serviceAccounts, account).catch(() => undefined))
+  await untilPodsAreLetIn(client, namespace)
   const left = async (ref: ResourceRef) => {
     const { items } = await client.list(ref)
     return items.map(({ metadata }) => metadata.name).join()
@@ -193,8 +191,7 @@ t.test(
     ]
     const client = await startControllers(t, controllers)
     const namespace = 'default'
-    const account = { namespace, name: 'default' }
-    await until(() => client.get(resources.serviceAccounts, account).catch(() => undefined))
+    await untilPodsAreLetIn(client, namespace)
     const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
     const pod = { name: 'p', namespace }
     await client.create(resources.pods, {
