@@ -2,7 +2,7 @@
  * How one container ends: preStop within the grace, the order of sidecars, then the stop signal with what is left of the
  * grace, but never less than two seconds. The grace may get shorter meanwhile (kubernetes, kuberuntime_container.go).
  */
-import { whenAborted } from '#client/backoff.js'
+import { whenAborted } from '#api/sleep.js'
 import type { ContainerSpec } from './pod.js'
 import { type HandlerTarget, runHook } from './run-handler.js'
 import type { Container, ContainerRuntime, Stop } from './runtime.js'

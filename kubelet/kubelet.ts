@@ -1,7 +1,7 @@
 /** The agent: the Pods of one node, each with a worker; what runs here and is nobody's Pod is ended. */
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
-import { sleep } from '#client/backoff.js'
+import { sleep } from '#api/sleep.js'
 import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
 import {

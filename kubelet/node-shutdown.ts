@@ -2,7 +2,7 @@
  * The node goes down for good: its Pods end as failed, those that the cluster cannot do without last, each group in its
  * share of the time. Upstream: pkg/kubelet/nodeshutdown/nodeshutdown_manager.go.
  */
-import { sleep } from '#client/backoff.js'
+import { sleep } from '#api/sleep.js'
 import type { Refusal } from './admission.js'
 import type { ForcedEnd } from './forced-end.js'
 import { hasCriticalPriority, type Pod } from './pod.js'

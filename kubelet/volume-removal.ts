@@ -1,5 +1,6 @@
 /** Removes what Pods leave in their folders, and goes on with it where that fails. */
-import { Backoff, sleep } from '#client/backoff.js'
+import { sleep } from '#api/sleep.js'
+import { Backoff } from '#client/backoff.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'
 import type { Pod } from './pod.js'

@@ -1,7 +1,8 @@
 /** The metrics server: `kubelevel metrics-server`. Serves metrics.k8s.io from what kubelets say, behind the API server. */
 import { portProblem } from '#api/flags.js'
 import { machineAddress } from '#api/machine-address.js'
-import { Backoff, sleep } from '#client/backoff.js'
+import { sleep } from '#api/sleep.js'
+import { Backoff } from '#client/backoff.js'
 import { messageOf } from '#client/errors.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
 import { readFrontProxyTrust } from './front-proxy.js'

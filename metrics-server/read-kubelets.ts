@@ -1,7 +1,7 @@
 /** Asks every kubelet at regular times, through the API server, which knows the way and is known there. */
 import type { Clock } from '#api/clock.js'
+import { sleep } from '#api/sleep.js'
 import { withinTime } from '#api/within-time.js'
-import { sleep } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'

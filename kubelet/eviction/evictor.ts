@@ -3,7 +3,7 @@
  * short of something. Looks every ten seconds, and again as soon as what was evicted is gone. Upstream:
  * pkg/kubelet/eviction/eviction_manager.go.
  */
-import { sleep } from '#client/backoff.js'
+import { sleep } from '#api/sleep.js'
 import { messageOf } from '#client/errors.js'
 import type { EventRecorder, EventSubject } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'

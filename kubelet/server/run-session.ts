@@ -1,6 +1,6 @@
 /** A command's streams and how it ended, whatever carries them to the client. */
 import type { Readable } from 'node:stream'
-import { sleep } from '#client/backoff.js'
+import { sleep } from '#api/sleep.js'
 import type { Session } from '../runtime.js'
 import { type Peer, sendAll } from './flow-control.js'
 

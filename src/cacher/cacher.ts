@@ -5,8 +5,9 @@
  * store that nobody else writes to is therefore always fresh; a shared one is asked for its head revision before a
  * consistent read, which then waits for the cache to get there.
  */
-import { setTimeout } from 'node:timers/promises'
+
 import type { Clock } from '#api/clock.js'
+import { sleep } from '#api/sleep.js'
 import { limits } from '#limits'
 import { type EventBatch, type StorageDriver, StorageError } from '#storage/driver.js'
 import { ObjectWriter, versionOf, watchDriver } from './direct-storage.js'
@@ -221,7 +222,7 @@ class WatchCache implements Cacher, FollowedStore {
 
   async #recover(error: unknown): Promise<void> {
     const { signal } = this.#stop
-    await setTimeout(retryDelayMs, undefined, { signal }).catch(() => {})
+    await sleep(retryDelayMs, signal)
     if (signal.aborted || !(error instanceof StorageError) || error.code !== 'Compacted') return
     try {
       await this.#reload()

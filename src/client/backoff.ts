@@ -1,22 +1,4 @@
-/** Waiting that a signal ends, and how long to wait after the n-th failure. */
-import { setTimeout as sleepFor } from 'node:timers/promises'
 import { type Random, systemRandom } from './random.js'
-
-/** Resolves after `ms`, or at once when the signal fires; never rejects. */
-export const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
-  try {
-    await sleepFor(ms, undefined, { signal })
-  } catch {
-    // The caller looks at its signal.
-  }
-}
-
-/** Resolves when the signal fires, at once when it has. */
-export const whenAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 
 /** Doubles from `baseMs` to `maxMs`, with up to half of it as jitter; `reset` starts again. */
 export class Backoff {

@@ -6,9 +6,10 @@
 
 import { ApiError } from '#api/errors.js'
 import type { PersistedObject } from '#api/object.js'
+import { sleep } from '#api/sleep.js'
 import { withinTime } from '#api/within-time.js'
 import { limits } from '#limits'
-import { Backoff, sleep } from './backoff.js'
+import { Backoff } from './backoff.js'
 import type { Client } from './client.js'
 import { isExpired, isTooManyRequests, messageOf } from './errors.js'
 import type { Log } from './log.js'

@@ -1,7 +1,7 @@
 /** `kubelevel serve`: the API server alone, in the foreground. */
 
 import type { Flags } from '#api/flags.js'
-import { whenAborted } from '#client/backoff.js'
+import { whenAborted } from '#api/sleep.js'
 import type { Server } from '#server/create-server.js'
 import { deprecatedAdmissionPlugins } from './admission-plugin-names.js'
 import type { ExitCode, Machine } from './machine.js'

@@ -5,7 +5,7 @@
 import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Flags } from '#api/flags.js'
-import { whenAborted } from '#client/backoff.js'
+import { whenAborted } from '#api/sleep.js'
 import type { Server } from '#server/create-server.js'
 import { writePrivateFile } from '#server/credentials.js'
 import { credentialsDirectory, credentialsOf } from '#server/identity.js'

@@ -3,9 +3,9 @@
  * objects in that version alone. What was converted once is kept with what is stored, so that the webhook is asked once
  * a version of an object, however many read it.
  */
-import { setTimeout } from 'node:timers/promises'
 import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { sleep } from '#api/sleep.js'
 import { MadeObject } from '#cacher/made-object.js'
 import {
   type ListOptions,
@@ -71,7 +71,7 @@ const untilConverted = async <T>(
       return await convert()
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      await setTimeout(limits.conversionRetryMs, undefined, { signal }).catch(() => undefined)
+      await sleep(limits.conversionRetryMs, signal)
     }
   }
   return undefined

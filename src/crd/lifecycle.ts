@@ -4,13 +4,13 @@
  * One definition after the other; every step can be done again.
  */
 import { setMaxListeners } from 'node:events'
-import { setTimeout } from 'node:timers/promises'
 import { findService } from '#admission/find-service.js'
 import { isConditionTrue } from '#api/conditions.js'
 import { ApiError } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { PersistedObject } from '#api/object.js'
+import { sleep } from '#api/sleep.js'
 import { limits } from '#limits'
 import { type Follower, type FollowerDeps, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
@@ -279,9 +279,7 @@ class Lifecycle implements Follower {
         if (!wasChanged(error))
           this.#deps.log(`objects of ${definition.metadata.name} could not be deleted`, error)
       }
-      await setTimeout(limits.retryMs, undefined, { signal: this.#signal, ref: false }).catch(
-        () => {},
-      )
+      await sleep(limits.retryMs, this.#signal, { ref: false })
     }
   }
 

@@ -1,8 +1,8 @@
 /** The objects of one resource as the server itself follows them: read once, then watched until the signal fires. */
-import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '#api/clock.js'
 import type { GroupResource } from '#api/group-version.js'
 import type { PersistedObject } from '#api/object.js'
+import { sleep } from '#api/sleep.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { listAll, selectAll } from './list-all.js'
@@ -55,7 +55,7 @@ export const followObjects = async (
         log(`the watch of ${resource.resource} starts again`, error)
       }
       revision = undefined
-      await setTimeout(limits.retryMs, undefined, { signal, ref: false }).catch(() => {})
+      await sleep(limits.retryMs, signal, { ref: false })
     }
   }
   return { done: keep(await read()) }

@@ -1,7 +1,8 @@
 /** Sends the audit log to a server that a kubeconfig names (apiserver, plugin/pkg/audit/webhook). */
+
+import { sleep } from '#api/sleep.js'
 import type { AuditRecord } from '#audit/audit-record.js'
 import type { AuditSink } from '#audit/sink.js'
-import { sleep } from '#client/backoff.js'
 import type { ClientConfig } from '#client/kubeconfig.js'
 import { createTransport, type Transport } from '#client/transport.js'
 import { limits } from '#limits'

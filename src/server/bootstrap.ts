@@ -8,6 +8,7 @@ import { formatTime } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
+import { sleep } from '#api/sleep.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
 import { decodeObject } from '#registry/decode.js'
 import { internalContext } from '#registry/internal-context.js'
@@ -82,7 +83,7 @@ const lookAgainMs = 50
 const appears = async (store: Store, ctx: RequestContext, name: string): Promise<boolean> => {
   for (let waited = 0; waited < otherServerMs; waited += lookAgainMs) {
     if ((await readOrNone(store, ctx, name)) !== undefined) return true
-    await new Promise((resolve) => setTimeout(resolve, lookAgainMs))
+    await sleep(lookAgainMs)
   }
   return false
 }

@@ -1,9 +1,9 @@
 /** The port of a server with all that is behind it: filters, routes, and how it closes. */
 import type { Http2SecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { sleep } from '#api/sleep.js'
 import { certificateReader } from '#authn/client-certificate.js'
 import { filterChain, installChain } from '#filters/chain.js'
 import { OpenRequests } from '#filters/open-requests.js'
@@ -126,7 +126,7 @@ export const makePort = (
     url: () => urlAt(reachableHost(host)),
     close: async () => {
       openRequests.stop()
-      if (options.shutdownDelayMs) await setTimeout(options.shutdownDelayMs)
+      if (options.shutdownDelayMs) await sleep(options.shutdownDelayMs)
       if (options.shutdownSendRetryAfter) openRequests.refuse()
       else stopListening()
       await openRequests.drain(limits.drainTimeoutMs)

@@ -1,6 +1,6 @@
 /** What a start writes, made again where its answer got lost: what is there already is left as it is. */
-import { setTimeout as pause } from 'node:timers/promises'
 import { ApiError } from '#api/errors.js'
+import { sleep } from '#api/sleep.js'
 import { limits } from '#limits'
 import { StorageError } from '#storage/driver.js'
 
@@ -20,7 +20,7 @@ export const untilStored = async <T>(
     } catch (error) {
       const isOver = signal.aborted || performance.now() > end
       if (isOver || !isLost(error as Error)) throw error
-      await pause(limits.retryMs)
+      await sleep(limits.retryMs, signal)
     }
   }
 }

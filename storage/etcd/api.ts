@@ -1,6 +1,7 @@
 /** Calls of etcd's v3 gRPC API: to which member they go, how long they may take, and which of them are made again. */
-import { setTimeout as pause } from 'node:timers/promises'
+
 import { type ClientUnaryCall, Metadata, type ServiceError, status } from '@grpc/grpc-js'
+import { sleep } from '#api/sleep.js'
 import { limits } from '#limits'
 import { type EtcdTls, type Member, Members } from './members.js'
 import type { StatusResponse, WatchStream } from './messages.js'
@@ -97,7 +98,7 @@ export class EtcdApi {
         if (isOver || !mayBeMadeAgain(code, details, retries)) throw error
         // Slow is not silent: whoever is asked again gets more time.
         patience *= 2
-        if (code !== status.DEADLINE_EXCEEDED) await pause(delay)
+        if (code !== status.DEADLINE_EXCEEDED) await sleep(delay)
       }
     }
   }
@@ -146,7 +147,7 @@ export class EtcdApi {
         return { stream: client.watch(this.#writing), progressIsOrdered }
       } catch (error) {
         if (signal.aborted || this.#closed) throw error
-        await pause(retryMinMs)
+        await sleep(retryMinMs, signal)
       }
     }
   }

@@ -4,7 +4,6 @@
  * are there.
  */
 import { readFileSync } from 'node:fs'
-import { setTimeout as pause } from 'node:timers/promises'
 import {
   Channel,
   type ChannelCredentials,
@@ -15,6 +14,7 @@ import {
   type ServiceClientConstructor,
 } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
+import { sleep } from '#api/sleep.js'
 import { StorageError } from '../driver.js'
 import { descriptor } from './messages.js'
 
@@ -116,7 +116,7 @@ export class Members {
       if (member !== undefined) return member
       if (this.#closed || performance.now() >= end || signal?.aborted)
         return this.#members[this.#turn]!
-      this.#looking ??= pause(lookMs).then(() => {
+      this.#looking ??= sleep(lookMs).then(() => {
         this.#looking = undefined
       })
       await this.#looking

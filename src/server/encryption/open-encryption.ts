@@ -5,7 +5,7 @@
 import { aggregate } from '#api/aggregate.js'
 import type { Clock } from '#api/clock.js'
 import { formatGroupResource, type GroupResource } from '#api/group-version.js'
-import { sleep } from '#client/backoff.js'
+import { sleep } from '#api/sleep.js'
 import { limits } from '#limits'
 import type { HealthCheck } from '#routes/healthz.js'
 import type { Encryption, Transformers } from '#storage/encrypted/encrypted-driver.js'
