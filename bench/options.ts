@@ -30,13 +30,13 @@ already are left without the namespace that they were measured in.
   --help
 `
 
-export interface Side {
+interface Side {
   readonly url: string
   readonly token: string
   readonly pid: number | undefined
 }
 
-export type ClientName = 'raw' | 'node'
+type ClientName = 'raw' | 'node'
 
 export interface BenchOptions {
   readonly server: Side | undefined

@@ -21,7 +21,7 @@ export interface Workload {
   readonly watched?: Watched
 }
 
-export interface Watched {
+interface Watched {
   /** Of the line in the table. */
   readonly name: string
   /** The path of a collection. */

@@ -9,7 +9,7 @@ import { StartError } from './runtime.js'
 import { readBelow } from './sub-path.js'
 import type { Volumes } from './volumes.js'
 
-export interface EnvironmentSources {
+interface EnvironmentSources {
   readonly reader: ObjectReader
   readonly volumes: Volumes
 }

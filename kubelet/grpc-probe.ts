@@ -51,7 +51,7 @@ const failureOf = ({ code, details }: ServiceError): string =>
     ? `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${details}`
     : `error: health rpc probe failed: rpc error: code = ${status[code]} desc = ${details}`
 
-export interface GrpcQuestion {
+interface GrpcQuestion {
   readonly host: string
   readonly port: number
   readonly service: string

@@ -2,7 +2,7 @@
 import { closeSync, openSync, type Stats, statSync } from 'node:fs'
 import { makeFolders } from '#api/make-folders.js'
 
-export interface HostPath {
+interface HostPath {
   path: string
   type?: string
 }

@@ -10,7 +10,7 @@ import type { Container, ContainerRuntime, Stop } from './runtime.js'
 /** Upstream's minimumGracePeriodInSeconds. */
 const stopMsMin = 2_000
 
-export interface KillOptions {
+interface KillOptions {
   readonly container: Container
   /** Unknown when the Pod is: then there is no preStop to run either. */
   readonly spec: ContainerSpec | undefined

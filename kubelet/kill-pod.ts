@@ -8,7 +8,7 @@ export interface PodKill {
   shorten(graceSeconds: number): void
 }
 
-export interface PodKillOptions {
+interface PodKillOptions {
   /** Undefined for containers whose Pod nobody knows any more. */
   readonly pod: Pod | undefined
   readonly containers: readonly Container[]

@@ -40,7 +40,7 @@ import { StatusWriter } from './status-writer.js'
 import { VolumeRemoval } from './volume-removal.js'
 import { Volumes } from './volumes.js'
 
-export interface KubeletDeps {
+interface KubeletDeps {
   readonly client: Client
   readonly clock: Clock
   readonly log: Log

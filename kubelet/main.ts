@@ -20,7 +20,7 @@ import { ProcessRuntime } from './runtime/process/process-runtime.js'
 import type { ContainerRuntime } from './runtime.js'
 import { startKubeletServer } from './server/kubelet-server.js'
 
-export interface KubeletOptions {
+interface KubeletOptions {
   config: ClientConfig
   /** Ends the kubelet and, unless told otherwise, the processes of its Pods. */
   signal: AbortSignal

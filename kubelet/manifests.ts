@@ -12,7 +12,7 @@ import { makeStatic } from './static-pod.js'
 /** Reads a manifest as the API server reads a Pod: with its defaults, and checked after `place` has changed it. It may need nothing of the API. Throws. */
 export type ReadManifest = (text: Buffer, place: (pod: Pod) => void) => Pod
 
-export interface ManifestsOptions {
+interface ManifestsOptions {
   readonly path: string
   readonly read: ReadManifest
   readonly nodeName: string

@@ -14,7 +14,7 @@ export interface ShutdownGrace {
   readonly criticalSeconds: number
 }
 
-export interface ShutdownGroup<T> {
+interface ShutdownGroup<T> {
   readonly members: readonly T[]
   readonly seconds: number
 }

@@ -26,7 +26,7 @@ const leaseNamespace = 'kube-node-lease'
 
 const kubeletVersion = 'v1.36.3'
 
-export interface NodeOptions {
+interface NodeOptions {
   readonly client: Client
   readonly clock: Clock
   readonly log: Log

@@ -13,12 +13,12 @@ export interface DataObject extends NamespacedObject {
   binaryData?: Record<string, string>
   immutable?: boolean
 }
-export interface ServiceAccountToken {
+interface ServiceAccountToken {
   readonly token: string
   /** Milliseconds since the epoch. */
   readonly expiresAt: number
 }
-export interface ClaimedVolume {
+interface ClaimedVolume {
   readonly claim: Claim | undefined
   readonly volume: Volume | undefined
 }

@@ -16,7 +16,7 @@ import { formatDuration } from './restart-backoff.js'
 import type { Container } from './runtime.js'
 import type { ContainerProblem } from './status-input.js'
 
-export interface ActionInput {
+interface ActionInput {
   readonly pod: Pod
   readonly containers: readonly Container[]
   hashOf(spec: ContainerSpec): string

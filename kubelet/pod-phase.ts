@@ -9,7 +9,7 @@ import {
 } from './pod.js'
 import { endedForAll } from './restart-all.js'
 
-export interface PhaseInput {
+interface PhaseInput {
   readonly pod: Pod
   /** In the order of the Pod's init containers and containers. */
   readonly inits: readonly ContainerStatus[]

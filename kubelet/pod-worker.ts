@@ -28,7 +28,7 @@ import { waitsForItsTurn } from './restart-all.js'
 import type { Container } from './runtime.js'
 import { TerminationMessages } from './termination-message.js'
 
-export type PodWorkerState = 'syncing' | 'terminating' | 'terminated' | 'finished'
+type PodWorkerState = 'syncing' | 'terminating' | 'terminated' | 'finished'
 
 /** A Pod whose pass failed is looked at again after this. */
 const retryMs = 1_000

@@ -42,7 +42,7 @@ export interface EnvVar {
     fileKeyRef?: FileKeyRef
   }
 }
-export interface EnvFromSource {
+interface EnvFromSource {
   prefix?: string
   configMapRef?: { name?: string; optional?: boolean }
   secretRef?: { name?: string; optional?: boolean }
@@ -83,7 +83,7 @@ export interface ContainerSecurityContext extends CommonSecurityContext {
   allowPrivilegeEscalation?: boolean
   procMount?: string
 }
-export interface PodSecurityContext extends CommonSecurityContext {
+interface PodSecurityContext extends CommonSecurityContext {
   supplementalGroups?: number[]
   supplementalGroupsPolicy?: string
   fsGroup?: number
@@ -94,7 +94,7 @@ export interface Resources {
   limits?: Amounts
   requests?: Amounts
 }
-export interface ContainerPort {
+interface ContainerPort {
   name?: string
   containerPort: number
   protocol?: string

@@ -9,11 +9,11 @@ import type { ContainerSpec, Probe } from './pod.js'
 import { type HandlerTarget, runProbe } from './run-handler.js'
 import type { Container } from './runtime.js'
 
-export type ProbeKind = 'startup' | 'liveness' | 'readiness'
+type ProbeKind = 'startup' | 'liveness' | 'readiness'
 const kinds: readonly ProbeKind[] = ['startup', 'liveness', 'readiness']
 const titles = { startup: 'Startup', liveness: 'Liveness', readiness: 'Readiness' } as const
 
-export interface ProberOptions {
+interface ProberOptions {
   readonly clock: Clock
   /** What a handler needs to reach this container. */
   target(containerId: string, container: ContainerSpec): HandlerTarget

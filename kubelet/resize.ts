@@ -21,7 +21,7 @@ const lastWords = ['reason', 'message', 'observedGeneration'] as const
 type Finding = Pick<PodCondition, (typeof lastWords)[number]>
 
 /** Of one container, in the kernel's terms. */
-export type ResizeNeed = 'none' | 'update' | 'restart'
+type ResizeNeed = 'none' | 'update' | 'restart'
 
 const resizedNames = ['cpu', 'memory'] as const
 const lists = ['requests', 'limits'] as const
@@ -73,7 +73,7 @@ const summaryOf = ({ metadata, spec }: Pod, error?: string): string => {
   })
 }
 
-export interface ResizeDeps {
+interface ResizeDeps {
   readonly now: () => number
   /** Why the node has no room for the Pod; undefined when it has. */
   refusal(pod: Pod): string | undefined

@@ -23,7 +23,7 @@ import { makeSandboxConfig } from './sandbox-config.js'
 import { containerSecurityOf } from './security.js'
 import { makeTerminationFile } from './termination-message.js'
 
-export interface StartDeps
+interface StartDeps
   extends KillDeps,
     Pick<PodContext, 'reader' | 'volumes' | 'seccompFolder' | 'clusterDomain' | 'dnsOf'> {
   readonly pulls: ImagePulls

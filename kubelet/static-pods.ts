@@ -14,7 +14,7 @@ import type { PodWorker } from './pod-worker.js'
 import { isMirrorOf, mirrorOf } from './static-pod.js'
 import type { StatusSink, StatusWriter } from './status-writer.js'
 
-export interface StaticPodsDeps {
+interface StaticPodsDeps {
   readonly client: Client
   readonly log: Log
   readonly nodeName: string

@@ -11,7 +11,7 @@ const backoffDefault = { baseMs: 500, maxMs: 122_000 }
 /** A removal that hangs (a mount whose server is away) holds its Pod no longer than this. */
 const heldMs = 1_000
 
-export interface VolumeRemovalOptions {
+interface VolumeRemovalOptions {
   readonly volumes: Volumes
   readonly events: EventRecorder
   readonly log: Log

@@ -84,7 +84,7 @@ const addDownward = (
   }
 }
 
-export interface VolumesOptions {
+interface VolumesOptions {
   readonly root: string
   readonly reader: ObjectReader
   readonly now: () => number

@@ -25,7 +25,7 @@ export interface Answering {
   readonly store: UsageStore
 }
 
-export interface Asked {
+interface Asked {
   readonly method: string
   readonly path: string
   readonly query: URLSearchParams

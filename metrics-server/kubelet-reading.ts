@@ -1,7 +1,7 @@
 /** What a kubelet says under /metrics/resource, in Prometheus' text form. */
 import type { Point } from './usage.js'
 
-export interface PodReading {
+interface PodReading {
   readonly namespace: string
   readonly name: string
   readonly containers: ReadonlyMap<string, Point>

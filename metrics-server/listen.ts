@@ -10,7 +10,7 @@ import type { Log } from '#client/log.js'
 import { type Answering, answer } from './answer.js'
 import { type FrontProxyTrust, isFrontProxy } from './front-proxy.js'
 
-export interface ListenOptions extends Answering {
+interface ListenOptions extends Answering {
   readonly address: string
   readonly port: number
   /** In its certificate. */
@@ -19,7 +19,7 @@ export interface ListenOptions extends Answering {
   readonly log: Log
 }
 
-export interface Listening {
+interface Listening {
   readonly port: number
   /** PEM of the authority of its certificate, which is made at each start. */
   readonly caPem: string

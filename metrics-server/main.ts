@@ -11,7 +11,7 @@ import { readKubelets } from './read-kubelets.js'
 import { register, serviceHost, unregister } from './register.js'
 import { UsageStore } from './usage-store.js'
 
-export interface MetricsServerOptions extends ProcessDeps {
+interface MetricsServerOptions extends ProcessDeps {
   /** Where the API server finds it. Default: the first address of the machine. */
   address?: string
   /** 0 (default) takes a free one. */

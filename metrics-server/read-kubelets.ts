@@ -10,7 +10,7 @@ import { limits } from '#limits'
 import { parseReading } from './kubelet-reading.js'
 import type { UsageStore } from './usage-store.js'
 
-export interface ReadingOptions {
+interface ReadingOptions {
   readonly client: Client
   readonly clock: Clock
   readonly log: Log

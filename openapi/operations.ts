@@ -20,7 +20,7 @@ interface Gvk {
 }
 
 /** What is needed of a row of the resource table. */
-export interface ApiResource {
+interface ApiResource {
   readonly gvr: { readonly group: string; readonly version: string; readonly resource: string }
   readonly gvk: Gvk
   readonly namespaced: boolean
@@ -80,7 +80,7 @@ const builtInPatches = [
 ]
 
 /** Finds the name of the schema of a kind. */
-export type SchemaNames = (gvk: Gvk) => string
+type SchemaNames = (gvk: Gvk) => string
 
 export const upper = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 /** What is many has no article. */

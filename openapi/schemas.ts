@@ -95,12 +95,12 @@ export interface DiscoveredResource {
   verbs: string[]
   subresources?: DiscoveredSubresource[]
 }
-export interface DiscoveredGroup {
+interface DiscoveredGroup {
   metadata: { name?: string }
   versions: { version: string; freshness: string; resources: DiscoveredResource[] }[]
 }
 /** The discovery documents of the reference: `api` and `apis` in aggregated form, `legacy` by path. */
-export interface Discovery {
+interface Discovery {
   api: { items: DiscoveredGroup[] }
   apis: { items: DiscoveredGroup[] }
   legacy: Record<string, JsonObject>

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Query } from '#registry/query.js'
 
-export interface FlowControlDumps {
+interface FlowControlDumps {
   levels(): string
   queues(): string
   requests(withDetails: boolean): string

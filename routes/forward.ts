@@ -69,7 +69,7 @@ const request = (
     agent: agent ?? false,
   })
 
-export interface ForwardOptions {
+interface ForwardOptions {
   /** Default: the client's, without what is not handed on. */
   readonly headers?: OutgoingHttpHeaders
   /** `read`: the bytes that Fastify has read; `stream`: nobody has read them yet. Default none: nodes are sent none. */

@@ -1,8 +1,8 @@
 /** What the checks of /healthz, /livez and /readyz came to, for /metrics/slis. Upstream: component-base/metrics/prometheus/slis. */
 
-export type Outcome = 'success' | 'error'
+type Outcome = 'success' | 'error'
 
-export interface HealthResult {
+interface HealthResult {
   readonly name: string
   /** Of the three endpoints. */
   readonly type: string

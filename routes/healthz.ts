@@ -16,7 +16,7 @@ export interface HealthChecks {
 }
 
 /** Where a failed check is told in full. */
-export type Warn = (about: { check: string; endpoint?: string }, problem: string) => void
+type Warn = (about: { check: string; endpoint?: string }, problem: string) => void
 
 /** Who learns what checks come to. */
 interface Told {

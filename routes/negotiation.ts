@@ -16,12 +16,9 @@ import {
   parseAccept,
 } from './accept.js'
 
-export type Conversion = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
+type Conversion = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
 
-export type MediaType =
-  | 'application/json'
-  | 'application/yaml'
-  | 'application/vnd.kubernetes.protobuf'
+type MediaType = 'application/json' | 'application/yaml' | 'application/vnd.kubernetes.protobuf'
 
 export interface Negotiated {
   readonly mediaType: MediaType

@@ -15,7 +15,7 @@ import { metaKindVersions, withMetaKinds } from './openapi-meta-kinds.js'
 import { pathsOfV2, pathsOfV3 } from './openapi-paths.js'
 import { toSwaggerSchema } from './openapi-schemas.js'
 
-export type OpenApiVersion = 'v2' | 'v3'
+type OpenApiVersion = 'v2' | 'v3'
 
 const info = { title: 'Kubernetes', version: '1.36' }
 /** Of documents of custom resources. */
@@ -110,7 +110,7 @@ const bearerToken = {
   in: 'header',
 }
 
-export interface DocumentParts {
+interface DocumentParts {
   readonly version: OpenApiVersion
   readonly operations: readonly Operation[]
   readonly isCustom: boolean

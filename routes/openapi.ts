@@ -33,7 +33,7 @@ interface Document {
   modifiedAt?: number
 }
 
-export interface OpenApiOptions {
+interface OpenApiOptions {
   readonly source: DiscoverySource
   readonly remote: RemoteSource
   /** Distinguishes documents of different builds in their hash. */

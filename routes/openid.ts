@@ -4,7 +4,7 @@ import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { methodNotAllowed } from '#api/errors.js'
 import { fitsRoute, notAcceptable } from './accept.js'
 
-export interface TokenIssuer {
+interface TokenIssuer {
   readonly issuer: string
   readonly verifyingKeys: readonly { id: string; key: KeyObject; algorithm: string }[]
 }

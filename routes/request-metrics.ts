@@ -19,11 +19,11 @@ interface Table {
   get(gvr: GroupVersionResource): ResourceDefinition | undefined
 }
 
-export interface Counter {
+interface Counter {
   readonly labels: MetricLabels
   value: number
 }
-export interface Duration {
+interface Duration {
   readonly labels: MetricLabels
   readonly value: Histogram
 }

@@ -33,7 +33,7 @@ import { sendSegments } from './send-bytes.js'
 import { inAlphabet, itemOf, partialTextOf, viewOf } from './stored-json.js'
 
 /** Metadata of a list as upstream writes it; lists of custom resources always have `continue`. */
-export interface ListAnswer {
+interface ListAnswer {
   readonly page: Pick<ListPage, 'items' | 'isSame'>
   readonly metadata: ListMeta
 }

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-export interface Content {
+interface Content {
   readonly bytes: Buffer
   readonly contentType: string
   /** Milliseconds since the epoch. */

@@ -3,7 +3,7 @@ import type { FastifyInstance, RouteHandler } from 'fastify'
 import { methodNotAllowed, pathNotFound } from '#api/errors.js'
 import { fitsRoute, notAcceptable } from './accept.js'
 
-export interface BuildInfo {
+interface BuildInfo {
   /** Of package.json. */
   ownVersion: string
   nodeVersion: string

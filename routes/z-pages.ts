@@ -10,7 +10,7 @@ import { asksForKind, parseAccept } from './accept.js'
 import { notAcceptable } from './negotiation.js'
 import { jsonFor } from './respond.js'
 
-export interface ZPageSources {
+interface ZPageSources {
   /** Milliseconds since the epoch. */
   readonly startedAt: number
   readonly goVersion: string

@@ -7,7 +7,7 @@ import type { NodeInfo } from './node-info.js'
 import { allowedNames, notAllowed } from './requested-nodes.js'
 import { pickBest } from './scores.js'
 
-export interface Refused {
+interface Refused {
   info: NodeInfo
   refusal: Refusal
 }

@@ -12,7 +12,7 @@ export interface Preemption {
   node: string
   victims: Pod[]
 }
-export interface NoPreemption {
+interface NoPreemption {
   node: undefined
   /** Why nobody is sent away, as it is added to the decision's message. */
   message: string

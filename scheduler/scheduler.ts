@@ -24,7 +24,7 @@ import type { Budget } from './victims.js'
 import { VolumeBinding } from './volume-binding.js'
 import type { ClaimFindings } from './volume-claims.js'
 
-export interface SchedulerDeps {
+interface SchedulerDeps {
   client: Client
   informers: InformerFactory
   recorder: EventRecorder

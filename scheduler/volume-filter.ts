@@ -8,7 +8,7 @@ import { curable, type Filter, hopeless, type Refusal } from './filter.js'
 import type { NodeInfo } from './node-info.js'
 import type { ClaimFindings } from './volume-claims.js'
 
-export interface VolumeSituation {
+interface VolumeSituation {
   findings: ClaimFindings
   /** More volumes than the node can have attached. */
   isTooMany?: ((info: NodeInfo) => boolean) | undefined

@@ -55,7 +55,7 @@ const countForgotten = (
   return new Set(handles.filter((handle) => !known.has(handle))).size
 }
 
-export interface NodeVolumes {
+interface NodeVolumes {
   csiNode(name: string): CsiNode | undefined
   attachmentsTo(node: string): readonly Attachment[]
 }

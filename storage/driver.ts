@@ -126,7 +126,7 @@ export interface StorageDriver {
   close(): Promise<void>
 }
 
-export type StorageErrorCode =
+type StorageErrorCode =
   | 'Compacted'
   | 'FutureRevision'
   | 'Unavailable'

@@ -38,7 +38,7 @@ export interface PlannedEvent extends StorageEvent {
   /** Set when the value is to expire. */
   readonly ttlSeconds?: number
 }
-export type PlannedOutcome =
+type PlannedOutcome =
   | { readonly succeeded: true; readonly revision: number }
   | { readonly succeeded: false; readonly current: readonly (KeyValue | undefined)[] }
 

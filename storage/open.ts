@@ -3,7 +3,7 @@
 import type { Clock } from '#api/clock.js'
 import { type StorageDriver, StorageError } from './driver.js'
 
-export interface OpenStorageOptions {
+interface OpenStorageOptions {
   readonly clock: Clock
   /** Where a store that is created now starts (a restore); etcd counts by itself. */
   readonly startRevision?: number

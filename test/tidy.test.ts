@@ -298,10 +298,13 @@ t.test('what is exported is imported elsewhere', (t) => {
   // Processes are loaded by name when their command runs.
   const inQuotes = (name: string) => [...text.values()].some((s) => s.includes(`'${name}'`))
   const wrong = [...text].flatMap(([file, source]) =>
-    [...source.matchAll(/^export (?:async )?(?:const|function|class) (\w+)/gm)]
-      .map((m) => m[1]!)
-      .filter((name) => !taken.has(`${file} ${name}`) && !namespaces.has(file) && !inQuotes(name))
-      .map((name) => `${file}: ${name}`),
+    [...source.matchAll(/^export (?:async )?(const|function|class|interface|type) (\w+)/gm)]
+      .filter(([, what, name]) => {
+        if (taken.has(`${file} ${name}`)) return false
+        const isType = what === 'interface' || what === 'type'
+        return isType || (!namespaces.has(file) && !inQuotes(name!))
+      })
+      .map(([, , name]) => `${file}: ${name}`),
   )
   t.same(wrong, [])
   t.end()

@@ -118,7 +118,7 @@ export interface Observed {
   hash: string
   now: number
 }
-export interface DaemonPlan {
+interface DaemonPlan {
   /** Node names. */
   create: string[]
   delete: Pod[]
@@ -148,7 +148,7 @@ export const allowsSurge = (set: DaemonSet): boolean => {
   return type !== 'OnDelete' && ![undefined, 0, '0', '0%'].includes(rollingUpdate?.maxSurge)
 }
 
-export interface OnNode {
+interface OnNode {
   ended: Pod[]
   live: Pod[]
   oldest: { new: Pod | undefined; old: Pod | undefined }

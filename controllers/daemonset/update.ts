@@ -4,7 +4,7 @@ import { isPodAvailable } from '../pods/availability.js'
 import { scaled } from '../pods/scaled.js'
 import { allowsSurge, type Observed, pairOnNode, podsByNode, wantsNode } from './reconcile.js'
 
-export interface UpdatePlan {
+interface UpdatePlan {
   /** Node names. */
   create: string[]
   delete: Pod[]

@@ -7,7 +7,7 @@ import type { PodTemplate } from '../pods/pod-control.js'
 import { scaled } from '../pods/scaled.js'
 import type { ReplicaSetStatus } from '../replicaset/reconcile.js'
 
-export type IntOrPercent = number | string
+type IntOrPercent = number | string
 
 export interface Deployment extends NamespacedObject {
   spec: {

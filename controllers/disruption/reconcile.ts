@@ -27,7 +27,7 @@ export interface BudgetStatus {
 /** An eviction that was granted but not followed by a deletion within this counts no longer. */
 const disruptionTimeoutMs = 120_000
 
-export interface Expectation {
+interface Expectation {
   expectedPods: number
   desiredHealthy: number
 }

@@ -17,7 +17,7 @@ import {
 } from '../endpointslice/endpoint.js'
 import { inSubsetOrder } from '../endpointslice/port-order.js'
 
-export interface EndpointAddress {
+interface EndpointAddress {
   ip: string
   hostname?: string
   nodeName?: string

@@ -27,7 +27,7 @@ export interface MirroredSlice extends NamespacedObject {
   endpoints: MirroredEndpoint[] | null
   ports: EndpointPort[] | null
 }
-export interface NewMirroredSlice {
+interface NewMirroredSlice {
   [field: string]: unknown
   metadata: ObjectMeta
 }

@@ -28,7 +28,7 @@ export interface EndpointPort {
   appProtocol?: string
 }
 /** As the API server defaults it. */
-export interface ServicePort {
+interface ServicePort {
   name?: string
   port: number
   protocol: string

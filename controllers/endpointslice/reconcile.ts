@@ -34,12 +34,12 @@ export interface NewSlice {
   endpoints: Endpoint[]
   ports: EndpointPort[]
 }
-export interface SliceActions {
+interface SliceActions {
   create: NewSlice[]
   update: EndpointSlice[]
   delete: EndpointSlice[]
 }
-export interface SliceObservation {
+interface SliceObservation {
   service: Service
   pods: readonly Pod[]
   slices: readonly EndpointSlice[]

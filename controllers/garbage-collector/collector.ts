@@ -13,7 +13,7 @@ import {
   orphanFinalizer,
 } from './graph.js'
 
-export interface CollectorDeps {
+interface CollectorDeps {
   client: Client
   graph: Graph
   recorder: EventRecorder

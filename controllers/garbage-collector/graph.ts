@@ -30,7 +30,7 @@ export const foregroundFinalizer = 'foregroundDeletion'
 export const orphanFinalizer = 'orphan'
 
 /** What the graph asks to be looked at. */
-export interface Attention {
+interface Attention {
   delete(node: GraphNode): void
   orphan(node: GraphNode): void
   /** The owner that the reference names lives in a namespace that is not the dependent's. */

@@ -3,7 +3,7 @@ import { conditionOf } from '#api/conditions.js'
 import type { Pod } from '#client/pod.js'
 import type { FailureRule, Job } from './job.js'
 
-export type Verdict =
+type Verdict =
   | { action: 'Count' }
   | { action: 'Ignore' }
   | { action: 'FailIndex' }

@@ -34,7 +34,7 @@ const backoffLeft = (failures: number, last: Pod, now: number): number => {
   return Math.max(0, finishedAt(last) + wait - now)
 }
 
-export interface PodPlan {
+interface PodPlan {
   create: NewIndex[]
   /** These go without having failed: they lose their finalizer first. */
   delete: Pod[]

@@ -6,8 +6,8 @@
 import { isNodeReady, type Node } from '#client/pod.js'
 import type { ControllerSettings } from '../controller.js'
 
-export type ZoneState = 'initial' | 'normal' | 'partial disruption' | 'full disruption'
-export type ZoneRates = Pick<
+type ZoneState = 'initial' | 'normal' | 'partial disruption' | 'full disruption'
+type ZoneRates = Pick<
   ControllerSettings,
   | 'nodeEvictionRate'
   | 'secondaryNodeEvictionRate'

@@ -15,7 +15,7 @@ export const ownerReference = (ref: ResourceRef, owner: PersistedObject): OwnerR
   blockOwnerDeletion: true,
 })
 
-export interface ClaimOptions<T> {
+interface ClaimOptions<T> {
   client: Client
   /** Of the owner. */
   ref: ResourceRef

@@ -18,7 +18,7 @@ import {
 } from '../controller.js'
 import { claim } from './claim.js'
 
-export interface OwnerKind<T extends NamespacedObject> {
+interface OwnerKind<T extends NamespacedObject> {
   /** As in `--controllers`. */
   name: string
   ref: ResourceRef
@@ -63,7 +63,7 @@ export const ownedBy = <T extends NamespacedObject>(
     .store.byIndex('namespace', owner.metadata.namespace)
     .filter((object) => controllerRefOf(object)?.uid === owner.metadata.uid)
 
-export interface ClaimOwned<T extends NamespacedObject> {
+interface ClaimOwned<T extends NamespacedObject> {
   /** Of the owner. */
   ref: ResourceRef
   owned: ResourceRef

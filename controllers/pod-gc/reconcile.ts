@@ -7,7 +7,7 @@ export interface Doomed {
   /** Shown as DisruptionTarget on the Pod. */
   condition?: { reason: string; message: string }
 }
-export interface PodGcObservation {
+interface PodGcObservation {
   pods: readonly Pod[]
   nodes: ReadonlyMap<string, Node>
   /** Nodes that are known not to exist, by a live look after their quarantine. */

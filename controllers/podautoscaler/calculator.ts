@@ -12,7 +12,7 @@ export interface Sample {
   atMs: number
   windowMs: number
 }
-export interface Measurement {
+interface Measurement {
   resource: string
   /** Of one container only. */
   container?: string | undefined
@@ -20,13 +20,13 @@ export interface Measurement {
   /** By Pod name. */
   samples: ReadonlyMap<string, Sample>
 }
-export interface Proposal {
+interface Proposal {
   replicas: number
   averageMilli: bigint
   utilization: number | undefined
 }
 export type Starting = Pick<AutoscalingSettings, 'cpuInitializationMs' | 'initialReadinessDelayMs'>
-export interface Round {
+interface Round {
   pods: readonly Pod[]
   current: number
   tolerances: Tolerances
@@ -141,7 +141,7 @@ export const proposeForValue = (round: Round, usage: bigint, target: bigint): nu
   return Math.min(int32Max, Math.ceil(ratio * pods.filter(isPodRunningAndReady).length))
 }
 
-export interface ShareProposal {
+interface ShareProposal {
   replicas: number
   averageMilli: bigint
 }

@@ -34,7 +34,7 @@ interface Group {
   preferredVersion?: GroupVersion
 }
 
-export interface CustomMetrics {
+interface CustomMetrics {
   readonly client: Client
   readonly namespace: string
 }

@@ -25,7 +25,7 @@ export interface Round {
   readonly now: number
 }
 
-export interface MetricProposal {
+interface MetricProposal {
   readonly replicas: number
   /** As the events and the condition name it. */
   readonly name: string
@@ -33,7 +33,7 @@ export interface MetricProposal {
   readonly status: unknown
 }
 
-export interface MetricSource {
+interface MetricSource {
   /** Of the condition and the event when it cannot be had. */
   readonly reason: string
   /** Before the message, where the failure of all metrics is told. */

@@ -14,13 +14,13 @@ export interface ScaleEvent {
   /** How many came; negative when they went. */
   change: number
 }
-export interface History {
+interface History {
   recommendations: readonly Recommendation[]
   events: readonly ScaleEvent[]
   /** How far a scale down looks back unless the autoscaler says so itself. */
   downscaleWindowSeconds: number
 }
-export interface Paced {
+interface Paced {
   replicas: number
   ableToScale: Pick<Condition, 'status' | 'reason' | 'message'>
   limited: Pick<Condition, 'status' | 'reason' | 'message'>

@@ -21,7 +21,7 @@ const podMetrics: ResourceRef = {
   namespaced: true,
 }
 
-export interface ResourceQuestion {
+interface ResourceQuestion {
   readonly client: Client
   readonly namespace: string
   readonly labelSelector: string

@@ -15,7 +15,7 @@ export const enqueuePodOfLostClaim = (claims: Informer, queue: WorkQueue): void 
   })
 }
 
-export interface Complaint {
+interface Complaint {
   recorder: EventRecorder
   pod: Pod
   reason: string

@@ -5,7 +5,7 @@ import { conditionPatch, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
 
-export interface PodStatusChange {
+interface PodStatusChange {
   phase?: string
   condition?: Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
   /** The condition is about what the spec says now. Not so when only the node is judged. */

@@ -15,7 +15,7 @@ export interface ControllerRevision extends NamespacedObject {
   data: { spec: { template: PodTemplate & { $patch?: string } } }
   revision: number
 }
-export interface Revisioned extends NamespacedObject {
+interface Revisioned extends NamespacedObject {
   spec: {
     selector: LabelSelector
     template: PodTemplate

@@ -30,7 +30,7 @@ export interface ReplicaSet extends NamespacedObject {
   status: ReplicaSetStatus
 }
 
-export interface ReplicaPlan {
+interface ReplicaPlan {
   create: number
   delete: Pod[]
 }

@@ -1,9 +1,10 @@
 /** Recounts what ResourceQuotas limit, mostly when things go; upstream's resourcequota-controller. */
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, NamespacedObject } from '#api/object.js'
+import type { Usage } from '#api/quota/pod-usage.js'
 import { isCharged, isTerminating } from '#api/quota/pod-usage.js'
 import { isInScope } from '#api/quota/scopes.js'
-import { measureOf, type Usage } from '#api/quota/usage.js'
+import { measureOf } from '#api/quota/usage.js'
 import { discover } from '#client/discovery.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'

@@ -1,7 +1,7 @@
 /** What is written of a ResourceQuota's use. Pure. */
 import type { NamespacedObject } from '#api/object.js'
 import { type Amounts, addAmounts } from '#api/pod-resources.js'
-import type { Usage } from '#api/quota/usage.js'
+import type { Usage } from '#api/quota/pod-usage.js'
 
 export interface ResourceQuota extends NamespacedObject {
   spec: {

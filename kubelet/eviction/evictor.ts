@@ -30,12 +30,12 @@ export interface EvictionSettings {
 }
 
 /** A Pod that runs here. */
-export interface Evictable {
+interface Evictable {
   readonly pod: Pod
   forceEnd(end: ForcedEnd): Promise<void>
 }
 
-export interface EvictorDeps {
+interface EvictorDeps {
   readonly settings: EvictionSettings
   readonly runtime: ContainerRuntime
   readonly usage: PodUsageReader

@@ -23,7 +23,7 @@ export interface PodUsage {
 const isOnDisk = ({ emptyDir, configMap }: VolumeSpec): boolean =>
   configMap !== undefined || (emptyDir !== undefined && !emptyDir.medium)
 
-export interface UsageReaderOptions {
+interface UsageReaderOptions {
   readonly runtime: ContainerRuntime
   readonly volumes: Pick<Volumes, 'folderOf'>
 }

@@ -12,7 +12,7 @@ import {
 import { type Observations, type Signal, type StarvedResource, signals } from './signals.js'
 import { amountIn, type Threshold } from './thresholds.js'
 
-export interface Candidate {
+interface Candidate {
   readonly pod: Pod
   readonly usage: PodUsage
 }

@@ -14,7 +14,7 @@ import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { HttpError } from './pod-request.js'
 
-export interface AccessOptions {
+interface AccessOptions {
   readonly client: Client
   readonly log: Log
   readonly nodeName: string

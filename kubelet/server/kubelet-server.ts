@@ -18,7 +18,7 @@ import { servePortForward } from './serve-port-forward.js'
 import { serveSession } from './serve-session.js'
 import { serveSummary } from './serve-summary.js'
 
-export interface KubeletServerOptions {
+interface KubeletServerOptions {
   readonly kubelet: Kubelet
   readonly clock: Clock
   readonly log: Log
@@ -28,7 +28,7 @@ export interface KubeletServerOptions {
   readonly client: Client
 }
 
-export interface KubeletServer {
+interface KubeletServer {
   readonly port: number
   close(): Promise<void>
 }

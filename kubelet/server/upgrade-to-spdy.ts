@@ -6,7 +6,7 @@ import { SpdyConnection, type SpdyStream } from './spdy.js'
 
 export const spdyName = 'SPDY/3.1'
 
-export interface SpdyClient {
+interface SpdyClient {
   readonly peer: Peer
   /** Hangs up when all has been sent. */
   end(): void

@@ -49,7 +49,7 @@ const frames = new MadeForms<ObjectEvent | readonly ObjectEvent[]>(limits.madeFr
 
 const initialEventsEnd = 'k8s.io/initial-events-end'
 
-export interface FrameOptions {
+interface FrameOptions {
   readonly negotiated: Negotiated
   /** The `includeObject` parameter, for Tables. */
   readonly includeObject: string

@@ -63,7 +63,7 @@ const asking = (authorize: Authorize): Ask => {
   }
 }
 
-export interface ActivationParts {
+interface ActivationParts {
   readonly object: KubeObject | null
   readonly request: object
   readonly namespaceObject?: KubeObject | undefined

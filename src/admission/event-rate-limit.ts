@@ -19,7 +19,7 @@ const keys = {
   },
 } as const
 
-export type EventLimitType = keyof typeof keys
+type EventLimitType = keyof typeof keys
 export const eventLimitTypes = Object.keys(keys) as readonly EventLimitType[]
 
 export interface EventLimit extends Rate {

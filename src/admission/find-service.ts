@@ -18,7 +18,7 @@ interface Endpoint {
   readonly conditions?: { readonly ready?: boolean }
 }
 
-export interface ServiceAddress {
+interface ServiceAddress {
   readonly host: string
   readonly port: number
 }

@@ -1,8 +1,8 @@
 /** What may only be used where a quota bounds it (apiserver, pkg/admission/plugin/resourcequota/controller.go CheckRequest). */
 import { failure } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import type { Usage } from '#api/quota/pod-usage.js'
 import { matchingScopes, requirementsOf, type ScopeRequirement } from '#api/quota/scopes.js'
-import type { Usage } from '#api/quota/usage.js'
 import type { WriteAttributes } from '#registry/admission.js'
 import { refuse } from './plugin.js'
 

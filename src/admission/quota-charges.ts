@@ -6,7 +6,7 @@ import type { KubeObject } from '#api/object.js'
 import { nextTurn } from '#api/turns.js'
 
 /** Counts in the status of a quota that is nobody else's. Throws when it does not fit. */
-export type Count = (quota: KubeObject) => void
+type Count = (quota: KubeObject) => void
 type WriteQuota = (change: (stored: KubeObject) => KubeObject) => Promise<unknown>
 
 interface Charge {

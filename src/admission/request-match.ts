@@ -8,7 +8,7 @@ import type { MatchRule } from './match-rule.js'
 import { findNamespace, isAboutNamespace } from './plugin.js'
 import type { EquivalentsOf, VersionedRequest } from './versioned-request.js'
 
-export interface MatchTerms {
+interface MatchTerms {
   namespaceSelector?: LabelSelector
   objectSelector?: LabelSelector
   /** Missing: every request. */

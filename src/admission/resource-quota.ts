@@ -10,8 +10,9 @@ import {
   parseQuantity,
   subtractQuantities,
 } from '#api/quantity.js'
+import type { Usage } from '#api/quota/pod-usage.js'
 import { isInScope } from '#api/quota/scopes.js'
-import { measureOf, type Usage } from '#api/quota/usage.js'
+import { measureOf } from '#api/quota/usage.js'
 import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
 import type { WriteAttributes } from '#registry/admission.js'

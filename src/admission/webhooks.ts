@@ -65,7 +65,7 @@ const compiledCondition = ({ expression }: MatchCondition): Expression =>
   compiled.of(expression, () => compile(expression, { params: false }, results.boolean))
 
 /** What webhooks ask of the server beside its objects. */
-export interface WebhookMeans {
+interface WebhookMeans {
   readonly authorize: Authorize
   readonly equivalentsOf: EquivalentsOf
   /** Missing: nobody is told who the server is. */

@@ -31,12 +31,12 @@ const backendObjects = [
   },
 ]
 
-export interface AggregatorDeps extends FollowerDeps {
+interface AggregatorDeps extends FollowerDeps {
   readonly proxyClient: () => { readonly certPem: string; readonly keyPem: string }
 }
 
 /** An APIService and what is known of the server behind it. */
-export interface Remote {
+interface Remote {
   service: APIService
   /** As aggregated discovery shows them; undefined before they were had once. */
   resources: JsonObject[] | undefined

@@ -13,7 +13,7 @@ import type { Destination } from '#routes/forward.js'
 import type { APIService } from './api-service.js'
 import { frontProxyHeaders } from './front-proxy-headers.js'
 
-export interface BackendsDeps {
+interface BackendsDeps {
   /** The front proxy's certificate and key: by it a backend knows that the user's name in a header can be trusted. */
   readonly proxyClient: () => { readonly certPem: string; readonly keyPem: string }
   /** In which Services and EndpointSlices are read. */
@@ -22,7 +22,7 @@ export interface BackendsDeps {
   readonly signal: AbortSignal
 }
 
-export interface Question {
+interface Question {
   readonly user: Pick<UserInfo, 'name' | 'groups'>
   readonly accept?: string
   readonly etag?: string

@@ -21,7 +21,7 @@ import { workLog } from './work-log.js'
 const managedLabel = 'kube-aggregator.kubernetes.io/automanaged'
 const definitions = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' }
 
-export interface CustomApiServicesDeps extends FollowerDeps {
+interface CustomApiServicesDeps extends FollowerDeps {
   readonly table: ResourceTable
   /** APIServices as they are stored, and word of each that changes. */
   readonly services: {

@@ -16,7 +16,7 @@ import { type APIService, isAvailable } from './api-service.js'
 import type { Backends } from './backends.js'
 import { frontProxyHeaders, isFrontProxyHeader } from './front-proxy-headers.js'
 
-export interface ProxyDeps {
+interface ProxyDeps {
   /** The APIService that answers for a path, when another server does. */
   readonly find: (path: string) => { readonly service: APIService } | undefined
   readonly backends: Backends

@@ -1,6 +1,6 @@
 /** Whether a container that has ended runs again: by its own rules and policy, else by its Pod's (v1.36: ContainerShouldRestart). */
 
-export interface ContainerRestartRule {
+interface ContainerRestartRule {
   readonly action?: string
   readonly exitCodes?: { readonly operator?: string; readonly values?: readonly number[] }
 }

@@ -168,7 +168,7 @@ const readParts = (flag: Flag, rawName: string, value: string): string[] => {
   return parts
 }
 
-export interface ParseOptions {
+interface ParseOptions {
   /** Flags that are accepted, unread, and named in `ignored`. */
   readonly ignored?: readonly Flag[] | undefined
   /** What the one argument that is no flag is called in errors. Without it there is none. */
@@ -235,7 +235,7 @@ const describeFlags = (flags: readonly Flag[]): string => {
     .join('')
 }
 
-export interface Usage {
+interface Usage {
   /** As in `kubelevel NAME`. */
   readonly name: string
   /** One line. */

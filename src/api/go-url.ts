@@ -1,7 +1,7 @@
 /** URLs as Go's net/url reads them: what it refuses, and the parts that upstream's checks look at. */
 import { goQuote } from './go-quote.js'
 
-export interface UrlParts {
+interface UrlParts {
   readonly scheme: string
   readonly host: string
   readonly user: string

@@ -15,7 +15,7 @@ export interface ParsedJson {
 }
 
 /** What stands for a scalar in the value that is read; `literal` is its text. */
-export type ReadScalar = (literal: string, value: string | number | bigint) => JsonValue
+type ReadScalar = (literal: string, value: string | number | bigint) => JsonValue
 
 const int64Max = 2n ** 63n - 1n
 const int64Min = -(2n ** 63n)

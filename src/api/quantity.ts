@@ -5,7 +5,7 @@
 import { limits } from '#limits'
 import { Kept } from './kept.js'
 
-export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
+type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
 export interface Quantity {
   /** The value times 10^9. */

@@ -1,7 +1,7 @@
 /** Bytes of clients as text, where they may be no UTF-8. */
 import { isUtf8 } from 'node:buffer'
 
-export interface Utf8Fault {
+interface Utf8Fault {
   readonly at: number
   /** What is wrong, in the words of upstream's YAML reader. */
   readonly text: string

@@ -85,7 +85,7 @@ const extension = (id: string, value: Buffer, critical = false): Buffer =>
 
 const keyIdOf = (publicKeyDer: Buffer): Buffer => createHash('sha1').update(publicKeyDer).digest()
 
-export type CertificateUse = 'authority' | 'server' | 'client'
+type CertificateUse = 'authority' | 'server' | 'client'
 
 const extensionsOf = (
   use: CertificateUse,
@@ -125,7 +125,7 @@ export interface Issued {
   subject: Subject
 }
 
-export interface IssueOptions {
+interface IssueOptions {
   use: CertificateUse
   subject: Subject
   /** DNS names and IP addresses that a server is known by. */

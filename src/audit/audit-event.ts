@@ -14,7 +14,7 @@ import { AuditRecord, type LoggedUser, type ObjectReference } from './audit-reco
 import { type Asked, levels, type Stage, type Verdict } from './policy.js'
 
 /** What is known of it when it comes. */
-export interface Received {
+interface Received {
   readonly asked: Asked
   readonly auditId: string
   readonly requestUri: string

@@ -24,7 +24,7 @@ export interface ObjectReference {
 }
 
 /** In the order in which they are written. Times are RFC 3339 with microseconds; the two objects are JSON texts. */
-export interface EventFields {
+interface EventFields {
   readonly level: string
   readonly auditID: string
   readonly stage: Stage

@@ -34,7 +34,7 @@ export interface LogFileOptions {
   readonly compress: boolean
 }
 
-export interface LogFileDeps {
+interface LogFileDeps {
   readonly clock: Clock
   readonly warn: (message: string, error: unknown) => void
 }

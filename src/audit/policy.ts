@@ -3,7 +3,7 @@ import { matchesPath } from '#api/path-pattern.js'
 import type { Attributes } from '#authz/authorizer.js'
 
 export const levels = ['None', 'Metadata', 'Request', 'RequestResponse'] as const
-export type Level = (typeof levels)[number]
+type Level = (typeof levels)[number]
 
 export const stages = ['RequestReceived', 'ResponseStarted', 'ResponseComplete', 'Panic'] as const
 export type Stage = (typeof stages)[number]

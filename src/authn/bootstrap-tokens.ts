@@ -8,7 +8,7 @@ import { parseTimestamp } from '#cel/times.js'
 import { type TokenAuthenticator, withAuthenticatedGroup } from './authenticator.js'
 import { sameSecret } from './same-secret.js'
 
-export interface BootstrapTokensOptions {
+interface BootstrapTokensOptions {
   /** Of kube-system; undefined when there is none of that name. */
   secret(name: string): Promise<KubeObject | undefined>
   readonly clock: Clock

@@ -15,7 +15,7 @@ export interface TokenSecret {
   readonly token: string
 }
 
-export interface LegacyClaims {
+interface LegacyClaims {
   readonly namespace: string
   readonly secretName: string
   readonly account: { readonly name: string; readonly uid: string }

@@ -22,7 +22,7 @@ export interface BoundReference {
 export type NodeReference = Pick<BoundReference, 'name'> & Partial<BoundReference>
 
 /** What a token says beside the standard claims. */
-export interface ServiceAccountClaims {
+interface ServiceAccountClaims {
   readonly namespace: string
   readonly serviceaccount: BoundReference
   readonly pod?: BoundReference
@@ -30,7 +30,7 @@ export interface ServiceAccountClaims {
   readonly node?: NodeReference
 }
 
-export interface IssueRequest {
+interface IssueRequest {
   /** By which the token is known in the audit log. */
   readonly id: string
   readonly claims: ServiceAccountClaims
@@ -39,7 +39,7 @@ export interface IssueRequest {
 }
 
 /** Tells whether what a token is bound to still exists; `uid` must be that of the living object. */
-export interface ReferenceReader {
+interface ReferenceReader {
   exists(
     resource: 'serviceaccounts' | 'pods' | 'secrets' | 'nodes',
     namespace: string,
@@ -49,7 +49,7 @@ export interface ReferenceReader {
   tokenSecret(namespace: string, name: string): Promise<TokenSecret | undefined>
 }
 
-export interface ServiceAccountTokensOptions {
+interface ServiceAccountTokensOptions {
   /** The first signs; tokens of all of them hold. */
   readonly issuers: readonly [string, ...string[]]
   /** Audiences of this API. */

@@ -7,7 +7,7 @@ import { limits } from '#limits'
 import type { AskReview } from '#webhook/review-answer.js'
 import { type TokenVerifier, type Verified, withAuthenticatedGroup } from './authenticator.js'
 
-export interface WebhookTokensOptions {
+interface WebhookTokensOptions {
   readonly ask: AskReview
   /** Of the TokenReview that is sent and answered. */
   readonly version: string

@@ -15,7 +15,7 @@ import { fullAuthority } from './rule-resolver.js'
 
 const group = 'rbac.authorization.k8s.io'
 
-export interface EscalationDeps {
+interface EscalationDeps {
   readonly rbac: RbacAuthorizer
   readonly authorizer: Authorizer
 }

@@ -9,7 +9,7 @@ import { conditionsHold, type MatchCondition } from './match-conditions.js'
 import { type ReviewSpec, reviewSpecOf } from './review-spec.js'
 import type { RuleResolver } from './rule-resolver.js'
 
-export interface WebhookAuthorizerOptions {
+interface WebhookAuthorizerOptions {
   readonly ask: AskReview
   /** Of the SubjectAccessReview that is sent and answered. */
   readonly version: string

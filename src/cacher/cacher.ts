@@ -22,7 +22,7 @@ import { UnclaimedObjects } from './unclaimed-objects.js'
 import { Change } from './watch-event.js'
 import type { WatchSource } from './watcher.js'
 
-export interface CacherOptions {
+interface CacherOptions {
   readonly driver: StorageDriver
   readonly clock: Clock
   /** Reads stored values that are no JSON. */
@@ -31,7 +31,7 @@ export interface CacherOptions {
   readonly log?: (message: string, error?: unknown) => void
 }
 
-export interface ResourceOptions {
+interface ResourceOptions {
   /** `/registry/pods/`: ends in a slash. */
   readonly prefix: string
   /** Selectable fields beside metadata.name and metadata.namespace; a list that names one uses an index. */
@@ -46,7 +46,7 @@ export interface StoredSize {
   readonly bytes: number
 }
 
-export interface Cacher {
+interface Cacher {
   /** The object storage of one resource; the same one for the same prefix. */
   forResource(options: ResourceOptions): ObjectStorage
   currentRevision(): number

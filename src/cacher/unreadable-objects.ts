@@ -13,7 +13,7 @@ import type { ListOptions, ListPage, StoredObject } from './object-storage.js'
 import type { ResourceCache } from './resource-cache.js'
 import type { StoredVersion, WorkingSets } from './stored-version.js'
 
-export interface UnreadableDeps {
+interface UnreadableDeps {
   readonly driver: StorageDriver
   readonly sets: WorkingSets
   readonly cache: ResourceCache

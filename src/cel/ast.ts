@@ -9,7 +9,7 @@ interface Node {
   type?: Type
 }
 
-export interface Constant extends Node {
+interface Constant extends Node {
   readonly kind: 'constant'
   readonly value: CelValue
 }

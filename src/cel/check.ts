@@ -11,8 +11,8 @@ import {
   type StructLiteral,
   visitAll,
 } from './ast.js'
+import type { Overload } from './declarations.js'
 import type { Environment } from './environment.js'
-import type { Overload } from './functions-declared.js'
 import type { Problem } from './source-errors.js'
 import {
   formatType,

@@ -12,7 +12,7 @@ import { CompilationError } from './source-errors.js'
 import type { Type } from './types.js'
 import { CelError } from './values.js'
 
-export interface CompiledText extends Checked {
+interface CompiledText extends Checked {
   readonly program: Program
 }
 

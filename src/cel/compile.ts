@@ -2,7 +2,8 @@
 import type { Expression } from './ast.js'
 import { check } from './check.js'
 import type { Environment } from './environment.js'
-import { type CostRange, estimateCost, type SizeOfPath } from './estimate.js'
+import { estimateCost } from './estimate.js'
+import type { CostRange, SizeOfPath } from './estimate-ranges.js'
 import { type Evaluate, Evaluation } from './evaluation.js'
 import { checkLiterals } from './literal-checks.js'
 import { parse } from './parse.js'
@@ -30,7 +31,7 @@ export const checkExpression = (env: Environment, text: string): Checked => {
   return { tree, type: tree.type ?? types.error }
 }
 
-export interface Outcome {
+interface Outcome {
   readonly value: CelValue
   readonly cost: number
 }

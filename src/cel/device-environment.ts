@@ -3,7 +3,7 @@ import { limits } from '#limits'
 import { costOf } from './compile.js'
 import { compileText } from './compile-text.js'
 import { Environment } from './environment.js'
-import type { SizeOfPath } from './estimate.js'
+import type { SizeOfPath } from './estimate-ranges.js'
 import { isExactType, mapOf, structType, types, typeText } from './types.js'
 
 const device = 'kubernetes.DRADevice'
@@ -39,7 +39,7 @@ const sizeOfPath: SizeOfPath = ([root, field = '', ...rest]) => {
   return max === undefined ? undefined : { min: 0n, max: BigInt(max) }
 }
 
-export interface SelectorProblem {
+interface SelectorProblem {
   readonly text: string
   /** `cost`: the expression is right and costs too much; `internal`: no program can be made of it. */
   readonly kind: 'cost' | 'internal' | 'invalid'

@@ -1,4 +1,6 @@
 /** Finds what a call runs: the operators look at their values themselves, functions by the types of their overloads. */
+
+import type { Overload } from './declarations.js'
 import type { Implementation } from './evaluation.js'
 import { addressFunctions } from './functions/addresses.js'
 import { authorizerFunctions } from './functions/authorizer.js'
@@ -12,7 +14,7 @@ import { stringFunctions } from './functions/strings.js'
 import { timeFunctions } from './functions/time-parts.js'
 import { urlFunctions } from './functions/urls.js'
 import { semverFunctions } from './functions/versions.js'
-import { jsonPatchFunctions, kubernetesFunctions, type Overload } from './functions-declared.js'
+import { jsonPatchFunctions, kubernetesFunctions } from './functions-declared.js'
 import type { Type } from './types.js'
 import { CelError, type CelValue, MapValue, noSuchOverload, typeNameOf } from './values.js'
 

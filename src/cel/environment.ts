@@ -1,5 +1,6 @@
 /** What an expression may name: variables, types with their fields, functions. */
-import { jsonPatchFunctions, kubernetesFunctions, type Overload } from './functions-declared.js'
+import type { Overload } from './declarations.js'
+import { jsonPatchFunctions, kubernetesFunctions } from './functions-declared.js'
 import {
   listOf,
   mapOf,

@@ -1,9 +1,9 @@
 /** What calls may cost (cel-go, checker/cost.go, functionCost; apiserver, pkg/cel/library/cost.go, EstimateCallCost). */
 import {
   addRanges,
+  type CostRange,
   fixed,
   least,
-  type Range,
   range,
   type SizedNode,
   type SizeOfPath,
@@ -15,18 +15,18 @@ import {
 import { authorizationCost, patternLength, traversal } from './runtime-cost.js'
 import { isExactType } from './types.js'
 
-export interface CallEstimate {
-  readonly cost: Range
+interface CallEstimate {
+  readonly cost: CostRange
   /** Of the result. */
-  readonly size?: Range | undefined
+  readonly size?: CostRange | undefined
 }
 
-export interface EstimatedCall {
+interface EstimatedCall {
   readonly name: string
   readonly id: string
   readonly target: SizedNode | undefined
   readonly args: readonly SizedNode[]
-  readonly costs: readonly Range[]
+  readonly costs: readonly CostRange[]
   readonly sizeOfPath: SizeOfPath
 }
 
@@ -41,15 +41,15 @@ class Sized {
   constructor(call: EstimatedCall) {
     this.call = call
   }
-  of(node: SizedNode | undefined): Range {
+  of(node: SizedNode | undefined): CostRange {
     if (node === undefined) return unknownRange
     const found = node.path.length === 0 ? undefined : this.call.sizeOfPath(node.path)
     return node.size ?? found ?? unknownRange
   }
-  get target(): Range {
+  get target(): CostRange {
     return this.of(this.call.target)
   }
-  arg(index: number): Range {
+  arg(index: number): CostRange {
     return this.of(this.call.args[index])
   }
   /** An int that is written there. */
@@ -67,9 +67,9 @@ class Sized {
   }
 }
 
-const reading = (size: Range, times = 1): Range => timesFactorOf(size, times * traversal)
+const reading = (size: CostRange, times = 1): CostRange => timesFactorOf(size, times * traversal)
 
-const matching = (text: Range, pattern: Range): Range =>
+const matching = (text: CostRange, pattern: CostRange): CostRange =>
   scale(reading(addRanges(text, atOnce)), timesFactorOf(pattern, patternLength))
 
 const nominal: Estimate = () => ({ cost: atOnce })
@@ -133,11 +133,11 @@ const finds: Estimate = (c) => ({
 /** Addresses are 4 or 16 bytes. */
 const addressSize = range(4, 16)
 const compareAddresses = reading(addRanges(addressSize, addressSize))
-const withText = (c: Sized, id: string, cost: Range): CallEstimate => ({
+const withText = (c: Sized, id: string, cost: CostRange): CallEstimate => ({
   cost: c.call.id === id ? addRanges(cost, reading(c.arg(0))) : cost,
 })
 
-const allocates = (factor: number, size: Range): CallEstimate => ({
+const allocates = (factor: number, size: CostRange): CallEstimate => ({
   cost: addRanges(timesFactorOf(size, factor), fixed(11)),
   size,
 })
@@ -150,7 +150,7 @@ const slices: Estimate = (c) => {
   return allocates(1, fixed(BigInt.asUintN(64, length)))
 }
 
-const squared = (size: Range, isText: boolean): CallEstimate =>
+const squared = (size: CostRange, isText: boolean): CallEstimate =>
   allocates(isText ? 2 + traversal : 2, scale(size, size))
 
 const sets =

@@ -2,7 +2,7 @@
 import type { Expression } from './ast.js'
 import type { Type } from './types.js'
 
-export interface Range {
+export interface CostRange {
   readonly min: bigint
   readonly max: bigint
 }
@@ -10,19 +10,22 @@ export interface Range {
 const uint64Max = 2n ** 64n - 1n
 export const capped = (value: bigint): bigint => (value > uint64Max ? uint64Max : value)
 
-export const fixed = (value: number | bigint): Range => ({ min: BigInt(value), max: BigInt(value) })
-export const range = (min: number | bigint, max: number | bigint): Range => ({
+export const fixed = (value: number | bigint): CostRange => ({
+  min: BigInt(value),
+  max: BigInt(value),
+})
+export const range = (min: number | bigint, max: number | bigint): CostRange => ({
   min: BigInt(min),
   max: BigInt(max),
 })
-export const unknownRange: Range = { min: 0n, max: uint64Max }
+export const unknownRange: CostRange = { min: 0n, max: uint64Max }
 
-export const addRanges = (a: Range, b: Range): Range => ({
+export const addRanges = (a: CostRange, b: CostRange): CostRange => ({
   min: capped(a.min + b.min),
   max: capped(a.max + b.max),
 })
 
-export const scale = (a: Range, b: Range): Range => ({
+export const scale = (a: CostRange, b: CostRange): CostRange => ({
   min: capped(a.min * b.min),
   max: capped(a.max * b.max),
 })
@@ -32,7 +35,7 @@ export const least = (a: bigint, b: bigint): bigint => [a, b].sort(orderOf)[0]!
 const orderOf = (a: bigint, b: bigint): number => (a < b ? -1 : 1)
 const most = (a: bigint, b: bigint): bigint => [a, b].sort(orderOf)[1]!
 
-export const unionRanges = (a: Range, b: Range): Range => ({
+export const unionRanges = (a: CostRange, b: CostRange): CostRange => ({
   min: least(a.min, b.min),
   max: most(a.max, b.max),
 })
@@ -43,7 +46,7 @@ const timesFactor = (value: bigint, factor: number): bigint => {
   return product >= 2 ** 64 ? uint64Max : BigInt(product)
 }
 
-export const timesFactorOf = (a: Range, factor: number): Range => ({
+export const timesFactorOf = (a: CostRange, factor: number): CostRange => ({
   min: timesFactor(a.min, factor),
   max: timesFactor(a.max, factor),
 })
@@ -51,16 +54,16 @@ export const timesFactorOf = (a: Range, factor: number): Range => ({
 /** Sizes of what a list or map holds. */
 export interface EntrySizes {
   readonly isList: boolean
-  readonly key: Range
-  readonly value: Range
+  readonly key: CostRange
+  readonly value: CostRange
 }
 
 /** The size of the data at a path, such as `self.items.@items.name`; undefined: not known. */
-export type SizeOfPath = (path: readonly string[]) => Range | undefined
+export type SizeOfPath = (path: readonly string[]) => CostRange | undefined
 
 export interface SizedNode {
   readonly path: readonly string[]
   readonly type: Type
   readonly expression: Expression | undefined
-  readonly size: Range | undefined
+  readonly size: CostRange | undefined
 }

@@ -3,9 +3,9 @@ import type { Call, Comprehension, Expression, ListLiteral, MapLiteral, Select }
 import { estimateCall } from './estimate-calls.js'
 import {
   addRanges,
+  type CostRange,
   type EntrySizes,
   fixed,
-  type Range,
   type SizedNode,
   type SizeOfPath,
   scale,
@@ -16,8 +16,6 @@ import { accumulator } from './macros.js'
 import { optionalParameter, type Type, types } from './types.js'
 import { codePointsOf } from './values.js'
 
-export type { Range as CostRange, SizeOfPath } from './estimate-ranges.js'
-
 const scalars = new Set(['bool', 'double', 'duration', 'int', 'timestamp', 'uint'])
 const isScalar = (type: Type): boolean => {
   const inner = optionalParameter(type)
@@ -27,12 +25,12 @@ const isScalar = (type: Type): boolean => {
 /** What is known of a variable of a loop. */
 interface Local {
   readonly path: readonly string[]
-  readonly size: Range | undefined
+  readonly size: CostRange | undefined
   readonly entries: EntrySizes | undefined
 }
 
 /** The size of what is written in the expression itself. */
-const literalSize = (e: Expression): Range | undefined => {
+const literalSize = (e: Expression): CostRange | undefined => {
   if (e.kind === 'list') return fixed(e.items.length)
   if (e.kind === 'map') return fixed(e.entries.length)
   if (e.kind !== 'constant') return undefined
@@ -42,7 +40,7 @@ const literalSize = (e: Expression): Range | undefined => {
 
 class Coster {
   readonly #paths = new Map<Expression, readonly string[]>()
-  readonly #sizes = new Map<Expression, Range>()
+  readonly #sizes = new Map<Expression, CostRange>()
   readonly #entries = new Map<Expression, EntrySizes>()
   readonly #locals = new Map<string, Local[]>()
   readonly #sizeOfPath: SizeOfPath
@@ -51,7 +49,7 @@ class Coster {
     this.#sizeOfPath = sizeOfPath
   }
 
-  cost(e: Expression): Range {
+  cost(e: Expression): CostRange {
     if (e.kind === 'constant') return fixed(0)
     if (e.kind === 'identifier') {
       this.#paths.set(e, this.#local(e.name)?.path ?? [e.name])
@@ -85,7 +83,7 @@ class Coster {
     return local?.path ?? this.#paths.get(e) ?? []
   }
 
-  #sizeOf(e: Expression): Range | undefined {
+  #sizeOf(e: Expression): CostRange | undefined {
     const known = this.#sizes.get(e) ?? literalSize(e)
     if (known !== undefined) return known
     const path = this.#pathOf(e)
@@ -98,7 +96,7 @@ class Coster {
     return e.kind === 'identifier' ? this.#local(e.name)?.size : undefined
   }
 
-  #sizeOrUnknown(e: Expression): Range {
+  #sizeOrUnknown(e: Expression): CostRange {
     return this.#sizeOf(e) ?? unknownRange
   }
 
@@ -108,7 +106,7 @@ class Coster {
     return this.#local(e.name)?.entries
   }
 
-  #select(e: Select): Range {
+  #select(e: Select): CostRange {
     if (e.qualifiedName !== undefined) {
       this.#paths.set(e, [e.qualifiedName])
       return fixed(1)
@@ -132,7 +130,7 @@ class Coster {
     }
   }
 
-  #call(e: Call): Range {
+  #call(e: Call): CostRange {
     if (e.name === 'dyn') return this.#dynamic(e)
     const costs = e.args.map((arg) => this.cost(arg))
     const args = e.args.map((arg) => this.#node(arg))
@@ -140,8 +138,8 @@ class Coster {
     if (ids.length === 0) return fixed(0)
     const targetCost = e.target === undefined ? fixed(0) : this.cost(e.target)
     const target = e.target === undefined ? undefined : this.#node(e.target)
-    let total: Range | undefined
-    let size: Range | undefined
+    let total: CostRange | undefined
+    let size: CostRange | undefined
     for (const id of ids) {
       const estimate = estimateCall({
         name: e.name,
@@ -180,7 +178,7 @@ class Coster {
     })
   }
 
-  #dynamic(e: Call): Range {
+  #dynamic(e: Call): CostRange {
     const [arg] = e.args as [Expression]
     const cost = this.cost(arg)
     this.#copySizes(e, arg)
@@ -194,9 +192,9 @@ class Coster {
     if (entries !== undefined) this.#entries.set(to, entries)
   }
 
-  #list(e: ListLiteral): Range {
+  #list(e: ListLiteral): CostRange {
     let sum = fixed(10)
-    let value: Range | undefined
+    let value: CostRange | undefined
     for (const item of e.items) {
       sum = addRanges(sum, this.cost(item.value))
       const size = this.#sizeOrUnknown(item.value)
@@ -206,10 +204,10 @@ class Coster {
     return sum
   }
 
-  #map(e: MapLiteral): Range {
+  #map(e: MapLiteral): CostRange {
     let sum = fixed(30)
-    let key: Range | undefined
-    let value: Range | undefined
+    let key: CostRange | undefined
+    let value: CostRange | undefined
     for (const entry of e.entries) {
       sum = addRanges(addRanges(sum, this.cost(entry.key)), this.cost(entry.value))
       const [k, v] = [this.#sizeOrUnknown(entry.key), this.#sizeOrUnknown(entry.value)]
@@ -226,7 +224,7 @@ class Coster {
     return isEmpty && isNever && e.accumulator !== accumulator
   }
 
-  #bind(e: Comprehension): Range {
+  #bind(e: Comprehension): CostRange {
     const sum = addRanges(this.cost(e.range), this.cost(e.initial))
     this.#pushValue(e.accumulator, e.initial)
     const result = this.cost(e.result)
@@ -243,7 +241,7 @@ class Coster {
     const entries = this.#entriesOf(e.range)
     const isList = entries?.isList ?? e.range.type?.kind === 'list'
     const path = this.#pathOf(e.range)
-    const push = (name: string, step: string, size: Range | undefined) =>
+    const push = (name: string, step: string, size: CostRange | undefined) =>
       this.#push(name, { path: [...path, step], size, entries: undefined })
     if (e.variable2 === undefined) {
       if (isList) push(e.variable, '@items', entries?.value)
@@ -254,7 +252,7 @@ class Coster {
     push(e.variable2, isList ? '@items' : '@values', entries?.value)
   }
 
-  #comprehension(e: Comprehension): Range {
+  #comprehension(e: Comprehension): CostRange {
     let sum = addRanges(this.cost(e.range), this.cost(e.initial))
     this.#pushValue(e.accumulator, e.initial)
     this.#pushVariables(e)
@@ -269,7 +267,7 @@ class Coster {
     return addRanges(sum, scale(count, addRanges(step, condition)))
   }
 
-  #sizeOfResult(e: Comprehension, count: Range): void {
+  #sizeOfResult(e: Comprehension, count: CostRange): void {
     if (e.initial.kind === 'constant') {
       const size = this.#sizeOf(e.initial)
       if (size !== undefined) this.#sizes.set(e, size)
@@ -281,5 +279,5 @@ class Coster {
   }
 }
 
-export const estimateCost = (e: Expression, sizeOfPath: SizeOfPath): Range =>
+export const estimateCost = (e: Expression, sizeOfPath: SizeOfPath): CostRange =>
   new Coster(sizeOfPath).cost(e)

@@ -1,8 +1,6 @@
 /** The declared functions, read from their signatures with the first expression. */
-import { type Functions, type Overload, readDeclarations } from './declarations.js'
+import { type Functions, readDeclarations } from './declarations.js'
 import { jsonPatchSignatures, kubernetesSignatures } from './signatures.js'
-
-export type { Functions, Overload }
 
 let kubernetes: Functions | undefined
 export const kubernetesFunctions = (): Functions =>

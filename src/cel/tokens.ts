@@ -117,7 +117,7 @@ const scanToken = (text: string, at: number): Token | number => {
   return '&|='.includes(first) ? at + 1 : at
 }
 
-export interface Tokens {
+interface Tokens {
   readonly tokens: readonly Token[]
   readonly problems: readonly Problem[]
 }

@@ -15,7 +15,7 @@ import { type DeclaredType, structsOf } from './schema-types.js'
 import { CompilationError } from './source-errors.js'
 import { type Type, types } from './types.js'
 
-export interface PolicyTypes {
+interface PolicyTypes {
   /** Of `object` and `oldObject`. */
   readonly object: DeclaredType
   /** Missing: the policy has no parameters; undefined type: nobody knows what they are. */

@@ -8,7 +8,7 @@ import type { ClientConfig } from './kubeconfig.js'
 import { apiVersionOf, type ResourceRef, resourcePath } from './resources.js'
 import { createTransport, type Transport } from './transport.js'
 
-export interface ObjectAt {
+interface ObjectAt {
   namespace?: string
   name: string
 }
@@ -36,7 +36,7 @@ export interface ObjectList<T> {
   metadata: ListMeta
   items: T[]
 }
-export interface WatchEvent<T> {
+interface WatchEvent<T> {
   type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
   object: T
 }
@@ -45,8 +45,8 @@ export interface DeleteRequestOptions {
   propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
   preconditions?: { uid?: string; resourceVersion?: string }
 }
-export type PatchType = 'merge' | 'json' | 'strategic' | 'apply'
-export interface PatchOptions {
+type PatchType = 'merge' | 'json' | 'strategic' | 'apply'
+interface PatchOptions {
   type: PatchType
   subresource?: string
   fieldManager?: string

@@ -10,7 +10,7 @@ import { isNotFound, messageOf } from './errors.js'
 import type { Log } from './log.js'
 import type { ResourceRef } from './resources.js'
 
-export type EventType = 'Normal' | 'Warning'
+type EventType = 'Normal' | 'Warning'
 export interface EventSubject {
   kind: string
   apiVersion: string
@@ -141,7 +141,7 @@ const involvedObject = (
   }
 }
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   client: Client
   /** Upstream's name of who records. */
   component: string

@@ -7,7 +7,7 @@ import { Informer } from './informer.js'
 import type { Log } from './log.js'
 import type { ResourceRef } from './resources.js'
 
-export interface InformerFactoryOptions {
+interface InformerFactoryOptions {
   client: Client
   log: Log
 }

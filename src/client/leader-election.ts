@@ -13,7 +13,7 @@ import type { Log } from './log.js'
 import { resources } from './resources.js'
 import type { ProcessDeps } from './run-process.js'
 
-export interface LeaderElectionOptions {
+interface LeaderElectionOptions {
   client: Client
   clock: Clock
   log: Log

@@ -30,7 +30,7 @@ export interface Container {
   }[]
   resources?: { requests?: Amounts; limits?: Amounts }
 }
-export interface NodeSelectorRequirement {
+interface NodeSelectorRequirement {
   key: string
   operator: string
   values?: string[]
@@ -47,15 +47,15 @@ export interface PodAffinityTerm {
   namespaceSelector?: LabelSelector
   topologyKey: string
 }
-export interface WeightedPodAffinityTerm {
+interface WeightedPodAffinityTerm {
   weight: number
   podAffinityTerm: PodAffinityTerm
 }
-export interface PodAffinity {
+interface PodAffinity {
   requiredDuringSchedulingIgnoredDuringExecution?: PodAffinityTerm[]
   preferredDuringSchedulingIgnoredDuringExecution?: WeightedPodAffinityTerm[]
 }
-export interface Affinity {
+interface Affinity {
   nodeAffinity?: {
     requiredDuringSchedulingIgnoredDuringExecution?: { nodeSelectorTerms: NodeSelectorTerm[] }
     preferredDuringSchedulingIgnoredDuringExecution?: {
@@ -109,7 +109,7 @@ export interface PodSpec {
     resourceClaimTemplateName?: string
   }[]
 }
-export interface ContainerStatus {
+interface ContainerStatus {
   name: string
   restartCount?: number
   ready?: boolean

@@ -7,7 +7,7 @@ import { trusted } from '#api/trusted.js'
 import { limits } from '#limits'
 import type { ClientConfig } from './kubeconfig.js'
 
-export interface TransportRequest {
+interface TransportRequest {
   method: string
   /** With its query. */
   path: string

@@ -110,7 +110,7 @@ export class WorkQueue<K = string> {
 /** What a sync may answer: look at this key again in so many milliseconds. */
 export type SyncResult = Promise<{ afterMs: number } | undefined> | Promise<void>
 
-export interface WorkOptions<K> {
+interface WorkOptions<K> {
   queue: WorkQueue<K>
   workers: number
   sync(key: K): SyncResult

@@ -7,7 +7,7 @@ import type { ProcessSpec, runProcess as RunProcess } from '#client/run-process.
 import type { ExitCode, Machine } from './machine.js'
 import { keepHeapSmall } from './small-heap.js'
 
-export interface ClientProcess {
+interface ClientProcess {
   /** As in `kubelevel NAME`. */
   readonly name: string
   readonly help: string

@@ -8,7 +8,7 @@ const restartDelayMaxMs = 30_000
 const healthyAfterMs = 60_000
 const childStopMs = 10_000
 
-export interface Child {
+interface Child {
   /** Ends it with SIGTERM, with SIGKILL when it does not listen; resolves when it is gone. */
   stop(): Promise<void>
 }

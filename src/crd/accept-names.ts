@@ -10,7 +10,7 @@ import type {
   DefinitionNames,
 } from './definition.js'
 
-export interface NamesDecision {
+interface NamesDecision {
   readonly acceptedNames: DefinitionNames
   readonly namesAccepted: DefinitionCondition
   readonly established: DefinitionCondition

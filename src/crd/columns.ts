@@ -23,7 +23,7 @@ const ageColumn: PrinterColumn = {
   jsonPath: '.metadata.creationTimestamp',
 }
 
-export interface CustomTable {
+interface CustomTable {
   readonly columns: readonly TableColumn[]
   readonly cells: (object: KubeObject, now: number) => unknown[]
 }

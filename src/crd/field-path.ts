@@ -3,7 +3,7 @@ import { child, index } from '#api/field-error.js'
 import { getOwn } from '#api/json-object.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
-export interface FieldPath {
+interface FieldPath {
   /** As errors show it: `spec.a.b.c`, and `spec.m[key]` where a map has keys. */
   readonly shown: string
   readonly names: readonly string[]

@@ -14,7 +14,7 @@ type Step =
   | { type: 'union'; of: Step[][] }
   | { type: 'filter'; left: Step[]; operator: string; right: JsonValue | Step[] | undefined }
 
-export type JsonPath = (value: JsonValue) => JsonValue[]
+type JsonPath = (value: JsonValue) => JsonValue[]
 
 /** A compiled path; undefined when it is none. */
 export const compileJsonPath = (text: string): JsonPath | undefined => {

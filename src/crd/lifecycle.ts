@@ -34,7 +34,7 @@ import {
   release,
 } from './finalize-definition.js'
 
-export interface LifecycleDeps extends FollowerDeps {
+interface LifecycleDeps extends FollowerDeps {
   readonly table: ResourceTable
 }
 

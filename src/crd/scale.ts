@@ -8,7 +8,7 @@ import type { Subresource } from '#registry/resource-definition.js'
 import { scaleTable } from '#registry/scale-table.js'
 import type { DefinitionVersion } from './definition.js'
 
-export type ScalePaths = NonNullable<NonNullable<DefinitionVersion['subresources']>['scale']>
+type ScalePaths = NonNullable<NonNullable<DefinitionVersion['subresources']>['scale']>
 
 /** Fields on the way of a simple JSON path. */
 export const namesIn = (path: string): string[] => path.split('.').slice(1)

@@ -24,7 +24,7 @@ import { isUndetermined, parseRequestInfo } from './request-info.js'
 import { requestTimeout } from './request-timeout.js'
 import { askedMethod } from './unusual-methods.js'
 
-export interface ChainDeps {
+interface ChainDeps {
   authenticator: Authenticator
   /** Whether a request for a path without credentials goes on as system:anonymous. */
   allowsAnonymous: (path: string) => boolean
@@ -39,7 +39,7 @@ export interface ChainDeps {
   auditor?: Auditor | undefined
 }
 
-export interface FrontEnd {
+interface FrontEnd {
   /** Parts of Strict-Transport-Security. */
   readonly hsts: readonly string[]
   /** Patterns of origins. */
@@ -116,7 +116,7 @@ const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended:
 }
 
 /** Told of every request when its answer is done, or its client gone. */
-export type Ended = (request: FastifyRequest, code: number, seconds: number) => void
+type Ended = (request: FastifyRequest, code: number, seconds: number) => void
 
 /** Runs the chain before every route, unknown ones included. Synchronous as long as no filter has to wait. */
 export const installChain = (

@@ -5,7 +5,7 @@ import { isLongRunning } from './long-running.js'
 import { tooManyRequests } from './too-many-requests.js'
 
 /** 0 is no bound. */
-export type InFlightLimits = Readonly<Record<RequestKind, number>>
+type InFlightLimits = Readonly<Record<RequestKind, number>>
 
 export const maxInFlight =
   (limits: InFlightLimits, inFlight: InFlight): Filter =>

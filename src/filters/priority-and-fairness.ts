@@ -13,7 +13,7 @@ import type { Filter, KubeRequest } from './kube-request.js'
 import { isLongRunning } from './long-running.js'
 import { tooManyRequests } from './too-many-requests.js'
 
-export interface FlowControlled {
+interface FlowControlled {
   readonly control: FlowControl
   readonly work: WorkDeps
   readonly clock: Clock

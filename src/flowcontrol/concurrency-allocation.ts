@@ -10,7 +10,7 @@ export interface Claim {
   readonly target: number
 }
 
-export interface Allocation {
+interface Allocation {
   readonly seats: readonly number[]
   /** The multiple. */
   readonly fairFraction: number

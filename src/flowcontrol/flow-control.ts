@@ -11,7 +11,7 @@ import type { InFlight } from './in-flight.js'
 import { type LevelSpec, PriorityLevel } from './priority-level.js'
 import type { QueueSetDeps } from './queue-set.js'
 
-export interface FlowControlDeps extends Omit<QueueSetDeps, 'changed'> {
+interface FlowControlDeps extends Omit<QueueSetDeps, 'changed'> {
   /** What all levels that are not exempt may use together. */
   readonly serverSeats: number
   readonly inFlight: InFlight

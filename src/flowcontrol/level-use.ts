@@ -7,7 +7,7 @@ const seatBounds = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 
 const demandBounds = [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6]
 
 /** Requests and seats. */
-export interface Occupancy {
+interface Occupancy {
   readonly executing: number
   readonly waiting: number
   readonly seatsInUse: number

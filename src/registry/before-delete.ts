@@ -10,7 +10,7 @@ import { checkDeleteOptions } from './validate-options.js'
 const durationMs = (seconds: Int64): number =>
   Number(BigInt.asIntN(64, BigInt(seconds) * 1_000_000_000n)) / 1e6
 
-export type Graceful =
+type Graceful =
   /** Nothing to wait for: remove, or mark as deleting when finalizers hold it. */
   | 'no'
   /** `object` was changed: deletionTimestamp and grace are set. */

@@ -16,7 +16,7 @@ import type {
 import { parseResourceVersion, parseUintMessage } from './resource-version.js'
 import { kindShown, validateMetaOnUpdate } from './validate-object-meta.js'
 
-export interface UpdateHooks {
+interface UpdateHooks {
   readonly definition: ResourceDefinition
   readonly hooks: UpdateStrategy
   readonly ctx: RequestContext

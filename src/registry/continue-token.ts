@@ -5,7 +5,7 @@ import { JsonSyntaxError, parse } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 
-export interface ContinueToken {
+interface ContinueToken {
   /** -1 goes on at the newest state, after the one listed was compacted. */
   readonly revision: number
   /** First key of the page. */

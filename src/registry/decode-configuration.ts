@@ -28,7 +28,7 @@ const parseText = (text: string): ParsedText => {
 /** What a text is, by its apiVersion and kind: `group/version kind`. */
 export type KnownTypes = Readonly<Record<string, string>>
 
-export interface TypeDefaults {
+interface TypeDefaults {
   readonly kind?: string
   readonly apiVersion?: string
 }

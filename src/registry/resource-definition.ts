@@ -22,7 +22,7 @@ export type Verb =
   | 'watch'
 
 /** What strategy hooks know of the request. */
-export interface Caller {
+interface Caller {
   readonly signal: AbortSignal
   /** Missing: the server itself, which waits as long as it takes. */
   timeLeftMs?(): number

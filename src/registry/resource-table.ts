@@ -23,7 +23,7 @@ export interface ResourceTable extends Iterable<ResourceDefinition> {
   onChange(listener: (change: TableChange) => void): () => void
 }
 
-export interface TableChange {
+interface TableChange {
   type: 'added' | 'removed'
   definition: ResourceDefinition
 }

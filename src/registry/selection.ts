@@ -10,7 +10,7 @@ import { labelsRequired, matchesFields, matchesLabels } from '#api/selectors.js'
 import type { Selection, StoredObject } from '#cacher/object-storage.js'
 import type { ResourceDefinition } from './resource-definition.js'
 
-export interface SelectionRequest {
+interface SelectionRequest {
   readonly definition: ResourceDefinition
   readonly namespace: string | undefined
   /** A name in the path (legacy watch). */

@@ -13,7 +13,7 @@ export interface Stores {
   ofResource(resource: GroupResource): Store | undefined
 }
 
-export interface StoresDeps extends Omit<StoreDeps, 'storage' | 'definition' | 'fieldManager'> {
+interface StoresDeps extends Omit<StoreDeps, 'storage' | 'definition' | 'fieldManager'> {
   readonly table: ResourceTable
   /** The object storage under a prefix that ends in a slash. */
   readonly storageOf: (definition: ResourceDefinition) => ObjectStorage

@@ -8,7 +8,7 @@ import { metadataInOrder } from '#cacher/object-bytes.js'
 import { docOfField } from '#openapi/field-docs.js'
 import type { ResourceDefinition } from './resource-definition.js'
 
-export type IncludeObject = 'Metadata' | 'Object' | 'None'
+type IncludeObject = 'Metadata' | 'Object' | 'None'
 
 /** Throws 400. */
 export const parseIncludeObject = (text: string): IncludeObject => {

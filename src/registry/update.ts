@@ -34,8 +34,8 @@ import {
   write,
 } from './store-base.js'
 
-export type Change = (current: KubeObject | undefined) => KubeObject | Promise<KubeObject>
-export interface Updated {
+type Change = (current: KubeObject | undefined) => KubeObject | Promise<KubeObject>
+interface Updated {
   stored: StoredObject
   created: boolean
 }

@@ -3,7 +3,7 @@
 /** The text is no YAML; the message is in the manner of Go's decoder. */
 export class YamlSyntaxError extends Error {}
 
-export interface YamlFault {
+interface YamlFault {
   readonly code: string
   readonly message: string
   /** Of the first character, from 1. */

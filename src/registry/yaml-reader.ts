@@ -4,7 +4,8 @@
  */
 import { Worker } from 'node:worker_threads'
 import { limits } from '#limits'
-import { type ParsedYaml, YamlSyntaxError } from './yaml.js'
+import type { ParsedYaml } from './yaml.js'
+import { YamlSyntaxError } from './yaml-messages.js'
 
 /** What is wrong with a text is an answer, too. */
 export type YamlAnswer = ParsedYaml | YamlSyntaxError

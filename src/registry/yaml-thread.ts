@@ -1,6 +1,7 @@
 /** The thread that large YAML is read in (yaml-reader.ts): a text comes, what it says goes back, or what is wrong with it. */
 import { parentPort } from 'node:worker_threads'
-import { type ParsedYaml, parseYaml, YamlSyntaxError } from './yaml.js'
+import { type ParsedYaml, parseYaml } from './yaml.js'
+import { YamlSyntaxError } from './yaml-messages.js'
 
 // The library makes an error of each fault, of which a text may have a million; what they keep of the stack would take most
 // of the time and of the memory.

@@ -10,8 +10,6 @@ import { limits } from '#limits'
 import { YamlSyntaxError, yamlFault } from './yaml-messages.js'
 import { valueOfDocument } from './yaml-value.js'
 
-export { YamlSyntaxError }
-
 type Yaml = typeof import('yaml')
 let loaded: Yaml | undefined
 /** 84 files that few servers ever need: loaded with the first YAML that comes. */

@@ -12,7 +12,7 @@ export interface AnonymousConfiguration {
   readonly conditions?: readonly { readonly path: string }[]
 }
 
-export interface AuthenticationConfiguration {
+interface AuthenticationConfiguration {
   readonly jwt: readonly JwtConfiguration[] | null
   readonly anonymous?: AnonymousConfiguration
 }

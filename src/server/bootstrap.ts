@@ -23,7 +23,7 @@ import {
 import { firstServiceAddress, serviceCidrsOf } from './service-range.js'
 import { unlessRefused, untilStored } from './until-stored.js'
 
-export interface ObjectDeps {
+interface ObjectDeps {
   readonly stores: RequestContext['stores']
   /** Milliseconds since the epoch. */
   readonly now: number

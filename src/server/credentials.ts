@@ -52,7 +52,7 @@ export interface ServerCredentials {
   serviceAccountKeyPem(): string
 }
 
-export interface CredentialOptions {
+interface CredentialOptions {
   clock: Clock
   /** Where they are kept; undefined is memory. */
   directory: string | undefined

@@ -3,7 +3,7 @@ import { aggregate } from '#api/aggregate.js'
 import { goBooleanProblem, parseGoBoolean } from '#api/go-boolean.js'
 import { enablement } from '#openapi/schemas.js'
 
-export interface FeatureGate {
+interface FeatureGate {
   readonly name: string
   /** ALPHA, BETA, DEPRECATED, or empty once it is for everybody. */
   readonly stage: string

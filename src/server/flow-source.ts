@@ -62,7 +62,7 @@ const schemaSpecsOf = (
     }))
 }
 
-export interface FlowSourceDeps extends FollowerDeps, Pick<ConditionDeps, 'fieldManagerOf'> {
+interface FlowSourceDeps extends FollowerDeps, Pick<ConditionDeps, 'fieldManagerOf'> {
   readonly control: FlowControl
 }
 

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { limits } from '#limits'
 
-export interface FollowedFile {
+interface FollowedFile {
   readonly file: string
   /** As it was read at the start. */
   readonly text: string

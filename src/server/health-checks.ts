@@ -5,7 +5,7 @@ import type { OpenedEncryption } from './encryption/open-encryption.js'
 import type { PostStartHooks } from './post-start-hooks.js'
 import type { RegistryStores } from './registry-stores.js'
 
-export interface HealthSources {
+interface HealthSources {
   stores: Pick<RegistryStores, 'health' | 'areReadable'>
   openRequests: OpenRequests
   postStartHooks: PostStartHooks

@@ -18,7 +18,7 @@ const namespace = 'kube-system'
 const identityLabel = 'apiserver.kubernetes.io/identity'
 const identity = 'kube-apiserver'
 
-export interface IdentityLeaseDeps {
+interface IdentityLeaseDeps {
   readonly storeOf: RequestContext['stores']
   readonly clock: Clock
   readonly log: (message: string, error?: unknown) => void

@@ -28,7 +28,7 @@ import type { ServerOptions } from './options.js'
 import type { ServerState } from './server-state.js'
 import { routeUpgrades } from './upgrades.js'
 
-export interface Served {
+interface Served {
   readonly state: ServerState
   readonly controllers: Controllers
   readonly openRequests: OpenRequests

@@ -10,7 +10,7 @@ import { Issuer } from '#authn/jwt/issuer.js'
 import { jwtTokens, type KnownIssuer } from '#authn/jwt/jwt-tokens.js'
 import type { OidcOptions } from './options.js'
 
-export interface NamedIssuers {
+interface NamedIssuers {
   readonly jwt: readonly JwtConfiguration[]
   /** With which tokens may be signed. */
   readonly algorithms: readonly string[]
@@ -48,7 +48,7 @@ export const issuersOf = (oidc: OidcOptions): NamedIssuers => {
   }
 }
 
-export interface JwtIssuerDeps {
+interface JwtIssuerDeps {
   readonly clock: Clock
   readonly warn: (message: string, error?: unknown) => void
   /** Who may not be an issuer. */

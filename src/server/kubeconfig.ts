@@ -1,6 +1,6 @@
 /** A kubeconfig with one cluster and one user, certificates inline. */
 
-export interface KubeconfigParts {
+interface KubeconfigParts {
   url: string
   /** The name that the certificate is for, where that is not the URL's host. */
   tlsServerName?: string | undefined

@@ -22,7 +22,7 @@ const { convertALPNProtocols } = tls as unknown as {
 
 const noQuery: Readonly<Record<string, string>> = {}
 
-export interface ListenerOptions {
+interface ListenerOptions {
   serving: CertificatePair
   /** Shown to who asks for `loopbackName`. */
   loopback: CertificatePair | undefined

@@ -16,7 +16,7 @@ export interface AuthenticationDeps {
   readonly warn: (message: string, error?: unknown) => void
 }
 
-export interface Authentication {
+interface Authentication {
   /** Who a JWT of others is, where any are known. */
   readonly jwt: ((token: string) => Promise<UserInfo | string | undefined>) | undefined
   readonly allowsAnonymous: (path: string) => boolean

@@ -20,7 +20,7 @@ import type { ServerState } from './server-state.js'
 import { flowControlFilter } from './start-flow-control.js'
 import { sniContexts, tlsChoices } from './tls-choices.js'
 
-export interface Port {
+interface Port {
   /** Resolves with the number of the port. */
   listen(): Promise<number>
   /** `https://127.0.0.1:6443`, once it listens. */

@@ -41,7 +41,7 @@ const informers = [
   'start-kube-aggregator-informers',
 ] as const
 
-export type PostStartHook = (typeof names)[number]
+type PostStartHook = (typeof names)[number]
 
 export class PostStartHooks {
   readonly #finished = new Set<PostStartHook>()

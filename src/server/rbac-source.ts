@@ -18,7 +18,7 @@ const bindingOf = ({ metadata, subjects, roleRef }: KubeObject): Binding => ({
   roleRef,
 })
 
-export interface RbacSourceDeps {
+interface RbacSourceDeps {
   readonly storeOf: (resource: string) => Store
   readonly clock: Clock
 }

@@ -30,7 +30,7 @@ export interface RegistryStores extends Stores {
   close(): Promise<void>
 }
 
-export interface RegistryStoresOptions {
+interface RegistryStoresOptions {
   /** A URL or an open driver; only what was opened here is closed here. */
   storage: string | StorageDriver
   table: ResourceTable

@@ -5,7 +5,7 @@ import type { GroupVersionResource } from '#api/group-version.js'
 import { enablement } from '#openapi/schemas.js'
 import type { ServerOptions } from './options.js'
 
-export interface ServedApis {
+interface ServedApis {
   isServed(gvr: GroupVersionResource): boolean
   /** Keys of what is to be on and is not there: versions that v1.36 does not serve by default. */
   readonly absent: readonly string[]

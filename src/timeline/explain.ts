@@ -3,7 +3,7 @@ import { parseTime } from '#api/clock.js'
 import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
 
-export interface Situation {
+interface Situation {
   readonly pod: PersistedObject
   /** The Node that the Pod is bound to; undefined when there is none of that name. */
   readonly node: PersistedObject | undefined

@@ -16,7 +16,7 @@ import { changesBetween, deletionAskedAt } from './timeline.js'
 const quietMs = 3_000
 const lookMs = 1_000
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly client: Client
   readonly clock: Clock
   readonly signal: AbortSignal

@@ -8,7 +8,7 @@ import { explainTerminating } from './explain.js'
 import { followPod } from './follow.js'
 import { deletionAskedAt, type Step, timelineOf } from './timeline.js'
 
-export interface TimelineOptions {
+interface TimelineOptions {
   readonly namespace: string
   readonly name: string
   /** Goes on until the Pod is gone. */

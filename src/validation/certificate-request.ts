@@ -105,7 +105,7 @@ const checkSignature = (request: Buffer, algorithm: Buffer, subject: Buffer): vo
     throw new Error(known.wrong)
 }
 
-export interface CertificateRequest {
+interface CertificateRequest {
   readonly commonName: string
   readonly organizations: readonly string[]
 }

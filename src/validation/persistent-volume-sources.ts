@@ -6,7 +6,7 @@ import { externalSources, type SourceCheck, validCsiDriverName } from './pod/vol
 
 type PersistentCheck = (path: string, source: Fields, volumeName: string) => FieldError[]
 
-export interface PersistentSource {
+interface PersistentSource {
   check: PersistentCheck
   /** As upstream calls it when there is another source. */
   forbiddenName?: string

@@ -5,7 +5,7 @@ import { isDns1123Subdomain } from '#api/names.js'
 import { validDns1035Label } from './formats.js'
 import { isPort, portMessage } from './network.js'
 
-export interface WebhookService {
+interface WebhookService {
   name?: string
   namespace?: string
   path?: string

@@ -22,7 +22,7 @@ import {
 } from '../driver.js'
 import type { About, Opened, Transformer } from './transformer.js'
 
-export interface ResourceTransformer {
+interface ResourceTransformer {
   readonly transformer: Transformer
   readonly resource: string
 }

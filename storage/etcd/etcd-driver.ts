@@ -27,7 +27,7 @@ import type { EtcdTls } from './members.js'
 import type { AlarmResponse, RangeResponse, TxnResponse } from './messages.js'
 import { type CursorHost, WatchCursor } from './watch-cursor.js'
 
-export interface EtcdOptions extends EtcdTls {
+interface EtcdOptions extends EtcdTls {
   /** `http://host:2379`, more than one separated by commas. */
   readonly servers: string
   /** Where the keys are in etcd, instead of `/registry`. */

@@ -118,7 +118,7 @@ export interface EtcdKeyValue {
   readonly version: string
   readonly lease: string
 }
-export interface EtcdHeader {
+interface EtcdHeader {
   readonly header: { readonly revision: string }
 }
 export interface RangeResponse extends EtcdHeader {

@@ -31,7 +31,7 @@ import { Acknowledged } from './acknowledged.js'
 import { encodeHead, encodeRecord, type Head, headKey, keyDigest, recordKey } from './record.js'
 import { type Database, type Replayed, replay } from './replay.js'
 
-export interface LevelOptions {
+interface LevelOptions {
   readonly directory: string
   readonly clock: Clock
   /** Head revision of a store that is created now (a restore). */

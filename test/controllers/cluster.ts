@@ -34,7 +34,7 @@ export const untilPodsAreLetIn = (client: Client, namespace: string): Promise<vo
     client.get(resources.serviceAccounts, { name: 'default', namespace }).catch(() => undefined),
   )
 
-export interface Killable {
+interface Killable {
   /** SIGKILL, then the same again. */
   killAndRestart(): Promise<void>
 }
@@ -93,7 +93,7 @@ export const startCluster = async (t: Test): Promise<Cluster> => {
   }
 }
 
-export interface PretendNode {
+interface PretendNode {
   /** Names of Pods that run here and the uids that do: more than one is a broken promise. */
   running: Map<string, Set<string>>
   /** Most uids that ever ran under one name at once. */

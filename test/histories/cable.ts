@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 
-export interface Cable {
+interface Cable {
   /** The address of the target through the cable. */
   readonly url: string
   /** Resets every connection and takes no new one until `mend`. */

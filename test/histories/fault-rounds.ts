@@ -73,7 +73,7 @@ export interface SharedStore {
   readonly faults: Readonly<Record<string, () => Promise<void>>>
 }
 
-export interface RoundOptions {
+interface RoundOptions {
   readonly seed: number
   /** Default: LevelDB in the folder of one server. */
   readonly store?: SharedStore
@@ -85,7 +85,7 @@ export interface RoundOptions {
 /** A name that a round does not know. */
 export class UnknownFault extends Error {}
 
-export interface RoundResult {
+interface RoundResult {
   readonly fault: string
   readonly acknowledged: number
   readonly problems: readonly string[]

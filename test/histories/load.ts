@@ -11,7 +11,7 @@ export interface Endpoint {
   url: string
 }
 
-export interface LoadOptions {
+interface LoadOptions {
   readonly endpoints: readonly Endpoint[]
   readonly token: string
   readonly namespace: string

@@ -5,7 +5,7 @@ import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 
 /** What the proxy may do to one request. `text` is the answer of the server behind it. */
-export interface PlantedBug {
+interface PlantedBug {
   /** Another path or query to ask. */
   ask?(method: string, path: string): string
   /** Answers without asking. */
@@ -156,7 +156,7 @@ export const plantedBugs: Readonly<Record<string, () => PlantedBug>> = {
   },
 }
 
-export interface Proxy {
+interface Proxy {
   readonly url: string
   close(): void
 }

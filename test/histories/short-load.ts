@@ -5,7 +5,7 @@ import { call } from '../server/start-server.js'
 import { type Endpoint, Load } from './load.js'
 import { problemsOf } from './verdict.js'
 
-export interface ShortLoad {
+interface ShortLoad {
   readonly server: Server
   readonly endpoints: readonly Endpoint[]
   readonly namespace: string

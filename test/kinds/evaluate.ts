@@ -29,7 +29,7 @@ const contextOf = (warnings: string[]): RequestContext => ({
   stores: () => undefined,
 })
 
-export interface Evaluated {
+interface Evaluated {
   object?: KubeObject
   /** `path: message` of each cause. */
   causes: string[]

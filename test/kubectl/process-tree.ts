@@ -14,7 +14,7 @@ const main = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../b
 export const kubectlMissing: string | false =
   spawnSync('kubectl', ['version', '--client']).status === 0 ? false : 'there is no kubectl here'
 
-export interface ProcessTree {
+interface ProcessTree {
   readonly folder: string
   readonly kubeconfig: string
   readonly server: ChildProcess

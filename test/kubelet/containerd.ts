@@ -145,7 +145,7 @@ const networkOf = (folder: string, bridge: string): object => ({
 /** A daemon that does not end in this time is killed. */
 const stopMs = 10_000
 
-export interface Containerd {
+interface Containerd {
   readonly endpoint: string
   /** What the addresses of its Pods begin with. */
   readonly subnetPrefix: string

@@ -36,7 +36,7 @@ const kill = (pid: number): void => {
   }
 }
 
-export interface NodeCondition {
+interface NodeCondition {
   readonly type: string
   readonly status: string
   readonly reason?: string

@@ -8,7 +8,7 @@ import type { Random } from '#client/random.js'
 // biome-ignore lint/suspicious/noExplicitAny: answers are of every kind
 type Body = any
 
-export interface Request {
+interface Request {
   method: string
   path: string
   body?: object
@@ -20,7 +20,7 @@ export interface Event {
   object: KubeObject
 }
 /** One request with its answer. `after` is the newest revision that an answer before it has shown. */
-export interface Done {
+interface Done {
   request: Request
   code: number
   body: Body

@@ -1,6 +1,7 @@
 /** Large YAML is read beside everything else, and says what it would say if it were small. */
 import t, { type Test } from 'tap'
-import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
+import { parseYaml } from '#registry/yaml.js'
+import { YamlSyntaxError } from '#registry/yaml-messages.js'
 import { YamlReader } from '#registry/yaml-reader.js'
 
 const never = new AbortController().signal

@@ -9,7 +9,7 @@ export interface Answer {
   text: string
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   body?: unknown
   /** The body as it is, in place of `body`. */
   raw?: Buffer | string
@@ -23,7 +23,7 @@ export interface WatchEvent {
   object: any
 }
 
-export interface Watch {
+interface Watch {
   /** The next `count` events; fails the test when they do not come. */
   take(count: number): Promise<WatchEvent[]>
   /** Everything until the server ends the stream. */

@@ -23,7 +23,7 @@ import { ApiClient } from './api-client.js'
 
 const admin: UserInfo = { name: 'admin', groups: ['system:masters', 'system:authenticated'] }
 
-export interface TestServer {
+interface TestServer {
   /** Asks it. */
   readonly api: ApiClient
   readonly url: string

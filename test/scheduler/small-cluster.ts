@@ -56,7 +56,11 @@ export const choose = (p: Pod, ...nodes: NodeInfo[]) => decide(p, viewOf(nodes))
 export const why = (p: Pod, n: NodeInfo, ...others: NodeInfo[]) =>
   refuse(filtersFor(p, viewOf([n, ...others])), n, [])?.reasons.join('; ')
 /** Who would have to go for `p`, after it fitted nowhere. */
-export const preempt = (p: Pod, view: ClusterView, budgets: Budget[] = []) => {
+export const preempt = (
+  p: Pod,
+  view: ClusterView,
+  budgets: Budget[] = [],
+): ReturnType<typeof findPreemption> => {
   const decision = decide(p, view)
   if (decision.node !== undefined) throw new Error(`fits on ${decision.node}`)
   return findPreemption(p, decision, view, budgets)

@@ -16,7 +16,7 @@ export interface Etcd {
   signal(signal: NodeJS.Signals): void
 }
 
-export interface EtcdOptions {
+interface EtcdOptions {
   /** Default: the one in PATH. */
   readonly binary?: string
   readonly flags?: readonly string[]

@@ -10,7 +10,7 @@ import {
   type StorageEvent,
 } from '#storage/driver.js'
 
-export interface DriverFixture {
+interface DriverFixture {
   readonly name: string
   /** An empty store, closed by `t.teardown`. */
   open(t: Test): Promise<StorageDriver>

@@ -7,11 +7,11 @@ import { stories } from './stories.js'
 import type { Step, Story } from './story.js'
 import { World } from './world.js'
 
-export interface KillPoint {
+interface KillPoint {
   readonly step: string
   readonly process: ProcessName
 }
-export interface Case {
+interface Case {
   readonly story: Story
   readonly kills: readonly KillPoint[]
 }

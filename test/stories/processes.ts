@@ -21,7 +21,7 @@ export const processNames = [
 ] as const
 export type ProcessName = (typeof processNames)[number]
 
-export interface ClusterOptions {
+interface ClusterOptions {
   /** Flags of Node for a process, e.g. a module to load first. */
   readonly nodeFlags?: Partial<Record<ProcessName, readonly string[]>>
   readonly flags?: Partial<Record<ProcessName, readonly string[]>>
@@ -32,7 +32,7 @@ export interface ClusterOptions {
 /** The variable by which the Pods' processes of one cluster are found. */
 export const clusterVariable = 'STORY_CLUSTER'
 
-export interface PodProcess {
+interface PodProcess {
   readonly pid: number
   /** `namespace/name` */
   readonly pod: string

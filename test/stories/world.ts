@@ -200,7 +200,7 @@ export class World {
   }
 
   /** Processes of this namespace's Pods. */
-  processes() {
+  processes(): ReturnType<ClusterProcesses['podProcesses']> {
     return this.cluster.podProcesses().filter(({ pod }) => pod.startsWith(`${this.namespace}/`))
   }
 

@@ -3,7 +3,7 @@ import type { Api, Schema } from './api-documents.js'
 
 export type Path = readonly (string | number)[]
 
-export interface Field {
+interface Field {
   readonly path: Path
   readonly schema: Schema
 }

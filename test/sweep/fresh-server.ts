@@ -5,7 +5,7 @@ import path from 'node:path'
 import { createServer } from '#src/index.js'
 import type { Target } from './target.js'
 
-export interface FreshServer extends Target {
+interface FreshServer extends Target {
   close(): Promise<void>
 }
 

@@ -6,7 +6,7 @@ import { createReport, type Example, type Report } from './report.js'
 import { shrink } from './shrink.js'
 import { type Answer, ask, type Request, type Target } from './target.js'
 
-export interface SweepOptions {
+interface SweepOptions {
   /** The one that is looked at. */
   readonly server: Target
   /** The one that is right. */
@@ -18,7 +18,7 @@ export interface SweepOptions {
   readonly share: number
 }
 
-export interface Answers {
+interface Answers {
   readonly server: Answer
   readonly against: Answer
 }

@@ -30,7 +30,7 @@ const agents = {
 export const textOf = (body: unknown): string =>
   typeof body === 'string' ? body : JSON.stringify(body)
 
-export interface Exchange {
+interface Exchange {
   readonly request: http.ClientRequest
   readonly response: Promise<http.IncomingMessage>
 }

@@ -44,7 +44,7 @@ import { startCriSession } from './cri-session.js'
 const relistMs = 1_000
 const logPollMs = 200
 
-export interface CriRuntimeOptions {
+interface CriRuntimeOptions {
   /** As in `unix:///run/containerd/containerd.sock`. */
   readonly endpoint: string
   readonly root: string

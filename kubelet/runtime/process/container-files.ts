@@ -24,13 +24,13 @@ export interface ContainerRecord {
   readonly bootId: string
 }
 
-export interface ShimPids {
+interface ShimPids {
   readonly shim: ProcessIdentity
   readonly main: ProcessIdentity
   readonly startedAt: number
 }
 
-export interface ShimExit {
+interface ShimExit {
   readonly exitCode: number
   readonly reason: string
   readonly message: string

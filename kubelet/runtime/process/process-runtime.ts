@@ -54,7 +54,7 @@ const following: LogOptions = {
   limitBytes: undefined,
 }
 
-export interface ProcessRuntimeOptions {
+interface ProcessRuntimeOptions {
   readonly root: string
   readonly clock: Clock
   /** PATH, HOME and the like, for containers that do not set them. */

@@ -88,7 +88,7 @@ export const environmentOf = (pid: number | undefined): Record<string, string> |
   )
 }
 
-export interface MarkedProcess {
+interface MarkedProcess {
   readonly pid: number
   readonly containerId: string
 }

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import type { Session, SessionOptions } from '../../runtime.js'
 import { hasProc, markedProcesses, markerName, signal } from './process-table.js'
 
-export interface SessionCommand {
+interface SessionCommand {
   readonly containerId: string
   readonly command: readonly string[]
   readonly env: NodeJS.ProcessEnv

@@ -48,7 +48,7 @@ export const newSession = (): readonly string[] => {
   throw new Error('neither setsid nor perl is here: containers cannot get a session of their own')
 }
 
-export interface ShimOptions {
+interface ShimOptions {
   readonly shim: string
   /** State files without their suffix. */
   readonly state: string

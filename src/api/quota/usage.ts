@@ -7,8 +7,6 @@ import type { KubeObject } from '../object.js'
 import { compareQuantityTexts, parseQuantity, quantityValue } from '../quantity.js'
 import { measuresPods, podUsage, type Usage } from './pod-usage.js'
 
-export type { Usage } from './pod-usage.js'
-
 /** Resources that count by their plain name beside `count/…`. */
 const countedByName = new Set(['configmaps', 'secrets', 'replicationcontrollers', 'resourcequotas'])
 const ofStorageClass = '.storageclass.storage.k8s.io/'
@@ -95,7 +93,7 @@ const resourceClaimUsage = ({ spec }: KubeObject): Usage => {
 }
 
 /** Which of a quota's resources are about a kind, and what an object of it uses of them. */
-export interface QuotaMeasure {
+interface QuotaMeasure {
   measures(name: string): boolean
   usage(object: KubeObject, now: number): Usage
 }

@@ -5,7 +5,7 @@ import type { Implementations } from '../evaluation.js'
 import { CelError, KubernetesValue } from '../values.js'
 
 /** Whom an expression asks about. */
-export interface Subject {
+interface Subject {
   readonly username: string
   readonly uid?: string
   readonly groups: readonly string[]

@@ -30,7 +30,7 @@ const complaints: Readonly<Record<string, string>> = {
 export const complaint = (clause: string, typeName: string): string =>
   `${complaints[clause.toLowerCase()]} ${typeName}`
 
-export interface Clause {
+interface Clause {
   readonly kind: string
   readonly precision: number
 }

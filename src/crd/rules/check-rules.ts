@@ -34,7 +34,7 @@ export interface Before {
   readonly warn?: (text: string) => void
 }
 
-export interface RuleChecker {
+interface RuleChecker {
   check(value: JsonValue, before: Before | undefined): FieldError[]
 }
 
@@ -208,7 +208,7 @@ const walkKey = (place: Place, key: string, known: Rules): FieldError[] => {
 }
 
 /** What may still be spent on one object; nothing is checked once it is used up. */
-export interface Budget {
+interface Budget {
   left: number
 }
 

@@ -11,7 +11,7 @@ import { compiledStructs } from '../compiled-structs.js'
 import { isInt32, isUint8, readCustom, zeroCustom } from './custom.js'
 import { type GoField, type GoType, goFieldsOf } from './go-type.js'
 
-export interface DecodeState {
+interface DecodeState {
   /** Something was of a wrong type, unknown or ambiguous: the result is not complete. */
   problem: boolean
   /** Something empty was given that is not written: it is noted (given-empty.ts). */

@@ -7,7 +7,7 @@ import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { DecodeError } from './explain.js'
 
-export interface UnstructuredCopy {
+interface UnstructuredCopy {
   readonly value: JsonObject
   /** `duplicate field "spec.size"`, in the order of the text. */
   readonly duplicates: string[]

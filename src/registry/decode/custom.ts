@@ -6,7 +6,7 @@ import type { CustomType } from './go-type.js'
 import { canonicalTime, timeProblem } from './times.js'
 
 /** The value in its canonical form, undefined when it is refused. `literal`: a number as it was written. */
-export type ReadCustom = (value: JsonValue, literal?: string) => JsonValue | undefined
+type ReadCustom = (value: JsonValue, literal?: string) => JsonValue | undefined
 
 const readTime =
   (isMicro: boolean): ReadCustom =>

@@ -55,7 +55,7 @@ import {
 import { mismatchOf } from './validate-typed.js'
 import { versionsOfKind, zeroObjectOf } from './versions.js'
 
-export interface Change {
+interface Change {
   /** The stored object in the request's version; undefined on create. */
   readonly live: KubeObject | undefined
   /** `fieldManager`, or the first part of the User-Agent up to its slash. */
@@ -85,7 +85,7 @@ export interface FieldManager {
   ): KubeObject | Promise<KubeObject>
 }
 
-export interface FieldManagerDeps {
+interface FieldManagerDeps {
   /** The resource in the version of the requests. */
   readonly definition: ResourceDefinition
   /** The same resource in another version that is served. */

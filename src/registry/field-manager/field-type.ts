@@ -21,7 +21,7 @@ export interface MapType {
   /** Nothing is known of this map: its fields are whatever is in it. */
   readonly deduced: boolean
 }
-export interface NamedField {
+interface NamedField {
   readonly type: FieldType
   /** Its path element. */
   readonly element: string

@@ -13,7 +13,7 @@ const replicasInScale: FieldSet = setOfPath('f:spec', 'f:replicas')
  * Where replicas are in the parent, by its apiVersion: path elements such as `['f:spec', 'f:replicas']`. Empty for a
  * version that has no scale, undefined for one that is not known, whose owners go.
  */
-export type ReplicasPaths = (apiVersion: string) => readonly string[] | undefined
+type ReplicasPaths = (apiVersion: string) => readonly string[] | undefined
 
 const isOwned = (owner: Owner, path: readonly string[]): boolean =>
   path.length > 0 && hasPath(owner.set, path)

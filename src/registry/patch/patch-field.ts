@@ -3,7 +3,7 @@ import { schemas } from '#openapi/schemas.js'
 import { type GoType, goFieldsOf, schemaNameOfKey } from '../decode/go-type.js'
 import { cannotMerge } from './strategic-errors.js'
 
-export interface PatchField {
+interface PatchField {
   readonly type: GoType
   readonly pointer: boolean
   /** Empty: objects merge and lists are replaced. */

@@ -10,7 +10,7 @@ import { goTypeName } from '#openapi/schemas.js'
 import { type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'
 import { checkOperations } from './json.js'
 
-export interface PrintedPatch {
+interface PrintedPatch {
   /** Undefined for custom resources, whose keys are in order everywhere. */
   readonly schemaName: string | undefined
   /** A merge patch puts the keys of what it brings in order; a JSON patch keeps them as they were written. */

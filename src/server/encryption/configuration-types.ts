@@ -24,7 +24,7 @@ export interface ProviderConfiguration {
   readonly kms?: KmsConfiguration | null
 }
 
-export interface ResourceConfiguration {
+interface ResourceConfiguration {
   readonly resources: readonly string[]
   readonly providers: readonly ProviderConfiguration[]
 }

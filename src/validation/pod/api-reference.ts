@@ -28,7 +28,7 @@ const ofProjected: typeof ofVolumes = [
   ['podCertificate', 'podcertificates'],
 ]
 
-export interface ApiReference {
+interface ApiReference {
   readonly told?: string
   readonly problem?: string
 }

@@ -23,7 +23,7 @@ import { validContainerResources } from './resources.js'
 import { validSecurityContext } from './security.js'
 
 /** What containers are checked against in their pod. */
-export interface PodContext {
+interface PodContext {
   readonly spec: Fields
   readonly volumes: Volumes
   readonly claims: ReadonlySet<string>

@@ -137,7 +137,7 @@ const ephemeralNameErrors = (
   )
 }
 
-export interface VolumesResult {
+interface VolumesResult {
   errors: FieldError[]
   /** The volumes without an error, by name. */
   known: ReadonlyMap<string, Fields>

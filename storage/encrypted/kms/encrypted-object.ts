@@ -16,7 +16,7 @@ export interface EncryptedKey {
   readonly encryptedDEKSourceType: number
 }
 
-export interface EncryptedObject extends EncryptedKey {
+interface EncryptedObject extends EncryptedKey {
   readonly encryptedData: Buffer
 }
 

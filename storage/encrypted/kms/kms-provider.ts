@@ -22,7 +22,7 @@ import {
 } from './encrypted-object.js'
 import { Plugin, type PluginStatus } from './plugin.js'
 
-export interface KmsOptions {
+interface KmsOptions {
   readonly name: string
   readonly path: string
   readonly timeoutMs: number

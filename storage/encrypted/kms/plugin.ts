@@ -18,13 +18,13 @@ export interface PluginStatus {
   readonly key_id: string
 }
 
-export interface EncryptAnswer {
+interface EncryptAnswer {
   readonly ciphertext: Buffer
   readonly key_id: string
   readonly annotations: EncryptedKey['annotations']
 }
 
-export interface PluginOptions {
+interface PluginOptions {
   readonly name: string
   /** The path of its socket; `@name` is one of Linux' without a file. */
   readonly path: string

@@ -8,7 +8,7 @@ const keys = ['/a', '/a/b', '/b', '/c', '/ü', '/z']
 /** Of what has one. */
 export const lifetimeSeconds = 600
 
-export interface CrashLoad {
+interface CrashLoad {
   readonly driver: StorageDriver
   readonly random: () => number
   /** Of no other load. */

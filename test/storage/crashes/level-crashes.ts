@@ -13,7 +13,7 @@ import type { CrashRecord } from './crash-record.js'
 
 const writer = fileURLToPath(new URL('../fixtures/crash-writer.js', import.meta.url))
 
-export interface LevelCrashes {
+interface LevelCrashes {
   readonly acknowledged: number
   readonly problems: readonly string[]
 }

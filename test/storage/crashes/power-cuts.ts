@@ -17,7 +17,7 @@ const writer = fileURLToPath(new URL('../fixtures/crash-writer.js', import.meta.
 /** Faults of the writer's LevelDB: see there. */
 export const levelPlants = ['unsynced', 'batch in two'] as const
 
-export interface PowerCuts {
+interface PowerCuts {
   readonly acknowledged: number
   /** How many states were opened. */
   readonly states: number

@@ -17,7 +17,7 @@ interface File {
 }
 
 /** A system call that has returned; `fd` is the path behind it. */
-export interface TracedCall {
+interface TracedCall {
   readonly name: string
   readonly path: string
   readonly to: string
