@@ -388,6 +388,11 @@ export const limits = {
   shutdownGraceSecondsMax: 6,
   /** A node that goes down waits so long for who was killed last, and for the statuses and Events that tell of it. */
   lastWordsMsMax: 5_000,
+  /** Steps of a Pod that the dashboard keeps, states of each of its lanes, Pods that are gone, pages that follow them. */
+  dashboardStepsMax: 500,
+  dashboardSpansMax: 200,
+  dashboardGonePodsMax: 100,
+  dashboardPagesMax: 32,
   /** A cluster's range of Pod addresses is cut into at most 2 to this many parts; upstream's clusterSubnetMaxDiff. */
   rangeCutBitsMax: 16,
 } as const

@@ -41,6 +41,12 @@ export const clientProcesses: readonly ClientProcess[] = [
     module: 'src/timeline/main.js',
     exportName: 'timelineProcess',
   },
+  {
+    name: 'dashboard',
+    help: 'a page that shows how Pods die, as it happens',
+    module: 'dashboard/main.js',
+    exportName: 'dashboardProcess',
+  },
 ]
 
 /** Its flags are its own: `args` goes there unread, behind the kubeconfig of the environment. */

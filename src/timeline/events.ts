@@ -20,9 +20,12 @@ export const isAbout = (event: PersistedObject, { metadata }: PersistedObject): 
 
 const killed = /^Stopping container (.+)$/
 
-/** In which order what a kubelet does now comes. */
-const howItStops = (pod: PersistedObject | undefined, message: string): string => {
-  const name = killed.exec(message)?.[1]
+/** The container that an Event says is being stopped. */
+export const containerBeingStopped = (event: PersistedObject): string | undefined =>
+  event.reason === 'Killing' ? killed.exec(event.message ?? event.note ?? '')?.[1] : undefined
+
+/** In which order what a kubelet does now comes, in brackets. */
+export const howItStops = (pod: PersistedObject | undefined, name: string): string => {
   const isOf = (container: Container) => container.name === name
   const sidecar: Container | undefined = (pod?.spec?.initContainers ?? []).find(isOf)
   const main: Container | undefined = (pod?.spec?.containers ?? []).find(isOf)
@@ -44,6 +47,7 @@ export const describeEvent = (event: PersistedObject, pod?: PersistedObject): st
   const message: string = event.message ?? event.note ?? ''
   const { kind = 'Pod', name } = event.involvedObject ?? {}
   const whose = kind === 'Pod' ? '' : `${kind} ${name}: `
-  const how = event.reason === 'Killing' ? howItStops(pod, message) : ''
+  const stopped = containerBeingStopped(event)
+  const how = stopped === undefined ? '' : howItStops(pod, stopped)
   return `${whose}${event.reason}: ${message}${how}${often}`
 }

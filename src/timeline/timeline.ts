@@ -16,7 +16,7 @@ export interface Step {
   readonly exact: boolean
 }
 
-interface ContainerStatus {
+export interface ContainerStatus {
   name: string
   ready?: boolean
   restartCount?: number
@@ -28,7 +28,7 @@ interface ContainerStatus {
   lastState?: { terminated?: Terminated }
 }
 
-const statusesOf = (pod: PersistedObject): ContainerStatus[] => [
+export const statusesOf = (pod: PersistedObject): ContainerStatus[] => [
   ...(pod.status?.initContainerStatuses ?? []),
   ...(pod.status?.containerStatuses ?? []),
   ...(pod.status?.ephemeralContainerStatuses ?? []),
@@ -153,10 +153,9 @@ export const changesBetween = (
   if (disruption && disruption.reason !== disruptionOf(before)?.reason)
     changes.push(describeDisruption(disruption))
   changes.push(...deletionChanges(before, after), ...containerChanges(before, after))
-  const ready = conditionOf(after, 'Ready')?.status
-  if (before && ready !== conditionOf(before, 'Ready')?.status) {
-    changes.push(ready === 'True' ? 'ready' : 'not ready any more')
-  }
+  const isReady = conditionOf(after, 'Ready')?.status === 'True'
+  if (before && isReady !== (conditionOf(before, 'Ready')?.status === 'True'))
+    changes.push(isReady ? 'ready' : 'not ready any more')
   const phase = after.status?.phase
   if (before && phase !== before.status?.phase) changes.push(`phase ${phase}`)
   return changes

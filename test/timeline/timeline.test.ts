@@ -11,42 +11,8 @@ import { formatStep, showTimeline } from '#src/timeline/main.js'
 import { changesBetween, timelineOf } from '#src/timeline/timeline.js'
 import { clientOf, startServer } from '../server/start-server.js'
 import { storedMetadata } from '../stored-metadata.js'
+import { at, deleted, killed, ms, podAt } from './pod-at.js'
 
-const at = (second: number) => `2026-11-21T10:00:${String(second).padStart(2, '0')}Z`
-const ms = (second: number) => Date.parse(at(second))
-
-const podAt = (fields: {
-  metadata?: object
-  phase?: string
-  state?: object
-  spec?: object
-  restartCount?: number
-}): PersistedObject => ({
-  kind: 'Pod',
-  apiVersion: 'v1',
-  metadata: storedMetadata({
-    name: 'p',
-    namespace: 'd',
-    uid: 'u',
-    creationTimestamp: at(0),
-    ...fields.metadata,
-  }),
-  spec: { nodeName: 'n', containers: [{ name: 'c', lifecycle: { preStop: {} } }], ...fields.spec },
-  status: {
-    phase: fields.phase ?? 'Running',
-    startTime: at(1),
-    conditions: [{ type: 'Ready', status: fields.state ? 'False' : 'True' }],
-    containerStatuses: [
-      {
-        name: 'c',
-        restartCount: fields.restartCount ?? 0,
-        state: fields.state ?? { running: { startedAt: at(2) } },
-      },
-    ],
-  },
-})
-const deleted = { deletionTimestamp: at(40), deletionGracePeriodSeconds: 30 }
-const killed = { terminated: { exitCode: 137, startedAt: at(2), finishedAt: at(40) } }
 const node = (ready: string): PersistedObject => ({
   kind: 'Node',
   apiVersion: 'v1',
