@@ -15,10 +15,10 @@ export interface LaneState {
 }
 
 /** By the name of the lane, in the order in which they are drawn. A lane that is missing has no state now. */
-export type LaneStates = ReadonlyMap<string, LaneState>
+type LaneStates = ReadonlyMap<string, LaneState>
 
 /** What a lane was, since before it was looked at. */
-export interface PastState {
+interface PastState {
   readonly lane: string
   readonly at: number
   readonly state: LaneState

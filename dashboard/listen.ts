@@ -12,7 +12,7 @@ import { drawHistory } from './draw.js'
 import type { Recorder } from './recorder.js'
 import { podLines, shownOf } from './view.js'
 
-export interface ListenOptions {
+interface ListenOptions {
   readonly recorder: Recorder
   readonly clock: Clock
   /** 0 takes a free one. */

@@ -4,7 +4,7 @@ import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
 import { listen } from './listen.js'
 import { Recorder } from './recorder.js'
 
-export interface DashboardOptions extends Pick<ProcessDeps, 'client' | 'clock' | 'log' | 'signal'> {
+interface DashboardOptions extends Pick<ProcessDeps, 'client' | 'clock' | 'log' | 'signal'> {
   readonly port: number
   readonly print: (line: string) => void
 }

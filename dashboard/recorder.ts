@@ -11,7 +11,7 @@ import { isAbout } from '#src/timeline/events.js'
 import { explainTerminating } from '#src/timeline/explain.js'
 import { PodHistory } from './pod-history.js'
 
-export interface RecorderDeps {
+interface RecorderDeps {
   readonly client: Client
   readonly clock: Clock
   readonly log: Log
