@@ -4,13 +4,13 @@ import { sortedEntries } from './entries.js'
 import { compareInt64, type Labels } from './selectors.js'
 
 export interface LabelSelectorRequirement {
-  key: string
-  operator: string
-  values?: string[]
+  readonly key: string
+  readonly operator: string
+  readonly values?: readonly string[]
 }
 export interface LabelSelector {
-  matchLabels?: Record<string, string>
-  matchExpressions?: LabelSelectorRequirement[]
+  readonly matchLabels?: Readonly<Record<string, string>>
+  readonly matchExpressions?: readonly LabelSelectorRequirement[]
 }
 
 /** Gt and Lt are those of node selectors, whose requirements have the same form. */

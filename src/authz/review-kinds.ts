@@ -14,31 +14,13 @@ import type { PolicyRule } from './rbac-rules.js'
 import {
   followedFields,
   followedLabels,
-  type ReviewSelectors,
   selectorComplaints,
   selectorErrors,
 } from './review-selectors.js'
+import type { ReviewSpec } from './review-spec.js'
 import type { RuleResolver, RulesOfUser } from './rule-resolver.js'
 
 const group = 'authorization.k8s.io'
-
-interface ResourceAttributes extends ReviewSelectors {
-  namespace?: string
-  verb?: string
-  group?: string
-  version?: string
-  resource?: string
-  subresource?: string
-  name?: string
-}
-interface ReviewSpec {
-  resourceAttributes?: ResourceAttributes
-  nonResourceAttributes?: { path?: string; verb?: string }
-  user?: string
-  groups?: string[]
-  uid?: string
-  extra?: Record<string, string[]>
-}
 
 /** Upstream prints its internal type, whose fields have Go's names. */
 const printedPath = ({ path = '', verb = '' }: { path?: string; verb?: string }) => ({
@@ -166,6 +148,27 @@ const review = (
   sample: { metadata: {} },
 })
 
+const accessReview = (
+  kind: string,
+  authorizer: Authorizer,
+  { isSelf = false, isLocal = false } = {},
+): KindDefinition =>
+  review(kind, async (body, ctx, admit) => {
+    const spec = (body.spec ?? {}) as ReviewSpec
+    const namespace = ctx.namespace ?? ''
+    refuse([
+      ...specErrors(spec),
+      ...(isSelf ? [] : userErrors(spec)),
+      ...selectorErrors(spec.resourceAttributes),
+      ...metadataErrors(body.metadata, isLocal ? ['namespace'] : []),
+      ...(isLocal ? localErrors(spec, namespace) : []),
+    ])
+    await admit()
+    const metadata = isLocal ? { ...body.metadata, namespace } : body.metadata
+    const status = await statusOf(authorizer, isSelf ? ctx.user : userOf(spec), spec)
+    return { ...body, metadata, status }
+  })
+
 const ruleJson = ({ verbs = [], apiGroups, resources, resourceNames }: PolicyRule): JsonObject => ({
   verbs: [...verbs],
   ...(apiGroups?.length ? { apiGroups: [...apiGroups] } : {}),
@@ -193,48 +196,9 @@ export const authorizationKinds = (
   authorizer: Authorizer,
   resolver: RuleResolver,
 ): KindDefinition[] => [
-  review('SelfSubjectAccessReview', async (body, ctx, admit) => {
-    const spec = (body.spec ?? {}) as ReviewSpec
-    refuse([
-      ...specErrors(spec),
-      ...selectorErrors(spec.resourceAttributes),
-      ...metadataErrors(body.metadata, []),
-    ])
-    await admit()
-    return {
-      ...body,
-      status: await statusOf(authorizer, ctx.user, spec),
-    }
-  }),
-  review('SubjectAccessReview', async (body, _ctx, admit) => {
-    const spec = (body.spec ?? {}) as ReviewSpec
-    refuse([
-      ...specErrors(spec),
-      ...userErrors(spec),
-      ...selectorErrors(spec.resourceAttributes),
-      ...metadataErrors(body.metadata, []),
-    ])
-    await admit()
-    return {
-      ...body,
-      status: await statusOf(authorizer, userOf(spec), spec),
-    }
-  }),
-  review('LocalSubjectAccessReview', async (body, ctx, admit) => {
-    const spec = (body.spec ?? {}) as ReviewSpec
-    const namespace = ctx.namespace ?? ''
-    refuse([
-      ...specErrors(spec),
-      ...userErrors(spec),
-      ...selectorErrors(spec.resourceAttributes),
-      ...metadataErrors(body.metadata, ['namespace']),
-      ...localErrors(spec, namespace),
-    ])
-    await admit()
-    const metadata = { ...(body.metadata as JsonObject), namespace }
-    const status = await statusOf(authorizer, userOf(spec), spec)
-    return { ...body, metadata, status }
-  }),
+  accessReview('SelfSubjectAccessReview', authorizer, { isSelf: true }),
+  accessReview('SubjectAccessReview', authorizer),
+  accessReview('LocalSubjectAccessReview', authorizer, { isLocal: true }),
   review('SelfSubjectRulesReview', async (body, ctx, admit) => {
     const namespace = ((body.spec ?? {}) as { namespace?: string }).namespace ?? ''
     if (namespace === '') throw badRequest('no namespace on request')

@@ -14,15 +14,7 @@ import {
 } from '#api/selectors.js'
 import { operatorErrors, validRequirement } from '#validation/label-selector.js'
 import { fieldRequirements, labelRequirements } from './authorizer.js'
-
-interface Selector {
-  rawSelector?: string
-  requirements?: LabelSelectorRequirement[]
-}
-export interface ReviewSelectors {
-  fieldSelector?: Selector
-  labelSelector?: Selector
-}
+import type { ReviewSelector, ReviewSelectors } from './review-spec.js'
 
 const labelOperators: Readonly<Record<string, LabelOperator>> = {
   In: 'in',
@@ -51,7 +43,7 @@ const labelRequirementErrors = (
 
 const errorsOf = (
   field: keyof ReviewSelectors,
-  selector: Selector | undefined,
+  selector: ReviewSelector | undefined,
   ofRequirement: typeof labelRequirementErrors,
 ): FieldError[] => {
   if (selector === undefined) return []
@@ -96,7 +88,7 @@ const parses = (parse: (text: string) => unknown, text: string): boolean => {
 
 const complaint = (
   field: keyof ReviewSelectors,
-  selector: Selector | undefined,
+  selector: ReviewSelector | undefined,
   parse: (text: string) => unknown,
   canFollow: (requirement: LabelSelectorRequirement) => boolean,
 ): string[] => {
@@ -117,7 +109,7 @@ const isFollowed = ({ operator, values }: LabelSelectorRequirement): boolean =>
 export const followedFields = ({
   rawSelector = '',
   requirements = [],
-}: Selector = {}): readonly FieldRequirement[] =>
+}: ReviewSelector = {}): readonly FieldRequirement[] =>
   rawSelector === ''
     ? requirements.filter(isFollowed).map(({ key, operator, values }) => ({
         field: key,
@@ -129,7 +121,7 @@ export const followedFields = ({
 export const followedLabels = ({
   rawSelector = '',
   requirements = [],
-}: Selector = {}): (() => readonly LabelRequirement[]) =>
+}: ReviewSelector = {}): (() => readonly LabelRequirement[]) =>
   rawSelector === ''
     ? () =>
         requirements

@@ -1,20 +1,20 @@
-/** What is asked for, as a SubjectAccessReview tells it to a webhook (apiserver, plugin/pkg/authorizer/webhook). */
+/** The spec of a SubjectAccessReview, and what a webhook is asked in it (apiserver, plugin/pkg/authorizer/webhook). */
+import type { LabelSelectorRequirement } from '#api/label-selector.js'
 import type { FieldRequirement, LabelRequirement } from '#api/selectors.js'
 import type { Attributes } from './authorizer.js'
 
-interface Requirement {
-  readonly key: string
-  readonly operator: string
-  readonly values?: readonly string[]
+export interface ReviewSelector {
+  readonly rawSelector?: string
+  readonly requirements?: readonly LabelSelectorRequirement[]
 }
 
-interface SelectorAttributes {
-  readonly requirements: readonly Requirement[]
+export interface ReviewSelectors {
+  readonly fieldSelector?: ReviewSelector
+  readonly labelSelector?: ReviewSelector
 }
 
-/** What is empty is left out. */
 export interface ReviewSpec {
-  readonly resourceAttributes?: {
+  readonly resourceAttributes?: ReviewSelectors & {
     readonly namespace?: string
     readonly verb?: string
     readonly group?: string
@@ -22,8 +22,6 @@ export interface ReviewSpec {
     readonly resource?: string
     readonly subresource?: string
     readonly name?: string
-    readonly fieldSelector?: SelectorAttributes
-    readonly labelSelector?: SelectorAttributes
   }
   readonly nonResourceAttributes?: { readonly path?: string; readonly verb?: string }
   readonly user?: string
@@ -32,7 +30,11 @@ export interface ReviewSpec {
   readonly uid?: string
 }
 
-const fieldRequirement = ({ field, operator, value }: FieldRequirement): Requirement => ({
+const fieldRequirement = ({
+  field,
+  operator,
+  value,
+}: FieldRequirement): LabelSelectorRequirement => ({
   key: field,
   operator: operator === '=' ? 'In' : 'NotIn',
   values: [value],
@@ -49,16 +51,17 @@ const labelOperators: Readonly<Record<string, string>> = {
 }
 
 /** Comparisons have no operator there; without them the question is a broader one. */
-const labelRequirements = (requirements: readonly LabelRequirement[]): Requirement[] =>
+const labelRequirements = (requirements: readonly LabelRequirement[]): LabelSelectorRequirement[] =>
   requirements.flatMap(({ key, operator: given, values }) => {
     const operator = labelOperators[given]
     return operator === undefined ? [] : [{ key, operator, ...(values.length > 0 && { values }) }]
   })
 
-const selectorOf = (requirements: readonly Requirement[]): SelectorAttributes | undefined =>
-  requirements.length === 0 ? undefined : { requirements }
+const selectorOf = (
+  requirements: readonly LabelSelectorRequirement[],
+): ReviewSelector | undefined => (requirements.length === 0 ? undefined : { requirements })
 
-/** In Go's order of the fields. */
+/** What is empty is left out; fields are in Go's order. */
 export const reviewSpecOf = (a: Attributes): ReviewSpec => {
   const { name, groups, extra, uid } = a.user
   const fieldSelector = selectorOf((a.fieldSelector ?? []).map(fieldRequirement))
