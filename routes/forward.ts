@@ -57,7 +57,7 @@ export const headersToSend = ({ headers, bodyType }: FastifyRequest): IncomingHt
 
 /** Upstream's answer when the node cannot be reached: the error of the dial, without a reason. */
 const unreachable = (error: NetError, url: URL): Error =>
-  failure({ code: 500, message: `Get "${url.href}": ${goNetError(error)}` }, { log: error })
+  failure({ code: 500, message: `Get "${url.href}": ${goNetError(error)}` }, { cause: error })
 
 const request = (
   { url, tls = anybody, agent }: Destination,

@@ -56,7 +56,7 @@ export const proxy = async (c: Connection): Promise<unknown> => {
     },
     change: (answer) => changeAnswer(answer, page),
     unreachable: (error) =>
-      serviceUnavailable(`error trying to reach service: ${goNetError(error)}`, error),
+      serviceUnavailable(`error trying to reach service: ${goNetError(error)}`, { cause: error }),
   })
 }
 

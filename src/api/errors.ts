@@ -20,15 +20,13 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number | undefined
   /** Headers that go with the Status. */
   headers: Readonly<Record<string, string>> | undefined
-  /** What the log gets and the client does not. */
-  readonly log: unknown
 
-  constructor(status: Status, options: { cause?: unknown; log?: unknown } = {}) {
-    super(status.message ?? status.reason ?? 'error', { cause: options.cause })
+  /** The log gets `cause`, the client does not. */
+  constructor(status: Status, { cause }: ErrorOptions = {}) {
+    super(status.message ?? status.reason ?? 'error', { cause })
     this.name = 'ApiError'
     this.status = status
     this.retryAfterSeconds = status.details?.retryAfterSeconds
-    this.log = options.log
   }
 
   get code(): number {
@@ -49,7 +47,7 @@ interface Failure {
 /** Builds an ApiError; kinds of error that have no function below are rare enough to be spelled at their place. */
 export const failure = (
   { code, reason, message, details }: Failure,
-  options: { cause?: unknown; log?: unknown } = {},
+  options: ErrorOptions = {},
 ): ApiError => {
   // A refusal is an answer like any other: nobody reads its stack, and capturing one costs more than the rest of it.
   const { stackTraceLimit } = Error
@@ -271,13 +269,10 @@ export const timeout = (message: string, retryAfterSeconds = 0): ApiError =>
     details: retryAfterSeconds > 0 ? { retryAfterSeconds } : {},
   })
 
-export const serviceUnavailable = (message: string, log?: unknown): ApiError =>
-  failure({ code: 503, reason: 'ServiceUnavailable', message }, { log })
+export const serviceUnavailable = (message: string, options: ErrorOptions = {}): ApiError =>
+  failure({ code: 503, reason: 'ServiceUnavailable', message }, options)
 
-export const internalError = (
-  message: string,
-  options: { cause?: unknown; log?: unknown } = {},
-): ApiError =>
+export const internalError = (message: string, options: ErrorOptions = {}): ApiError =>
   failure(
     {
       code: 500,

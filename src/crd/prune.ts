@@ -11,12 +11,11 @@ import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 const known = new Set<string>(metadataFields)
 
 /**
- * Drops unknown fields from `value` and yields their paths as `spec.list[0].b`: sorted, those of embedded metadata last.
- * `isRoot` marks the object itself: its kind, apiVersion and metadata are not the schema's business.
+ * Drops unknown fields from an object and yields their paths as `spec.list[0].b`: sorted, those of embedded metadata last.
  */
-export const prune = (value: JsonValue, schema: StructuralSchema, isRoot = true): string[] => {
+export const prune = (object: JsonValue, schema: StructuralSchema): string[] => {
   const unknown: Unknown = { fields: [], metadata: [] }
-  walk(value, schema, { fields: '', metadata: '' }, isRoot, unknown)
+  walk(object, schema, { fields: '', metadata: '' }, true, unknown)
   return [...unknown.fields.sort(), ...unknown.metadata.sort()]
 }
 

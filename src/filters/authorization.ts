@@ -66,7 +66,7 @@ export const authorization =
       (known) => enforce(request, attributes, known),
       (error: unknown) => {
         kube.audit?.annotate('authorization.k8s.io/reason', 'internal error')
-        throw internalError('authorization failed', { cause: error, log: error })
+        throw internalError('authorization failed', { cause: error })
       },
     )
   }

@@ -51,8 +51,7 @@ export const interpretStorageError = (
 ): Error => {
   if (error instanceof ApiError) return error
   if (!(error instanceof StorageError))
-    return error instanceof Error ? error : internalError('unexpected failure', { log: error })
-  const log = { code: error.code, message: error.message, resource, operation }
+    return error instanceof Error ? error : internalError('unexpected failure', { cause: error })
   switch (error.code) {
     case 'Compacted':
       return expired(
@@ -71,13 +70,13 @@ export const interpretStorageError = (
     case 'NoSpace':
     case 'TooLarge':
       // What upstream's storage does not know, its answers show as it is: no reason, no details.
-      return failure({ code: 500, message: error.message }, { cause: error, log })
+      return failure({ code: 500, message: error.message }, { cause: error })
     case 'ReadOnly':
     case 'Closed':
     case 'Locked':
-      return serviceUnavailable('storage does not take writes', log)
+      return serviceUnavailable('storage does not take writes', { cause: error })
     case 'Corrupt':
     case 'NotTransformed':
-      return internalError(error.message, { cause: error, log })
+      return internalError(error.message, { cause: error })
   }
 }

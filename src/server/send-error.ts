@@ -12,7 +12,7 @@ const toApiError = (error: Error & { code?: string; statusCode?: number }): ApiE
     return requestEntityTooLarge(limits.requestBodyBytesMax)
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
     return badRequest(error.message)
-  return internalError(error.message, { cause: error, log: error })
+  return internalError(error.message, { cause: error })
 }
 
 /** Where mistakes of ours are told. */
@@ -31,9 +31,9 @@ export const errorSender =
       return
     }
     const refusal = toApiError(error)
-    // Upstream answers some mistakes of clients with a 500: only what carries a cause of ours is worth a line.
-    if (refusal.code >= 500 && (refusal.log !== undefined || refusal.cause !== undefined))
-      report({ err: refusal.cause ?? refusal.log, url: request.url }, refusal.message)
+    // Upstream answers some mistakes of clients with a 500: only what has a cause is a mistake of ours.
+    if (refusal.code >= 500 && refusal.cause !== undefined)
+      report({ err: refusal.cause, url: request.url }, refusal.message)
     if (refusal.headers !== undefined) reply.headers(refusal.headers)
     if (refusal.retryAfterSeconds !== undefined)
       reply.header('retry-after', String(refusal.retryAfterSeconds))
