@@ -9,6 +9,7 @@ import type {
   ListPage,
   ObjectStorage,
   ReadConsistency,
+  StateAtHand,
   StoredObject,
 } from './object-storage.js'
 import type { ResourceCache, Selected } from './resource-cache.js'
@@ -46,6 +47,23 @@ const isStale = (driver: StorageDriver): ObjectStorage['isStale'] => {
   }
 }
 
+const stateAtHand = (
+  store: FollowedStore,
+  cache: ResourceCache,
+  unreadable: UnreadableObjects,
+): StateAtHand => ({
+  get: (key) => {
+    void store.fresh()
+    return cache.get(key) ?? cache.unreadable.get(key)
+  },
+  list: (prefix) => {
+    void store.fresh()
+    // Who counts or judges by it must not do so by a part of it.
+    if (cache.unreadable.size > 0) throw unreadable.notReady()
+    return cache.size === 0 ? none : cache.select({ prefix }, '', 0).items
+  },
+})
+
 export const makeResourceStorage = (
   store: FollowedStore,
   cache: ResourceCache,
@@ -79,20 +97,7 @@ export const makeResourceStorage = (
   }
 
   return {
-    atHand: driver.shared
-      ? undefined
-      : {
-          get: (key) => {
-            void store.fresh()
-            return cache.get(key) ?? cache.unreadable.get(key)
-          },
-          list: (prefix) => {
-            void store.fresh()
-            // Who counts or judges by it must not do so by a part of it.
-            if (cache.unreadable.size > 0) throw unreadable.notReady()
-            return cache.size === 0 ? none : cache.select({ prefix }, '', 0).items
-          },
-        },
+    atHand: driver.shared ? undefined : stateAtHand(store, cache, unreadable),
     get: (key, consistency) => {
       // Upstream reads what is newest from the store, and sees at once that a key is missing now.
       if (encryption?.hasChanged() && consistency.kind === 'consistent' && encryption.covers(key))

@@ -137,16 +137,16 @@ const servedOf = (
   return servedTable(table, ({ gvr, isCustom }) => isCustom || isServed(gvr))
 }
 
+const loggerOf = ({ logLevel = 'warn' }: ServerOptions): Logger =>
+  pino({ level: logLevel }, pino.destination({ dest: 2, sync: true }))
+
 /** With the objects that every cluster has. Files that the options name are read before anything is opened. */
 export const openServerState = async (
   options: ServerOptions,
   started: StartedParts,
 ): Promise<ServerState> => {
   const clock = options.clock ?? systemClock
-  const logger = pino(
-    { level: options.logLevel ?? 'warn' },
-    pino.destination({ dest: 2, sync: true }),
-  )
+  const logger = loggerOf(options)
   const log = (message: string, error?: unknown) => logger.warn({ err: error }, message)
   const credentials = credentialsOf(options, clock)
   const trust = {

@@ -59,46 +59,68 @@ const errorOf = (failures: readonly unknown[]): Error => {
   return new Error(aggregate(failures.map((failure) => (failure as Error).message))!)
 }
 
+/** Where the reading of one value stands. */
+interface Reading {
+  readonly value: Buffer
+  readonly about: About
+  readonly startedAt: number
+  /** Why those before could not read it. */
+  readonly failures: readonly unknown[]
+}
+
 /**
  * The first writes. A value is read by each whose prefix it has until one can: keys of one name may have changed, and
  * what is listed to be written without encryption may be encrypted still.
  */
-export const byPrefix = (
-  prefixed: readonly Prefixed[],
-  noMatch: string,
-  observe: Observe,
-): Transformer => {
-  const choices = prefixed.map(({ prefix, transformer }) => ({
-    prefix,
-    start: Buffer.from(prefix),
-    transformer,
-  }))
-  const first = choices[0]!
+export class PrefixTransformers implements Transformer {
+  readonly #choices: readonly { prefix: string; start: Buffer; transformer: Transformer }[]
+  readonly #noMatch: string
+  readonly #observe: Observe
 
-  const fromStorage = (
-    value: Buffer,
-    about: About,
-    { at, failures, startedAt }: { at: number; failures: readonly unknown[]; startedAt: number },
-  ): Opened | Promise<Opened> => {
-    const index = choices.findIndex(({ start }, i) => i >= at && beginsWith(value, start))
-    const chosen = choices[index]
-    const note = (prefix: string, error?: unknown): void =>
-      observe('from_storage', { prefix, resource: about.resource, startedAt, error })
-    if (chosen === undefined) {
-      if (failures.length > 0) throw errorOf(failures)
-      const error = new Error(noMatch)
-      note('unknown', error)
+  constructor(prefixed: readonly Prefixed[], noMatch: string, observe: Observe) {
+    this.#choices = prefixed.map(({ prefix, transformer }) => ({
+      prefix,
+      start: Buffer.from(prefix),
+      transformer,
+    }))
+    this.#noMatch = noMatch
+    this.#observe = observe
+  }
+
+  toStorage(value: Buffer, about: About): readonly Buffer[] {
+    const startedAt = performance.now()
+    const { prefix, start, transformer } = this.#choices[0]!
+    const note = (error?: unknown): void =>
+      this.#observe('to_storage', { prefix, resource: about.resource, startedAt, error })
+    try {
+      const parts = transformer.toStorage(value, about)
+      note()
+      return prefix === '' ? parts : [start, ...parts]
+    } catch (error) {
+      note(error)
       throw error
     }
+  }
+
+  fromStorage(value: Buffer, about: About): Opened | Promise<Opened> {
+    return this.#readFrom(0, { value, about, startedAt: performance.now(), failures: [] })
+  }
+
+  /** By those from `first` on. */
+  #readFrom(first: number, reading: Reading): Opened | Promise<Opened> {
+    const { value, about, failures } = reading
+    const index = this.#choices.findIndex(({ start }, i) => i >= first && beginsWith(value, start))
+    const chosen = this.#choices[index]
+    if (chosen === undefined) throw this.#refusal(reading)
     const { prefix, start, transformer } = chosen
     const done = (opened: Opened): Opened => {
-      note(prefix || 'identity')
+      this.#note(reading, prefix || 'identity')
       return index === 0 ? opened : { ...opened, isStale: true }
     }
     const failed = (error: unknown): Opened | Promise<Opened> => {
-      if (prefix !== '') note(prefix, error)
-      const next = prefix === '' ? failures : [...failures, error]
-      return fromStorage(value, about, { at: index + 1, failures: next, startedAt })
+      if (prefix === '') return this.#readFrom(index + 1, reading)
+      this.#note(reading, prefix, error)
+      return this.#readFrom(index + 1, { ...reading, failures: [...failures, error] })
     }
     let opened: Opened | Promise<Opened>
     try {
@@ -109,22 +131,14 @@ export const byPrefix = (
     return opened instanceof Promise ? opened.then(done, failed) : done(opened)
   }
 
-  return {
-    toStorage: (value, about) => {
-      const startedAt = performance.now()
-      const { prefix, start, transformer } = first
-      const note = (error?: unknown): void =>
-        observe('to_storage', { prefix, resource: about.resource, startedAt, error })
-      try {
-        const parts = transformer.toStorage(value, about)
-        note()
-        return prefix === '' ? parts : [start, ...parts]
-      } catch (error) {
-        note(error)
-        throw error
-      }
-    },
-    fromStorage: (value, about) =>
-      fromStorage(value, about, { at: 0, failures: [], startedAt: performance.now() }),
+  #refusal(reading: Reading): Error {
+    if (reading.failures.length > 0) return errorOf(reading.failures)
+    const error = new Error(this.#noMatch)
+    this.#note(reading, 'unknown', error)
+    return error
+  }
+
+  #note({ about, startedAt }: Reading, prefix: string, error?: unknown): void {
+    this.#observe('from_storage', { prefix, resource: about.resource, startedAt, error })
   }
 }

@@ -4,9 +4,9 @@ import { formatGroupResource, parseGroupResource } from '#api/group-version.js'
 import { aesCbc, aesGcm } from '#storage/encrypted/aes.js'
 import type { KmsDeps, KmsProvider } from '#storage/encrypted/kms/kms-provider.js'
 import {
-  byPrefix,
   identity,
   type Prefixed,
+  PrefixTransformers,
   type Transformer,
 } from '#storage/encrypted/transformer.js'
 import type {
@@ -39,7 +39,7 @@ const keyed = (
     prefix: `${name}:`,
     transformer: make(decodeSecret(secret)!),
   }))
-  return byPrefix(prefixed, noKey, observe)
+  return new PrefixTransformers(prefixed, noKey, observe)
 }
 
 /** Of `unix:///path`, and of `unix:///@name`, which is no file. */
@@ -126,7 +126,7 @@ export const makeTransformers = async (
   const transformers = new Map(
     [...prefixed].map(([name, some]) => [
       name,
-      byPrefix(some, 'no matching prefix found', deps.figures.observe),
+      new PrefixTransformers(some, 'no matching prefix found', deps.figures.observe),
     ]),
   )
   const { plugins, callsMs } = making

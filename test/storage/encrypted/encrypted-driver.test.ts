@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { aesGcm } from '#storage/encrypted/aes.js'
 import { EncryptedDriver, type Transformers } from '#storage/encrypted/encrypted-driver.js'
-import { byPrefix, type Transformer } from '#storage/encrypted/transformer.js'
+import { PrefixTransformers, type Transformer } from '#storage/encrypted/transformer.js'
 import { openStorage } from '#storage/open.js'
 import { runDriverSuite } from '../suite.js'
 
@@ -13,11 +13,11 @@ const alive = setInterval(() => {}, 1_000)
 t.teardown(() => clearInterval(alive))
 
 const prefixed = { prefix: 'k8s:enc:aesgcm:v1:', transformer: aesGcm(Buffer.alloc(32, 7)) }
-const quick = byPrefix([prefixed], 'no matching prefix found', () => {})
+const quick = new PrefixTransformers([prefixed], 'no matching prefix found', () => {})
 
 /** As where a plugin has to be asked for each key. */
 const slow: Transformer = {
-  toStorage: quick.toStorage,
+  toStorage: (value, about) => quick.toStorage(value, about),
   fromStorage: async (value, about) => {
     await setTimeout(value.length % 3)
     return quick.fromStorage(value, about)

@@ -9,7 +9,7 @@ import { aesCbc, aesGcm, aesGcmOfSeed } from '#storage/encrypted/aes.js'
 import { EncryptionFigures } from '#storage/encrypted/figures.js'
 import { KmsProvider } from '#storage/encrypted/kms/kms-provider.js'
 import { secretbox } from '#storage/encrypted/secretbox.js'
-import { byPrefix, identity, type Transformer } from '#storage/encrypted/transformer.js'
+import { identity, PrefixTransformers, type Transformer } from '#storage/encrypted/transformer.js'
 import { temporaryDirectory } from '../level-fixture.js'
 import { KmsPlugin } from './kms-plugin.js'
 
@@ -51,7 +51,7 @@ t.test('what kube-apiserver stored is read', async (t) => {
     const inner =
       name === 'kms' ? provider.transformer : ciphers[name](Buffer.from(secret, 'base64'))
     const prefix = name === 'kms' ? `k8s:enc:kms:v2:${key}:` : `k8s:enc:${name}:v1:${key}:`
-    const transformer = byPrefix([{ prefix, transformer: inner }], 'none', quiet)
+    const transformer = new PrefixTransformers([{ prefix, transformer: inner }], 'none', quiet)
     const opened = await transformer.fromStorage(Buffer.from(value, 'base64'), about(storedAt))
     t.equal(opened.value.toString('latin1', 0, 4), 'k8s\0', name)
     t.match(opened.value.toString('latin1'), storedAt.split('/').at(-1), name)
@@ -108,14 +108,17 @@ t.test(
   'providers are tried in their order, and what the first would not write is stale',
   async (t) => {
     const keyed = (name: string, transformer: Transformer) =>
-      byPrefix([{ prefix: `${name}:`, transformer }], 'no key', quiet)
+      new PrefixTransformers([{ prefix: `${name}:`, transformer }], 'no key', quiet)
     const before = aesCbc(Buffer.alloc(32, 1))
     const after = aesCbc(Buffer.alloc(32, 2))
     const cbc = 'k8s:enc:aescbc:v1:'
     const value = Buffer.from('{}')
     const stored = Buffer.concat([Buffer.from(`${cbc}a:`), ...before.toStorage(value, about('/a'))])
     const open = (...transformers: { prefix: string; transformer: Transformer }[]) =>
-      byPrefix(transformers, 'no matching prefix found', quiet).fromStorage(stored, about('/a'))
+      new PrefixTransformers(transformers, 'no matching prefix found', quiet).fromStorage(
+        stored,
+        about('/a'),
+      )
     const old = { prefix: cbc, transformer: keyed('a', before) }
     const newer = { prefix: cbc, transformer: keyed('b', after) }
     const plain = { prefix: '', transformer: identity }
