@@ -25,9 +25,9 @@ import type { WatchSource } from './watcher.js'
 interface CacherOptions {
   readonly driver: StorageDriver
   readonly clock: Clock
-  /** Reads stored values that are no JSON. */
+  /** Reads stored values that are not JSON. */
   readonly readForeign?: ReadForeign
-  /** Told when the cache lost its watch of the driver, and when it has it again. */
+  /** Told when the cache has lost its watch of the driver. */
   readonly log?: (message: string, error?: unknown) => void
 }
 
@@ -231,7 +231,9 @@ class WatchCache implements Cacher, FollowedStore {
     }
   }
 
-  /** The driver's history went on without us: the state is read again and watchers start anew (410). */
+  /**
+   * After a watch that missed history (Compacted): reads the whole state again. Watchers of the old state end with 410.
+   */
   async #reload(): Promise<void> {
     const range = await this.driver.range({ prefix: registryPrefix })
     for (const { cache } of this.#resources.values()) cache.reset(range.revision)
@@ -243,7 +245,7 @@ class WatchCache implements Cacher, FollowedStore {
       else cache.load(versionOf(kv, this.sets))
     }
     this.#progress.moveTo(range.revision)
-    // Each watcher asks the driver for what it missed, and ends with its Compacted.
+    // Each watcher asks the driver for the events it missed and gets Compacted, which ends it.
     for (const { cache } of this.#resources.values()) {
       for (const waiter of cache.waiters()) waiter.changed()
     }

@@ -91,7 +91,7 @@ const listKeyFromDriver = async (
   return { items: isShown ? [found] : [], revision: revision ?? head }
 }
 
-/** A list of which something cannot be read is none (apiserver, etcd3/store.go GetList). */
+/** A list fails as a whole when one of its objects cannot be read (apiserver, etcd3/store.go GetList). */
 const readable = (driver: StorageDriver, version: StoredVersion): StoredVersion => {
   const { key, why } = version
   if (why !== undefined) throw internalError(unreadableText(driver.storedKey?.(key) ?? key, why))
@@ -133,7 +133,7 @@ interface Written {
 export class ObjectWriter {
   readonly #driver: StorageDriver
   readonly #sets: WorkingSets
-  /** Objects whose write has not come back as an event, and those that nobody has taken since, by their stored bytes. */
+  /** Objects that were written and that no event has claimed with `take` yet, by their stored bytes. */
   readonly #written = new Map<Buffer, Written>()
 
   constructor(driver: StorageDriver, sets: WorkingSets) {
@@ -141,10 +141,10 @@ export class ObjectWriter {
     this.#sets = sets
   }
 
-  /** Gives away the object that `value` was encoded from, once: who makes the version of `value` need not decode it. */
+  /** The object that `value` was encoded from, which spares decoding `value`. Yields it once. */
   take(value: Buffer): Written | undefined {
     const written = this.#written.get(value)
-    // The value lives on: left here, the object would be held for as long.
+    // The map is keyed by the value, which lives on: the object would live as long if it stayed here.
     if (written !== undefined) this.#written.delete(value)
     return written
   }

@@ -1,4 +1,4 @@
-/** All changes that the rings of the resources hold, oldest first: when they are too old or too many the oldest are dropped. */
+/** All changes in the rings of all resources, oldest first. The oldest are dropped when they are too old or too many. */
 import { limits } from '#limits'
 import { EventLog } from '#storage/event-log.js'
 import type { ResourceCache } from './resource-cache.js'

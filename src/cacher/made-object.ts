@@ -1,4 +1,4 @@
-/** An object that storage does not have in this form: the answer of a dry run, or a stored one as somebody is shown it. */
+/** An object that is not stored in this form: the answer of a dry run, or a stored object as it is shown to a client. */
 import type { KubeObject } from '#api/object.js'
 import { encodeObject, withRevision } from './object-bytes.js'
 import type { StoredObject } from './object-storage.js'
@@ -21,7 +21,7 @@ export class MadeObject implements StoredObject {
     if (this.#text === undefined) {
       const { value } = encodeObject(this.object)
       const { resourceVersion = '' } = this.object.metadata
-      // What a client sent as the version of an object that is not written is shown as it came.
+      // The answer of a dry run shows the resourceVersion that the client sent.
       this.#text = withRevision(value, this.revision > 0 ? this.revision : resourceVersion)
     }
     return this.#text

@@ -13,7 +13,7 @@ import {
 import { limits } from '#limits'
 import { ObjectText } from './object-text.js'
 
-/** Sixteen digits may be more than a double holds. Everything else in our own bytes JSON.parse reads as it was. */
+/** A number of sixteen digits may not fit a double. JSON.parse reads everything else in our own bytes exactly. */
 const longNumber = /[:,[]-?\d{16}/
 
 const parse = (text: string): KubeObject =>
@@ -33,7 +33,7 @@ export const metadataInOrder = (metadata: ObjectMeta): ObjectMeta => {
 export interface Encoded {
   /** UTF-8 JSON, without resourceVersion. */
   readonly value: Buffer
-  /** Where the resourceVersion belongs; undefined when nobody counted the bytes. */
+  /** Where the resourceVersion belongs; undefined when that is not known in bytes. */
   readonly revisionAt: number | undefined
   /** Specs, statuses and data. */
   readonly places: readonly Place[]
@@ -47,8 +47,8 @@ interface Place {
 }
 
 /**
- * The stored value of an object. What a write leaves as it is stored in `before`, it leaves the very same object, whose
- * bytes need only be copied: nobody changes an object that was encoded.
+ * The stored value of an object. Parts that are the very same objects as in `before` (a write hands on what it does not
+ * change) have their bytes copied. That is safe because nobody changes an object after it was encoded.
  */
 export const encodeObject = (object: KubeObject, before?: Encoded): Encoded => {
   const { kind, apiVersion, metadata } = object
@@ -78,9 +78,9 @@ export const encodeObject = (object: KubeObject, before?: Encoded): Encoded => {
   return encodeParts(`${opening}${comma}${after}}`, object, opening.length, before)
 }
 
-/** Shorter texts are encoded as fast as they could be looked up. */
+/** Encoding a shorter text is as fast as looking it up. */
 const placedLengthMin = 256
-/** A long text is written by itself: put together with others it would be copied once more. */
+/** A long text gets a buffer of its own: joining it with others would copy it once more. */
 const aloneLengthMin = 1024
 
 /** `head` is the beginning of the JSON, up to where the fields beside metadata follow. */
@@ -113,7 +113,7 @@ const encodeParts = (
   }
   pieces.push(`${open}}`)
   const value = assemble(pieces)
-  // Characters were counted: beyond ASCII they are not the bytes.
+  // Lengths were counted in characters, which are bytes only in ASCII.
   return value.length === length + open.length + 1
     ? { value, revisionAt, places }
     : { value, revisionAt: undefined, places: [] }
@@ -126,7 +126,7 @@ const bytesIn = (encoded: Encoded | undefined, part: object): Buffer | undefined
   return undefined
 }
 
-/** Values live long and die one by one, so that slices of a shared pool would keep their neighbours alive. */
+/** No pool: values live long and die one by one, and a slice keeps the whole pool alive. */
 const assemble = (pieces: readonly (string | Buffer)[]): Buffer => {
   let length = 0
   for (const piece of pieces) length += Buffer.byteLength(piece)
@@ -143,7 +143,7 @@ const fieldsOf = (object: object): string => stringify(object).slice(1, -1)
 const joined = (before: string, after: string): string =>
   before !== '' && after !== '' ? `${before},${after}` : before + after
 
-/** Texts of field sets that many objects share; the field manager has frozen those. */
+/** JSON of field sets that many objects share. The field manager has frozen them. */
 const textsOfSets = new WeakMap<object, string>()
 
 const textOfSet = (set: object): string => {
@@ -155,7 +155,7 @@ const textOfSet = (set: object): string => {
   return text
 }
 
-/** Cannot occur inside of a JSON string, where its quotes would be escaped. */
+/** A placeholder. It cannot occur inside a JSON string, where its quotes would be escaped. */
 const setPlace = '"fieldsV1":0'
 
 const encodeManagedFields = (entries: readonly ManagedFieldsEntry[]): string =>

@@ -12,7 +12,7 @@ import type { ObjectText } from './object-text.js'
 export interface StoredObject {
   /** The whole storage key, e.g. `/registry/pods/default/web-0`. */
   readonly key: string
-  /** Decoded in the storage version, with `metadata.resourceVersion` set. Decoded at first use. */
+  /** In the storage version, with `metadata.resourceVersion` set; decoded at first use. */
   readonly object: KubeObject
   /** `metadata.labels`, at hand without decoding the object; empty when it has none. */
   readonly labels?: Readonly<Record<string, string>>
@@ -22,7 +22,7 @@ export interface StoredObject {
   readonly revision: number
   /** True when nobody has written it since it was created. */
   readonly isAsCreated?: boolean
-  /** Why it cannot be decrypted, if so: whoever looks into it is told that by an ApiError. */
+  /** Why it cannot be decrypted, if so: reading `object`, `labels` or `text` then throws an ApiError. */
   readonly why?: string | undefined
 }
 
@@ -43,7 +43,7 @@ export interface ObjectEvent {
 export interface ObjectEventBatch {
   readonly revision: number
   readonly events: readonly ObjectEvent[]
-  /** Made for one watcher: no other is shown these very events. */
+  /** Made for one watcher alone: frames of it need not be kept for others. */
   readonly isInitial?: boolean
   /** The initial events of sendInitialEvents end with this batch. */
   readonly initialEventsEnd?: boolean
@@ -61,7 +61,10 @@ export interface Selection {
   readonly fieldEquals?: ReadonlyMap<string, string>
   /** Undefined: everything under the prefix. */
   readonly matches?: (stored: StoredObject) => boolean
-  /** Set when the one pair of labelEquals or fieldEquals is all that `matches` asks: an index of it need not ask again. */
+  /**
+   * Set when the one pair of labelEquals or fieldEquals is all that `matches` tests, so that what an index finds need not
+   * be tested again.
+   */
   readonly isOnePair?: boolean
 }
 
@@ -87,7 +90,7 @@ export interface ListOptions {
 
 export interface ListPage {
   readonly items: readonly StoredObject[]
-  /** Set when the very same array was given before: what is made of it will be asked for again. */
+  /** Set when the very same array was returned before: it is worth keeping what is made of it. */
   readonly isSame?: boolean
   /** The revision that the list shows. */
   readonly revision: number
@@ -103,7 +106,7 @@ export interface ObjectWatchOptions {
   readonly after: number | 'now' | 'any'
   /** sendInitialEvents: the current state as ADDED first, not older than `after`, then a batch with initialEventsEnd. */
   readonly sendInitialEvents?: boolean
-  /** After how long the caller will end the watch: a bookmark is due 2 s before it, as upstream's. */
+  /** After how long the caller ends the watch. A bookmark is due 2 s before that, as upstream. */
   readonly timeoutMs?: number
   readonly signal: AbortSignal
 }
@@ -132,7 +135,7 @@ export interface WriteOptions {
 }
 
 export interface ObjectStorage {
-  /** For stores that nobody else writes to: what is here is what a consistent read finds. */
+  /** Synchronous reads, for stores that nobody else writes to: memory has what a consistent read would find. */
   readonly atHand?: StateAtHand
   /** A promise only where it has to wait. */
   get(
@@ -146,17 +149,20 @@ export interface ObjectStorage {
   /** Replaces exactly `expected`; WriteConflict when another version is stored. */
   update(expected: StoredObject, object: KubeObject, options?: WriteOptions): Promise<StoredObject>
   /**
-   * Whether an object that shows as `current` does would be stored as that one is: where it would not, a write is due even
-   * without a change. Missing: it would. Rejects where a conversion fails.
+   * Whether `object`, which equals what `current` shows, would also be stored as `current` is. If not, it is written
+   * although nothing changed. Missing: always. Rejects where a conversion fails.
    */
   readonly isStoredAlike?: (current: StoredObject, object: KubeObject) => boolean | Promise<boolean>
-  /** Whether a write is due without a change: a former key encrypted what is stored. Missing: it never is. */
+  /**
+   * Whether the object must be written although nothing changed, because it was encrypted with a former key. Missing:
+   * never.
+   */
   readonly isStale?: (current: StoredObject) => boolean | Promise<boolean>
-  /** An object that is not written, as it would be read if it were. Missing: as it is. */
+  /** An object that is not written (dry run) as it would be read back. Missing: unchanged. */
   readonly asRead?: (object: KubeObject) => KubeObject | Promise<KubeObject>
   /** Removes exactly `expected`; yields its last state with the revision of the delete. */
   delete(expected: StoredObject): Promise<StoredObject>
-  /** Resolves when those who watch have been handed all that was written until now; undefined when they were. */
+  /** Resolves when watchers have been handed all that was written until now; undefined when they have been. */
   told?(): Promise<void> | undefined
   /**
    * Batches of events, each as large as what is ready, so that one batch is one write on a socket.
@@ -167,6 +173,9 @@ export interface ObjectStorage {
   readonly notReady?: () => ApiError | undefined
   /** The newest revision known here. */
   currentRevision(): number
-  /** Revision of the newest change of this resource: all that was read since is as it was. Missing where only reading tells. */
+  /**
+   * Revision of the newest change of this resource: what was read at or after it is still current. Missing where only a
+   * read can tell.
+   */
   lastChange?(): number
 }

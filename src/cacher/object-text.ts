@@ -1,12 +1,12 @@
 /**
- * The JSON of an object as clients are shown it: what is stored, and its resourceVersion in between. It is put together
- * where it is copied to, and not kept: beside their stored bytes, the objects of a large list would be held twice.
+ * The JSON of an object as clients see it: the stored bytes with the resourceVersion in between. It is put together where
+ * it is copied to and not kept, because a large list would then hold its objects twice.
  */
 
-/** What can be copied to where it is needed; a Buffer is. */
+/** Bytes that can be copied into a buffer. A Buffer is one. */
 export interface Copyable {
   readonly length: number
-  /** To where there is room for it; yields how many bytes that were. */
+  /** `target` must have room. Yields the number of bytes. */
   copy(target: Buffer, at: number): number
 }
 
@@ -37,7 +37,7 @@ export class ObjectText implements Copyable {
   readonly #value: Buffer
   readonly #place: number
   readonly #revision: number
-  /** Undefined for what nearly all objects have, which is written without making a text of it. */
+  /** Undefined in the usual case, where the field is written without making a string of it. */
   readonly #field: string | undefined
   readonly #fieldLength: number
 

@@ -8,9 +8,9 @@ import { ResourceIndexes, type SelectableFields } from './resource-indexes.js'
 import type { StoredVersion } from './stored-version.js'
 import type { Change } from './watch-event.js'
 
-/** Someone who waits for the next change. */
+/** A watcher that waits for the next change. */
 export interface Waiter {
-  /** Called when changes have come, once a turn however many they were. */
+  /** Called when changes have come: once in a turn, however many there were. */
   changed(): void
   /** Called now and then: hands over a bookmark when one is due. `now` in ms since the epoch. */
   bookmark(now: number): void
@@ -20,21 +20,21 @@ export interface Waiter {
 export interface Selected {
   readonly items: readonly StoredVersion[]
   readonly more: boolean
-  /** Whether the very same array was given before. */
+  /** Whether the very same array was returned before. */
   readonly isSame?: boolean
 }
 
 export class ResourceCache {
   readonly prefix: string
   readonly #objects: SortedMap<StoredVersion>
-  /** What cannot be decrypted, apart from what can. */
+  /** Objects that cannot be decrypted; they are in none of the other collections. */
   readonly #unreadable = new Map<string, StoredVersion>()
   readonly #ring = new EventLog<Change>((change) => change.size)
   readonly #indexes: ResourceIndexes
   readonly #waiters = new Set<Waiter>()
-  /** Batches that watchers without a selector of their own share, by prefix and cursor; good until the next change. */
+  /** Batches that watchers without a selector share, by prefix and cursor; valid until the next change. */
   readonly #shared = new Map<string, ObjectEventBatch | undefined>()
-  /** Resolves when those who wait are told of changes that have come; undefined when they were told of all. */
+  /** Resolves when the waiters have been told of the changes that have come; undefined when there is nothing to tell. */
   #telling: Promise<void> | undefined
   /** The ring holds every change after this revision. */
   #floor: number
@@ -93,7 +93,7 @@ export class ResourceCache {
     this.#bytes = undefined
   }
 
-  /** Puts those apart that cannot be read, of what was there before anyone asked for this resource. */
+  /** Sets apart the unreadable ones among the objects that were there before anyone asked for this resource. */
   setApart(): void {
     const found: StoredVersion[] = []
     this.#objects.scan(this.prefix, this.prefix, (version) => {
@@ -103,7 +103,7 @@ export class ResourceCache {
     for (const version of found) this.#put(version.key, version)
   }
 
-  /** What could not be read before, and now can; unless it was written meanwhile. */
+  /** A version that could not be read before and now can. Ignored if the object was written meanwhile. */
   recover(version: StoredVersion): void {
     if (this.#unreadable.get(version.key)?.revision === version.revision) this.load(version)
   }
@@ -151,7 +151,7 @@ export class ResourceCache {
     return [...this.#waiters]
   }
 
-  /** Resolves when those who wait were told of all that has come until now. */
+  /** Resolves when the waiters have been told of all that has come until now. */
   get told(): Promise<void> | undefined {
     return this.#telling
   }
@@ -222,7 +222,7 @@ export class ResourceCache {
       : this.#selectFrom(entries, selection, { start, limit })
   }
 
-  /** The same of the state at the call, while others have their turn where many have to be looked at. */
+  /** The same, of the state at the call. A search through many objects yields to others in between. */
   selectInTurns(selection: Selection, start: string, limit: number): Selected | Promise<Selected> {
     const { key, matches } = selection
     if (matches === undefined || key !== undefined || this.#indexes.narrow(selection) !== undefined)
@@ -293,8 +293,8 @@ export class ResourceCache {
   }
 
   /**
-   * Behind the answers to those who wrote, which go out at the end of this turn, too, and are there once the promises of
-   * this moment are through: while a hundred watchers are written to, the writers can write again.
+   * Tells the waiters behind the answers to the writes of this turn, which go out at its end, too: the writers can write
+   * again while a hundred watchers are written to.
    */
   #tellBehindAnswers(): void {
     this.#telling ??= new Promise((resolve) => {

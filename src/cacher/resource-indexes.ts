@@ -1,4 +1,4 @@
-/** The indexes of one resource, of labels and of selectable fields, made when somebody first asks by them. */
+/** The indexes of one resource by labels and by selectable fields, each made at its first use. */
 import type { KubeObject } from '#api/object.js'
 import { eachInTurns } from '#api/turns.js'
 import { limits } from '#limits'
@@ -19,7 +19,7 @@ interface Index {
   making: Promise<void> | undefined
 }
 
-/** What a selection asks of one index. */
+/** A value that a selection requires of one index. */
 interface Pair {
   readonly name: string
   readonly value: string
@@ -41,7 +41,10 @@ export class ResourceIndexes {
     this.#objects = objects
   }
 
-  /** An object was written, or is gone. Where it cannot be decoded its index is dropped, so that whoever asks by it makes it anew and is told. */
+  /**
+   * An object was written, or is gone. If its value cannot be decoded the index is dropped: whoever uses it next makes it
+   * anew and gets the error.
+   */
   set(entry: Entry<StoredVersion>, current: StoredVersion | undefined): void {
     for (const [name, { values, read }] of this.#indexes)
       try {
@@ -73,7 +76,7 @@ export class ResourceIndexes {
     return best?.values.entries(best.value)
   }
 
-  /** All that a selection of one pair is about; undefined when no index applies. */
+  /** All that a selection by one pair finds; undefined when no index applies. */
   listPair(selection: Selection): Listed<StoredVersion> | undefined {
     const best = this.#best(selection)
     return best?.values.list(best.value, selection.prefix)

@@ -1,4 +1,6 @@
-/** The object storage of one resource over the watch cache: which reads memory answers and which the driver. */
+/**
+ * The object storage of one resource over the watch cache. It decides which reads memory answers and which the driver.
+ */
 import { internalError } from '#api/errors.js'
 import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
@@ -25,7 +27,10 @@ export interface FollowedStore {
   currentRevision(): number
   /** Resolves when every change up to `revision` is here. Without `timeoutMs` it waits as long as it takes. */
   waitFor(revision: number, timeoutMs?: number): Promise<void>
-  /** Resolves when a write that is done has come back; an event of a shared store may be held up on its way. */
+  /**
+   * Resolves when the event of a completed write is here. With a shared store it may be late, and is not waited for
+   * without end.
+   */
   follow(revision: number): Promise<void>
   /** Resolves when every write that was acknowledged before this call is here; undefined when it is already. */
   fresh(): Promise<void> | undefined
@@ -58,7 +63,7 @@ const stateAtHand = (
   },
   list: (prefix) => {
     void store.fresh()
-    // Who counts or judges by it must not do so by a part of it.
+    // Its callers count and decide by what they get, and must not do so by a part of it.
     if (cache.unreadable.size > 0) throw unreadable.notReady()
     return cache.size === 0 ? none : cache.select({ prefix }, '', 0).items
   },
@@ -77,12 +82,12 @@ export const makeResourceStorage = (
   const find = (key: string): StoredObject | undefined | Promise<StoredObject | undefined> =>
     cache.get(key) ?? (cache.unreadable.has(key) ? unreadable.get(key) : undefined)
 
-  /** The version that readers and watchers share; another one only when it was already overwritten. */
+  /** The version that readers and watchers share, or `written` if that has already been overwritten. */
   const shared = async (written: StoredVersion): Promise<StoredObject> => {
     await store.follow(written.revision)
     const found = cache.get(written.key)
     const version = found?.revision === written.revision ? found : written
-    // Bytes that came back from a store of others are not those that were sent.
+    // A shared store sends back other buffers than those that were written.
     const made = writer.take(written.value)
     if (made !== undefined) version.adopt(made)
     return version
@@ -99,7 +104,7 @@ export const makeResourceStorage = (
   return {
     atHand: driver.shared ? undefined : stateAtHand(store, cache, unreadable),
     get: (key, consistency) => {
-      // Upstream reads what is newest from the store, and sees at once that a key is missing now.
+      // Upstream makes such reads from the store, and so sees at once that a key for decryption is gone.
       if (encryption?.hasChanged() && consistency.kind === 'consistent' && encryption.covers(key))
         return unreadable.get(key)
       const ready = reach(store, consistency)

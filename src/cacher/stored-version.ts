@@ -37,12 +37,12 @@ class WorkingSet {
     if (this.#bytes > this.#bytesMax) this.#makeRoom()
   }
 
-  /** The object stays; it is not counted here any more. */
+  /** No longer counts the object, which itself stays decoded. */
   remove(version: StoredVersion): void {
     if (this.#held.delete(version)) this.#bytes -= version.size
   }
 
-  /** How much is dropped at once: finding the oldest entry of a Set costs a pass over the slots of removed ones. */
+  /** Drops many at once: finding the oldest entry of a Set walks over the slots of removed ones. */
   #makeRoom(): void {
     for (const oldest of this.#held) {
       if (this.#bytes <= this.#bytesMax * keptPart || this.#held.size === 1) break
@@ -54,12 +54,12 @@ class WorkingSet {
 
 export interface WorkingSets {
   readonly current: WorkingSet
-  /** Objects that were overwritten: watchers ask whether they were selected, and nobody asks later. */
+  /** Objects that were overwritten. Watchers ask once whether they were selected; nobody asks later. */
   readonly overwritten: WorkingSet
   readonly readForeign: ReadForeign
 }
 
-/** A value that is no JSON as the JSON that it stands for; as it is when it cannot be read. */
+/** Turns a stored value that is not JSON into JSON; a value that it cannot read stays as it is. */
 export type ReadForeign = (value: Buffer) => Buffer
 
 export const makeWorkingSets = (
@@ -79,7 +79,7 @@ export interface Shown {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** Labels are read out of the bytes where that is possible, so that a selector does not decode objects. */
+/** Reads labels from the bytes where possible, so that selectors decode no objects. */
 const labelsIn = (value: Buffer, shown: Shown): Readonly<Record<string, string>> =>
   labelsOf(value) ?? shown.object.metadata.labels ?? noLabels
 
@@ -143,12 +143,14 @@ export class StoredVersion implements StoredObject {
     return this.#object!
   }
 
-  /** For a pass over many objects: what is decoded here is not kept, and so pushes nothing out of the working set. */
+  /**
+   * For a pass over many objects: what is decoded for it is not kept, so that it pushes nothing out of the working set.
+   */
   get inPassing(): Shown {
     return this.#object !== undefined ? this : new Passing(this.value, this.revision)
   }
 
-  /** How it was encoded, while the object is kept that was. */
+  /** How its object was encoded, as long as that object is kept. */
   get encoded(): Encoded | undefined {
     return this.#encoded
   }
@@ -172,7 +174,7 @@ export class StoredVersion implements StoredObject {
     this.#keepObject(object)
   }
 
-  /** A newer version took its place, or none. */
+  /** A newer version took its place, or the object was deleted. */
   overwritten(): void {
     this.#isCurrent = false
     if (this.#object !== undefined) {
@@ -181,7 +183,7 @@ export class StoredVersion implements StoredObject {
     }
   }
 
-  /** The same state under another revision: what is shown of an object that goes. What is known of it is not found out anew. */
+  /** The same state under another revision, as a DELETED event shows it. What was already decoded is shared. */
   at(revision: number): StoredVersion {
     const last = new StoredVersion(this.key, this.value, revision, this.#sets)
     last.#isCurrent = false
@@ -199,7 +201,7 @@ export class StoredVersion implements StoredObject {
     return this.#place
   }
 
-  /** What somebody else left there and nobody can decode is told of as upstream tells it: a bare 500. */
+  /** A value that cannot be decoded (somebody else wrote it) is a bare 500, as upstream. */
   #read<T>(decode: () => T): T {
     try {
       return decode()

@@ -8,7 +8,7 @@ export class UnclaimedObjects {
   readonly #prefix: string
   readonly #sets: WorkingSets
   readonly #objects = new Map<string, SortedMap<StoredVersion>>()
-  /** What was there when the store was opened, until somebody looks into its folder. */
+  /** Values found when the store was opened, by folder, until somebody looks into it. */
   readonly #found = new Map<string, KeyValue[]>()
 
   /** Whether anything that was here could not be decrypted. */
@@ -36,7 +36,7 @@ export class UnclaimedObjects {
     else objects.set(key, version)
   }
 
-  /** Those of a resource, which are somebody's from here on. */
+  /** Takes out the objects of a resource; its cache owns them from then on. */
   take(prefix: string): SortedMap<StoredVersion> {
     if (this.#objects.has(prefix) || this.#found.has(prefix)) {
       const folder = this.#in(prefix)

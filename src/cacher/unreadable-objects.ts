@@ -1,9 +1,10 @@
 /**
- * What a resource of which objects cannot be decrypted answers. Upstream's cache is not ready then: its lists and watches
- * are refused until all can be read, while each object that can is still read, written and deleted by its name.
+ * What a resource answers when some of its objects cannot be decrypted. Upstream's cache is not ready then: lists and
+ * watches are refused until all objects can be read, while each readable one can still be read, written and deleted by
+ * its name.
  *
- * Who asks has the store asked again, for what could not be read may be readable by now: a plugin is back, a key was
- * added. After a change of keys that counts the other way round, too.
+ * Each request asks the store again, since an object may have become readable: a plugin is back, a key was added. After a
+ * change of keys an object may also have become unreadable.
  */
 import { type ApiError, internalError, tooManyRequests } from '#api/errors.js'
 import { limits } from '#limits'
@@ -42,7 +43,9 @@ export class UnreadableObjects {
     return known?.revision === version.revision ? known : version
   }
 
-  /** Undefined: all can be read by now. A page of what is not selected is read from the store (cacher/delegator.go). */
+  /**
+   * Undefined: all objects can be read by now. A page without a selector is read from the store (cacher/delegator.go).
+   */
   async list(options: ListOptions): Promise<ListPage | undefined> {
     const { driver, sets } = this.#deps
     const first = await this.#firstStillUnreadable()
@@ -66,7 +69,7 @@ export class UnreadableObjects {
     return [...this.#deps.cache.unreadable.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
-  /** Asks for one after the other, and no further than the first that cannot be read. */
+  /** Reads one after the other, up to the first that still cannot be read. */
   async #firstStillUnreadable(): Promise<StoredVersion | undefined> {
     const { driver, sets, cache } = this.#deps
     for (const { key } of this.#sorted()) {

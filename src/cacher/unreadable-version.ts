@@ -1,4 +1,4 @@
-/** A version of an object whose stored value cannot be decrypted: it is known to be there, and whoever looks into it is told why he cannot. */
+/** A version of an object whose stored value cannot be decrypted. It is known to exist; reading it throws the reason. */
 import { type ApiError, internalError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { ObjectText } from './object-text.js'

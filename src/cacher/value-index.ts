@@ -1,4 +1,4 @@
-/** Which entries have which value of one label or selectable field: a list by it costs what it returns. */
+/** Entries by their value of one label or selectable field, so that a list by it costs only what it returns. */
 import { limits } from '#limits'
 import { type Entry, rangeOf } from '#storage/sorted-map.js'
 
@@ -6,13 +6,13 @@ interface Group<V> {
   readonly members: Set<Entry<V>>
   /** The members in key order, once somebody has asked. */
   sorted: readonly Entry<V>[] | undefined
-  /** What was last asked for, until one of the members is written. */
+  /** The last list that was made of them, until one of them is written. */
   listed: { readonly prefix: string; readonly values: readonly V[] } | undefined
 }
 
 export interface Listed<V> {
   readonly values: readonly V[]
-  /** The very array that was given before. */
+  /** Whether the very same array was returned before. */
   readonly isSame: boolean
 }
 

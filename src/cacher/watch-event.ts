@@ -39,7 +39,7 @@ export class Change {
     const { matches } = selection
     const { current, previous } = this
     const why = current === undefined ? previous?.why : current.why
-    // A watch that comes to what nobody can read ends with that (etcd3/watcher.go).
+    // A watch that reaches an object that cannot be read ends with that error (etcd3/watcher.go).
     if (why !== undefined) throw internalError(why)
     const is = current !== undefined && (matches === undefined || matches(current))
     const was = previous !== undefined && (matches === undefined || matches(previous))

@@ -39,7 +39,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   readonly #source: WatchSource
   readonly #options: ObjectWatchOptions
   #cursor = 0
-  /** What it began with: upstream sends no bookmark of that (cache_watcher.go, process). */
+  /** The revision that it began with: upstream sends no bookmark for that one (cache_watcher.go, process). */
   #began = 0
   #prepared = false
   #initial: readonly StoredVersion[] | undefined
@@ -54,7 +54,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
     this.#options = options
     this.#lastBookmarkAt =
       source.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY) - bookmarkBeforeEndMs
-    // Who asked for the initial events gets a bookmark soon after them, however little time it has.
+    // A watch with initial events gets a bookmark soon after them, however short it is.
     this.#bookmarkAt =
       options.sendInitialEvents === true
         ? source.now() + bookmarkAfterStartMs
@@ -104,7 +104,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   /** Hands over a bookmark to a watcher that has waited long enough for one. */
   bookmark(now: number): void {
     if (this.#pending === undefined || !this.#prepared || now < this.#bookmarkAt) return
-    // What has come and is not told of yet goes first: a bookmark would pass over it.
+    // Events that have come and are not sent yet go first: a bookmark would skip them.
     if (this.#cursor < this.#source.cache.lastChange) return
     this.#bookmarkAt = this.#nextBookmark()
     const revision = Math.max(this.#cursor, this.#source.applied())
@@ -174,7 +174,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
     }
     const applied = this.#source.applied()
     const batch = cache.batchAfter(this.#options.selection, this.#cursor, applied)
-    // Whatever was skipped belongs to what this watcher has seen.
+    // Events that the selection skipped count as seen.
     this.#cursor = Math.max(this.#cursor, batch?.revision ?? applied)
     return batch
   }

@@ -25,12 +25,15 @@ export interface AdmissionAttributes {
   /** What is to be written; undefined for DELETE. `mutate` may change it in place, `validate` must not. */
   readonly object: KubeObject | undefined
   readonly oldObject: KubeObject | undefined
-  /** CreateOptions, UpdateOptions, DeleteOptions as sent to webhooks and policies; most requests meet none. A connection has none. */
+  /**
+   * CreateOptions, UpdateOptions or DeleteOptions for webhooks and policies. A function, because most requests meet
+   * neither. Null for a connection.
+   */
   options(): JsonObject | null
   readonly ctx: RequestContext
 }
 
-/** Those of some operations only. */
+/** The attributes of some operations only. */
 export type AttributesOf<O extends AdmissionOperation> = AdmissionAttributes &
   Extract<AdmittedChange, { readonly operation: O }>
 

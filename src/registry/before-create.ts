@@ -12,7 +12,7 @@ import type { RequestContext, ResourceDefinition } from './resource-definition.j
 import { parseResourceVersion } from './resource-version.js'
 import { genericMetaErrors, kindShown, validateMetaOnCreate } from './validate-object-meta.js'
 
-/** Takes system fields out of the client's hands and puts the object into the request's namespace. */
+/** Clears the fields that only the server sets, and puts the object into the request's namespace. */
 export const receiveNewObject = (
   object: KubeObject,
   definition: ResourceDefinition,
@@ -35,7 +35,7 @@ interface Creation {
   ids: Ids
 }
 
-/** Identity: what reservations outside of the object are made for, so it comes before them. */
+/** Gives the object its name and uid. Reservations (cluster IPs, ports) are made for these, so they come first. */
 export const identify = (object: KubeObject, { ctx, ids }: Creation): void => {
   const meta = object.metadata
   fillSystemFields(meta, { now: ctx.now, ids })
@@ -64,7 +64,7 @@ export const beforeCreate = (
   strategy.canonicalize?.(object)
 }
 
-/** The storage layer's own check, so it comes last, and is a 500. What is no number does not count. */
+/** The check is the storage layer's own, so it comes last and is a 500. A text that is not a number is ignored. */
 export const refuseResourceVersion = (object: KubeObject): void => {
   if ((parseResourceVersion(object.metadata.resourceVersion ?? '') ?? 0) !== 0)
     throw failure({

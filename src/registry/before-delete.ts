@@ -6,7 +6,7 @@ import type { KubeObject } from '#api/object.js'
 import type { DeleteOptions, ResourceDefinition } from './resource-definition.js'
 import { checkDeleteOptions } from './validate-options.js'
 
-/** Go's time.Duration counts nanoseconds in an int64: what is beyond 292 years comes around from below. */
+/** Go's time.Duration counts nanoseconds in an int64, which overflows beyond 292 years. */
 const durationMs = (seconds: Int64): number =>
   Number(BigInt.asIntN(64, BigInt(seconds) * 1_000_000_000n)) / 1e6
 
@@ -44,11 +44,11 @@ const checkDeletePreconditions = (
 
 const setEnd = ({ metadata }: KubeObject, endMs: number, grace: Int64): void => {
   metadata.deletionTimestamp = formatTime(endMs)
-  // A BigInt is written as any number; clients, for whom the type of metadata is, read a double anyway.
+  // A BigInt is written like any number. The type says number because clients read a double anyway.
   metadata.deletionGracePeriodSeconds = grace as number
 }
 
-/** An object that already ends may only end sooner. */
+/** An object that is already terminating can only be made to end sooner. */
 const shorten = (object: KubeObject, options: DeleteOptions, now: number): Graceful => {
   const meta = object.metadata
   const stored = meta.deletionGracePeriodSeconds ?? 0
@@ -63,7 +63,7 @@ const shorten = (object: KubeObject, options: DeleteOptions, now: number): Grace
   let grace = asked
   if (end < now) {
     end = now
-    // Its time is over, but whoever ends it shall still see one change and remove it by itself.
+    // Its grace is over, but the kubelet must still see one change and remove the object itself.
     if (asked !== 0) grace = 1
   }
   setEnd(object, end, grace)

@@ -24,7 +24,7 @@ interface UpdateHooks {
   readonly mayBumpGeneration: boolean
 }
 
-/** The version that an object names, 0 for none. Throws upstream's 500 for what no version can be. */
+/** The resourceVersion of an object as a number, 0 for none. Throws upstream's 500 where it is not a number. */
 export const resourceVersionOf = ({ metadata }: KubeObject): number => {
   const text = metadata.resourceVersion ?? ''
   const given = parseResourceVersion(text)
@@ -72,8 +72,8 @@ const restoreMeta = (next: KubeObject, previous: KubeObject): void => {
 }
 
 /**
- * A spec or status that stays becomes the stored one: from here on nobody changes it, and many compare it. What was given
- * as empty is not what is stored.
+ * A spec or status that equals the stored one is replaced by it: nobody changes it from here on, and comparing the same
+ * object is free. Not if it has fields given as empty, which differ from stored ones.
  */
 const shareUnchanged = (next: KubeObject, previous: KubeObject): void => {
   for (const field of Object.keys(next))
@@ -101,7 +101,7 @@ export const beforeUpdate = (
   definition.strategy.dropDisabled?.(next)
   hooks.prepareForUpdate?.(next, previous, ctx)
   if (mayShare(definition)) shareUnchanged(next, previous)
-  // The hook may have put other metadata in its place.
+  // The hook may have replaced the metadata object.
   const meta = next.metadata
   const rule = definition.strategy.generation
   if (mayBumpGeneration && (meta.generation ?? 0) > 0 && movesGeneration(next, previous, rule))

@@ -1,20 +1,26 @@
 /**
  * Writes to a shared store begin with what the cache holds, which spares asking the store first (apiserver, etcd3
- * GuaranteedUpdate and Delete with a cached object). The compare of the write tells whether that was right. What is said
- * without a write, a refusal or that nothing changes, may be said of an old state: it counts once the store itself
- * shows the same version.
+ * GuaranteedUpdate and Delete with a cached object). The compare of the write tells whether that was right. An outcome
+ * without a write (a refusal, or no change) may come from an old state: it counts only if the store itself has the same
+ * version.
  */
 import type { ObjectStorage, StoredObject } from '#cacher/object-storage.js'
 import { WriteConflict } from '#cacher/object-storage.js'
 import type { RequestContext } from './resource-definition.js'
 import { consistent, type StoreDeps, write } from './store-base.js'
 
-/** Whether what a writer works on is known to be what is stored. Its first write makes it so, or shows what is. */
+/**
+ * Whether the writer works on what is known to be stored. True from its first write on: that succeeds, or returns what is
+ * stored.
+ */
 export interface Basis {
   isCurrent: boolean
 }
 
-/** `current` is undefined where there is none. May be called again after it failed, with what is stored by then. */
+/**
+ * `current` is undefined where there is no object. May be called a second time, after a failure, with what is stored
+ * then.
+ */
 type Work<T> = (current: StoredObject | undefined, basis: Basis) => Promise<T>
 
 export const beginFromCache = async <T>(
@@ -27,7 +33,7 @@ export const beginFromCache = async <T>(
   const read = () => write(deps, 'get', () => storage.get(key, consistent))
   const cached = ctx.dryRun ? undefined : cachedVersion(storage, key)
   const found = cached instanceof Promise ? await cached : cached
-  // What could not be decrypted may be by now.
+  // An object that could not be decrypted may be readable now.
   if (found === undefined || found.why !== undefined) return work(await read(), { isCurrent: true })
   if (storage.atHand !== undefined) return work(found, { isCurrent: true })
   const basis = { isCurrent: false }

@@ -35,7 +35,7 @@ export const storagePrefixOf = (group: string, resource: string, isCustom = fals
     ? `/registry/${group}/${resource}`
     : (storagePrefixes[resource] ?? `/registry/${resource}`)
 
-// Those whose store upstream has ReturnDeletedObject.
+// Kinds whose store upstream sets ReturnDeletedObject.
 const kindsReturnedWhenDeleted = new Set([
   '/Pod',
   '/Service',
@@ -74,7 +74,7 @@ const kindsWithoutUnconditionalUpdate = new Set([
   'storage.k8s.io/VolumeAttachment',
 ])
 
-// Several versions over one stored form: the one that loses nothing.
+// Where several versions share one stored form, the version that loses nothing is stored.
 const storageVersions: Readonly<Record<string, GroupVersionKind>> = {
   'autoscaling/HorizontalPodAutoscaler': {
     group: 'autoscaling',

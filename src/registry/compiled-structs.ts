@@ -1,6 +1,6 @@
 /**
- * What is compiled of each Go struct, by its name and when it is first used. Schemas of schemas contain themselves: the
- * name is taken before the fields are compiled.
+ * What is compiled of each Go struct, by its name and when it is first used. A struct is registered before its fields are
+ * compiled, because JSONSchemaProps contains itself.
  */
 export const compiledStructs = <Value, Context, Result>(
   compile: (key: string) => (value: Value, context: Context) => Result,

@@ -6,7 +6,7 @@ import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 
 interface ContinueToken {
-  /** -1 goes on at the newest state, after the one listed was compacted. */
+  /** -1: the listed revision was compacted, go on with the newest state. */
   readonly revision: number
   /** First key of the page. */
   readonly startKey: string
@@ -22,7 +22,7 @@ const decodeBase64 = (given: string): string => {
   const text = given.replace(/[\r\n]/g, '')
   const bad = /[^A-Za-z0-9_\r\n-]/.exec(given)
   if (bad !== null) throw invalidToken(`illegal base64 data at input byte ${bad.index}`)
-  // One character makes no byte: the decoder goes back to it from the end.
+  // A single last character makes no byte: the decoder complains about that one.
   if (text.length % 4 === 1)
     throw invalidToken(`illegal base64 data at input byte ${given.length - 1}`)
   return Buffer.from(text, 'base64url').toString('latin1')

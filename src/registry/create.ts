@@ -1,4 +1,4 @@
-/** Create (apiserver, store.go): eight tries for a generated name, and the truth about a name that is taken. */
+/** Create (apiserver, store.go), with eight tries for a generated name. */
 import {
   ApiError,
   alreadyExists,
@@ -27,7 +27,7 @@ import {
   write,
 } from './store-base.js'
 
-/** Of what cannot be read, no more is known than that the name is taken (apiserver, store.go Create). */
+/** An object that cannot be read throws. Then it is only known that the name is taken (apiserver, store.go Create). */
 const isBeingDeleted = (current: StoredObject | undefined): boolean => {
   try {
     return current?.object.metadata.deletionTimestamp !== undefined
@@ -36,7 +36,7 @@ const isBeingDeleted = (current: StoredObject | undefined): boolean => {
   }
 }
 
-/** A dry run takes what cannot be read for what is not there (apiserver, registry/dryrun.go). */
+/** A dry run treats an object that cannot be read as missing (apiserver, registry/dryrun.go). */
 const readableOf = async (
   storage: ObjectStorage,
   key: string,
@@ -61,7 +61,7 @@ const nameTaken = (
     : alreadyExists(definition.gvr, name)
 }
 
-/** Writes an object that passed everything; `passed` is given away. */
+/** Writes an object that passed all checks. The caller must not use `passed` any more. */
 const writeNew = async (
   deps: StoreDeps,
   ctx: RequestContext,
@@ -73,7 +73,7 @@ const writeNew = async (
   if (ctx.dryRun) {
     const current = await readableOf(storage, key)
     if (current !== undefined) throw nameTaken(deps, object, current)
-    // Nothing is written, so that nothing looks at the version that was sent.
+    // Upstream checks the resourceVersion when it writes, so a dry run does not.
     return dryRun(deps, key, object, object.metadata.resourceVersion)
   }
   refuseResourceVersion(object)
@@ -90,7 +90,7 @@ const writeNew = async (
   }
 }
 
-/** From the decoded object to the stored one; also the second half of a create on update. */
+/** From the admitted object to the stored one. Also the second half of a create by update. */
 export const createOnce = async (
   deps: StoreDeps,
   ctx: RequestContext,
@@ -99,7 +99,7 @@ export const createOnce = async (
   const { definition, ids } = deps
   const creation = { definition, ctx, ids }
   identify(object, creation)
-  // Only the main resource's storage allocates and checks: a status may create a Service, too, which has no address then.
+  // Only the main resource allocates. An apply to `status` may also create a Service, which then has no address.
   const beginning = ctx.subresource === '' && definition.strategy.beginCreate?.(object, ctx)
   const reservation = beginning ? await beginning : undefined
   let isWritten = false

@@ -1,7 +1,7 @@
 /**
- * Decoding of what a patch made of a stored object. Most of its parts, spec, status or data, are those that are stored. Once
- * decoding has shown that it leaves such a part as it is, it is handed on as it is, so that whoever compares the two
- * objects from here on sees at once that nothing in it changed.
+ * Decodes a stored object after a patch. Most of its parts (spec, status, data) are the stored ones. Once decoding has
+ * returned such a part unchanged, it is passed on as the same object, so that later comparisons see at once that nothing
+ * in it changed.
  */
 import { hasGivenEmpty, holdsGivenEmpty, keepGivenEmpty } from '#api/given-empty.js'
 import { isJsonObject, jsonEqual, setOwn } from '#api/json-object.js'
@@ -12,12 +12,12 @@ import { type Decoded, decodeBuiltIn, decodeObject } from './decode.js'
 import { areWritten } from './field-manager/managed-fields.js'
 import type { ResourceDefinition } from './resource-definition.js'
 
-/** Parts of stored objects that came out of decoding, defaults included, as they went in. */
+/** Parts of stored objects that decoding, defaults included, is known to return unchanged. */
 const settled = new WeakSet<object>()
 
 const typeAndMetadata = 3
 
-/** Hooks that write into a spec that is there already want one of their own. */
+/** Kinds with hooks that write into the spec need a private copy of it. */
 const mayShare = ({ convert, strategy }: ResourceDefinition): boolean =>
   convert === undefined && strategy.beginUpdate === undefined && strategy.canonicalize === undefined
 
@@ -43,7 +43,7 @@ const withoutOwners = (value: JsonObject): JsonObject => {
   return { ...value, metadata }
 }
 
-/** As `decodeObject`, of what shares with `stored` what the patch left alone. The result shares that, too. */
+/** Like `decodeObject`, of a value that shares unpatched parts with `stored`. The result shares them too. */
 export const decodePatched = (
   definition: ResourceDefinition,
   value: JsonValue,

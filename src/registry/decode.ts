@@ -40,9 +40,8 @@ const compiled = (schemaName: string): CompiledType => {
 }
 
 /**
- * Decodes a value of a type of openapi/data/schemas.json, schema defaults included. Throws DecodeError, whose message
- * is that of Go's decoder. The result shares nothing with `value` but what is kept as raw JSON, and is marked when it has
- * notes of what was given as empty.
+ * Decodes a value of a type of openapi/data/schemas.json, schema defaults included. Throws DecodeError, whose message is
+ * that of Go's decoder. The result shares only raw JSON with `value`. It is marked when fields were given as empty.
  */
 export const decodeType = (
   schemaName: string,
@@ -86,7 +85,7 @@ export const decodeBuiltIn = (
   }
 }
 
-/** What a custom object says to be, which may be another version or kind than that of its path. */
+/** The group, version and kind in a custom object's body, which may differ from those of its path. */
 export const saidGvk = (value: JsonValue, { group, version, kind }: GroupVersionKind) => {
   const said = isJsonObject(value) ? value : {}
   const gv = typeof said.apiVersion === 'string' ? parseGroupVersion(said.apiVersion) : undefined
@@ -107,7 +106,7 @@ const decodeCustomObject = (
     const given = withKeysInOrder(((value ?? {}) as JsonObject).metadata ?? {})
     const rewritten = trace && { entries: trace.entries, literals: new Map() }
     const metadata = decodeType(schemaNames.objectMeta, given, rewritten, 'metadata')
-    // No Go type holds it: it is written, and so forgotten, at once.
+    // No Go type holds it, so empty fields are forgotten at once.
     forgetGivenEmpty(metadata.value)
     const object = {
       apiVersion: formatGroupVersion(gvk),
@@ -143,7 +142,7 @@ export const decodeObject = (
 const isText = (value: JsonValue): boolean => typeof value === 'string'
 const isTime = (value: JsonValue): boolean =>
   typeof value === 'string' && canonicalTime(value, false) !== undefined
-/** Null is an empty text there (NestedNullCoercingStringMap). */
+/** Null counts as an empty text there (NestedNullCoercingStringMap). */
 const isMapOfTexts = (value: JsonValue): boolean =>
   isJsonObject(value) && Object.values(value).every((text) => text === null || isText(text))
 const isListOf = (isItem: (item: JsonValue) => boolean) => (value: JsonValue) =>
@@ -166,7 +165,7 @@ const readable: Readonly<Record<string, (value: JsonValue) => boolean>> = {
   ownerReferences: isListOf(isJsonObject),
 }
 
-/** Upstream's accessors of unstructured metadata read past what is not of its type. */
+/** Upstream's accessors of unstructured metadata ignore fields of a wrong type. */
 const readableMetadata = (metadata: JsonValue): JsonValue =>
   isJsonObject(metadata)
     ? Object.fromEntries(
@@ -175,8 +174,8 @@ const readableMetadata = (metadata: JsonValue): JsonValue =>
     : metadata
 
 /**
- * The same for what an apply or an admission made of what was read: of a custom resource nothing is dropped any more,
- * nulls included, and nothing is strict.
+ * The same for what an apply or a webhook made of a decoded object: in a custom resource nothing is dropped any more, not
+ * even nulls, and nothing is checked strictly.
  */
 export const decodeMade = (definition: ResourceDefinition, value: JsonValue): Decoded => {
   if (definition.schemaName !== undefined) return decodeObject(definition, value)
@@ -186,7 +185,7 @@ export const decodeMade = (definition: ResourceDefinition, value: JsonValue): De
   return { object, strictErrors: [] }
 }
 
-/** What Go has where nothing was given: the fields that are always written, with their zero. A new object each time. */
+/** The zero value of the type: the fields that Go always writes. A new object each time. */
 export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName, {}).value
 
 /** The name in openapi/data/go-fields.json of the struct that is stored; undefined of custom resources. */
@@ -196,8 +195,9 @@ const storedStruct = ({ schemaName, convert, storageVersion }: ResourceDefinitio
 }
 
 /**
- * What storage does to what is empty: it is null from here on where it must be written (JSON keeps it), else nothing, and
- * defaults fill in for that as they do for all that is read. In place; what is shared with `stored` is so already.
+ * What storage in protobuf does to empty lists and maps: they become null where the field is always written, else they
+ * are gone, and defaults apply as to all that is read. (A kind that is stored as JSON keeps them.) In place, but not in
+ * parts that are shared with `stored`, where it has happened before.
  */
 const forgetEmpty = (
   definition: ResourceDefinition,
@@ -212,13 +212,16 @@ const forgetEmpty = (
   if (!definition.storedAsJson) forgetEmptyListsOf(struct, object, stored)
 }
 
-/** The object with its fields where Go writes them. Nothing of it is changed. */
+/** The object with its fields in Go's order. The given one is not changed. */
 export const ordered = (definition: ResourceDefinition, object: KubeObject): KubeObject => {
   const struct = storedStruct(definition)
   return struct === undefined ? object : inGoOrder(struct, object)
 }
 
-/** The object as it is read once it is stored: `object` is given away, and may share parts with what is stored now. */
+/**
+ * The object as it will be read back after the write. The caller must not use `object` any more; it may share parts with
+ * `stored`.
+ */
 export const asStored = (
   definition: ResourceDefinition,
   object: KubeObject,

@@ -31,8 +31,8 @@ export const deleteCollection = async (
 }
 
 /**
- * Decides one object after the other, and the next as soon as one is about to be written: so nothing after a refused
- * object is touched and revisions follow the list, yet many removals share one commit.
+ * Decides one object after the other; the next is begun as soon as the one before is about to be written. So nothing
+ * behind a refused object is touched and revisions follow the order of the list, yet many removals share one commit.
  */
 const deletePage = async (
   store: Pick<Store, 'delete' | 'definition'>,

@@ -1,6 +1,6 @@
 /**
- * The delete path (apiserver, store.go Delete): graceful end and finalizers are an update,
- * what then is left to do is a removal. `deleted` is false when the object stays.
+ * The delete path (apiserver, store.go Delete). A graceful deletion or a finalizer makes it an update; an object that
+ * nothing holds is removed. `deleted` is false when the object stays.
  */
 import { copyWith } from '#api/copy-with.js'
 import { notFound } from '#api/errors.js'
@@ -30,13 +30,13 @@ interface Deletion {
   readonly deps: StoreDeps
   readonly ctx: RequestContext
   readonly name: string
-  /** Gets the grace that was decided at the last look. */
+  /** `gracePeriodSeconds` in it is overwritten with the grace that was decided last. */
   readonly options: DeleteOptions
   readonly askedGraceSeconds: Int64 | undefined
   readonly basis: Basis
 }
 
-/** A delete changes nothing but metadata: all else is shared with what is stored. */
+/** A delete changes only metadata, so the rest is shared with the stored object. */
 const withOwnMetadata = (object: KubeObject): KubeObject =>
   copyWith(object, { metadata: copyWith(object.metadata) })
 
@@ -50,11 +50,11 @@ const admitDelete = async (
   await admit(deps, 'validate', call)
 }
 
-/** For what changed since the first check (storage.Preconditions.Check). */
+/** The object may have changed since the first check (storage.Preconditions.Check). */
 const checkAgain = ({ deps, ctx, name, options }: Deletion, { object }: StoredObject): void =>
   checkPreconditions(options.preconditions, object, { definition: deps.definition, ctx, name })
 
-/** A Pod that was bound since the last look has earned its grace: the 0 of one that nobody runs is not for it. */
+/** A Pod without a node gets a grace of 0. If it was bound meanwhile, that 0 must not stay. */
 const forgetDecidedGrace = ({ options, askedGraceSeconds }: Deletion): void => {
   if (askedGraceSeconds === undefined) delete options.gracePeriodSeconds
   else options.gracePeriodSeconds = askedGraceSeconds
@@ -66,7 +66,7 @@ type Marked =
   /** Remove it now. `written` is set when an update went before. */
   | { next: 'remove'; current: StoredObject; written?: StoredObject }
 
-/** One look at the stored object: sets grace, deletionTimestamp and finalizers as the options ask. */
+/** One try: sets grace, deletionTimestamp and finalizers of `current` as the options ask. */
 const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Marked> => {
   const { deps, ctx, options, basis } = deletion
   const { definition, clock, storage } = deps
@@ -84,7 +84,7 @@ const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Mark
   if (graceful === 'no') markAsDeleting(object, now)
   const stays = held || (graceful === 'yes' && (options.gracePeriodSeconds ?? 0) > 0)
   const same = jsonEqual(object.metadata, current.object.metadata)
-  // A removal that follows is a second write: watchers see both before anything of the next object.
+  // If a removal follows, the next object waits for that too, so that watchers see both writes first.
   if (stays) ctx.inCollection?.decided()
   if (!same) basis.isCurrent = true
   const stored = same
@@ -111,8 +111,9 @@ const mark = async (deletion: Deletion, first: StoredObject): Promise<Marked> =>
 }
 
 /**
- * Compare-and-delete (etcd3/store.go, conditionalDelete). Upstream removes whatever it finds after a conflict, without an
- * end of tries; a finalizer that somebody was told is there, or the grace of a Pod made anew, counts for us.
+ * Compare-and-delete (etcd3/store.go, conditionalDelete). After a conflict upstream removes whatever is stored then. We
+ * decide anew, because a finalizer may have been added meanwhile, or a new Pod may have been made that has a grace of its
+ * own.
  */
 const remove = async (
   deletion: Deletion,
@@ -131,11 +132,11 @@ const remove = async (
     await definition.strategy.afterDelete?.(stored.object, ctx)
     return { stored, deleted: true, uid }
   } catch (error) {
-    // What was decided of an old state, that nothing holds it, is decided anew.
+    // If the decision came from an old state, beginFromCache decides anew.
     if (!(error instanceof WriteConflict) || !isCurrent) throw error
     const { current: found } = error
     if (written !== undefined && found?.object.metadata.uid !== uid) {
-      // Somebody else removed it between our two steps: that is what was asked for.
+      // Somebody else removed it between our two writes: that is what was asked for.
       await definition.strategy.afterDelete?.(written.object, ctx)
       return { stored: written, deleted: true, uid }
     }
@@ -175,19 +176,19 @@ const deleteStored = async (deletion: Deletion, current: StoredObject): Promise<
     deletionFinalizers(look, options, definition).length === 0
   const marked: Marked = untouched ? { next: 'remove', current } : await mark(deletion, current)
   if (marked.next === 'stay') return { stored: marked.stored, deleted: false }
-  // A dry run that came to its first step goes no further, and shows what that has written: where only the finalizers of
-  // the garbage collector were to go, nothing.
+  // A dry run stops after its first write and shows what that would have written, or an empty object if there was nothing
+  // to write.
   if (ctx.dryRun && !untouched) {
     const { written = unwritten(current.key, emptyObject(definition), undefined) } = marked
     return { stored: written, deleted: true, isAnswer: true }
   }
-  // Between the two writes upstream goes to etcd and back, and controllers see the Pod with its deletionTimestamp:
-  // handed both at once, they would find nothing to look at.
+  // Watchers must see the object with its deletionTimestamp before it is gone, as upstream, whose two writes each go to
+  // etcd and back.
   if (marked.written !== undefined) await deps.storage.told?.()
   return remove(deletion, marked)
 }
 
-/** The steps for strategies that delete in a way of their own (namespaces). */
+/** What strategies with a delete of their own (namespaces) build on. */
 export const makeDeletable = (deps: StoreDeps): DeletableStore => ({
   definition: deps.definition,
   get: (ctx, name) => readStored(deps, ctx, name),

@@ -16,9 +16,9 @@ const emptyBody = (definition: ResourceDefinition): JsonObject => {
   return body
 }
 
-/** Its metadata may be replaced; all else is shared. */
+/** Callers may replace its metadata; everything else is shared. */
 export const emptyObject = (definition: ResourceDefinition): KubeObject => {
   const type = { kind: definition.gvk.kind, apiVersion: formatGroupVersion(definition.gvk) }
-  // First in order, and last in what counts.
+  // `type` comes first, so that its fields are written first, and last, so that its values win.
   return { ...type, metadata: {}, ...emptyBody(definition), ...type }
 }

@@ -14,19 +14,22 @@ export interface FollowDeps {
   readonly signal: AbortSignal
 }
 
-/** Of those who follow until they are stopped. */
+/** For followers that make the signal themselves. */
 export interface FollowerDeps extends Omit<FollowDeps, 'signal'> {
   readonly clock: Clock
 }
 
-/** What comes next waits for what a call returns. */
+/** The next call waits for what a call returns. */
 export interface Follower {
-  /** Everything there is: at first, and again when the watch broke off. */
+  /** All objects: at first, and again after the watch broke off. */
   replace(objects: readonly PersistedObject[]): void | Promise<void>
   changed(type: string, object: PersistedObject): void | Promise<void>
 }
 
-/** Resolves when everything has been read; `done` when it has ended. Without a namespace they are of all. */
+/**
+ * Resolves when everything has been read, and `done` when following has ended. Without `namespace` it follows all
+ * namespaces.
+ */
 export const followObjects = async (
   { storeOf, log, signal }: FollowDeps,
   resource: GroupResource,

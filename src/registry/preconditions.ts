@@ -7,7 +7,10 @@ import type { KubeObject } from '#api/object.js'
 import type { DeleteOptions, RequestContext, ResourceDefinition } from './resource-definition.js'
 import { keyOf } from './store-base.js'
 
-/** Throws 409. `current` is undefined where there is none. A dry run never comes to the storage that puts its prefix first. */
+/**
+ * Throws 409. `current` is undefined where there is no object. In a dry run upstream's message has the key without its
+ * prefix.
+ */
 export const checkPreconditions = (
   { uid, resourceVersion }: NonNullable<DeleteOptions['preconditions']> = {},
   current: KubeObject | undefined,

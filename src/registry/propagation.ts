@@ -29,7 +29,7 @@ const finalizerOf: Readonly<Record<Policy, readonly string[]>> = {
   Background: [],
 }
 
-/** The finalizers that the object is to end with; the very same array when nothing changes (store.go, deletionFinalizersForGarbageCollection). */
+/** The finalizers that the object gets; the very same array when nothing changes. */
 export const deletionFinalizers = (
   object: KubeObject,
   options: DeleteOptions,

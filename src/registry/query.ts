@@ -52,7 +52,7 @@ export class Query {
     const value = this.#values?.get(name)
     return value === null || value === undefined ? undefined : parseInt64(value)
   }
-  /** The same where a number that is nearly right will do. Throws 400. */
+  /** The same as a JavaScript number, which is not exact beyond 2^53. Throws 400. */
   integerIfGiven(name: string): number | undefined {
     const value = this.int64IfGiven(name)
     return value === undefined ? undefined : Number(value)

@@ -36,11 +36,14 @@ export interface RequestContext {
   readonly dryRun: boolean
   /** Milliseconds since the epoch at the start of the request. */
   readonly now: number
-  /** Who waits for the answer, until `signal` says that nobody does (an object with a getter, because contexts are copied). */
+  /**
+   * The client that waits for the answer; `signal` fires when it has gone. (An object, because `signal` is a getter,
+   * which copying the context would call.)
+   */
   readonly caller: Caller
   /** Adds a `Warning: 299` header to the answer, once per text. */
   warn(text: string): void
-  /** What the audit log is told; undefined where it is told nothing of this request. */
+  /** Where to note things for the audit log; undefined if this request is not audited. */
   readonly audit?: AuditTrail | undefined
   /** The user agent's first word, and the `fieldManager` parameter, for managedFields. */
   readonly userAgent: string
@@ -48,8 +51,8 @@ export interface RequestContext {
   /** As it was sent, for admission; empty when it was not. */
   readonly fieldValidation: string
   /**
-   * Set for each object of a collection delete: admission then sees no name, and `decided` is told
-   * when nothing is left to do but to write.
+   * Set for each object of a collection delete. Admission then sees no name. `decided` is called when nothing but the
+   * write is left.
    */
   readonly inCollection?: { decided(): void }
   /** The kind of the request's body where a subresource has one of its own (Scale, Eviction); for admission. */
@@ -73,13 +76,13 @@ export interface Deleted {
   stored: StoredObject
   /** False when finalizers or grace keep the object. */
   deleted: boolean
-  /** Of what is deleted. Beside it most answers show nothing of the object, which need not be decoded then. */
+  /** The uid of the deleted object. Most answers show no more of it, so that it need not be decoded. */
   uid?: string | undefined
   /** `stored` is the answer, where other deletes of its kind answer a Status. */
   isAnswer?: true
 }
 
-/** What becomes of a reservation: `commit` once the object is written, `revert` when it was not: refused, tried in a dry run, of no effect. */
+/** A reservation is committed once the object is written, and reverted when it was not (refused, dry run, no change). */
 export interface Reservation {
   commit?(): void | Promise<void>
   revert?(): void | Promise<void>
@@ -105,13 +108,16 @@ export interface MetadataChecks {
  */
 export interface Strategy {
   /**
-   * Writes the defaults that the schema cannot express. Runs on every decoded body, but for a patch that leaves all parts
-   * beside the metadata as they were.
+   * Writes the defaults that the schema cannot express. Runs on every decoded body, except after a patch that changed
+   * nothing but metadata.
    */
   default?(object: KubeObject): void
   /** True when `default` writes metadata as well. */
   readonly defaultsMetadata?: boolean
-  /** Removes fields of features that are off, before every preparation. Their owners stay: they were counted before. */
+  /**
+   * Removes fields of features that are off, before prepareForCreate and prepareForUpdate. Field owners keep them,
+   * because they are computed earlier.
+   */
   dropDisabled?(object: KubeObject): void
   prepareForCreate?(object: KubeObject, ctx: RequestContext): void
   validate?(object: KubeObject, ctx: RequestContext): FieldError[]
@@ -181,13 +187,13 @@ export interface Strategy {
   readonly status?: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'>
 }
 
-/** What of a strategy an update asks. */
+/** The hooks of a strategy that an update calls. */
 export type UpdateStrategy = Pick<
   Strategy,
   'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate' | 'metadataRevalidation'
 >
 
-/** Asks the admission plugins that only validate about what is posted: once, when it holds by itself. */
+/** Runs validating admission on a posted body. Call it once, after the body has passed its own validation. */
 export type ValidateAdmission = () => void | Promise<void>
 
 /** A subresource that is not plain `status`. Handlers answer with an object or throw an ApiError. */
@@ -237,9 +243,9 @@ export interface TableColumn {
 
 /** Between one version of an object and what is stored. Neither changes its argument. */
 export interface StoredConversion {
-  /** Nothing but the apiVersion differs, and what a version's schema does not know. */
+  /** Versions differ only in apiVersion and in the fields that their schemas know. */
   readonly isNominal: boolean
-  /** To any version of the resource; what that one does not know stays, as admission sees it. */
+  /** To any version of the resource. Fields unknown to that version stay, as admission sees them. */
   convert(object: KubeObject, apiVersion: string): Promise<KubeObject>
   toStorage(object: KubeObject): Promise<KubeObject>
   fromStorage(object: KubeObject): Promise<KubeObject>
@@ -290,15 +296,18 @@ export interface ResourceDefinition {
   /** Custom resources: all versions of the definition by name, those that are not served among them. */
   readonly versions?: ReadonlyMap<string, SiblingVersion>
   /**
-   * Custom resources: the defaults alone, for what an apply or an admission made. What of it has no place in the schema
-   * is validated and stored with the rest, and not shown to anybody who reads it.
+   * Custom resources: writes the defaults only, for what an apply or a webhook made. Fields that are not in the schema
+   * are validated and stored with the rest, but no reader is shown them.
    */
   readonly fillDefaults?: (object: KubeObject) => string[]
   /** Custom resources: the object as its schema of today shows it; the same object when that changes nothing. */
   readonly onRead?: (object: KubeObject) => KubeObject
   /** Custom resources: a text for the Warning header of every answer (a deprecated version). */
   readonly deprecationWarning?: string
-  /** Whether the definition of a custom resource has the condition Terminating: discovery then tells of reads and deletes alone. */
+  /**
+   * Whether the definition of a custom resource has the condition Terminating. Discovery then lists only verbs that read
+   * and delete.
+   */
   readonly isTerminating?: boolean
   readonly strategy: Strategy
   /** A delete that removes answers with the object instead of a Status (apiserver, store.go ReturnDeletedObject). */
@@ -326,12 +335,12 @@ export interface ResourceDefinition {
   readonly rowConditions?: (object: KubeObject) => unknown[] | undefined
   /** How the rows of a list's Table follow each other, where not as its objects do. */
   readonly rowOrder?: (a: KubeObject, b: KubeObject) => number
-  /** Annotations that stand for a field of upstream's internal type: metadata shown alone lacks them. */
+  /** Annotations that stand for a field of upstream's internal type. PartialObjectMetadata lacks them. */
   readonly fieldAnnotations?: readonly string[]
   readonly isCustom: boolean
   /** Objects expire by themselves (Events). */
   readonly ttlSeconds?: number
-  /** Made anew for each reader: there is no version to ask for, and no page to go on with. */
+  /** Computed for each reader (ComponentStatus): resourceVersion and continue mean nothing. */
   readonly isNeverStored?: boolean
   readonly storageVersionHash?: string
 }

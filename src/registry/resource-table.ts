@@ -16,10 +16,10 @@ export interface ResourceTable extends Iterable<ResourceDefinition> {
   ofResource(gr: GroupResource): ResourceDefinition | undefined
   /** The served versions of what this row's storage holds, this row among them. */
   equivalentsOf(definition: ResourceDefinition): readonly ResourceDefinition[]
-  /** Adds a row or puts it in the place of the one with the same gvr. */
+  /** Adds a row, or replaces the one with the same gvr. */
   add(definition: ResourceDefinition): void
   remove(gvr: GroupVersionResource): void
-  /** Calls `listener` after each add and remove; the result ends that. */
+  /** Calls `listener` after each add and remove, until the returned function is called. */
   onChange(listener: (change: TableChange) => void): () => void
 }
 
@@ -57,7 +57,7 @@ class Rows implements ResourceTable {
 
   ofResource(wanted: GroupResource): ResourceDefinition | undefined {
     const { group, resource } = wanted
-    // By one name after the other: each admission plugin asks on each write, and putting a key together costs more.
+    // Nested maps: each admission plugin asks on each write, and building a combined key would cost more.
     const known = this.#stored.get(group)?.get(resource)
     if (known !== undefined) return known
     const found = this.#findStored(wanted)

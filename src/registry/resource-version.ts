@@ -1,9 +1,11 @@
-/** resourceVersion in the API is a string, inside of storage a number. */
+/** resourceVersion is a string in the API and a number in storage. */
 import { goQuote } from '#api/go-quote.js'
 
 const uint64Max = 2n ** 64n - 1n
 
-/** Undefined for what is no uint64; 0 for the empty string. Beyond 2^53, where no revision is, the result is only near. */
+/**
+ * Undefined for a text that is not a uint64; 0 for the empty string. Not exact beyond 2^53, where there are no revisions.
+ */
 export const parseResourceVersion = (text: string): number | undefined => {
   if (text === '') return 0
   if (!/^[0-9]+$/.test(text)) return undefined
@@ -11,7 +13,7 @@ export const parseResourceVersion = (text: string): number | undefined => {
   return Number.isSafeInteger(revision) || BigInt(text) <= uint64Max ? revision : undefined
 }
 
-/** What Go's strconv says of a text that is no uint64. */
+/** The message of Go's strconv for a text that is not a uint64. */
 export const parseUintMessage = (text: string): string =>
   `strconv.ParseUint: parsing ${goQuote(text)}: ${
     /^[0-9]+$/.test(text) ? 'value out of range' : 'invalid syntax'

@@ -1,4 +1,4 @@
-/** Selectors of a request as a Selection of the object storage: what decides, and what an index may narrow first. */
+/** Turns the selectors of a request into a Selection of the object storage. */
 
 import { badRequest } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
@@ -31,7 +31,7 @@ const unknownFieldText = (definition: ResourceDefinition, field: string): string
     : `${goQuote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`
 }
 
-/** What has no namespace cannot be selected by one, where the kind converts its field labels itself. */
+/** Cluster-scoped kinds that convert their field labels themselves take no metadata.namespace. */
 const takesMetadataField = (definition: ResourceDefinition, field: string): boolean =>
   field === 'metadata.name' ||
   definition.namespaced ||
@@ -63,7 +63,7 @@ export const prefixOf = (definition: ResourceDefinition, namespace: string | und
 export const exactName = (fields: readonly FieldRequirement[]): string | undefined =>
   fields.find((f) => f.field === 'metadata.name' && f.operator === '=')?.value
 
-/** What no object can be called chooses none, but is no key to look up either. */
+/** A name that no object can have matches nothing, and must not become part of a key. */
 const isOneName = (name: string | undefined): boolean =>
   name !== undefined && name !== '' && isPathSegmentName(name).length === 0
 

@@ -1,4 +1,4 @@
-/** The resource table as requests see it: without what is stored and not served. */
+/** The resource table as requests see it: without rows that are stored but not served. */
 import type { ResourceDefinition } from './resource-definition.js'
 import type { ResourceTable } from './resource-table.js'
 

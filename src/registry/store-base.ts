@@ -101,7 +101,7 @@ const optionsOf = (
   }
 }
 
-/** One call of admission; `mutate` and `validate` are told apart by the caller. */
+/** One call of mutating or validating admission. */
 export const admit = (
   deps: StoreDeps,
   step: keyof Admission,
@@ -128,7 +128,7 @@ export const admit = (
   })
 }
 
-/** Owners that cannot be read after admission are as they were before it. */
+/** Mutating admission. If it left managedFields unreadable, they are put back as they were. */
 export const admitWrite = (
   deps: StoreDeps,
   call: AdmittedChange & { object: KubeObject; ctx: RequestContext; name: string },
@@ -169,7 +169,7 @@ export const track = (
   return whenKnown(tracking, keep)
 }
 
-/** The answer of a dry run: what would be read. */
+/** The answer of a dry run: the object as it would be read back. */
 export const dryRun = async (
   { storage }: StoreDeps,
   key: string,
@@ -178,7 +178,7 @@ export const dryRun = async (
 ): Promise<StoredObject> =>
   unwritten(key, (await storage.asRead?.(object)) ?? object, resourceVersion)
 
-/** The answer that nothing is stored for: of a dry run, or of the update that removed its object. */
+/** An answer that is not stored: that of a dry run, or of an update that removed its object. */
 export const unwritten = (
   key: string,
   object: KubeObject,
@@ -189,7 +189,7 @@ export const unwritten = (
   return new MadeObject({ key, revision: 0 }, ordered)
 }
 
-/** What an object may say but storage no longer keeps, since v1.20: only dry runs answer with it. */
+/** selfLink is not stored since v1.20; only dry runs still answer with it. */
 export const dropUnstored = ({ metadata }: KubeObject): void => {
   delete metadata.selfLink
 }

@@ -27,7 +27,7 @@ export interface Store {
   readonly definition: ResourceDefinition
   /** Reads that need not wait; undefined where a consistent read must ask the store first. */
   readonly atHand?: StateAtHand
-  /** Revision of the newest change known here; undefined where only reading tells. */
+  /** Revision of the newest change known here; undefined where only a read can tell. */
   readonly lastChange?: () => number
   key(namespace: string | undefined, name: string): string
   /** Throws notFound. A promise only where it has to wait. */
@@ -55,11 +55,11 @@ export interface Store {
     options?: UpdateOptions,
   ): Promise<{ stored: StoredObject; created: boolean }>
   delete(ctx: RequestContext, name: string, options: DeleteOptions): Promise<Deleted>
-  /** The delete that follows from what was admitted already, an eviction: nobody is asked again. */
+  /** A delete without admission, for an eviction, which was admitted itself. */
   deleteAdmitted(ctx: RequestContext, name: string, options: DeleteOptions): Promise<Deleted>
   /**
-   * A change that the server makes by itself, without validation: `change` gets a private copy. Nothing is written under
-   * dry run, or when nothing changed. On a conflict `change` runs again.
+   * A change that the server itself makes, without validation. `change` gets a private copy and runs again after a
+   * conflict. Nothing is written in a dry run, or when nothing changed.
    */
   changeStored(
     ctx: RequestContext,
@@ -67,13 +67,13 @@ export interface Store {
     change: (copy: KubeObject, current: StoredObject) => void | Promise<void>,
   ): Promise<StoredObject>
   /**
-   * Admission of what is posted and not stored: reviews, bindings, evictions. May change `object`; yields the plugins
-   * that only validate, which upstream asks once the request holds by itself.
+   * Admission of a posted object that is not stored: reviews, bindings, evictions. May change `object`. Yields validating
+   * admission, which upstream runs after the object has passed its own validation.
    */
   admitCreate(ctx: RequestContext, name: string, object: KubeObject): Promise<ValidateAdmission>
-  /** Admission of a connection, by what was asked of it: PodExecOptions. */
+  /** Admission of a connection; `options` is PodExecOptions or its like. */
   admitConnect(ctx: RequestContext, name: string, options: KubeObject): Promise<void>
-  /** Yields the objects as they were before: of one page, or of all. */
+  /** Yields the objects as they were before, of one page or of all. */
   deleteCollection(
     ctx: RequestContext,
     options: DeleteOptions,
@@ -106,6 +106,6 @@ export interface UpdateOptions {
   readonly preconditions?: { uid?: string; resourceVersion?: string }
   /** The hooks to use; default by ctx.subresource. */
   readonly strategy?: 'main' | 'status' | 'none'
-  /** What admission sees in place of the object, a Scale, and how that is written into the object when it was changed. */
+  /** What admission sees instead of the object (a Scale), and how its changes are written into the object. */
   readonly admittedAs?: Required<Pick<Subresource, 'read' | 'write'>>
 }

@@ -49,11 +49,11 @@ export const partialObjectMetadata = (
   metadata: shownMetadata(object, definition),
 })
 
-// Upstream's default convertor makes its rows one by one and so has none for an empty list; all others begin with [].
+// Upstream's default convertor appends rows one by one, so that an empty list has null; all others begin with [].
 const hasDefaultColumns = ({ columns }: ResourceDefinition): boolean =>
   columns.length === 2 && columns[1]!.name === 'Created At'
 
-/** Go's zero time, of an object without a creation: a bookmark. */
+/** Go's zero time. Bookmarks have no creationTimestamp. */
 const zeroTime = '0001-01-01T00:00:00Z'
 
 const cellsOf = (object: KubeObject, { definition, now }: TableRequest): unknown[] =>
@@ -100,7 +100,7 @@ const columnsOf = (definition: ResourceDefinition): readonly JsonObject[] => {
   return columns
 }
 
-/** A Table of many rows bit by bit: its fields before `rows`, and what makes a row. */
+/** A Table in parts, for many rows: the fields before `rows`, and a function that makes a row. */
 export const tableInParts = (
   metadata: ListMeta,
   request: TableRequest,

@@ -1,6 +1,7 @@
 /**
- * Update, and with it patch, apply and the subresources that write their parent (apiserver, store.go Update):
- * compare-and-swap around `change`, the last finalizer that takes its object along, and no write when nothing changed.
+ * Update (apiserver, store.go Update), which patch, apply and subresources that write their parent also use. It is a
+ * compare-and-swap around `change`. Removing the last finalizer of a terminating object removes the object, and nothing
+ * is written when nothing changed.
  */
 import { copyWith } from '#api/copy-with.js'
 import { notFound } from '#api/errors.js'
@@ -47,11 +48,14 @@ interface Attempt {
   readonly change: Change
   readonly options: UpdateOptions
   readonly basis: Basis
-  /** With its owners it was too large. */
+  /** The object was too large, so that this try leaves out managedFields. */
   readonly withoutOwners?: boolean
 }
 
-/** Nothing would be stored that is not stored already. What is stored may not be what is shown. */
+/**
+ * Whether the write can be left out. That `next` equals what clients see is not enough: it must also be stored in the
+ * same way.
+ */
 const isUnchanged = (
   deps: StoreDeps,
   next: KubeObject,
@@ -66,7 +70,7 @@ const isUnchanged = (
   return write(deps, 'get', () => isStoredSo(storage, current, next))
 }
 
-/** Upstream compares what is stored, and writes it anew where that would be stored in another way now. */
+/** Upstream compares stored bytes, and so writes an object that would be stored in another way now. */
 const isStoredSo = async (
   storage: ObjectStorage,
   current: StoredObject,
@@ -129,7 +133,8 @@ const removeWith = async (
   try {
     await write(deps, 'delete', () => storage.delete(current))
   } catch (error) {
-    // Two updates may race to remove the last finalizer; the loser's NotFound does not count (store.go, deleteWithoutFinalizers).
+    // Two updates may race to remove the last finalizer; the loser's NotFound is ignored (store.go,
+    // deleteWithoutFinalizers).
     if (!(error instanceof WriteConflict) || error.current !== undefined || !isCurrent) throw error
   }
   await definition.strategy.afterDelete?.(current.object, ctx)
@@ -190,8 +195,8 @@ const createInstead = async (attempt: Attempt): Promise<Updated> => {
     throw notFound(definition.gvr, name)
   checkStored(attempt, undefined)
   const next = await change(undefined)
-  // Only a POST takes its deletion out of the client's hands: by PUT or apply an object may be born terminating.
-  // A version of what does not exist has to be one and says nothing (apiserver, store.go Update); a create refuses it.
+  // Unlike POST, PUT and apply keep a deletionTimestamp of the client. The resourceVersion only has to be a number here
+  // (apiserver, store.go Update), where a POST refuses any.
   resourceVersionOf(next)
   const namespace = definition.namespaced ? (ctx.namespace ?? '') : ''
   matchNamespace(next.metadata, namespace)
@@ -212,7 +217,8 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
   const { admittedAs } = options
   checkStored(attempt, current)
   let next = await change(current.object)
-  // Who changes a status alone hands on the stored metadata, which watchers hold; the new version is written into it.
+  // Writers of a status hand on the stored metadata, which watchers share. It is copied, since resourceVersion is written
+  // into it.
   if (next.metadata === current.object.metadata)
     next = { ...next, metadata: copyWith(next.metadata) }
   if (options.managedFieldsTracked !== true) await track(deps, next, current.object, ctx)
@@ -232,13 +238,14 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
     name,
     current: current.object.metadata.resourceVersion ?? '',
   })
-  // Who names no version writes over the stored one: what validates sees that it is this one (apiserver, store.go Update).
+  // An update without a resourceVersion replaces whatever is stored. Validation sees the stored resourceVersion
+  // (apiserver, store.go Update).
   if (resourceVersionOf(next) === 0)
     next.metadata.resourceVersion = current.object.metadata.resourceVersion
   return writeNext(attempt, next, current)
 }
 
-/** `change` yields another object than the stored one each time it is called; it may share what it leaves alone. */
+/** `change` must yield a new object each time; it may share unchanged parts with the stored one. */
 export const update = async (
   deps: StoreDeps,
   ctx: RequestContext,
@@ -254,12 +261,13 @@ export const update = async (
         return await once(attempt, current)
       } catch (error) {
         if (error instanceof WriteConflict) current = error.current
-        // Owners alone can make an object too large. An apply is about them, and fails (apiserver, handlers/patch.go).
+        // managedFields alone can make an object too large: then it is stored without them. An apply is about them, and
+        // fails (apiserver, handlers/patch.go).
         else if (isTooLarge(error) && !attempt.withoutOwners && !options.managedFieldsTracked)
           attempt = { ...attempt, withoutOwners: true }
         else throw error
       }
-      // Asked before another try only: nearly all writes need one, and a signal is not for nothing.
+      // Only before another try: nearly all writes need one try, and reading the signal has a cost.
       ctx.caller.signal.throwIfAborted()
     }
   })

@@ -138,7 +138,7 @@ const validateGeneration = (meta: ObjectMeta): FieldError[] =>
     ? [invalid('metadata.generation', meta.generation, 'must be greater than or equal to 0')]
     : []
 
-/** What upstream checks again in each of its functions, here once for all of them. */
+/** Checks that each of upstream's functions repeats, made once here. */
 const commonErrors = (meta: ObjectMeta) => ({
   generation: validateGeneration(meta),
   maps: [
@@ -175,7 +175,10 @@ export const validateMeta = (
   ]
 }
 
-/** What the check of every object finds on create that a kind's own may have let through: names that no path can hold. */
+/**
+ * Upstream's check of every object on create. It finds names that a kind's own check may have let through but that no
+ * path can hold.
+ */
 export const genericMetaErrors = (meta: ObjectMeta): FieldError[] =>
   nameErrors(meta, pathSegmentName)
 
