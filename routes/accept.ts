@@ -36,13 +36,13 @@ const goesBefore = (a: Clause, b: Clause): boolean =>
   (!a.type.startsWith('*/') && b.type.startsWith('*/')) ||
   (!a.type.endsWith('/*') && b.type.endsWith('/*'))
 
-/** Whether it says what the answer should be: a kind, its group or its version. */
+/** Whether it asks for a kind of answer: `as`, `g` or `v` is given. */
 export const asksForKind = ({ parameters }: Clause): boolean =>
   ['as', 'g', 'v'].some((name) => parameters.has(name))
 
 /**
- * In the order in which upstream tries them (goautoneg, ParseAccept): what comes out depends on the way of sorting, which
- * is by insertion for a dozen clauses. A missing header accepts everything.
+ * Clauses in the order in which upstream tries them (goautoneg, ParseAccept). Because the comparison is no total order,
+ * the sort must be Go's: an insertion sort up to a dozen clauses. A missing header accepts everything.
  */
 export const parseAccept = (header: string | undefined): readonly Clause[] => {
   const text = header === undefined || header.trim() === '' ? everything : header

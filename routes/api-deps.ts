@@ -14,7 +14,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The Content-Type header as it came; empty when there was none. */
     bodyType: string
-    /** What a large body of YAML says, which was read before the handler looks at it. */
+    /** A large YAML body, which is parsed before the handler runs. */
     yaml: YamlAnswer | undefined
   }
 }
@@ -23,22 +23,22 @@ export interface ApiDeps {
   readonly table: ResourceTable
   readonly stores: Stores
   readonly clock: Clock
-  /** Brings into the table what another server has begun to serve and no event has told of yet. */
+  /** Adds rows for a custom resource that another server has established and whose event has not come yet. */
   readonly lookAgain: (resource: GroupResource) => Promise<void>
   readonly fieldManagerOf: (definition: ResourceDefinition) => FieldManager
-  /** Throws forbidden unless the user may also create: for an update that would. */
+  /** Throws forbidden unless the user may also create. For updates that create. */
   readonly authorizeCreate: (request: FastifyRequest) => Promise<void>
-  /** How long a watch lasts at least that names no time. */
+  /** Shortest duration of a watch without timeoutSeconds. */
   readonly watchTimeoutMinMs: number
-  /** Told of what failed when its answer was on its way. */
+  /** Logs an error that came after the answer had begun. */
   readonly report: (about: { err: unknown; url: string }, message: string) => void
   /** The connection of a request that asks for another protocol. */
   readonly upgradeOf: (request: FastifyRequest) => Upgrade | undefined
-  /** What nodes know the API server by. */
+  /** The certificate that the API server shows to kubelets. */
   readonly kubeletClient: () => { readonly certPem: string; readonly keyPem: string }
 }
 
-/** One request's aim: resource, subresource, namespace and name. */
+/** What a request is about: resource, subresource, namespace and name. */
 export interface Target {
   readonly definition: ResourceDefinition
   readonly store: Store

@@ -1,13 +1,13 @@
 /**
- * `/kubelevel/backup`: the whole store at one revision while it goes on, for `kubelevel backup`. It holds every Secret:
- * RBAC gives it to those only who may get every path.
+ * `/kubelevel/backup`: the whole store at one revision, while the server runs, for `kubelevel backup`. It holds every
+ * Secret; with RBAC only users who may get every path can read it.
  */
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 
 export const backupPath = '/kubelevel/backup'
 
-/** An answer that fails on the way is cut off: its last line, which signs it, is missing then. */
+/** If it fails midway the answer is cut off and lacks its last line, the digest, so that the reader notices. */
 export const installBackup = (app: FastifyInstance, text: () => AsyncIterable<string>): void => {
   app.get(backupPath, (_request, reply) =>
     reply.header('content-type', 'application/x-ndjson').send(Readable.from(text())),

@@ -137,18 +137,18 @@ export const checkType = (
   // `/v1` names the same version.
   if (kind === gvk.kind && gv !== undefined && formatGroupVersion(gv) === expected) return
   if (gv === undefined) throw unrecognized(`unexpected GroupVersion string: ${apiVersion}`)
-  // Another version of theirs is refused once it is decoded, another kind by validation.
+  // For custom resources another version is refused after decoding, another kind by validation.
   if (isCustom) return
   const said = { ...gv, kind }
   const schemaName = schemaNameOfKind(said)
   const known =
     table.byKind(said) !== undefined ||
     schemaName !== undefined ||
-    // The one kind that the API's documents do not name.
+    // The one kind that OpenAPI does not name.
     `${apiVersion} ${kind}` === 'v1 List' ||
     (kind === gvk.kind && isFormerVersion(gv, gvk))
   if (!known) throw cannotBeHandled(said, noKindText(kind, apiVersion), gvk.kind)
-  // It is read as what it says to be before it turns out to be something else.
+  // Upstream decodes the body as the kind that it names before it looks at the kind.
   if (schemaName !== undefined) decodeBuiltIn(said, schemaName, value, trace, gvk.kind)
   if (kind !== gvk.kind)
     throw cannotBeHandled(
@@ -218,7 +218,7 @@ export const decodeBody = (
   return object
 }
 
-/** The scheme of custom resources has one Scale, and says nothing else of whatever is wrong with one. */
+/** Upstream's scheme of custom resources knows one Scale, and has this one text for any other. */
 export const decodeScaleOfCustom = (
   request: FastifyRequest,
   definition: ResourceDefinition,

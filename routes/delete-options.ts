@@ -44,8 +44,8 @@ const typesOf = (goPackage: string, kinds: string): Readonly<Record<string, stri
   Object.fromEntries(kinds.split(' ').map((kind) => [kind, `${goPackage}.${kind}`]))
 
 /**
- * What else upstream's scheme of options knows, by apiVersion; a name that differs from that of the Go type has it behind
- * it. These are refused in other words than what nobody knows (apimachinery, meta/internalversion/scheme).
+ * The other kinds in upstream's scheme of options, by apiVersion, with the name of the Go type where it differs. They are
+ * refused in other words than unknown kinds (apimachinery, meta/internalversion/scheme).
  */
 const knownKinds: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'meta.k8s.io/v1': typesOf(
@@ -63,7 +63,7 @@ const knownKinds: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     WatchEvent: 'v1.InternalEvent',
   },
 }
-/** Known by their name, whatever apiVersion stands beside it. DeleteOptions is one of them. */
+/** Known by their name, with any apiVersion. DeleteOptions is one of them. */
 const unversionedKinds = typesOf(
   'v1',
   'APIGroup APIGroupList APIResourceList APIVersions CreateOptions Status UpdateOptions',
@@ -78,7 +78,7 @@ const wrongKindText = (kind: string, apiVersion: string): string => {
 
 const defaultVersion = { group: 'meta.k8s.io', version: 'v1' }
 
-/** Throws 400 unless it is DeleteOptions. What a body leaves out of its type is that of DeleteOptions. */
+/** Throws 400 unless it is DeleteOptions. A body may leave out kind and apiVersion. */
 const checkOptionsKind = (value: JsonValue, body: Buffer): void => {
   if (value === null) return
   if (!isJsonObject(value)) throw badRequest(noObjectText(value))

@@ -13,7 +13,7 @@ export interface GroupVersions {
     readonly rows: readonly ResourceDefinition[]
     /** Of its APIService. */
     readonly priority?: Priority
-    /** What another server says of it, which answers for it then. */
+    /** The discovery document of another server, if that one serves the version. */
     readonly remote?: RemoteVersion
   }[]
 }
@@ -50,7 +50,7 @@ type Version = GroupVersions['versions'][number]
 const nameOf = (group: string, { version }: Version): string => `${version}.${group}`
 
 const priorityOf = (group: string, version: Version): Priority => {
-  // Before its APIService is known it has the one that this is going to have.
+  // Until its APIService is known: the priority that the APIService will have.
   return version.priority ?? builtInPriorities().get(nameOf(group, version)) ?? customPriority
 }
 
@@ -128,7 +128,7 @@ const shortAndCategories = (row: ResourceDefinition) => ({
   ...(row.categories.length > 0 ? { categories: [...row.categories] } : {}),
 })
 
-/** What upstream's discovery controller leaves of a definition that terminates; patches and updates are answered all the same. */
+/** The verbs that upstream's discovery controller lists for a terminating definition. Patches and updates still work. */
 const terminatingVerbs: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'watch']
 
 const verbsOf = (row: ResourceDefinition): Verb[] => [

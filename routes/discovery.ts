@@ -56,7 +56,7 @@ const isAggregated = ({ parameters }: Clause): boolean =>
 
 const isPlain = (clause: Clause): boolean => !asksForKind(clause)
 
-/** No document of discovery belongs to a version of the server. */
+/** A clause that asks for a form by server version (`sv`) never fits. */
 const fits = (clause: Clause, form: Form): boolean =>
   !clause.parameters.get('sv') && fitsStream(clause, contentTypes[form])
 
@@ -95,7 +95,7 @@ const bytesOf = ({ document, bytes }: Aggregated, form: Form): Buffer => {
   return form === 'yaml' ? Buffer.from(formatYaml(document)) : inProtobuf(document)
 }
 
-/** Everything that is derived from the rows: made at first use, forgotten when a row comes or goes. */
+/** Documents derived from the rows: made at first use, dropped when a row comes or goes. */
 class Documents {
   readonly #source: DiscoverySource
   readonly #remote: RemoteSource

@@ -1,4 +1,4 @@
-/** Versions that upstream serves no longer, or not by default, but whose types it knows: bodies in them are decoded. */
+/** Versions that upstream no longer serves, or not by default, but whose types it knows: it decodes bodies in them. */
 
 const byGroup: Readonly<Record<string, readonly string[]>> = {
   apps: ['v1beta1', 'v1beta2'],

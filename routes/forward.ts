@@ -1,4 +1,4 @@
-/** Hands a request on to where a Pod or a node answers it, and the answer back; streams both ways, upgrades too. */
+/** Forwards a request to a Pod or a node and its answer to the client. Both are streamed; upgrades work too. */
 import http, {
   type IncomingHttpHeaders,
   type IncomingMessage,
@@ -20,7 +20,7 @@ export interface Upgrade {
 
 export interface Destination {
   readonly url: URL
-  /** What is shown there, and who may answer; nothing and anybody for Pods. */
+  /** The client certificate and the trusted authorities. Missing (Pods): no certificate, and any server is trusted. */
   readonly tls?: ConnectionOptions
   /** Keeps connections for the next request; missing, each has one of its own. */
   readonly agent?: https.Agent
@@ -29,7 +29,7 @@ export interface Destination {
 /** Node certificates are made by the nodes themselves; upstream does not check them either by default. */
 export const anybody = { rejectUnauthorized: false } as const
 
-/** Of one connection, not of the message (RFC 9110, 7.6.1), and what proves the client to us, not to others. */
+/** Headers of one connection (RFC 9110, 7.6.1), and the client's credentials, which are for us alone. */
 const notForwarded = new Set([
   'connection',
   'keep-alive',
@@ -44,7 +44,7 @@ const notForwarded = new Set([
   'http2-settings',
 ])
 
-/** Of the client's headers, those that go along. */
+/** The client's headers that are forwarded. */
 export const headersToSend = ({ headers, bodyType }: FastifyRequest): IncomingHttpHeaders => ({
   ...Object.fromEntries(
     Object.entries(headers).filter(
@@ -129,7 +129,7 @@ export const forward = async (
       const outgoing = request({ ...destination, agent }, { method, headers, signal })
       outgoing.once('response', resolve)
       outgoing.once('error', (error: NetError) => {
-        // A kept connection may have ended just now: what changes nothing is asked again on a new one, as Go does.
+        // A kept connection may have ended just now. A read is tried again on a new one, as Go does.
         if (
           agent !== undefined &&
           outgoing.reusedSocket &&
@@ -216,7 +216,7 @@ export const forwardUpgrade = async (
   socket.write(headLines(answer))
   if (rest && rest.length > 0) socket.write(rest)
   if (head.length > 0) upstream.write(head)
-  // Whoever counts open requests waits for this.
+  // OpenRequests waits for this event.
   join(socket, upstream, () => reply.raw.emit('close'))
   signal.addEventListener('abort', () => socket.destroy(), { once: true })
   return reply

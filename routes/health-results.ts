@@ -1,4 +1,7 @@
-/** What the checks of /healthz, /livez and /readyz came to, for /metrics/slis. Upstream: component-base/metrics/prometheus/slis. */
+/**
+ * Outcomes of the checks of /healthz, /livez and /readyz, for /metrics/slis. Upstream:
+ * component-base/metrics/prometheus/slis.
+ */
 
 type Outcome = 'success' | 'error'
 

@@ -18,7 +18,7 @@ export interface HealthChecks {
 /** Where a failed check is told in full. */
 type Warn = (about: { check: string; endpoint?: string }, problem: string) => void
 
-/** Who learns what checks come to. */
+/** Where outcomes of checks are reported. */
 interface Told {
   readonly warn: Warn
   readonly results: HealthResults

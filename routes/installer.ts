@@ -1,8 +1,8 @@
 /**
  * The API's paths: for each resource of the table and each verb that it offers, a shared handler (apiserver,
- * endpoints/installer.go). Two routes of Fastify take them all and look in the table by the RequestInfo that the filters
- * made: a route for each resource and verb would be paid at every start, a third of it, and Fastify takes no routes after it
- * listens, when custom resources come.
+ * endpoints/installer.go). Two routes of Fastify take them all, and look in the table by the RequestInfo that the filters
+ * made. A Fastify route for each resource and verb would take a third of each start, and Fastify takes no new routes for
+ * custom resources once it listens.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
@@ -73,7 +73,7 @@ const connectVerbs: Readonly<Record<string, Verb>> = {
 }
 const statusVerbs: readonly Verb[] = ['get', 'update', 'patch']
 
-/** Of a namespaced resource, the path without a namespace can only be read (apiserver, installer.go). */
+/** The path of a namespaced resource without a namespace can only be read (apiserver, installer.go). */
 const handlersOf = (definition: ResourceDefinition, scope: Scope): Handlers => {
   if (scope === 'object') return objectHandlers
   if (scope === 'everywhere' && definition.namespaced) return { GET: collectionHandlers.GET }
@@ -102,7 +102,7 @@ interface Shape {
   readonly view: Subresource | undefined
 }
 
-/** A shape with what answers it, by method. */
+/** A shape with its handlers by method. */
 interface Route extends Shape {
   readonly store: Store
   readonly handlers: ReadonlyMap<string, VerbHandler>
@@ -112,14 +112,14 @@ const verbsOfSubresource = ({ subresource, view }: Shape): readonly Verb[] =>
   subresource === 'status' ? statusVerbs : (view?.verbs ?? [])
 
 const refuseNameless: VerbHandler = (target, request) => {
-  // The type of a patch is looked at before its name.
+  // Upstream checks the type of a patch before the name.
   if (request.method === 'PATCH') patchTypeOf(request, target)
   throw badRequest('name must be provided')
 }
 
 /**
- * The server of custom resources looks at the verb alone, not at the path: HEAD is a get, a POST creates what its body
- * names wherever it is sent, and a collection is an object without a name (apiextensions, customresource_handler.go).
+ * Upstream's server of custom resources goes by the verb, not by the path: HEAD is a get, a POST to any path creates the
+ * object in its body, and PUT or PATCH of a collection lacks a name (apiextensions, customresource_handler.go).
  */
 const addByVerb = ({ scope, subresource }: Shape, found: Map<string, VerbHandler>): void => {
   const get = found.get('GET')
@@ -142,7 +142,7 @@ const handlersByMethod = (shape: Shape): ReadonlyMap<string, VerbHandler> => {
   else if (view?.style === 'connect') {
     for (const [method, verb] of Object.entries(connectVerbs))
       add(method, view.verbs.includes(verb) ? connect : undefined)
-    // What is behind a proxy knows its methods itself.
+    // The proxied server decides about these methods.
     if (subresource === 'proxy') for (const method of ['HEAD', 'OPTIONS']) add(method, connect)
   } else {
     const verbs = verbsOfSubresource(shape)
@@ -153,7 +153,7 @@ const handlersByMethod = (shape: Shape): ReadonlyMap<string, VerbHandler> => {
   return found
 }
 
-/** What fails when its answer is on its way can only be told to the log. */
+/** An error after the answer has begun can only be logged. */
 const watchLate = (
   result: unknown,
   request: FastifyRequest,
@@ -173,7 +173,7 @@ const groupIsBuiltIn = ({ table }: ApiDeps, group: string): boolean => {
   return false
 }
 
-/** Upstream's custom resources server is the last in the chain: what it does not know is answered with text, not a Status. */
+/** Upstream's server of custom resources is the last in the chain: it answers unknown paths with text, not a Status. */
 const pageNotFound = (): PlainTextError => new PlainTextError(404, '404 page not found\n')
 
 /** Undefined for a path without a segment for the namespace; '' where that segment is empty (`/namespaces//pods`). */
@@ -183,7 +183,10 @@ const namespaceOf = (
 ): string | undefined =>
   namespaced && (namespace !== '' || path.includes('/namespaces//')) ? namespace : undefined
 
-/** Paths of the wrong scope do not exist. A namespace's own path counts as one inside of it. */
+/**
+ * Whether the path has a namespace that the resource does not take, or lacks one that it needs. (In the path of a
+ * Namespace itself its name is also the namespace.)
+ */
 const isWrongScope = (definition: ResourceDefinition, info: RequestInfo): boolean =>
   definition.namespaced
     ? namespaceOf(info, definition) === undefined && info.parts.length > 1
@@ -207,7 +210,7 @@ const mustBeServed = (
   deps: ApiDeps,
 ): ResourceDefinition => {
   const { apiGroup: group } = info
-  // Proxies are known to be asked for in the path, as they once were, and nothing more.
+  // `/api/v1/proxy/…` is still parsed as the verb `proxy`, but no longer served.
   const isFormerProxy = info.verb === 'proxy'
   if (
     definition === undefined ||
@@ -223,12 +226,12 @@ const mustBeServed = (
   return definition
 }
 
-/** Why a path that there is does not take this method. */
+/** Why an existing path does not take this method. */
 const refusal = ({ definition, scope, handlers }: Route, info: RequestInfo): Error => {
-  // Custom resources have no route across namespaces but for reading (apiextensions, customresource_handler.go).
+  // Across namespaces custom resources can only be read (apiextensions, customresource_handler.go).
   if (definition.isCustom && scope === 'everywhere') return pageNotFound()
   if (definition.isCustom) return methodNotSupported(definition.gvr, info.verb)
-  // A path that takes no method at all is no path (one review, say).
+  // A path without any method does not exist (`…/tokenreviews/NAME`, say).
   return handlers.size === 0 ? pathNotFound() : methodNotAllowed()
 }
 
@@ -253,7 +256,7 @@ const makeRoute = (
   return { ...shape, store: stores.of(definition), handlers: handlersByMethod(shape) }
 }
 
-/** Routes are made when they are first asked for, and go with their row. */
+/** Routes are made at first use, and dropped with the row of their resource. */
 const routeFinder = (deps: ApiDeps) => {
   const routes = new WeakMap<ResourceDefinition, Map<string, Route>>()
   return (info: RequestInfo, definition: ResourceDefinition): Route => {
@@ -281,8 +284,8 @@ const isLegacyWatch = ({ verb, path }: RequestInfo): boolean =>
   verb === 'watch' && /^\/(?:api|apis\/[^/]+)\/[^/]+\/watch\//.test(path)
 
 /**
- * Writes that one turn of the event loop brings in are handled in the next, one right after the other: each goes through so
- * much code that it costs a quarter more where reading from the next socket comes between them.
+ * Writes that arrive in one turn of the event loop are handled in the next, one right after the other: a write goes
+ * through so much code that reading from a socket in between makes it a quarter dearer (processor caches).
  */
 const serve = (deps: ApiDeps, yaml: YamlReader): RouteHandlerMethod => {
   const { lookAgain } = deps
@@ -291,7 +294,7 @@ const serve = (deps: ApiDeps, yaml: YamlReader): RouteHandlerMethod => {
     const { info } = request.kube
     const { apiGroup: group, resource } = info
     const found = findDefinition(info, deps)
-    // A custom resource perhaps, that only another server knows of so far.
+    // Perhaps a custom resource that so far only another server knows of.
     return found === undefined && info.isResourceRequest && group !== ''
       ? lookAgain({ group, resource }).then(() =>
           answer(findDefinition(info, deps), request, reply),
@@ -349,8 +352,8 @@ const goesOnAfterHeaders = (raw: IncomingMessage | Http2ServerRequest): boolean 
   'stream' in raw && !raw.stream.endAfterHeaders
 
 /**
- * Fastify judges the Content-Type by itself, before any handler, in words of its own. The handlers do that here: they find
- * the header as it came in `bodyType`.
+ * Fastify would refuse a Content-Type by itself, before any handler and in its own words. So it is hidden from Fastify;
+ * handlers find it in `bodyType`.
  */
 const hideContentType = (app: FastifyInstance): void => {
   app.decorateRequest('bodyType', '')
@@ -368,7 +371,7 @@ const hideContentType = (app: FastifyInstance): void => {
   })
 }
 
-/** Upstream reads a body last: what else is wrong with the request is told before it is too large. */
+/** Upstream reads a body last, so that any other fault of the request is reported before its size. */
 const refuseSizeLast = (handler: RouteHandlerMethod): RouteOptions['errorHandler'] =>
   function (error, request, reply) {
     if (error.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') throw error

@@ -7,7 +7,7 @@ export class JoinedLists {
   #bytes = 0
   #begunAt = 0
 
-  /** What `join` makes of `items`, or made before; undefined while there is no room for more. */
+  /** The result of `join`, kept for the same `items`; undefined while there is no room. */
   get(items: readonly StoredObject[], join: () => Buffer): Buffer | undefined {
     const known = this.#joined.get(items)
     if (known !== undefined) return known
@@ -19,8 +19,8 @@ export class JoinedLists {
   }
 
   /**
-   * Nobody says which of them are of the past, so all go; but not soon after the last time: of more lists than there is
-   * room for most are found then, where they would take the place of each other.
+   * Drops all of them, since nothing tells which are outdated. Not soon after the last time: with more lists than there
+   * is room for, those that are kept are still found, where otherwise they would only displace each other.
    */
   #beginAnew(): boolean {
     const now = performance.now()

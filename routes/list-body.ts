@@ -24,7 +24,7 @@ const openingOf = (definition: ResourceDefinition): Buffer => {
   return opening
 }
 
-/** The JSON of an item behind `opening`, which the list leaves out. */
+/** The JSON of an item without `opening`, which a list leaves out. */
 const itemText = (
   definition: ResourceDefinition,
   stored: StoredObject,
@@ -92,11 +92,11 @@ export const listInJson = (
   const textOfItem = (one: StoredObject): Copyable => itemText(definition, one, opening)
   const lengthOf = (one: StoredObject): number => textOfItem(one).length
   const form = { skipped: opening.length, hasBraces: true }
-  // Made again as they go out: kept meanwhile, texts of a long list would grow old before they are garbage.
+  // Texts are made again when they are sent: kept until then, those of a long list would move to the old generation.
   const listOf = (around: Frame, lengths: readonly number[]): ListBody =>
     listOfKnown(frameInJson(around, form), lengths, (i) => textOfItem(stored[i]!))
   if (isSame === true) {
-    // The very array of an earlier list: the same list is likely to be asked for once more.
+    // The same array as for an earlier list: the list is likely to be asked for again.
     const join = (): Buffer => bytesOf(listOf(['', ''], stored.map(lengthOf)))
     const bytes = joined.get(stored, join)
     if (bytes !== undefined) return new JoinedBody(frame, bytes)
@@ -203,8 +203,8 @@ class MadeBody implements ListBody {
   }
 
   /**
-   * No more than can be made in one turn. Items are put down from the last to the first: each is copied whole, and the one
-   * before it overwrites what the list leaves out of it.
+   * Makes no more than fits one turn. Items are copied whole, from the last to the first: each one overwrites the
+   * beginning of the next, which the list leaves out.
    */
   next(room: Buffer): readonly Buffer[] {
     const { head, end, form } = this.#frame

@@ -1,6 +1,6 @@
 /**
- * Bytes made of an object in some form, once for all who want them. All of them are let go of at once when they are too
- * many: what they were made of may live as long as the server.
+ * Bytes made from an object in some form, kept for others who want them. When they are too many all are dropped at once,
+ * because the objects may live as long as the server.
  */
 export class MadeForms<T extends object> {
   readonly #bytesMax: number

@@ -52,7 +52,7 @@ const metric = (name: string, help: string, type: string, values: () => Value[])
 })
 
 const register = (registry: Registry, metrics: ReturnType<typeof metric>[]): Registry => {
-  // prom-client asks no more of a metric than what these have.
+  // prom-client uses no more of a metric than these have.
   for (const one of metrics) registry.registerMetric(one as never)
   return registry
 }
@@ -165,7 +165,7 @@ export const makeRegistry = ({
       'gauge',
       () => byKind(inFlight, 'executing'),
     ),
-    // Only where there are levels of priority does anybody wait.
+    // Requests queue only where there are priority levels.
     ...(flowControl.length === 0 ? [] : [inQueueMetric(inFlight)]),
     ...flowControl.map(familyMetric),
     metric(

@@ -1,7 +1,7 @@
 /**
  * What the Accept header asks for: JSON or YAML, whole objects, Tables or metadata alone. Upstream decides in two steps
- * with two texts: go-restful looks at the media types of the route, then apiserver at their parameters.
- * Custom resources have no protobuf of their own, only their metadata alone has.
+ * with two texts: go-restful looks at the media types of the route, then apiserver at their parameters. Custom resources
+ * have no protobuf, except as PartialObjectMetadata.
  */
 import type { FastifyRequest } from 'fastify'
 import { failure } from '#api/errors.js'
@@ -41,7 +41,7 @@ const matches = (clause: Clause, mediaType: string): boolean =>
 
 const conversions = new Set(['Table', 'PartialObjectMetadata', 'PartialObjectMetadataList'])
 
-/** Whether what the clause says of streams can be met in this media type. */
+/** Whether this media type can be streamed as the clause asks. */
 export const fitsStream = ({ parameters }: Clause, mediaType: string): boolean => {
   const stream = parameters.get('stream') ?? ''
   return stream === '' || (stream === 'watch' && mediaType !== yaml)
@@ -159,8 +159,8 @@ export const negotiateOutput = (
 }
 
 /**
- * A log is text whatever comes out, but upstream's writer of answers, which streams it, wants a type that it could make
- * an object of: `text/plain` alone is refused. Throws 406.
+ * A log is always sent as text, but upstream negotiates it like an object, so that `Accept: text/plain` alone is refused.
+ * Throws 406.
  */
 export const negotiateLog = (accept = ''): Negotiated => {
   const found = accept === '' ? fallback : negotiateTableless(accept)
@@ -170,7 +170,7 @@ export const negotiateLog = (accept = ''): Negotiated => {
 
 const humans = /^(?:curl|Wget|Mozilla\/5\.0)/
 
-/** Whether to indent: asked for, or the client is one that people read. */
+/** Whether to indent: asked for, or the client is curl, wget or a browser. */
 export const isPretty = (asked: boolean, url: string, userAgent: string): boolean => {
   if (url.includes('pretty')) {
     const value = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('pretty')
@@ -190,7 +190,7 @@ const isMediaType = (header: string): boolean => {
   return new Set(names).size === names.length
 }
 
-/** The media type of a request's body; undefined when it is none that is known. `''` is JSON. */
+/** The media type of a request's body; undefined for an unknown one. `''` is JSON. */
 export const inputMediaType = (
   header: string | undefined,
 ): 'json' | 'yaml' | 'protobuf' | undefined => {

@@ -9,7 +9,8 @@ export const sendNotFound = (reply: FastifyReply): FastifyReply =>
     .send('404 page not found\n')
 
 /**
- * What no route takes. `refuseApi` is the handler of all paths of resources, which knows whether it is the method or the path that there is not.
+ * Answers requests without a route. `refuseApi`, the handler of all paths of resources, knows whether the method or the
+ * path is unknown.
  */
 export const refuseUnknown = (app: FastifyInstance, refuseApi: RouteHandlerMethod): void => {
   app.setNotFoundHandler(function (request, reply) {

@@ -2,7 +2,7 @@
  * An OpenAPI document from operations, by @fastify/swagger: the operations are declared as routes on an instance that
  * never listens. That instance is made when a document is first asked for, and gone when it is made.
  */
-// Imported as a whole by a module that is itself loaded late: a bundler keeps the names of CommonJS only so.
+// A default import, in a module that is loaded late: only so does the bundler keep the names of a CommonJS module.
 
 import swagger from '@fastify/swagger'
 import { type FastifySchema, fastify } from 'fastify'

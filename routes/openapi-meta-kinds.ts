@@ -12,7 +12,10 @@ const prefix = 'io.k8s.apimachinery.pkg.apis.meta.v1'
 /** `/apis/apps/v1/deployments` → `apps/v1`. */
 const groupVersionOf = (path: string): string => /^\/apis\/([^/]+\/[^/]+)/.exec(path)?.[1] ?? 'v1'
 
-/** One version's own document names that and the first; those of all versions, and of custom resources, whatever is known there. */
+/**
+ * The document of one version names that version and the first one. Documents of all versions, and those of custom
+ * resources, name every version that they know.
+ */
 export const metaKindVersions = (
   paths: readonly string[],
   { isWhole, isCustom }: { isWhole: boolean; isCustom: boolean },

@@ -155,7 +155,7 @@ const hashOf = (text: string): string => {
 
 const generic = '#/definitions/io.k8s.apimachinery'
 
-/** What names a kind is not shared, and what kubectl up to 1.27 looks for in each operation. */
+/** Not shared: parameters that name a kind, and those that kubectl up to 1.27 looks for in each operation. */
 const isShared = ({ name, in: place, schema }: Parameter): boolean => {
   if (place === 'body') return String((schema as JsonObject).$ref).startsWith(generic)
   return name !== 'name' && !(place === 'query' && ['fieldValidation', 'dryRun'].includes(name))

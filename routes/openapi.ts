@@ -92,7 +92,7 @@ class Documents {
     return this.#operations
   }
 
-  /** Of what the document is made from, so that the index costs no document. */
+  /** A hash of the sources, so that the index does not need the documents. */
   hash(name: string): string | undefined {
     const operations = this.operations.get(name)
     if (operations === undefined) return undefined
@@ -149,7 +149,7 @@ class Documents {
     if (made?.hash === hash) return made.document
     const document = make()
     this.#made.set(key, { hash, document })
-    // What failed once may work the next time.
+    // A failure is not kept: the next request tries again.
     document.catch(() => this.#made.delete(key))
     return document
   }
@@ -209,7 +209,7 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
     return sendDocument(request, reply, await document, { packs: true })
   })
   app.all('/openapi/v3', (request, reply) => {
-    // Of two documents for one path this server's own counts.
+    // Where there are two documents for one path, this server's own wins.
     const urls = new Map([
       ...options.remote.openApiPaths(),
       ...[...documents.operations.keys()].map((name): [string, string] => [

@@ -17,7 +17,7 @@ export const installOpenId = (
   issuer: TokenIssuer,
   keysUrl: () => string,
 ): void => {
-  // Go-restful's routes: other methods are refused, a slash at the end is none.
+  // As go-restful's routes: other methods are refused, and a slash at the end does not matter.
   const serve = (path: string, handler: RouteHandlerMethod): void => {
     const onlyGet: RouteHandlerMethod = function (request, reply) {
       if (request.method !== 'GET') throw methodNotAllowed()

@@ -88,7 +88,7 @@ export const storedFrameInProtobuf = (
   stored: StoredObject,
 ): readonly Buffer[] => watchFrame(type, typeOfStored(definition), fieldOf(definition, stored))
 
-/** Others have their turn while the items are made; who reads the list again finds them. */
+/** Yields to others while it makes the items, which are kept for the next reader of the list. */
 export const objectsInProtobuf = (
   definition: ResourceDefinition,
   metadata: ListMeta,

@@ -7,7 +7,9 @@ export interface RemoteVersion {
   /** groupPriorityMinimum and versionPriority of the APIService. */
   readonly groupPriority: number
   readonly versionPriority: number
-  /** No other server answers for it. Where this one serves nothing of it either, its group is in the plain lists alone. */
+  /**
+   * True when no other server serves it. If this one does not either, its group appears only in the unaggregated lists.
+   */
   readonly isLocal: boolean
   /** In the form of aggregated discovery; undefined before they were read once. */
   readonly resources: readonly JsonObject[] | undefined

@@ -10,7 +10,7 @@ import { inputMediaType } from './negotiation.js'
 
 const noBytes = Buffer.alloc(0)
 
-/** In the place of a body that was not read to its end. */
+/** Stands for a body that was too large to be read. */
 export const tooLarge = Symbol('too large')
 
 /** Throws 413. */
@@ -24,12 +24,12 @@ export const applyType = 'application/apply-patch+yaml'
 const isApply = ({ bodyType }: FastifyRequest): boolean =>
   (bodyType.split(';')[0] ?? '').trim() === applyType
 
-/** An apply that is JSON without anything peculiar, which is what most clients send; the YAML parser is many times slower. */
+/** An apply in plain JSON, which is what most clients send: the YAML parser is many times slower. */
 const plainJsonOf = (request: FastifyRequest): ParsedYaml | undefined => {
   const body = bodyOf(request)
   if (body[0] !== 0x7b || !isApply(request)) return undefined
   const text = textOf(body)
-  // What no UTF-8 was, or names half a character, is no YAML.
+  // Bytes that are not UTF-8, and escapes, which may be half a character, are left to the YAML parser.
   if (text.includes('\ufffd') || text.includes('\\u')) return undefined
   try {
     const { value, trace } = parseWithTrace(text)
@@ -40,7 +40,7 @@ const plainJsonOf = (request: FastifyRequest): ParsedYaml | undefined => {
   }
 }
 
-/** Reads what is too large to be read at once, so that yamlOf has it at hand. */
+/** Parses a large YAML body in a thread, so that `yamlOf` has the result. */
 export const readLargeYaml = (
   request: FastifyRequest,
   reader: YamlReader,

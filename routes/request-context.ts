@@ -29,7 +29,7 @@ const warner = (reply: FastifyReply) => {
     texts ??= new Set()
     if (text === '' || texts.has(text)) return
     texts.add(text)
-    // Upstream makes no header of these.
+    // Upstream drops texts with control characters.
     if (/\p{Cc}/u.test(text)) return
     const cut =
       runes + text.length > limits.warningsRunesMax
@@ -50,8 +50,8 @@ const warner = (reply: FastifyReply) => {
 }
 
 /**
- * What is deprecated says so with every answer of a handler, errors too, so this comes before anything of the request is
- * read; a custom resource with every answer at all.
+ * A deprecated version warns in every answer of a handler, errors included, so this comes before the request is read. A
+ * custom resource warns in every answer at all.
  */
 export const warnOfDeprecation = (
   { deprecationWarning, isCustom }: ResourceDefinition,

@@ -1,7 +1,7 @@
 /**
- * Counts requests in plain numbers; prom-client, which writes them out, is imported when somebody scrapes. Names,
- * labels and buckets are those of openapi/data/metrics.json. Labels come from closed sets only: what the resource table
- * does not know is left empty, so that no client can make series.
+ * Counts requests in plain numbers; prom-client, which writes them out, is imported when somebody scrapes. Names, labels
+ * and buckets are those of openapi/data/metrics.json. Labels come from closed sets: a resource that the table does not
+ * know is left empty, so that no client can create series.
  */
 import type { GroupVersionResource } from '#api/group-version.js'
 import { Histogram } from '#api/histogram.js'
@@ -43,7 +43,7 @@ const verbLabels: Readonly<Record<string, string>> = {
   options: 'OPTIONS',
 }
 
-/** Who creates means one object, though its name is not in the path (metrics.go CleanScope). */
+/** A create is about one object, although its name is not in the path (metrics.go CleanScope). */
 const scopeOf = ({ name, namespace, isResourceRequest, verb }: RequestInfo): string => {
   if (!isResourceRequest) return ''
   if (name !== '' || verb === 'create') return 'resource'
@@ -88,7 +88,7 @@ interface Series {
   readonly duration: Duration
 }
 
-/** A series as it is found again by what a request says, without a key being put together. */
+/** A series, found by comparing fields, which is cheaper than building a key. */
 interface Known {
   readonly info: RequestInfo
   readonly scope: string

@@ -1,4 +1,4 @@
-/** Writes answers of one object: stored bytes as they are where that will do, other forms made from the object. */
+/** Writes answers with one object: the stored bytes where the form allows, other forms from the decoded object. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, failure } from '#api/errors.js'
@@ -15,7 +15,7 @@ import { inProtobuf, storedInProtobuf } from './protobuf.js'
 import { sendBytes } from './send-bytes.js'
 import { lineOf, viewOf } from './stored-json.js'
 
-/** A value in the media type that was agreed on; JSON is indented where the client is a person. */
+/** A value in the negotiated media type. JSON is indented for people. */
 export const sendValue = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -30,7 +30,7 @@ export const sendValue = (
   return sendBytes(request, reply, jsonFor(request, value, negotiated))
 }
 
-/** JSON as the client likes it: indented, or in one line with its end. */
+/** JSON, indented for people or in one line with a line end. */
 export const jsonFor = (
   request: FastifyRequest,
   value: unknown,
@@ -42,7 +42,10 @@ export const jsonFor = (
 
 const userAgentOf = (request: FastifyRequest): string => request.headers['user-agent'] ?? ''
 
-/** Re-indents JSON text without reading numbers, which may be larger than a double holds; `depthOutside` is that of what it stands in. */
+/**
+ * Re-indents JSON text without parsing numbers, which may not fit a double. `depthOutside` is the depth at which it
+ * stands.
+ */
 export const indent = (text: string, depthOutside = 0): string => {
   let out = ''
   let depth = depthOutside
@@ -99,7 +102,7 @@ export const goTypeOf = (
 }
 
 const notAList = ({ definition, view }: Target, kind: string): ApiError => {
-  // Upstream's Unstructured says of itself that it is a list, and finds out that it has no items when it is read as one.
+  // Upstream's Unstructured implements the list interface, and fails when it turns out to have no items.
   if (definition.isCustom && view === undefined)
     return failure({ code: 500, message: 'content is not a list' })
   const goType = definition.isCustom ? `*v1.${kind}` : goTypeOf(definition, kind, view?.kind.group)
@@ -108,7 +111,7 @@ const notAList = ({ definition, view }: Target, kind: string): ApiError => {
   )
 }
 
-/** An object that is no row of storage, in the form that was asked for. */
+/** An object that is not stored, in the negotiated form. */
 export const sendObject = (
   target: Target,
   request: FastifyRequest,

@@ -1,4 +1,6 @@
-/** How the bytes of an answer go out: at once, compressed for who takes it, or bit by bit when they are many. */
+/**
+ * How the bytes of an answer go out: at once, compressed for clients that accept it, or in segments when there are many.
+ */
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Writable } from 'node:stream'
 import { promisify } from 'node:util'
@@ -16,9 +18,9 @@ export const acceptsGzip = (request: FastifyRequest): boolean =>
   /(?:^|,)\s*gzip\s*(?:,|$)/.test(String(request.headers['accept-encoding'] ?? ''))
 
 /**
- * Bytes need nothing of what Fastify's send looks after; over HTTP/2 it cuts them into frames. What one turn answers goes
- * out at its end: a client that is woken up finds several answers, where it would have to be woken for each. Not what
- * fills the socket: Node stops reading from one that is full, and its parser fails with what then comes (HPE_PAUSED).
+ * Bypasses Fastify's `send`, which bytes do not need, except over HTTP/2. Answers of one turn go out together at its end,
+ * so that the client is woken up once for several of them. A large answer is not held back: Node stops reading from a
+ * full socket, and its parser fails with what comes then (HPE_PAUSED).
  */
 const writeBytes = (request: FastifyRequest, reply: FastifyReply, bytes: Buffer): void => {
   if (request.raw.httpVersionMajor === 2) {
@@ -30,7 +32,7 @@ const writeBytes = (request: FastifyRequest, reply: FastifyReply, bytes: Buffer)
   else raw.end(bytes)
 }
 
-/** From here on the answer is ours to write. */
+/** Takes the answer over from Fastify. */
 const writeHead = (reply: FastifyReply, more: OutgoingHttpHeaders): FastifyReply => {
   const { raw } = reply
   const headers = reply.headers(more).getHeaders()
@@ -46,7 +48,7 @@ const sendPacked = async (reply: FastifyReply, bytes: Buffer): Promise<void> => 
   reply.headers(packed).send(small)
 }
 
-/** What is ready only when its time is over was answered without it. */
+/** If the deadline passed meanwhile, the request has been answered. */
 export const sendBytes = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -58,7 +60,7 @@ export const sendBytes = (
     : sendPacked(reply, bytes)
 }
 
-/** Segments that no answer is written from: memory that is used anew costs neither page faults nor garbage collection. */
+/** Free segments: memory that is used again costs neither page faults nor garbage collection. */
 const spare: Buffer[] = []
 
 const takeSegment = (): Buffer => spare.pop() ?? Buffer.allocUnsafeSlow(limits.listSegmentBytes)
@@ -67,7 +69,7 @@ const giveBack = (segment: Buffer): void => {
   if (spare.length < limits.listSegmentsKept) spare.push(segment)
 }
 
-/** What was made of a list to see how long it is. */
+/** The beginning of a list, made to see how long the list is. */
 interface Beginning {
   readonly segment: Buffer
   readonly pieces: readonly Buffer[]
@@ -80,9 +82,10 @@ const writeFirst = (to: Writable, pieces: readonly Buffer[]): Buffer => {
 }
 
 /**
- * One segment at a time: the next is made when the one before is on its way, so that a client that does not read holds
- * one, and others have their turn in between. It is taken as late as can be: the one that was just given back is still in
- * the processor's cache. What a client leaves behind is not used again: Node may still hold it.
+ * One segment at a time: the next is made when the one before has been written, so that a client that does not read holds
+ * one segment, and others have their turn in between. A segment is taken as late as possible, because one that was just
+ * freed is still in the processor's cache. A segment of a client that left is not used again, since Node may still hold
+ * it.
  */
 const writeSegments = async (
   { kube }: FastifyRequest,
@@ -110,7 +113,8 @@ const writeSegments = async (
     })
     if (body.length === undefined) await behindOthers()
     pieces = body.next(segment)
-    // That the one before is on its way is told in another phase, in which the last may not be written (reading-phase.ts).
+    // The callback of the write before comes in another phase of the event loop, in which the last segment must not be
+    // written (reading-phase.ts).
     if (body.isOver) await readingPhase()
   }
   if (!isGone) to.end(writeFirst(to, pieces), () => giveBack(segment))
@@ -136,7 +140,7 @@ export const sendSegments = async (
     }
     beginning = { segment, pieces }
   }
-  // The answer has begun: that an item cannot be made is no Status any more.
+  // The answer has begun, so an item that cannot be encoded cannot become a Status any more.
   const breakOff = (error: Error): never => {
     reply.raw.destroy()
     throw error

@@ -1,4 +1,4 @@
-/** Writes lists: put together of stored bytes where that will do, other forms made of one object after another. */
+/** Writes lists: from stored bytes where the form allows, other forms from one object after another. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatGroupVersion } from '#api/group-version.js'
@@ -106,7 +106,7 @@ const auditedText = (
   )
 }
 
-/** For people: each item is indented by itself, where it stands. */
+/** Indented, for people: each item is indented by itself, at its depth. */
 const indentedList = <T>(
   [head, end]: Frame,
   items: readonly T[],
@@ -120,7 +120,7 @@ const indentedList = <T>(
   return listOfMade(frame, items, (item) => Buffer.from(`\n    ${indent(jsonOf(item), 2)}`))
 }
 
-/** Its keys stand in order, and the items as far in as their key: each can be written by itself. */
+/** In YAML the keys of a list are sorted and its items are not indented, so that each item can be written by itself. */
 const listInYaml = (
   [before, key, after]: readonly [before: object, key: string, after: object],
   items: ListPage['items'],
@@ -143,7 +143,7 @@ const inRowOrder = (
   return items.toSorted((a, b) => rowOrder(viewOf(definition, a), viewOf(definition, b)))
 }
 
-/** The list as it goes out; undefined for one of nothing in another form than that of objects. */
+/** The list as it goes out; undefined for an empty list in another form than that of objects. */
 const bodyOf = (
   target: Target,
   request: FastifyRequest,
@@ -166,7 +166,7 @@ const bodyOf = (
     const parts = [{ apiVersion }, 'items', { kind: definition.listKind, metadata }] as const
     return listInYaml(parts, items, (stored) => itemOf(definition, viewOf(definition, stored)))
   }
-  // Of no objects Go makes nil.
+  // An empty list has null here: Go's slice is nil.
   if (items.length === 0) return undefined
   if (convert === 'Table') {
     const { opening, rowOf } = tableInParts(metadata, tableRequest(target, request, negotiated))
@@ -212,7 +212,7 @@ const emptyList = (
   negotiated: Negotiated,
 ): unknown => {
   const { convert, convertVersion } = negotiated
-  // Go's list of none is nil.
+  // Go's empty slice is nil.
   if (convert === 'PartialObjectMetadataList')
     return { kind: convert, apiVersion: convertVersion, metadata, items: null }
   return makeTable([], metadata, tableRequest(target, request, negotiated))

@@ -1,4 +1,4 @@
-/** Documents as Go's http.ServeContent gives them: unchanged, whole, or the parts of them that Range asks for. */
+/** Serves documents like Go's http.ServeContent: 304, the whole, or the parts that Range asks for. */
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
@@ -56,7 +56,7 @@ const partsOf = (range: string, size: number): Part[] => {
     .filter((text) => text !== '')
   const parts = texts.map((text) => partOf(text, size)).filter((part) => part !== undefined)
   if (parts.length === 0 && texts.length > 0) throw new RangeError416(true)
-  // Who asks for more than there is would only be sent some of it twice.
+  // Overlapping parts that are longer than the whole: the whole is sent instead.
   return parts.reduce((sum, { length }) => sum + length, 0) > size ? [] : parts
 }
 
@@ -77,7 +77,7 @@ const isUnchanged = ({ headers, method }: FastifyRequest, { etag, modifiedAt }: 
   return seconds(modifiedAt) <= Date.parse(since)
 }
 
-/** The Range that counts: a part of something that the client has in another form is of no use to it. */
+/** The Range header, unless If-Range shows that the client has an older document. */
 const rangeOf = ({ headers, method }: FastifyRequest, { etag, modifiedAt }: Content) => {
   const { range, 'if-range': condition } = headers
   if (!range || !condition || (method !== 'GET' && method !== 'HEAD')) return range

@@ -37,7 +37,7 @@ export const isShownAsStored = ({ isCustom, convert }: ResourceDefinition): bool
 export const textOf = (definition: ResourceDefinition, stored: StoredObject): Copyable =>
   isShownAsStored(definition) ? stored.text : madeText(definition, stored)
 
-/** Converted or not: what is of every object comes first, in upstream's order. */
+/** The fields of every object come first, in upstream's order. */
 const inOrder = ({ kind, apiVersion, metadata, ...rest }: KubeObject): KubeObject => ({
   kind,
   apiVersion,

@@ -1,4 +1,4 @@
-/** /version: which Kubernetes this server answers as. The build metadata says whose server it is. */
+/** /`/version`: which Kubernetes this server answers as. The build metadata names kubelevel. */
 import type { FastifyInstance, RouteHandler } from 'fastify'
 import { methodNotAllowed, pathNotFound } from '#api/errors.js'
 import { fitsRoute, notAcceptable } from './accept.js'
@@ -39,7 +39,7 @@ export const installVersion = (app: FastifyInstance, build: BuildInfo): void => 
     return reply.header('content-type', 'application/json').send(body)
   }
   for (const url of ['/version', '/version/']) app.all(url, version)
-  // A go-restful service of its own: what it does not know gets a Status.
+  // Upstream has a go-restful service here: unknown paths get a Status.
   app.all('/version/*', () => {
     throw pathNotFound()
   })

@@ -1,6 +1,6 @@
 /**
- * Answers to who asks for a WebSocket, as browsers and some client libraries do: a message for each event of a watch, or
- * for what a log says (apimachinery, pkg/util/httpstream/wsstream).
+ * Answers over WebSocket, which browsers and some client libraries ask for: a message for each event of a watch or each
+ * piece of a log (apimachinery, pkg/util/httpstream/wsstream).
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -14,7 +14,7 @@ import type { Upgrade } from './forward.js'
 const sockets = new WebSocketServer({
   noServer: true,
   perMessageDeflate: false,
-  // Clients have nothing to say: what they send is passed over.
+  // What clients send is ignored.
   maxPayload: limits.webSocketMessageBytesMax,
   handleProtocols: (offered) => [...offered][0] ?? false,
 })
@@ -25,7 +25,7 @@ export const webSocketOf = (
   { upgradeOf }: Pick<ApiDeps, 'upgradeOf'>,
 ): Upgrade | undefined => (asksForWebSocket(request.headers) ? upgradeOf(request) : undefined)
 
-/** Messages to one client; what it is told is bounded by what its socket takes. */
+/** Messages to one client. What waits for it is bounded by its socket. */
 export class MessageStream {
   readonly #webSocket: WebSocket
   readonly #socket: Socket
@@ -49,14 +49,14 @@ export class MessageStream {
     return once(this.#socket, 'drain', { signal })
   }
 
-  /** Upstream waits for no farewell either. */
+  /** Upstream does not wait for the client's close frame either. */
   end(): void {
     this.#webSocket.close(1000)
     this.#socket.end()
   }
 }
 
-/** Undefined when the handshake is refused, which has been answered then. The first protocol that is offered is taken. */
+/** Takes the first protocol that is offered. Undefined when the handshake was refused; the refusal has been sent then. */
 export const acceptMessages = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -67,11 +67,11 @@ export const acceptMessages = (
   request.kube.audit?.started(101)
   socket.setNoDelay(true)
   socket.setTimeout(0)
-  // Whoever counts open requests waits for this.
+  // OpenRequests waits for this event.
   socket.once('close', () => reply.raw.emit('close'))
   let accepted: WebSocket | undefined
   sockets.handleUpgrade(request.raw, socket, head, (webSocket) => {
-    // Its socket closes then, which tells of the end.
+    // Its socket closes after an error, and that event is handled.
     webSocket.on('error', () => {})
     accepted = webSocket
   })

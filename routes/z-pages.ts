@@ -63,7 +63,7 @@ interface Page {
   text(now: number): string
 }
 
-/** One of the four that upstream draws from for each answer, so that nobody reads the text with a program. */
+/** Upstream draws one of four delimiters for each answer, so that nobody parses the text. This is one of them. */
 const delimiter = ': '
 
 const answer =
@@ -96,7 +96,7 @@ const answer =
     )
   }
 
-/** What serves people and probes: upstream lists the first segments of all paths that are no API. */
+/** Upstream lists the first segments of all paths that are not of the API. */
 const debuggingPaths = [
   '/flagz',
   '/healthz',

@@ -1,4 +1,4 @@
-/** What a connection is asked for, as admission sees it: PodExecOptions and its like, out of the query and the path. */
+/** The options of a connection (PodExecOptions and its like) from the query and the path, as admission sees them. */
 import { badRequest } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { Target } from '../api-deps.js'
@@ -48,7 +48,7 @@ const parts: Readonly<Record<string, (query: URLSearchParams, path: string) => o
   proxy: (_query, path) => pathOf(path),
 }
 
-/** Undefined for what is a read to admission: log. Throws 400. */
+/** Undefined for `log`, which admission does not see as a connection. Throws 400. */
 export const connectOptionsOf = (
   { subresource, view }: Target,
   { searchParams, pathname }: URL,

@@ -1,4 +1,7 @@
-/** log, exec, attach, portforward and proxy: what a node or a Pod answers, and why it is not asked (rest/subresources.go). */
+/**
+ * log, exec, attach, portforward and proxy: passes requests on to a node or a Pod, or refuses them
+ * (rest/subresources.go).
+ */
 import type { FastifyRequest } from 'fastify'
 import { ApiError, badRequest, forbidden, pathNotFound } from '#api/errors.js'
 import type { ApiDeps, Target, VerbHandler } from '../api-deps.js'
@@ -17,7 +20,10 @@ const connectors: Readonly<Record<string, (c: Connection) => Promise<unknown>>> 
   proxy,
 }
 
-/** What a WebSocket's GET opens is as much as a POST is: it takes the right to that, too (core/pod/rest/authorize.go). */
+/**
+ * A GET that opens a WebSocket does what a POST does, so the user must also be allowed to create
+ * (core/pod/rest/authorize.go).
+ */
 const authorizeSession = async (
   { authorizeCreate }: ApiDeps,
   target: Target,

@@ -21,7 +21,7 @@ export const kubeletOf = async (c: Connection, nodeName: string): Promise<string
   throw failure({ code: 500, message: `no preferred addresses found; known addresses: []` })
 }
 
-/** Upstream says of a Pod's node that is not there that it is no Pod. */
+/** When a Pod's node does not exist, upstream's 404 is about a Pod of the node's name. */
 export const kubeletOfPod = async (c: Connection, nodeName: string): Promise<string> => {
   try {
     return await kubeletOf(c, nodeName)

@@ -8,7 +8,7 @@ import { acceptMessages, MessageStream } from '../websocket.js'
 const binaryProtocol = 'binary.k8s.io'
 const base64Protocol = 'base64.binary.k8s.io'
 
-/** An empty message first, then what the log says, in base64 for who takes no bytes. */
+/** An empty message first, then the log, in base64 for the protocols that have no binary messages. */
 export const sendLogMessages = async (
   answer: IncomingMessage,
   request: FastifyRequest,
@@ -35,7 +35,7 @@ export const sendLogMessages = async (
       if (drained !== undefined) await drained
     }
   } catch (error) {
-    // Who left ends the log; a kubelet that breaks off ends it as well, and there is nobody to tell.
+    // The client has gone, or the kubelet broke off. Either way the log ends and nobody can be told.
     if (!signal.aborted && !answer.destroyed) throw error
   } finally {
     stream.end()

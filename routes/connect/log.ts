@@ -25,7 +25,7 @@ export const log = async (c: Connection): Promise<unknown> => {
   const base = nodeName ? await kubeletOfPod(c, nodeName) : undefined
   if (convert === 'PartialObjectMetadata')
     throw failure({ code: 500, message: 'object does not implement the Object interfaces' })
-  // Nothing has run yet, so nothing was said: upstream answers with nothing at all.
+  // No container has run yet: upstream answers 204 without a body.
   if (base === undefined) return reply.code(204).send()
   const rest = path('containerLogs', target.namespace ?? '', target.name, container)
   const upgrade = webSocketOf(request, c.deps)

@@ -13,7 +13,7 @@ export interface ChangedAnswer {
   readonly body: Readable
 }
 
-/** What others may do is ours to say. */
+/** CORS headers of the proxied server are dropped: the API server sets its own. */
 const corsHeaders = ['credentials', 'headers', 'methods', 'origin'].map(
   (what) => `access-control-allow-${what}`,
 )
@@ -47,7 +47,7 @@ export const changeAnswer = async (
     return { headers: { ...headers, location: rewriteLink(location, page) }, body: answer }
   const coding = encoding === undefined ? plain : codings[encoding]
   if (!isPage(answer) || coding === undefined) return { headers, body: answer }
-  // Bytes that are no UTF-8 stay what they are.
+  // Latin-1 keeps every byte, also those that are not UTF-8.
   const text = coding.decode().setEncoding('latin1')
   const encoded = coding.encode().setDefaultEncoding('latin1')
   const body = pipeline(answer, text, await linkRewriter(page), encoded, ignoreError)

@@ -1,6 +1,6 @@
 /**
- * Links of pages that are shown through a proxy lead through it, too: those without a host, and those of the page's
- * own. Upstream: apimachinery, pkg/util/proxy/transport.go (rewriteURL).
+ * Rewrites links of pages that are shown through a proxy so that they lead through it, too: links without a host, and
+ * links to the page's own host. Upstream: apimachinery, pkg/util/proxy/transport.go (rewriteURL).
  */
 import path from 'node:path'
 

@@ -43,7 +43,7 @@ export const proxy = async (c: Connection): Promise<unknown> => {
   const asked = c.deps.upgradeOf(c.request)
   if (asked) return forwardUpgrade(destination, c.request, c.reply, asked)
   const { method, headers } = c.request
-  // Links of a page at the root would lead beside it otherwise (kubernetes#4958).
+  // Relative links of the page would resolve one level too high otherwise (kubernetes#4958).
   if (!rest.startsWith('/') && (method === 'GET' || method === 'HEAD'))
     return c.reply.code(301).header('location', `${prefix}/${rest}`).send()
   const page = { prefix, hosts: [destination.url.host, headers.host ?? ''] } as const
@@ -90,7 +90,7 @@ interface EndpointAddress {
 /** Upstream's isValidAddress: who writes Endpoints must not make the server a way to any address, only to Pods. */
 const isOfPod = async (c: Connection, { ip, targetRef }: EndpointAddress): Promise<boolean> => {
   if (targetRef === undefined || targetRef.namespace !== c.target.namespace) return false
-  // A Pod that cannot be read vouches for no address.
+  // If the Pod cannot be read, the address is not accepted.
   const pod = await read(c, 'pods', targetRef.name ?? '').catch(() => undefined)
   const ips: { ip?: string }[] = pod?.status?.podIPs ?? []
   return ips.some((one) => one.ip === ip)

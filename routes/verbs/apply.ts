@@ -13,7 +13,7 @@ import { checkIdentity } from '../identity.js'
 import { convertPatched, type PatchCall } from './patched.js'
 import { definitionOfBody, throughView, type ViewOwners } from './view.js'
 
-/** The text of an apply: its duplicate keys are looked at after the merge. */
+/** Duplicate keys in the text of an apply are reported after the merge. */
 const reportDuplicates = ({ options, patch, ctx }: PatchCall): void => {
   const { textErrors } = patch()
   reportStrictErrors(textErrors, options.fieldValidation, ctx, () =>
@@ -35,7 +35,10 @@ const sameButOwners = (a: KubeObject, b: KubeObject | undefined): boolean => {
 const noScaleOfCustom = ({ gvk }: ResourceDefinition): string =>
   `request to convert CR to an invalid group/version: ${formatGroupVersion(gvk)}`
 
-/** What has no owners yet is given one as it is stored, which upstream cannot for the Scale of a custom resource: 500. */
+/**
+ * For an object without managedFields upstream makes an entry from the live object, which fails for the Scale of a custom
+ * resource: 500.
+ */
 const refuseOwnerless = (live: KubeObject | undefined, scale: ResourceDefinition): void => {
   if ((live?.metadata.managedFields ?? []).length > 0) return
   throw failure({
@@ -44,7 +47,7 @@ const refuseOwnerless = (live: KubeObject | undefined, scale: ResourceDefinition
   })
 }
 
-/** Why the merged object is not what it should be in the version of the request: 500. */
+/** The merged object cannot be converted to the version of the request: 500. */
 const notConverted = (
   merged: KubeObject,
   { gvk: { group, version, kind } }: ResourceDefinition,
@@ -58,7 +61,9 @@ const notConverted = (
   })
 }
 
-/** The merged object as its Go type; what fits the schema of the merge and not the type is upstream's mistake: 500. */
+/**
+ * Decodes the merged object. A value that fits the schema of the merge but not the Go type is upstream's own fault: 500.
+ */
 const decodeMerged = (
   merged: KubeObject,
   definition: ResourceDefinition,
@@ -80,7 +85,7 @@ const decodeMerged = (
   ).object
 }
 
-/** Read once there is something to apply it to: where nothing is and nothing may be made, it does not count. */
+/** Parsed only when there is an object to apply it to, or one may be made: errors in it do not come before a 404. */
 const patchObjectOf = (call: PatchCall): JsonObject => {
   const patchObject = call.patch().value ?? {}
   if (isJsonObject(patchObject)) return patchObject
@@ -114,7 +119,7 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
       throw notConverted(merged, body, patchObject, noScaleOfCustom(body))
     reportDuplicates(call)
     const before = view === undefined ? live : undefined
-    // What an apply leaves as it was, no defaults are written to.
+    // An apply that changes nothing writes no defaults.
     const next =
       isKept && body === definition ? merged : decodeMerged(merged, body, patchObject, before)
     const { uid } = next.metadata

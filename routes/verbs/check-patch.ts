@@ -1,6 +1,6 @@
 /**
- * What a patch is refused for before it is applied, where its strict errors are looked for: upstream decodes it for them
- * into types of its own. With fieldValidation=Ignore only a strategic patch is decoded so.
+ * Faults for which a patch is refused before it is applied. Upstream decodes a patch into types of its own to find strict
+ * errors; with fieldValidation=Ignore it does so for strategic patches only.
  */
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
@@ -13,7 +13,7 @@ export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
 export const undecodable = (type: PatchType, problem: string): Error =>
   badRequest(type === 'strategic' ? problem : `error decoding patch: ${problem}`)
 
-/** A number beyond a float64 is none for Go: the first, as it is written. */
+/** The first number that does not fit a float64, as it is written. */
 const infiniteIn = (value: JsonValue, literals: JsonTrace['literals']): string | undefined => {
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, item] of Object.entries(value)) {

@@ -20,7 +20,7 @@ export const deleteObjects: VerbHandler = async (target, request, reply, deps) =
   const options = decodeDeleteOptions(request, query)
   const ctx = makeContext(target, request, reply, deps, { dryRun: options.dryRun ?? [] })
   warnOfDelete(definition, options, ctx)
-  // What has no limit is listed in pages too, and a page of a version is of that very version.
+  // Without a limit it also goes page by page. With a resourceVersion all pages are of exactly that version.
   const limit = list.limit || limits.deleteCollectionPageLength
   const position = listPosition({ ...list, limit }, selection, definition.gvr)
   let page: ListPage

@@ -1,4 +1,4 @@
-/** Kinds that leave their dependents behind unless told otherwise, and say so (kubernetes, batch/job/storage). */
+/** Warns about kinds whose dependents stay behind by default (kubernetes, batch/job/storage). */
 import type {
   DeleteOptions,
   RequestContext,

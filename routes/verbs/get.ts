@@ -23,7 +23,7 @@ const refuseExport = (query: Query): void => {
     throw badRequest('the export parameter, deprecated since v1.14, is no longer supported')
 }
 
-/** Of what is at hand, a promise would cost as much as the rest: it is answered at once. */
+/** Answers synchronously where it can: a promise would cost as much as the rest of a GET. */
 export const getObject: VerbHandler = (target, request, reply, deps) => {
   const negotiated = negotiateOutput(request, target.definition, { table: hasTable(target) })
   const query = new Query(request.url)

@@ -20,7 +20,7 @@ import { serveWatch, type WatchCall } from './watch.js'
 const continueExpiredText =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'
 
-/** A page whose revision is gone: the 410 carries a token that goes on at the newest state. */
+/** When the revision of a page is compacted, the 410 carries a token that continues at the newest state. */
 export const withInconsistentContinue = (
   error: unknown,
   startKey: string | undefined,
@@ -33,7 +33,7 @@ export const withInconsistentContinue = (
   return refusal
 }
 
-/** Unconverted lists of custom resources always say where they go on, even if nowhere. */
+/** Unconverted lists of custom resources always have `continue`, even if empty. */
 export const listMetaOf = (
   { definition }: Target,
   page: ListPage,
@@ -41,7 +41,7 @@ export const listMetaOf = (
 ): ListMeta => {
   const { revision, nextKey, remaining } = page
   const metadata: ListMeta = {}
-  // What is made up for each reader has none.
+  // Objects that are computed for each reader have no revision.
   if (revision !== 0) metadata.resourceVersion = String(revision)
   if (nextKey !== undefined) {
     metadata.continue = encodeContinue({ revision, startKey: nextKey }, prefix)
@@ -58,11 +58,12 @@ export const selectionOf = (target: Target, options: ListRequest, name?: string)
     fields: knownFields(target.definition, options.fields),
     ...(name === undefined ? {} : { name }),
   })
-  // A page that goes on is of a range, even if one name is asked for (apiserver, selection_predicate.go MatchesSingle).
+  // With a continue token it is a list of a range, even if only one name can match (apiserver, selection_predicate.go
+  // MatchesSingle).
   return key === undefined || options.continueToken !== '' ? selection : { ...selection, key }
 }
 
-/** Not itself a function that waits: each that does holds what it knows for as long as a watch goes on. */
+/** Not an async function: it would hold its variables for as long as a watch lasts. */
 export const listObjects: VerbHandler = (target, request, reply, deps) => {
   const negotiated = negotiateOutput(request, target.definition, { collection: true })
   const query = new Query(request.url)
@@ -87,7 +88,7 @@ const serveList = async (
   let page: ListPage
   try {
     const listed = target.store.list({ selection, ...position })
-    // An await of what is at hand would let the others in between, to find the processor's cache full of theirs.
+    // No await where there is nothing to wait for: others would run in between and fill the processor's cache.
     page = listed instanceof Promise ? await listed : listed
   } catch (error) {
     throw withInconsistentContinue(error, position.startKey, prefix)

@@ -1,4 +1,4 @@
-/** The body of a PATCH: a JSON value, and what its text has of strict errors. */
+/** The body of a PATCH: a JSON value and the strict errors of its text. */
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from '#api/errors.js'
 import { dotted } from '#api/field-error.js'
@@ -16,12 +16,15 @@ import { checkPatch, type PatchType, undecodable } from './check-patch.js'
 
 export interface Patch {
   readonly type: PatchType
-  /** With what only its text tells (json-as-written.ts) if that counts for what comes out: then `hasWritten`. */
+  /**
+   * If `hasWritten`, numbers and texts are kept as they are written (json-as-written.ts), because that can change the
+   * outcome.
+   */
   readonly value: JsonValue
   readonly hasWritten: boolean
-  /** With all that its text tells, as messages print it. */
+  /** The value with numbers and texts as they are written, for messages. */
   readonly asWritten: () => JsonValue
-  /** `duplicate field "data.k"`, `unknown field "from2"`: what the patch's own text has of strict errors. */
+  /** Strict errors of the patch's own text: `duplicate field "data.k"`, `unknown field "from2"`. */
   readonly textErrors: readonly string[]
 }
 
@@ -35,7 +38,7 @@ const duplicatesOf = (
     return value.flatMap((item, i) => duplicatesOf(item, keys, `${path}[${i}]`))
   const seen = new Set<string>()
   const found: string[] = []
-  // In the order of the text: what a key that comes twice held the first time is read as well.
+  // In the order of the text; both values of a duplicate key are read.
   for (const [key, item] of keys.get(value) ?? Object.entries(value)) {
     if (seen.has(key)) found.push(`duplicate field "${dotted(path, key)}"`)
     seen.add(key)
@@ -46,7 +49,7 @@ const duplicatesOf = (
 
 const operationFields = new Set(['op', 'path', 'from', 'value'])
 
-/** In the order of the text; what is unknown is told of once and counts as no duplicate. */
+/** In the order of the text. An unknown field is reported once and is no duplicate. */
 const operationErrors = (
   operation: JsonObject,
   keys: ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>,
@@ -74,7 +77,7 @@ const jsonPatchErrors = (
       )
     : duplicatesOf(value, keys, '')
 
-/** An operation is found by what its path says, however it is written. */
+/** Values keep what their text tells; `op`, `path` and `from` are read as plain strings. */
 const operationsOf = (patch: JsonValue): JsonValue =>
   Array.isArray(patch)
     ? patch.map((operation) => {
@@ -84,13 +87,13 @@ const operationsOf = (patch: JsonValue): JsonValue =>
       })
     : patch
 
-/** Texts count where a JSON patch compares them, byte by byte. */
+/** A JSON patch with `test` compares texts byte by byte. */
 const comparesTexts = (value: JsonValue, text: string): boolean =>
   /[\\<>&\u2028\u2029]/.test(text) &&
   Array.isArray(value) &&
   value.some((operation) => isJsonObject(operation) && operation.op === 'test')
 
-/** What applying it says of a text that is no JSON. */
+/** The error for a text that is not JSON. */
 const unreadable = (type: PatchType, problem: string): Error =>
   badRequest(type === 'merge' ? 'Invalid JSON Patch' : problem)
 
@@ -98,7 +101,7 @@ type Forms = Pick<Patch, 'value' | 'hasWritten' | 'asWritten'>
 
 const plain = (value: JsonValue): Forms => ({ value, hasWritten: false, asWritten: () => value })
 
-/** What is beyond an int64 is a float where no type asks for an integer. */
+/** An integer beyond an int64 becomes a float where no type is known. */
 const inGoMaps = (value: JsonValue): JsonValue => {
   if (typeof value === 'bigint') return goNumber(value)
   if (Array.isArray(value)) return value.map(inGoMaps)

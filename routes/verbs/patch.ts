@@ -1,4 +1,4 @@
-/** PATCH: four ways to change an object, one way to store what comes out (apiserver, handlers/patch.go). */
+/** PATCH: four types of patches, one way to store the result (apiserver, handlers/patch.go). */
 import type { FastifyRequest } from 'fastify'
 import { failure, notFound, unsupportedMediaType } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
@@ -74,7 +74,7 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
   const type = patchTypeOf(request, target)
   const { definition, store, view } = target
   const negotiated = negotiateOutput(request, definition, { table: hasTable(target) })
-  // One that is too large is refused whether there is something to patch or not.
+  // A body that is too large is refused even if there is no object to patch.
   const body = bodyOf(request)
   const isApply = type === 'apply'
   const options = patchOptionsOf(request, isApply)

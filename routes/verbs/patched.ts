@@ -1,4 +1,4 @@
-/** What a patch makes of an object, decoded and checked as a body would be. */
+/** Decodes and checks the result of a patch, as it would a body. */
 import { ApiError, badRequest, internalError, invalid, problemOfDecoding } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
@@ -28,7 +28,7 @@ export interface PatchCall {
   readonly table: ResourceTable
   readonly target: Target
   readonly ctx: RequestContext
-  /** The object is looked for before its patch is read. */
+  /** Parses the patch. A function, because a missing object is reported before a bad patch. */
   patch(): Patch
   readonly options: WriteOptions
 }
@@ -37,8 +37,8 @@ const patchInvalid = (shown: string, message: string): ApiError =>
   invalid({ group: '', kind: '' }, '', [invalidField('patch', shown, message)])
 
 /**
- * What a patch made, through upstream's converter from unstructured: it lets integers overflow and has words of its
- * own. Only what the decoder refuses is looked at twice. Throws what `refuse` makes of the converter's problem.
+ * Decodes the result of a patch like upstream's converter from unstructured, which lets integers overflow and has its own
+ * error texts. It is consulted only for values that the decoder refuses. Throws `refuse(problem)`.
  */
 export const convertPatched = (
   value: JsonValue,
@@ -79,8 +79,8 @@ const reportErrors = (
   )
 
 /**
- * A document without an apiVersion is read as a kind of upstream's internal version, whose fields have no names in
- * JSON: there is nothing in it, and so no name.
+ * Upstream reads a document without an apiVersion as its internal version, whose fields have no JSON names: the object is
+ * empty, and has no name.
  */
 const refuseVersionless = (call: PatchCall, result: JsonValue, text: () => string): void => {
   const { definition, name } = call.target
@@ -95,7 +95,7 @@ const refuseVersionless = (call: PatchCall, result: JsonValue, text: () => strin
   )
 }
 
-/** Of a version that nobody defined nothing is known but the type and the metadata. */
+/** In an undefined version only the type and the metadata are known. */
 const dropAllUnknown = (object: KubeObject): string[] => {
   const { apiVersion: _version, kind: _kind, metadata: _metadata, ...unknown } = object
   for (const key of Object.keys(unknown)) delete object[key]
@@ -106,15 +106,15 @@ const dropAllUnknown = (object: KubeObject): string[] => {
 
 interface OfOwnVersion {
   readonly value: JsonValue
-  /** As it is read. */
+  /** The definition that it is decoded by. */
   readonly definition: ResourceDefinition
-  /** Why it is nothing to write, once it is read. */
+  /** Why it cannot be written, thrown after it was decoded. */
   readonly refusal?: ApiError
 }
 
 /**
- * What a patch makes of a custom resource's apiVersion: upstream prunes by the schema of that version, of the kind itself
- * alone, and validation refuses it. A status takes nothing but the status, and no apiVersion either.
+ * A patch may change the apiVersion of a custom resource. Upstream then prunes by the schema of that version (of the main
+ * resource only), and validation refuses it. A patch of the status changes no apiVersion.
  */
 const withOwnVersion = (call: PatchCall, result: JsonValue): OfOwnVersion => {
   const { view, name, subresource } = call.target
@@ -148,7 +148,7 @@ const checkPatchedType = (call: PatchCall, result: JsonValue): void => {
   checkType(isPrinted ? withKeysInOrder(result) : result, definitionOfBody(call.target), call.table)
 }
 
-/** What a custom resource says it is counts after its name. Throws 400 when that is not the one of the URL. */
+/** For custom resources the name is checked before the type. Throws 400 when it is not the name in the URL. */
 const refuseOtherName = ({ target }: PatchCall, result: JsonValue): void => {
   const { definition, view, name } = target
   if (!definition.isCustom || view !== undefined || !isJsonObject(result) || !result.kind) return
@@ -163,7 +163,7 @@ const decodeText = (definition: ResourceDefinition, text: string): Decoded => {
   return decodeObject(definition, value, trace)
 }
 
-/** Of several problems upstream tells the first in its text, whose keys are in another order than ours. */
+/** Upstream reports the first problem in its own text, whose keys are in another order than ours. */
 const firstProblem = (definition: ResourceDefinition, text: string): string | undefined => {
   try {
     decodeText(definition, text)
@@ -178,7 +178,7 @@ const apply = (call: PatchCall, shown: KubeObject, patch: JsonValue): JsonValue 
     case 'json':
       return applyJsonPatch(shown, patch)
     case 'merge':
-      // What it brings comes out of Go's maps, too.
+      // The patch itself also went through Go maps.
       return isJsonObject(patch)
         ? applyMergePatch(shown, withKeysInOrder(patch) as JsonObject)
         : replaceByMergePatch(patch)
@@ -187,7 +187,7 @@ const apply = (call: PatchCall, shown: KubeObject, patch: JsonValue): JsonValue 
   }
 }
 
-/** What messages show: what a strategic patch left of itself, else what the patch made, with its scalars as they are written. */
+/** The value in messages: the rest of a strategic patch, else the patched object, with scalars as they are written. */
 const printed = (call: PatchCall, shown: KubeObject): string => {
   const { type, asWritten } = call.patch()
   const patch = asWritten()

@@ -30,7 +30,7 @@ export const updateObject: VerbHandler = async (target, request, reply, deps) =>
   let first: KubeObject | undefined = receive()
   const { uid } = first.metadata
   await othersTurn
-  // Each try may change what it gets: those after the first get the body decoded anew.
+  // A try may change its object, so tries after the first decode the body again.
   const next = (): KubeObject => {
     const object = first ?? receive()
     first = undefined

@@ -19,13 +19,13 @@ import type { ApiDeps, Target } from '../api-deps.js'
 export const definitionOfBody = ({ definition, view }: Target): ResourceDefinition =>
   bodyDefinition(definition, view)
 
-/** Of subresources that are another form of their parent only scales are shown as Tables, and most statuses. */
+/** Of these subresources only scales and most statuses have Tables. */
 export const hasTable = ({ view, subresource, definition }: Target): boolean =>
   view === undefined
     ? subresource !== 'status' || definition.hasTableOfStatus !== false
     : view.kind.kind === 'Scale'
 
-/** A view that checks its parent in a way of its own replaces the checks of the parent's strategy; admission sees the view. */
+/** A view with validation of its own replaces that of the parent's strategy. Admission sees the view. */
 export const hooksOfView = (view: Subresource | undefined): UpdateOptions =>
   view === undefined
     ? {}
@@ -46,7 +46,7 @@ export const hooksOfView = (view: Subresource | undefined): UpdateOptions =>
           : { admittedAs: { read: view.read, write: view.write } }),
       }
 
-/** Wraps the making of the view's next form into a change of the parent. `owners` follows who owns what of it. */
+/** Turns a change of the view into a change of the parent. `owners` tracks field owners. */
 export const throughView =
   (
     { definition, name }: Target,
@@ -63,7 +63,8 @@ export const throughView =
     const changed = await next(shown)
     const { resourceVersion } = changed.metadata
     const result = view.write?.(parent, changed, ctx) ?? changed
-    // A scale without a version is written over what was read, also of kinds that refuse this of their main resource.
+    // A scale without a resourceVersion is written unconditionally, even for kinds that require one on their main
+    // resource.
     const unconditional = definition.strategy.allowUnconditionalUpdate ?? true
     if (resourceVersion === undefined && !unconditional && view.write !== undefined)
       result.metadata.resourceVersion = current.metadata.resourceVersion
@@ -80,8 +81,8 @@ export const throughView =
 type OwnersEntries = KubeObject['metadata']['managedFields']
 
 /**
- * Who owns what through a view. What was sent counts, before the view takes its part of it; of a view whose kind is not
- * its parent's, owners own the view, and through it a part of the parent.
+ * Field owners of a write through a view. They are computed from the body, before the view takes its part of it. If the
+ * view has a kind of its own, they own fields of the view, and through it a part of the parent.
  */
 export interface ViewOwners {
   show(read: KubeObject, parent: KubeObject): KubeObject
@@ -92,7 +93,7 @@ export interface ViewOwners {
   ): OwnersEntries | Promise<OwnersEntries>
 }
 
-/** As ReplicasPaths: every version of a custom resource has a place of its own for them, or none. */
+/** Where the replicas are. Each version of a custom resource has its own path, or none. */
 const replicasPathOf = (
   { gvk, isCustom, versions }: ResourceDefinition,
   apiVersion: string,
@@ -148,7 +149,7 @@ export const ownersOfView = (
   }
 }
 
-/** Who sent what of an object that is answered and not stored: it shows its managedFields all the same. */
+/** managedFields of an object that is answered and not stored: upstream shows them all the same. */
 export const trackNew = async (
   target: Target,
   body: KubeObject,

@@ -42,8 +42,8 @@ const joined = (pieces: readonly Copyable[], length: number): Buffer => {
 }
 
 /**
- * Frames by what they show and form: the resource, the conversion with its version, protobuf, chunk. Watchers of one view
- * share their batches, so that the frames of a batch are put together once, too.
+ * Frames by event and form (resource, conversion with its version, protobuf, chunk). Watchers of one view share batches,
+ * so the frames of a whole batch are kept together, too.
  */
 const frames = new MadeForms<ObjectEvent | readonly ObjectEvent[]>(limits.madeFramesBytesMax)
 
@@ -94,7 +94,7 @@ export class FrameMaker {
     return [frameStarts[type]!, textOf(definition, stored), frameEnd]
   }
 
-  /** Of events that no other watcher is shown nothing is kept. */
+  /** Not kept: no other watcher gets these events. */
   initialEvents(events: readonly ObjectEvent[]): Buffer {
     return this.#options.negotiated.convert === 'Table'
       ? this.events(events)
@@ -133,7 +133,7 @@ export class FrameMaker {
     )
   }
 
-  /** Its row shows no name, and its metadata even to who asked for no objects: a bookmark is nothing but that. */
+  /** The row of a bookmark has no name, and always its metadata, even with includeObject=None. */
   #bookmarkTable(object: KubeObject): unknown {
     const included = parseIncludeObject(this.#options.includeObject)
     const table = this.#table(object, included === 'None' ? 'Metadata' : included)

@@ -13,7 +13,7 @@ export const watchLegacy: VerbHandler = (target, request, reply, deps) => {
   const query = new Query(request.url)
   const options = decodeListOptions(query, { watch: true })
   const { name } = target
-  // First: a field that the kind does not have is told of before one that does not fit the path.
+  // Comes first: upstream reports an unknown field before one that does not fit the path.
   const selection = selectionOf(target, options, name === '' ? undefined : name)
   if (name !== '' && options.fields.length > 0 && exactName(options.fields) !== name)
     throw badRequest("fieldSelector metadata.name doesn't match requested name")

@@ -1,4 +1,4 @@
-/** Whom the frames of a watch go to: an answer that has no end, or a WebSocket. */
+/** Where the frames of a watch go: to an endless answer or a WebSocket. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -11,7 +11,7 @@ import { MessageStream } from '../websocket.js'
 export interface WatchStream {
   /** Frames are chunks of HTTP/1.1. */
   readonly takesChunks: boolean
-  /** Each frame is a message, and so has one event. */
+  /** Each frame is a message with one event. */
   readonly sendsMessages: boolean
   readonly isOpen: boolean
   write(frames: readonly Buffer[]): void
@@ -63,7 +63,7 @@ export class WatchResponse implements WatchStream {
   }
 }
 
-/** In protobuf a frame begins with its length, which a message has of itself. */
+/** A protobuf frame begins with its length, which WebSocket messages do not need. */
 const frameLengthBytes = 4
 
 /** One client of a watch over WebSocket. */

@@ -43,8 +43,8 @@ const timeoutMsOf = ({ timeoutSeconds }: ListRequest, minMs: number): number =>
     : minMs + randomInt(minMs + 1)
 
 /**
- * What a watch holds for as long as it goes on: there may be thousands that nothing happens to, so nothing of the request
- * that only its beginning needs.
+ * What a watch holds as long as it lasts. There may be thousands of idle ones, so it keeps nothing that only the
+ * beginning needs.
  */
 interface OpenWatch {
   readonly definition: ResourceDefinition
@@ -56,7 +56,7 @@ interface OpenWatch {
   readonly wantsLists: boolean
   readonly after: number | 'now' | 'any'
   readonly signal: AbortSignal
-  /** Given back when the state that it begins with has been sent. */
+  /** Given back when the initial events have been sent. */
   readonly seat: FastifyRequest['kube']['seat']
   end(): void
 }
@@ -83,12 +83,12 @@ const writeBatch = (
   if (parts.length > 0) stream.write(parts)
 }
 
-/** A moment for the events of the last objects, which went just before their definition. */
+/** A moment for the events of the last objects, which were deleted just before their definition. */
 const lastEventsMs = 100
 
 const nothing = (): void => {}
 
-/** A custom resource definition that goes, or becomes another one, takes the watches of its objects along. */
+/** Ends the watch when its custom resource definition is deleted or replaced. */
 const stopWithDefinition = (
   { definition }: Target,
   { table }: ApiDeps,
@@ -102,13 +102,13 @@ const stopWithDefinition = (
   })
 }
 
-/** Writes what happens, or the error that it ends with, until the signal fires. */
+/** Writes events until the signal fires, or until an error ends the watch, which is written too. */
 const writeEvents = async (watch: OpenWatch): Promise<void> => {
   const { batches, stream, signal } = watch
-  // A function's own: `for await` would hold the last batch, and all that it shows, for as long as nothing happens.
+  // A function, so that its variables go: `for await` would hold the last batch and its objects until the next one comes.
   const write = ({ done, value: batch }: IteratorResult<ObjectEventBatch>): boolean => {
     if (done === true || signal.aborted) return false
-    // No single object is a list: upstream fails at the first frame and ends the stream without a word.
+    // Events are not lists: upstream fails at the first frame and ends the stream without an error.
     if (watch.wantsLists && (batch.events.length > 0 || watch.bookmarks)) return false
     writeBatch(watch, batch)
     return true
@@ -123,7 +123,7 @@ const writeEvents = async (watch: OpenWatch): Promise<void> => {
       await batches.return?.()
     }
   } catch (error) {
-    // A list that was to begin with a version from the future ends with that error, even if its time was too short.
+    // A watch with initial events that waits for a future resourceVersion gets that error even if its own time is over.
     const refusal = refusalOf(error, watch)
     const isTooNew = refusal instanceof ApiError && refusal.code === 504
     if (signal.aborted && !(isTooNew && stream.isOpen)) return
@@ -134,7 +134,7 @@ const writeEvents = async (watch: OpenWatch): Promise<void> => {
   }
 }
 
-/** A function's own: the headers need not be held for as long as the watch goes on. */
+/** A function, so that the headers are not held as long as the watch lasts. */
 const openStream = (reply: FastifyReply, negotiated: Negotiated): WatchStream => {
   const { raw } = reply.hijack()
   const headers = { ...reply.getHeaders(), 'content-type': streamTypeOf(negotiated) }
@@ -144,8 +144,8 @@ const openStream = (reply: FastifyReply, negotiated: Negotiated): WatchStream =>
 }
 
 /**
- * Over WebSocket: only to who says where it comes from, as for golang.org/x/net/websocket, and in the one protocol that is
- * offered, if any. Undefined when that was refused.
+ * Over WebSocket a client must send an Origin, as golang.org/x/net/websocket requires, and may offer one protocol at
+ * most. Undefined when it was refused.
  */
 const openMessages = (
   request: FastifyRequest,
@@ -163,7 +163,7 @@ const openMessages = (
   return webSocket && new WatchMessages(webSocket, upgrade, negotiated)
 }
 
-/** Made once: an error of its own for each watch would cost its stack. */
+/** Made once: an error for each watch would cost a stack trace. */
 const ended = new Error('the watch has ended')
 
 /** Throws before the stream is opened: 406, 429, 500. */
@@ -181,7 +181,7 @@ export const serveWatch = (
   const refusal = target.store.notReady()
   if (refusal !== undefined) throw refusal
   const { kube } = request
-  // Of the client that left, of the server that shuts down, and of our own end.
+  // Fires when the client leaves, the server shuts down, or the watch ends by itself.
   const { signal } = kube
   const upgrade = webSocketOf(request, deps)
   const stream =
@@ -189,7 +189,7 @@ export const serveWatch = (
       ? openStream(reply, negotiated)
       : openMessages(request, reply, negotiated, upgrade)
   if (stream === undefined) return undefined
-  // A negative time is over before it begins.
+  // With a negative timeout it ends at once.
   if ((options.timeoutSeconds ?? 0) < 0) {
     stream.end()
     return undefined

@@ -1,6 +1,6 @@
 /**
- * Tells the audit log of each request that the policy names: when it comes, when a long answer begins, and when the answer
- * is done, before its last bytes go out (apiserver, pkg/endpoints/filters/audit.go).
+ * Writes the audit events of each request that the policy names: when it comes, when a long answer begins, and when the
+ * answer is complete, before its last bytes go out (apiserver, pkg/endpoints/filters/audit.go).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { internalFailure } from '#api/plain-text-error.js'
@@ -43,7 +43,7 @@ const begin = (
   return kube.audit
 }
 
-/** Node's own methods, seen on their way: whoever answers, by Fastify or without it, comes past here. */
+/** Wraps Node's own methods of the answer, which every answer calls, with Fastify or without. */
 const whenAnswered = ({ raw }: FastifyReply, tell: (code: number) => void): (() => void) => {
   const writeHead = raw.writeHead.bind(raw) as (...args: unknown[]) => typeof raw
   let isTold = false
@@ -82,7 +82,7 @@ const followAnswer = (event: AuditEvent, request: FastifyRequest, reply: Fastify
   })
 }
 
-/** Who asks is known then, and not yet who it is done as. */
+/** Comes after authentication and before impersonation. */
 export const audit =
   (auditor: Auditor): Filter =>
   (request, reply) => {
@@ -98,7 +98,7 @@ export const audit =
     return whenKnown(event.reach('RequestReceived'), check)
   }
 
-/** Of what a filter before `audit` refuses only the beginning of the answer is told (apiserver, WithFailedAuthenticationAudit). */
+/** If a filter before `audit` refuses, only ResponseStarted is written (apiserver, WithFailedAuthenticationAudit). */
 export const auditRefusals = (auditor: Auditor, filter: Filter): Filter => {
   const refused = (request: FastifyRequest, reply: FastifyReply, error: unknown): never => {
     const event = begin(auditor, request, reply, undefined)

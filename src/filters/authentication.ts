@@ -1,4 +1,4 @@
-/** Finds out who asks; refuses credentials that do not hold, even on paths that anonymous users may see. */
+/** Authenticates the request. Invalid credentials are refused even on paths that anonymous users may see. */
 import type { FastifyRequest } from 'fastify'
 import { bearerToken, protocolToken } from '#api/bearer-token.js'
 import { unauthorized } from '#api/errors.js'
@@ -28,8 +28,9 @@ export const authentication = (
   certificates: CertificateReader,
 ): Filter => {
   /**
-   * Who was let in last on a connection, by the header shown: clients send the same one each time. Only of answers given
-   * at once, which never change while the server runs (authenticator.ts); what can be revoked is looked up each time.
+   * The last user of a connection with its Authorization header: clients send the same one each time. Only synchronous
+   * answers are kept, since these never change while the server runs (authenticator.ts); credentials that can be revoked
+   * are checked each time.
    */
   const settled = new WeakMap<object, { authorization: string | undefined; user: UserInfo }>()
   return (request, reply) => {
@@ -54,7 +55,7 @@ export const authentication = (
     if (answer instanceof Promise)
       return answer.then((user) => accept(request, user, allowsAnonymous))
     accept(request, answer, allowsAnonymous)
-    // Of no credentials the path may decide.
+    // Without credentials it depends on the path.
     if (answer !== undefined && !certificates.isFrontProxy(request))
       settled.set(connection, { authorization, user: request.kube.user })
   }

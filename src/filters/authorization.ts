@@ -32,7 +32,7 @@ export const forbiddenError = (a: Attributes, reason: string): ApiError => {
   )
 }
 
-/** As a filter answers it (RespondWithError): no browser may guess that it is a page. */
+/** Upstream's filters send refusals with `nosniff` (RespondWithError). */
 export const unsniffed = (error: ApiError): ApiError => {
   error.headers = noSniff
   return error
@@ -41,7 +41,7 @@ export const unsniffed = (error: ApiError): ApiError => {
 export const refusedByFilter = (a: Attributes, reason: string): ApiError =>
   unsniffed(forbiddenError(a, reason))
 
-/** Who is allowed goes on, whatever an authorizer could not say. */
+/** Errors of an authorizer do not matter if the request is allowed. */
 const enforce = ({ kube, url }: FastifyRequest, attributes: Attributes, made: Decision): void => {
   const { audit } = kube
   const { decision, reason, errors } = made

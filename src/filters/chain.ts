@@ -31,7 +31,7 @@ interface ChainDeps {
   certificates: CertificateReader
   authorizer: Authorizer
   openRequests: OpenRequests
-  /** What the answers of a front end have; all of it may be missing. */
+  /** Options for answers to browsers and load-balanced clients; each may be off. */
   frontEnd: FrontEnd
   /** Bounds what runs at once: priority and fairness, or limits of the whole server. */
   flowControl: Filter
@@ -82,10 +82,10 @@ const untilKnown = (deps: ChainDeps): Filter[] => {
     : [...filters.map((filter) => auditRefusals(auditor, filter)), audit(auditor)]
 }
 
-/** A client that left in the middle is no error of ours; the answer's 'close' follows. */
+/** A client that leaves midway is no error of ours; 'close' follows. */
 const ignoreError = (): void => {}
 
-/** What was refused before its body was read has as long to send the rest of it as a body has that somebody waits for. */
+/** A request that was answered before its body was read has this long to send the rest. */
 const endUnlessRead = (request: FastifyRequest['raw']): void => {
   const { socket } = request
   setTimeout(() => {
@@ -93,7 +93,7 @@ const endUnlessRead = (request: FastifyRequest['raw']): void => {
   }, limits.writeTimeoutMs).unref()
 }
 
-/** Answered before anybody is asked who they are (WithRequestInfo). */
+/** Comes before authentication (WithRequestInfo). */
 const undetermined = (url: string): PlainTextError => {
   const why = `failed to create RequestInfo: unable to determine kind and namespace from url, ${url}`
   return internalFailure(url, why)
@@ -104,7 +104,7 @@ const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended:
   const info = parseRequestInfo(askedMethod(request.raw), request.url)
   const kube = new KubeRequest(info, now, anonymousUser, raw)
   request.kube = kube
-  // A client may bring the id under which its request is traced (WithAuditInit).
+  // A client may send its own audit id (WithAuditInit).
   reply.header('audit-id', request.headers['audit-id'] || request.id)
   raw.on('error', ignoreError)
   kube.whenOver((endedAt) => {
@@ -115,7 +115,7 @@ const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended:
   reply.header('cache-control', 'no-cache, private')
 }
 
-/** Told of every request when its answer is done, or its client gone. */
+/** Called for every request when its answer is done or its client has gone. */
 type Ended = (request: FastifyRequest, code: number, seconds: number) => void
 
 /** Runs the chain before every route, unknown ones included. Synchronous as long as no filter has to wait. */
@@ -144,7 +144,7 @@ export const installChain = (
     const proceed = (start: number): void => {
       try {
         if (start === 0) begin(request, reply, clock.now(), ended)
-        // Thousands of requests that are reset as they are sent must cost as little as they can.
+        // Requests that are reset at once may come by the thousand (HTTP/2 rapid reset), so they must cost little.
         if (!request.kube.isOver) runFrom(start)
       } catch (error) {
         done(error as Error)

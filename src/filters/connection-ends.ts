@@ -1,18 +1,21 @@
-/** Requests behind which their connection ends: some by chance (WithProbabilisticGoaway), those of a server that goes (WithRetryAfter). */
+/**
+ * Answers that end their connection: some at random (WithProbabilisticGoaway), and all of a server that shuts down
+ * (WithRetryAfter).
+ */
 import type { Http2Stream } from 'node:http2'
 import type { FastifyReply } from 'fastify'
 import { noSniff, PlainTextError } from '#api/plain-text-error.js'
 import type { Filter } from './kube-request.js'
 import type { OpenRequests } from './open-requests.js'
 
-/** Tells a client of HTTP/2 to ask elsewhere; what it has asked is answered. */
+/** Sends GOAWAY over HTTP/2. Requests under way are still answered. */
 const goAway = ({ raw }: FastifyReply): boolean => {
   const { stream } = raw as { stream?: Http2Stream }
   stream?.session?.close()
   return stream !== undefined
 }
 
-/** So that clients of several servers do not all stay with one. */
+/** Makes clients of several servers spread again. */
 export const probabilisticGoaway =
   (chance: number, random: () => number): Filter =>
   (_request, reply) => {

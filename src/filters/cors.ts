@@ -2,7 +2,10 @@
 import { compilePattern, matchesPattern } from '#cel/patterns.js'
 import type { Filter } from './kube-request.js'
 
-/** Why a pattern of origins is none; it must say where a host begins and where it ends, or a longer name would match too. */
+/**
+ * Why a pattern of origins is invalid. It must be anchored at the beginning and the end of the host, or longer names
+ * would match too.
+ */
 export const originProblem = (pattern: string): string | undefined => {
   try {
     compilePattern(pattern)
@@ -22,7 +25,7 @@ const allowed: Readonly<Record<string, string>> = {
   'access-control-allow-credentials': 'true',
 }
 
-/** A question whether a request may be made is answered here, before anybody is asked who they are. */
+/** Preflight requests are answered here, before authentication. */
 export const cors =
   (patterns: readonly string[]): Filter =>
   (request, reply) => {

@@ -22,7 +22,7 @@ import type { Filter, KubeRequest } from './kube-request.js'
 
 const extraPrefix = 'impersonate-extra-'
 const nodePrefix = 'system:node:'
-/** From so many checks of one kind on, constrained modes ask first for all of them in one check, with a wildcard. */
+/** From this many checks of one kind on, constrained modes first make one check with a wildcard. */
 const manyChecks = 4
 /** The verb `impersonate` on users, groups and the rest, as it has always been. */
 const legacyMode = 'legacy'
@@ -158,7 +158,7 @@ const subjectOf = (asker: UserInfo, wanted: Wanted, mode: string): Attributes =>
   const node = isLegacy ? undefined : parseNodeName(wanted.name)
   if (node === undefined)
     return resourceAttributes(asker, verb, { group, resource: 'users', name: wanted.name })
-  // The rule for one's own node names none, so that it holds for whichever that is.
+  // Rules for associated-node name no node: they hold for whichever node is the asker's.
   const name = mode === 'associated-node' ? '*' : node
   return resourceAttributes(asker, verb, { group, resource: 'nodes', name })
 }
@@ -166,7 +166,7 @@ const subjectOf = (asker: UserInfo, wanted: Wanted, mode: string): Attributes =>
 /** One question of a mode, or several of a kind. */
 interface Step {
   readonly checks: readonly Attributes[]
-  /** Asked first where there are many checks: whoever may impersonate all need not be asked for each. */
+  /** Checked first where there are many checks: if it is allowed, the others need not be made. */
   readonly wildcard?: Attributes
   /** What constrained modes never allow, whatever the rules say. */
   readonly outright?: { readonly about: Attributes; readonly why: string }
@@ -188,7 +188,7 @@ const groupsStep = (groups: readonly string[], group: string, ask: Ask): Step =>
   return groups.length < manyChecks ? { checks } : { checks, wildcard: about('*') }
 }
 
-/** Why a constrained mode does not take such extras. */
+/** Why a constrained mode does not allow these extras. */
 const extraProblem = (extra: Wanted['extra']): string | undefined => {
   for (const [key, values] of Object.entries(extra)) {
     if (key === '') return 'impersonating the empty string key in extra is not allowed'
@@ -227,7 +227,7 @@ const stepsOf = (asker: UserInfo, wanted: Wanted, mode: string): Step[] => {
   ]
 }
 
-/** Which mode a user got through with last: it is tried first, and its refusal is the one that is told. */
+/** The mode that last allowed a user. It is tried first, and if no mode allows, its refusal is the answer. */
 class LastModes {
   readonly #modes = new Map<string, Mode>()
 

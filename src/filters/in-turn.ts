@@ -1,22 +1,22 @@
 /**
- * Requests of one connection of HTTP/1.1, one after the other: Go reads the next when the one before is answered
- * (net/http, conn.serve). Node reads on, and would have a thousand answers made that wait for the first to be taken.
+ * Handles pipelined requests of an HTTP/1.1 connection one after the other, as Go, which reads the next when the one
+ * before is answered (net/http, conn.serve). Node reads on, and a thousand answers could wait for the first to be sent.
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** How many on a connection wait. */
+/** Number of waiting requests by connection. */
 const waiting = new WeakMap<Socket, number>()
 
-/** Node reads on at the end of each request and of each answer, in a tick of its own: this comes behind that. */
+/** Node resumes reading in a tick after each request and each answer. This pauses after that. */
 const holdBack = (socket: Socket): void =>
   queueMicrotask(() => {
     if (waiting.get(socket)! > 0) socket.pause()
   })
 
 /**
- * Calls back when it is the turn of a response that has no socket yet, if it ever is: what waits goes with its connection.
- * Meanwhile no more is read than what came with it.
+ * Calls back when the response gets its socket, if it ever does: waiting requests go with their connection. No more is
+ * read from the connection meanwhile.
  */
 export const whenItsTurn = (response: ServerResponse, begin: () => void): void => {
   const { socket } = response.req

@@ -7,7 +7,7 @@ import type { AuditEvent } from '#audit/audit-event.js'
 import { limits } from '#limits'
 
 interface Seat {
-  /** A second time, too. */
+  /** May be called twice. */
   leave(now: number): void
 }
 
@@ -15,17 +15,17 @@ export class KubeRequest {
   readonly info: RequestInfo
   /** Milliseconds since the epoch at arrival. */
   readonly now: number
-  /** For how long it took, which the clock of the wall cannot tell. */
+  /** Of performance.now: durations must not depend on the wall clock. */
   readonly startedAt = performance.now()
-  /** The same, of when it went on after a filter had to wait: one that did not is a few microseconds older than it began. */
+  /** When it went on after a filter had waited, likewise; undefined if none had to. */
   resumedAt: number | undefined
   /** Set by authentication, replaced by impersonation. */
   user: UserInfo
-  /** What the client allows for its answer, where that is less than the server does. */
+  /** The client's own timeout, if shorter than the server's. */
   timeoutMs: number | undefined
-  /** What the audit log tells of it; undefined when that is nothing. */
+  /** Undefined when the request is not audited. */
   audit: AuditEvent | undefined
-  /** What it takes of its level of priority: until it is over, or a watch has sent what it begins with. */
+  /** Its seat in its priority level, until it is over or a watch has sent its initial events. */
   seat: Seat | undefined
   readonly #reply: FastifyReply['raw']
   #isOver = false
@@ -40,7 +40,7 @@ export class KubeRequest {
     this.now = now
     this.user = user
     this.#reply = reply
-    // A stream of HTTP/2 may have been reset before anybody is told that it began.
+    // A stream of HTTP/2 may have been reset before the request is handled.
     if ((reply as { stream?: Http2Stream }).stream?.destroyed) this.#isOver = true
     else
       reply.once('close', () => {
@@ -51,7 +51,7 @@ export class KubeRequest {
       })
   }
 
-  /** Until the answer to a write comes too late. A collection delete may be lengthy: upstream gives it the time of a read. */
+  /** Time left for the answer to a write. A collection delete may take long: upstream gives it the time of a read. */
   timeLeftMs(): number {
     const { verb } = this.info
     const boundMs = verb === 'deletecollection' ? limits.requestTimeoutMs : limits.writeTimeoutMs
@@ -64,8 +64,8 @@ export class KubeRequest {
   }
 
   /**
-   * Calls back when the answer is sent or the client gone, at once if that was before: who is told after a wait, by the
-   * answer's 'close', may wait for ever. They are told when that was, as `startedAt` tells it.
+   * Calls back when the answer is sent or the client gone, at once if that has happened (a late listener of 'close' would
+   * wait for ever). `endedAt` is of performance.now, like `startedAt`.
    */
   whenOver(listener: (endedAt: number) => void): void {
     if (this.#isOver) listener(this.#endedAt)
@@ -73,9 +73,10 @@ export class KubeRequest {
   }
 
   /**
-   * Aborted when the client is gone, the deadline passed or the server shuts down. Made at first use: most requests
-   * never ask. The answer's 'close' comes when it is sent, too: then nobody listens, and an abort would cost its error.
-   * That we have ended it counts, not that it is finished: a stream of HTTP/2 is finished as well when its client resets it.
+   * Aborted when the client is gone, the deadline passed or the server shuts down. Made at first use: most requests never
+   * need it. 'close' also comes after a sent answer; then nobody listens, and an abort would only cost an Error.
+   * `writableEnded` tells the two apart, not `writableFinished`: a stream of HTTP/2 is also finished when its client
+   * resets it.
    */
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
@@ -102,5 +103,5 @@ declare module 'fastify' {
   }
 }
 
-/** One link of the chain. Throws an ApiError to refuse; a promise only where it really has to wait. */
+/** One link of the chain. Throws an ApiError to refuse. Returns a promise only if it has to wait. */
 export type Filter = (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>

@@ -1,4 +1,4 @@
-/** Bounds the requests that run at once, reading and writing ones apart, where levels of priority do not. */
+/** Bounds reading and writing requests in flight where priority and fairness is off. */
 import { type InFlight, kindOfVerb, type RequestKind } from '#flowcontrol/in-flight.js'
 import type { Filter } from './kube-request.js'
 import { isLongRunning } from './long-running.js'
@@ -13,7 +13,7 @@ export const maxInFlight =
     const { info, user } = kube
     if (isLongRunning(info)) return
     const kind = kindOfVerb(info.verb)
-    // What has no bound is not counted either.
+    // Without a bound nothing is counted either.
     if (limits[kind] === 0) return
     const running = inFlight[kind].executing
     if (running.value < limits[kind]) {

@@ -30,8 +30,8 @@ export const lateError = (): PlainTextError => {
 }
 
 /**
- * What has come of its body by then comes too late: the client is hung up on, or its stream is reset, a moment later than
- * the answer. A stream of HTTP/2 is over when both sides have ended it, and until then it would count as in flight.
+ * Closes the connection, or resets the stream, a moment after the answer, since nobody reads the rest of the body. (A
+ * stream of HTTP/2 would count as in flight until both sides have ended it.)
  */
 const hangUp = ({ raw, request }: FastifyReply): void => {
   const { stream } = raw as { stream?: Http2Stream }
@@ -52,7 +52,7 @@ const sendLate = (request: KubeRequest, reply: FastifyReply, late: Error): void 
 const answerLate = (request: KubeRequest, reply: FastifyReply): void =>
   sendLate(request, reply, lateError())
 
-/** A write ends by itself before the filter does, with a Status like any other (handlers/finisher). */
+/** Upstream's handler ends a late write with an ordinary Status before the filter would (handlers/finisher). */
 const answerLateWrite = (request: KubeRequest, reply: FastifyReply): void => {
   const late = timeout(
     'request did not complete within requested timeout - context deadline exceeded',
@@ -74,7 +74,7 @@ export class OpenRequests {
   #refusing = false
   #emptied: (() => void) | undefined
 
-  /** Whether the server is to close, be it later. */
+  /** Whether the server is about to close, even if it still takes requests. */
   get stopping(): boolean {
     return this.#stopping
   }
@@ -107,8 +107,8 @@ export class OpenRequests {
   }
 
   /**
-   * Answers what has run for longer than `timeoutMs`, a write than upstream's bound for it, with a 504, and tells whoever
-   * works on it to stop. One look a second at the oldest is cheaper than a timer for each request.
+   * Answers requests that have run for longer than `timeoutMs` (writes: than upstream's bound for them) with a 504, and
+   * aborts the work on them. Looking at the oldest once a second is cheaper than a timer for each request.
    */
   expire(timeoutMs: number): void {
     const now = performance.now()
@@ -121,7 +121,7 @@ export class OpenRequests {
     }
   }
 
-  /** All goes on as it was, but nobody is to send more. */
+  /** From now on `stopping` is true. Nothing else changes. */
   stop(): void {
     this.#stopping = true
   }

@@ -1,6 +1,6 @@
 /**
- * Lets a request in when its level of priority has seats for it: at once, in its turn, or not at all. Upstream:
- * apiserver, server/filters/priority-and-fairness.go.
+ * Lets a request in when its priority level has seats for it: at once, in its turn, or not at all. Upstream: apiserver,
+ * server/filters/priority-and-fairness.go.
  */
 import type { Clock } from '#api/clock.js'
 import { DroppedRequests } from '#flowcontrol/dropped-requests.js'
@@ -20,13 +20,13 @@ interface FlowControlled {
   readonly requestTimeoutMs: number
 }
 
-/** Until a quarter of the time that its answer may take is over, and never longer than a minute after its arrival. */
+/** It may wait for a quarter of its deadline, and never longer than until a minute after its arrival. */
 const waitMsOf = ({ timeoutMs, startedAt }: KubeRequest, requestTimeoutMs: number): number =>
   startedAt +
   Math.min((timeoutMs ?? requestTimeoutMs) / 4, limits.seatWaitMaxMs) -
   performance.now()
 
-/** Resolves when it is let in, or nobody waits for it any more. */
+/** Resolves when it is let in, or its client has gone. */
 const decision = (
   kube: KubeRequest,
   flow: FlowRequest,

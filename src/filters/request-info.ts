@@ -97,11 +97,11 @@ export const parseRequestInfo = (method: string, url: string): RequestInfo => {
   })
 }
 
-/** A verb and nothing that it could be for: upstream knows no RequestInfo of that. */
+/** A legacy verb without a resource: upstream fails to make a RequestInfo of it. */
 export const isUndetermined = ({ isResourceRequest, parts }: RequestInfo): boolean =>
   isResourceRequest && parts.length === 1 && pathVerbs.has(parts[0]!)
 
-/** What lies between slashes, those around the path left out. By hand: for a new text `split` is a call out of JavaScript. */
+/** Segments of the path, without slashes at either end. By hand, because `split` of a new string leaves JavaScript. */
 const segmentsOf = (path: string): string[] => {
   let start = 0
   let end = path.length

@@ -7,12 +7,12 @@ import type { Filter } from './kube-request.js'
 import { isLongRunning } from './long-running.js'
 import { lateError } from './open-requests.js'
 
-/** No timer is faster, and upstream is not done with anything by then either. */
+/** The shortest timer. Upstream cannot answer anything in less time either. */
 const shortestMs = 1
 
 export const requestTimeout: Filter = (request) => {
   const url = request.url
-  // What is long-running has no deadline, so nobody reads its own.
+  // Long-running requests have no deadline, so their parameter is not read.
   if (!url.includes('timeout=') || isLongRunning(request.kube.info)) return
   const text = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('timeout')
   if (!text) return

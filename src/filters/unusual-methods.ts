@@ -1,6 +1,6 @@
 /**
- * Upstream's handlers take every method but what go-restful routes. Fastify routes few: the others (those of WebDAV) go
- * the way of TRACE, which nothing means anything by, and keep their name for who asks what was asked for.
+ * Upstream's plain handlers take every method. Fastify routes few: the others (of WebDAV, say) are routed as TRACE, which
+ * has no handlers of its own, and keep their name for `askedMethod`.
  */
 interface Request {
   method?: string | undefined
