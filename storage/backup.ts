@@ -1,9 +1,9 @@
 /**
- * Backups: one snapshot of a store as lines of JSON with its revision and a digest. The first line says what it is, each
- * further one holds a key, and the last one counts them and signs all before it.
+ * Backups: one snapshot of a store as lines of JSON with its revision and a digest. The first line is a header, each
+ * further one holds a key, and the last one has the number of keys and the digest of all lines before it.
  *
- * A restore checks the whole file before it writes, takes only an empty store, and starts it at a higher revision than any
- * that a client may have seen: who watches from an old revision is told so (410) instead of being misled.
+ * A restore checks the whole file before it writes, needs an empty store, and starts it at a higher revision than any
+ * that a client may have seen. So a watch from an old revision gets 410 instead of wrong events.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -20,18 +20,18 @@ export interface BackupSummary {
 }
 
 const format = 1
-/** Between the revision of a backup and where a restored store starts: more writes than a server lost after it. */
+/** A restored store starts this far ahead of the backup's revision: more than the number of writes lost since. */
 const restoredRevisionsAhead = 1_000_000
 /** Keys in one transaction of a restore. */
 const restoreLength = 100
-/** Objects that expire by themselves did not keep their time: they get upstream's again. */
+/** A backup does not hold when objects expire, so Events get upstream's lifetime again. */
 const expiring = { prefix: '/registry/events/', ttlSeconds: limits.eventTtlSeconds }
 
 /** Writes a backup to `file`, which appears whole or not at all. Others may write to the store meanwhile. */
 export const backup = (driver: StorageDriver, file: string): Promise<BackupSummary> =>
   saveBackup(backupText(driver), file)
 
-/** Keeps the text of a backup. What was written is read again before it gets its name. */
+/** Writes the text of a backup to a file. It is read back and checked before it gets its name. */
 export const saveBackup = async (
   text: AsyncIterable<string | Buffer>,
   file: string,
@@ -52,7 +52,7 @@ export const saveBackup = async (
   }
 }
 
-/** The text of a backup, a page of keys at a time. Throws Compacted when its revision goes while it is read. */
+/** The text of a backup, a page of keys at a time. Throws Compacted if its revision is compacted meanwhile. */
 export async function* backupText(driver: StorageDriver): AsyncGenerator<string> {
   const hash = createHash('sha256')
   const textOf = (lines: readonly string[]) => {

@@ -18,9 +18,9 @@ export interface KeyValue {
   readonly modRevision: number
   /** Revision of the write that created the key. */
   readonly createRevision: number
-  /** Of a value that is encrypted: it would be written in another way now, so that a write is due without a change, too. */
+  /** The value was encrypted with a former key or provider, so it should be written again even without a change. */
   readonly isStale?: boolean
-  /** Why the value could not be decrypted, which is the stored one then. */
+  /** Why the value could not be decrypted. `value` is as stored then. */
   readonly unreadable?: string
 }
 
@@ -93,7 +93,7 @@ export interface WatchOptions {
 export interface HealthQuestion {
   /** No answer within this is a failure. */
   readonly timeoutMs: number
-  /** Whether it takes writes is asked too: a full store can still be read. */
+  /** Also check that it takes writes: a full store can still be read. */
   readonly forWrites?: boolean
 }
 
@@ -102,14 +102,17 @@ export interface StorageDriver {
   readonly name: string
   /** True when other processes may write to the same store, so that a reader must ask it for freshness. */
   readonly shared: boolean
-  /** What stands before a driver and encrypts its values tells so. */
+  /** Set by a driver that encrypts values. */
   readonly encryption?: {
     /** Whether values of this key, or of keys that begin so, are encrypted. */
     covers(key: string): boolean
-    /** Whether keys were changed since the store was opened: what was read before may not be readable any more. */
+    /**
+     * Whether encryption keys have changed since the store was opened: values that were read before may be unreadable
+     * now.
+     */
     hasChanged(): boolean
   }
-  /** What the key is called in a store that others use, too. Missing: as here. */
+  /** The key as it is in a store that others use, too (etcd's prefix). Missing: the same. */
   storedKey?(key: string): string
   /** The head revision, confirmed with the store (a linearizable read). */
   headRevision(): Promise<number>
@@ -132,7 +135,7 @@ type StorageErrorCode =
   | 'Unavailable'
   | 'UnknownOutcome'
   | 'NoSpace'
-  /** A write failed for another reason than space: what is there can be read. */
+  /** A write failed for another reason than space. Reads go on. */
   | 'ReadOnly'
   | 'Corrupt'
   | 'Locked'

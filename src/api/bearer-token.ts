@@ -14,8 +14,9 @@ export const bearerToken = (header: string | undefined): string | undefined => {
 const tokenProtocol = 'base64url.bearer.authorization.k8s.io.'
 
 /**
- * A browser sets no headers: with a WebSocket it shows its token as one of the protocols, which is taken out again, so that
- * another is left to agree on (apiserver, pkg/authentication/request/websocket). Throws unauthorized for what is no token.
+ * A browser cannot set headers for a WebSocket, so it sends its token as one of the protocols. That is removed, so that
+ * another protocol can be agreed on (apiserver, pkg/authentication/request/websocket). Throws unauthorized for an invalid
+ * one.
  */
 export const protocolToken = (headers: IncomingHttpHeaders): string | undefined => {
   if (!asksForWebSocket(headers)) return undefined

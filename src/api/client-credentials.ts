@@ -1,4 +1,4 @@
-/** Who a client says that it is, as the user of a kubeconfig. */
+/** Credentials of a client, as a user of a kubeconfig has them. */
 export interface ClientCredentials {
   /** PEM. */
   readonly cert?: string

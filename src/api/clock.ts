@@ -1,6 +1,6 @@
 /**
- * Time is handed in, so that a test can hold it. The only file beside main.ts that may ask the machine what time it is;
- * how long something lasts is asked of `performance`, which nobody sets.
+ * Time is a dependency, so that tests can stop it. This is the only file beside main.ts that may read the wall clock;
+ * durations are measured with `performance`, which nobody can set.
  */
 
 export interface Clock {
@@ -12,15 +12,15 @@ export interface Clock {
 export const systemClock: Clock = { now: () => Date.now() }
 
 /**
- * The time at which the process began and what has passed since: it goes on evenly when the machine's clock is set. For
- * lifetimes and ages, as Go's time.Since and etcd's leases.
+ * The start of the process plus the time since: it runs evenly even when the machine's clock is set. For lifetimes and
+ * ages, as Go's time.Since and etcd's leases.
  */
 export const steadyClock: Clock = { now: () => performance.timeOrigin + performance.now() }
 
 /** RFC 3339 with whole seconds: the form of metav1.Time. */
 export const formatTime = (epochMs: number): string => {
   const second = Math.floor(epochMs / 1000)
-  // Each write asks several times for the second that it is.
+  // Cached: each write formats the current second several times.
   if (second !== latest.second)
     latest = { second, text: `${new Date(second * 1000).toISOString().slice(0, 19)}Z` }
   return latest.text

@@ -25,7 +25,7 @@ export const conditionOf = <C extends { type: string } = Condition>(
 export const isConditionTrue = (object: WithConditions<Condition>, type: string): boolean =>
   conditionOf(object, type)?.status === 'True'
 
-/** In the place of what was said of its type, or last. */
+/** Replaces the condition of its type, or appends it. */
 export const putCondition = <C extends { type: string }>(
   conditions: readonly C[],
   next: C,
@@ -34,7 +34,7 @@ export const putCondition = <C extends { type: string }>(
   return at < 0 ? [...conditions, next] : conditions.with(at, next)
 }
 
-/** Since when a condition has its status: what is known of that stays while the status does. Times are RFC 3339. */
+/** lastTransitionTime of a condition: kept as long as the status stays. Times are RFC 3339. */
 export const sinceWhen = (
   known: Pick<Condition, 'status' | 'lastTransitionTime'> | undefined,
   status: string,

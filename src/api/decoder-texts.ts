@@ -1,4 +1,4 @@
-/** How upstream's decoders refuse what is not what it should be (encoding/json; apimachinery, runtime.Scheme). */
+/** Error texts of upstream's decoders (encoding/json; apimachinery, runtime.Scheme). */
 import { goQuote } from './go-quote.js'
 import { parseGroupVersion } from './group-version.js'
 import type { JsonValue } from './object.js'
@@ -11,11 +11,11 @@ export const goKindOf = (value: JsonValue): string => {
   return typeof value === 'bigint' ? 'number' : typeof value
 }
 
-/** What has no kind and apiVersion to look at first, because it is no object. */
+/** For a value that is not an object, so that it has no kind and apiVersion to look at. */
 export const noObjectText = (value: JsonValue): string =>
   `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`
 
-/** No client's apiVersion: it is the form that upstream's own code works on. */
+/** The form that upstream's own code works on; no client may send it. */
 const internalVersion = '__internal'
 
 export const noKindText = (kind: string, apiVersion: string): string => {
@@ -27,7 +27,10 @@ export const noKindText = (kind: string, apiVersion: string): string => {
   return `no kind ${goQuote(kind)} is registered for ${where} in scheme "pkg/runtime/scheme.go:111"`
 }
 
-/** Of the text itself all lines are one error, as Go's decoder gives them; each is a warning of its own. */
+/**
+ * Strict errors of the text itself are one error of several lines, as Go's decoder returns them, but a warning for each
+ * line.
+ */
 export const strictText = (
   textErrors: readonly string[],
   fieldErrors: readonly string[],

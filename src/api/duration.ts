@@ -1,4 +1,4 @@
-/** Go's time.ParseDuration, with what it says against a text. */
+/** Go's time.ParseDuration with its error texts. */
 const units: ReadonlyMap<string, bigint> = new Map([
   ['ns', 1n],
   ['us', 1_000n],

@@ -44,12 +44,12 @@ interface Failure {
   details?: StatusDetails
 }
 
-/** Builds an ApiError; kinds of error that have no function below are rare enough to be spelled at their place. */
+/** Builds an ApiError. Errors without a function below are so rare that they are spelled out where they are thrown. */
 export const failure = (
   { code, reason, message, details }: Failure,
   options: ErrorOptions = {},
 ): ApiError => {
-  // A refusal is an answer like any other: nobody reads its stack, and capturing one costs more than the rest of it.
+  // No stack trace: a refusal is an ordinary answer, and capturing a stack costs more than the rest of it.
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
   try {
@@ -187,7 +187,7 @@ export const invalid = (gk: GroupKind, name: string, errors: readonly FieldError
 export const badRequest = (message: string): ApiError =>
   failure({ code: 400, reason: 'BadRequest', message })
 
-/** What is not of the kind that it should be decoded as, or is not quite of it. */
+/** The body cannot be decoded as the wanted kind, or not strictly. */
 export const cannotBeHandled = (
   { version, kind }: { version: string; kind: string },
   problem: string,
@@ -197,7 +197,7 @@ export const cannotBeHandled = (
     `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${as}: ${problem}`,
   )
 
-/** The problem alone, for those who tell of it in another frame. */
+/** The problem without the frame around it, for messages with another frame. */
 export const problemOfDecoding = ({ message }: ApiError): string =>
   message.replace(/^.*? cannot be handled as a \S+: /, '')
 

@@ -32,7 +32,7 @@ export const dotted = (path: string, key: string): string => (path === '' ? key 
 
 /** `spec.replicas`; the root is the empty string. A name that is empty is taken for an index. */
 export const child = (path: string, ...names: string[]): string => {
-  // Made for every field that is looked at, though few are ever shown.
+  // Fast path: a path is made for every field that is checked, though few are ever shown.
   const rest = names.length === 1 ? names[0]! : names.join('.')
   if (names.at(-1) === '') return index(child(path, ...names.slice(0, -1)), '')
   return dotted(path, rest)
@@ -47,7 +47,7 @@ export const printValue = (value: unknown): string => {
   return goJson(value)
 }
 
-/** JSON as Go's encoder writes it: what HTML could misread is escaped. */
+/** JSON as Go's encoder writes it, with characters of HTML escaped. */
 const goJson = (value: unknown): string =>
   JSON.stringify(value, (_key, v) => (typeof v === 'bigint' ? Number(v) : v)).replace(
     /[<>&\u2028\u2029]/g,
@@ -62,7 +62,7 @@ export const invalid = (field: string, value: unknown, detail: string): FieldErr
   field,
   body: withDetail(`Invalid value: ${printValue(value)}`, detail),
 })
-/** One error for each text that a rule has against the value. */
+/** One error for each message of a rule about the value. */
 export const invalidEach = (
   field: string,
   value: unknown,
@@ -84,7 +84,7 @@ export const duplicate = (field: string, value: unknown): FieldError => ({
   field,
   body: `Duplicate value: ${printValue(value)}`,
 })
-/** What upstream blames itself for. */
+/** Upstream's InternalError. */
 export const internal = (field: string, detail: string): FieldError => ({
   type: 'InternalError',
   field,

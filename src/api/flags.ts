@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { durationMs, durationProblem } from './duration.js'
 
-/** Of `strings` each value may name several, with commas; of `stringArray` each is one. */
+/** A value of `strings` may be several, separated by commas; a value of `stringArray` is always one. */
 export type FlagType =
   | 'string'
   | 'strings'
@@ -75,7 +75,7 @@ export class Flags {
     this.ignored = ignored
     this.argument = argument
   }
-  /** Whether it was given, be it with the value that it has by default. */
+  /** Whether it was given, even with its default value. */
   isGiven(name: string): boolean {
     return this.#given.has(name)
   }
@@ -151,7 +151,7 @@ const readTokens = (args: readonly string[], known: ReadonlyMap<string, Flag>) =
     ),
   }).tokens
 
-/** `-v=2` is `-v2` and `-v 2`, as for pflag; Node takes the sign for a part of the value. */
+/** `-v=2` means `-v2` and `-v 2`, as for pflag; Node takes the `=` for a part of the value. */
 const textOf = ({ rawName, value, inlineValue }: OptionToken): string | undefined =>
   inlineValue && !rawName.startsWith('--') ? value?.replace(/^=/, '') : value
 

@@ -1,8 +1,8 @@
 /**
- * Lists, maps and bytes that were given as empty, in fields that are not written when they are empty. Until an object is
- * stored Go tells them from what was not given (`[]` is not nil): validation asks for it, messages print it, and what
- * omitempty leaves out of JSON has no place in our objects, which are that JSON. So each is noted on the object that has
- * the field, under a key that no JSON, no list of keys and no comparison contains, and that copies by spread keep.
+ * Notes lists, maps and bytes that were given as empty in fields with omitempty. Until an object is stored, Go tells such
+ * a field from a missing one (`[]` is not nil): validation depends on it and messages print it. Our objects are the JSON
+ * that Go writes, which has no such field. So it is noted on the object that has the field, under a symbol: JSON, lists
+ * of keys and comparisons do not see it, and copies by spread keep it.
  */
 import type { JsonValue } from './object.js'
 
@@ -42,7 +42,7 @@ export const keepGivenEmpty = (copy: object, original: object): void => {
 /** Whether the object is marked, or one of its own fields is noted. */
 export const hasGivenEmpty = (value: object): boolean => (value as Noted)[key] !== undefined
 
-/** A field that got another value than what was given. */
+/** Forgets the note of a field that was set to another value. */
 export const forgetGivenEmptyField = (holder: object, field: string): void => {
   const noted = holder as Noted
   if (noted[key]?.[field] === undefined) return
@@ -56,7 +56,7 @@ const forgetIn = (value: unknown): void => {
   for (const part of Object.values(value)) forgetIn(part)
 }
 
-/** What storing does: nothing is noted in the object any more. Costs nothing for one that is not marked. */
+/** Forgets all notes, as storing does. Costs nothing for an object without the mark. */
 export const forgetGivenEmpty = (root: object): void => {
   if (hasGivenEmpty(root)) forgetIn(root)
 }

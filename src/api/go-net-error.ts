@@ -30,11 +30,11 @@ const wrongName = ({ host = '', cert }: NetError): string => {
     : `certificate is not valid for any names, but wanted to match ${host}`
 }
 
-/** Go keeps the port that it was given, 443 too. */
+/** Go keeps the port as given, even 443. */
 export const urlWithPort = (url: URL): string =>
   url.port === '' ? url.href.replace(url.host, `${url.host}:443`) : url.href
 
-/** Go names the server that did not know the host. */
+/** Go names the DNS server that did not know the host. */
 const asked = (): string => {
   const [server] = getServers()
   if (server === undefined) return ''

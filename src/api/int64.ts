@@ -23,6 +23,6 @@ export const parseIntMessage = (text: string): string =>
     decimal.test(text) ? 'value out of range' : 'invalid syntax'
   }`
 
-/** A number as Go's maps hold it where no type asks for an integer: a float beyond an int64. */
+/** A number as Go's maps hold it where no type is known: a float if it is beyond an int64. */
 export const goNumber = (value: Int64): Int64 =>
   typeof value === 'bigint' && BigInt.asIntN(64, value) !== value ? Number(value) : value

@@ -1,9 +1,9 @@
 /**
- * JSON in which a scalar remembers its text, where Go's encoder has another for it: `1.0`, `1e3`, `"\\u00e4"`. Upstream's
- * patch libraries hand on, compare and print what a patch brings as it is written, and the decoder sees it so.
+ * JSON in which a scalar remembers its text where Go's encoder would write another: `1.0`, `1e3`, `"\\u00e4"`. Upstream's
+ * patch libraries pass on, compare and print the values of a patch as they are written, and the decoder sees them so.
  *
- * Such a scalar is a symbol described by its text: merges take it for one value, look no further, and nothing that a
- * client sends can be mistaken for it. It is never stored: `readWritten` turns it into the value that its text stands for.
+ * Such a scalar is a symbol whose description is its text: merges treat it as one opaque value, and no value of a client
+ * can be mistaken for it. It is never stored: `readWritten` turns it into its value.
  */
 import { escapeHtml, stringify } from './json.js'
 import { setOwn } from './json-object.js'

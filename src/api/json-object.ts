@@ -66,7 +66,7 @@ export const semanticEqual = (a: unknown, b: unknown): boolean => {
   return Object.keys(b).every((key) => Object.hasOwn(a, key) || isNothing(b[key]))
 }
 
-/** A copy with the keys of all objects in order. */
+/** A copy with the keys of all objects sorted. */
 export const withKeysInOrder = (value: JsonValue): JsonValue => {
   if (Array.isArray(value)) return value.map(withKeysInOrder)
   if (!isJsonObject(value)) return value
@@ -75,7 +75,7 @@ export const withKeysInOrder = (value: JsonValue): JsonValue => {
   return copy
 }
 
-/** Equal values give equal texts; a field that is undefined is none. */
+/** Equal values give equal texts; undefined fields are left out. */
 export const canonicalJson = (value: unknown): string =>
   JSON.stringify(withKeysInOrder(value as JsonValue))
 

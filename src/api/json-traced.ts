@@ -1,7 +1,7 @@
 /** The slow way to read JSON: keeps what JSON.parse forgets. The text is known to be JSON of a bounded depth. */
 import type { JsonObject, JsonValue } from './object.js'
 
-/** What JSON.parse forgets. Kept only for texts that have something of it. */
+/** What JSON.parse loses. Kept only for texts that have such things. */
 export interface JsonTrace {
   /** For each object with a key that came more than once: all entries as they came. */
   readonly entries: Map<object, [string, JsonValue][]>

@@ -18,7 +18,7 @@ interface Shape {
   keys: number
   /** The bracket that went beyond what is decoded. */
   tooDeep: string
-  /** Some number needs a second look: sixteen digits or more, a point or an exponent. */
+  /** Some number may not survive JSON.parse: it has sixteen digits or more, a point or an exponent. */
   numbers: boolean
 }
 
@@ -74,7 +74,7 @@ export const parseWithTrace = (text: string): ParsedJson => {
   const shape = shapeOf(text)
   if (shape.tooDeep !== '')
     throw new JsonSyntaxError(`invalid character '${shape.tooDeep}' exceeded max depth`)
-  // A lone surrogate is legal in the text and in a JavaScript string, but in no byte that we send.
+  // A lone surrogate is legal in JSON text and in a JavaScript string, but cannot be sent as UTF-8.
   const surrogates = /\\u[dD][89a-fA-F]/.test(text)
   if (!surrogates && !shape.numbers && countKeys(value) === shape.keys)
     return { value, trace: undefined }
@@ -96,7 +96,7 @@ const write = (value: unknown): string => {
   try {
     return JSON.stringify(value)
   } catch (error) {
-    // JSON.stringify knows no BigInt. They are rare enough to pay for the first try.
+    // JSON.stringify refuses BigInt, which is rare enough to pay for the failed try.
     if (error instanceof TypeError) return writeSlowly(value as JsonValue)
     throw error
   }

@@ -1,6 +1,6 @@
 /**
- * A cache of what was made of a text. When it is full it is emptied: where only a handful of texts come it never fills,
- * and where many come, letting go of the oldest first would not make it more useful.
+ * A cache by text. When it is full it is emptied: with a handful of texts it never fills, and with many, dropping the
+ * oldest first would not make it more useful.
  */
 export class Kept<T> {
   readonly #max: number

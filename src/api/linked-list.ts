@@ -1,7 +1,6 @@
 /**
- * A list whose entries know their neighbours, and let go of them when they leave. A Map would grow anew every few entries,
- * and each of its former tables keeps its successor and some entries that have left alive until a full collection: the
- * young generation's collector then copies every entry.
+ * A doubly linked list. A Map with many adds and deletes is rehashed every few entries, and its former tables keep
+ * removed entries alive until a full garbage collection, so that the young generation's collector copies every entry.
  */
 export interface Linked<T> {
   before: T | undefined

@@ -2,8 +2,8 @@ import { mkdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 
 /**
- * Makes a folder and those above it that are missing, one by one: where a folder that is there has no room for others and the
- * system calls that ENOENT, as in /proc, `recursive` of Node 20 tries for ever. Throws what the system says.
+ * Makes a folder and its missing parents, one by one. (Node 20's `recursive` loops for ever where the system answers
+ * ENOENT in a folder that exists, as in /proc.) Throws the system's error.
  */
 export const makeFolders = (folder: string, mode = 0o777): void => {
   const isThere = () => statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true

@@ -160,8 +160,8 @@ export const pathSegmentName: NameRule = (name, prefix) =>
   prefix ? isPathSegmentPrefix(name) : isPathSegmentName(name)
 
 /**
- * Of kinds whose names are left to declarative validation (k8s-long-name): it has words of its own for those too long, and
- * leaves generateName to the generic check of every object.
+ * For kinds whose names declarative validation checks (k8s-long-name): it has its own text for names that are too long,
+ * and leaves generateName to the generic check of every object.
  */
 export const longName: NameRule = (name, prefix) =>
   prefix

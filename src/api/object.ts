@@ -80,7 +80,7 @@ export interface KubeObject {
   [field: string]: any
 }
 
-/** An object that the API or storage gave: every object there has what the API server sees to before it is stored. */
+/** An object as the API or storage returns it, with the metadata that the API server always sets. */
 export interface PersistedObject extends KubeObject {
   metadata: ObjectMeta & { name: string; uid: string; resourceVersion: string }
 }

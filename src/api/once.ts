@@ -1,4 +1,4 @@
-/** What `make` makes at the first call, and the same from then on; one that throws is asked again. */
+/** Calls `make` once and returns its result from then on. A `make` that throws is called again. */
 export const once = <T>(make: () => T): (() => T) => {
   let made: { readonly value: T } | undefined
   return () => {

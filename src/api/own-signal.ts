@@ -1,6 +1,6 @@
 /**
- * Acts with a signal of its own, which ends with `signal` or by `own`. AbortSignal.any would leave something behind at a
- * signal that lives on each time, for as long as it lives (nodejs/node issue 54614; Node 20 does so).
+ * Acts with a signal of its own, which ends with `signal` or by `own`. Each AbortSignal.any would leave something behind
+ * at a long-lived signal (nodejs/node issue 54614; Node 20 does so).
  */
 export const withOwnSignal = async <T>(
   signal: AbortSignal,

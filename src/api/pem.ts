@@ -35,7 +35,7 @@ const readBlock = (text: string, from: number, stop: number): PemBlock | undefin
   return { label, hasHeaders, bytes: Buffer.from(body, 'base64') }
 }
 
-/** What is no block is passed over. An end belongs to the last beginning before it: others are not looked at again. */
+/** Text that is not a block is skipped. An end belongs to the last beginning before it, so no text is searched twice. */
 export const pemBlocks = (text: string): PemBlock[] => {
   const blocks: PemBlock[] = []
   let from = 0

@@ -17,10 +17,10 @@ export class PlainTextError extends Error {
 
 const inHtml: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 
-/** What a client may have put into a message must not look like HTML. */
+/** Messages may contain text of the client, which must not look like HTML. */
 export const withoutMarkup = (text: string): string =>
   text.replace(/[&<>]/g, (char) => inHtml[char]!)
 
-/** What went wrong before a request had its turn (responsewriters.InternalError). */
+/** An internal error of a filter (responsewriters.InternalError). */
 export const internalFailure = (url: string, why: string): PlainTextError =>
   new PlainTextError(500, withoutMarkup(`Internal Server Error: ${goQuote(url)}: ${why}\n`))

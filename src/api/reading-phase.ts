@@ -15,7 +15,9 @@ port2.on('message', () => {
 })
 port2.unref()
 
-/** Resolves when it comes again. Those who come by in one turn go on in the next, one right after the other, in their order. */
+/**
+ * Resolves in the next reading phase. All who wait in one turn go on in the next, one right after the other, in order.
+ */
 export const readingPhase = (): Promise<void> =>
   new Promise((goOn) => {
     if (waiting.push(goOn) > 1) return
@@ -24,7 +26,7 @@ export const readingPhase = (): Promise<void> =>
   })
 
 /**
- * Awaited between the steps of a write. Those that go on in one phase take turns then: each step is gone through by all of
- * them, while its code is in the processor's caches.
+ * Awaited between the steps of a write, so that writes of one phase take turns: all of them run one step while its code
+ * is in the processor's caches, then the next.
  */
 export const othersTurn: Promise<void> = Promise.resolve()

@@ -14,7 +14,7 @@ export interface RequestInfo {
   readonly subresource: string
   /** Empty for collections; from `fieldSelector=metadata.name=x` when a list is bound to one name. */
   readonly name: string
-  /** As it came, of requests for many objects; empty with a verb in the path, where nobody looks at it. */
+  /** As it came, for requests about many objects. Empty for requests with a verb in the path, where nobody needs it. */
   readonly fieldSelector: string
   /** The same. */
   readonly labelSelector: string

@@ -6,9 +6,9 @@ import { readingPhase } from './reading-phase.js'
 /** Resolves when this turn of the event loop is over. */
 export const nextTurn = (): Promise<void> => setImmediate()
 
-/** Who goes on with long work when those before have had a turn of the event loop each. */
+/** Long tasks that wait for a turn of the event loop of their own. */
 const line: (() => void)[] = []
-/** Somebody was at long work in this turn. */
+/** Whether a long task has run in this turn. */
 let isTaken = false
 
 const take = async (): Promise<void> => {
@@ -22,20 +22,22 @@ const take = async (): Promise<void> => {
   }
 }
 
-/** Resolves in a turn that is nobody else's: a hundred long answers that all go on in one would hold up everybody. */
+/** Resolves in a turn in which no other long task runs: a hundred long answers in one turn would hold up everybody. */
 const ownTurn = (): Promise<void> => {
   if (!isTaken) void take()
   return new Promise((resolve) => void line.push(resolve))
 }
 
-/** For one more piece of long work: undefined where this turn is nobody's yet. An answer may be written after the wait. */
+/**
+ * To be awaited before a long task: undefined if no other has run in this turn. After the wait an answer may be written.
+ */
 export const behindOthers = (): Promise<void> | undefined => {
   if (isTaken) return ownTurn()
   void take()
   return undefined
 }
 
-/** How long this turn has gone on. */
+/** Measures how long a task has run in this turn. */
 export class Turn {
   #since = performance.now()
 
@@ -43,7 +45,7 @@ export class Turn {
     return performance.now() - this.#since >= limits.turnMsMax
   }
 
-  /** Resolves when others have had theirs, where an answer may be written. */
+  /** Resolves when others have had their turn, in a phase in which an answer may be written. */
   async next(): Promise<void> {
     await ownTurn()
     this.#since = performance.now()

@@ -15,7 +15,10 @@ export const anonymousUser: UserInfo = {
 
 const nodePrefix = 'system:node:'
 
-/** The name of the node that asks, empty where it tells none; undefined for who is no node (kubernetes, pkg/auth/nodeidentifier). */
+/**
+ * The name of the node that asks, empty if it has none; undefined for a user that is not a node (kubernetes,
+ * pkg/auth/nodeidentifier).
+ */
 export const nodeIdentity = ({ name, groups }: UserInfo): string | undefined =>
   name.startsWith(nodePrefix) && groups.includes('system:nodes')
     ? name.slice(nodePrefix.length)
@@ -32,7 +35,7 @@ export const serviceAccountGroups = (namespace: string): string[] => [
   `system:serviceaccounts:${namespace}`,
 ]
 
-/** Undefined for who is no ServiceAccount: one has names that a namespace and an account may have. */
+/** Undefined for a user that is not a ServiceAccount, or whose parts are not valid names. */
 export const splitServiceAccountUsername = (
   username: string,
 ): { namespace: string; name: string } | undefined => {

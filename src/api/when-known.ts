@@ -1,4 +1,6 @@
-/** `use(value)` at once where the value is there, else when its promise resolves: what need not wait makes no promise. */
+/**
+ * `use(value)` at once if there is a value, or when its promise resolves: no promise where there is nothing to wait for.
+ */
 export const whenKnown = <T, R>(
   value: T | Promise<T>,
   use: (value: T) => R | Promise<R>,

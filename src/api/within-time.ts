@@ -1,6 +1,6 @@
 import { withOwnSignal } from './own-signal.js'
 
-/** What may take only so long and ends with a signal that lives on. */
+/** Runs `act` with a signal of its own, which fires after `timeoutMs` or with `signal`. */
 export const withinTime = <T>(
   signal: AbortSignal,
   timeoutMs: number,

@@ -1,6 +1,6 @@
 /**
- * Authentication and authorization of one server. The kinds of reviews need it before there is a resource table, while it
- * reads roles and accounts from stores that are made from that table: `connect` hands it the stores when they are there.
+ * Authentication and authorization of one server. The kinds of reviews need it before there is a resource table, but it
+ * reads roles and accounts from stores that are made from that table: `connect` gives it the stores once they exist.
  */
 import type { FastifyRequest } from 'fastify'
 import { aggregate } from '#api/aggregate.js'
@@ -36,7 +36,7 @@ import type { StartedParts } from './started-parts.js'
 
 export interface Access {
   readonly authenticator: Authenticator
-  /** Whether who shows no credentials may go on as system:anonymous. */
+  /** Whether a request for a path may go on as system:anonymous without credentials. */
   readonly allowsAnonymous: (path: string) => boolean
   readonly authorizer: Authorizer
   /** Of the Node authorizer, where it takes part. */

@@ -1,6 +1,7 @@
 /**
- * What ends HTTP on a connection (an upgrade, CONNECT, bytes that are no request) is read while answers to what came before
- * it may be on their way, and Node hands it over at once. Go reads it when they have gone (net/http, conn.serve).
+ * An upgrade, CONNECT or bytes that are not a request end HTTP on a connection. Node hands the connection over at once,
+ * while answers to earlier requests may still be written. Go reads on only when they have been sent (net/http,
+ * conn.serve).
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -11,8 +12,8 @@ interface AnsweringSocket extends Socket {
 }
 
 /**
- * Calls back when nothing more is to be written before, unless the connection ends with that. A request whose body is what
- * cannot be read has no answer to wait for.
+ * Calls back when the earlier answers have been written, unless the connection ends with them. If it is the body of a
+ * request that cannot be read, there is no answer to wait for.
  */
 export const afterAnswers = (socket: Socket, next: () => void): void => {
   const { _httpMessage: answer } = socket as AnsweringSocket
@@ -21,7 +22,7 @@ export const afterAnswers = (socket: Socket, next: () => void): void => {
     next()
     return
   }
-  // Node's server has let go of the socket: nobody else tells the answer that there is room for more of it.
+  // Node's server has detached from the socket, so its 'drain' must be passed on to the answer.
   const goOn = () => answer.emit('drain')
   socket.on('drain', goOn)
   answer.once('close', () => {

@@ -15,7 +15,10 @@ import type { AuditFigures } from '#routes/metric-registry.js'
 import { AuditWebhook } from './audit-webhook.js'
 import type { StartedParts } from './started-parts.js'
 
-/** `batch`: later, and dropped where there are too many. `blocking-strict`: what cannot be kept is not done. */
+/**
+ * `batch`: written later; events are dropped if there are too many. `blocking-strict`: a request whose event cannot be
+ * written is refused.
+ */
 export type AuditMode = 'batch' | 'blocking' | 'blocking-strict'
 
 interface AuditBackend {
@@ -34,7 +37,7 @@ interface WebhookOptions {
 type LogBackend = AuditBackend & LogFileOptions
 type WebhookBackend = AuditBackend & WebhookOptions
 
-/** What is left out is as kube-apiserver has it. */
+/** Missing options have kube-apiserver's defaults. */
 export interface AuditOptions {
   /** A file with a Policy of audit.k8s.io/v1. */
   readonly policyFile: string
@@ -65,7 +68,7 @@ export interface Audit {
   readonly figures: AuditFigures
 }
 
-/** What is not strict goes on without what was not kept. */
+/** For modes that are not strict: requests go on although their event was lost. */
 const forgiving = (sink: AuditSink): AuditSink => ({
   take: (records) => whenKnown(sink.take(records), () => true),
   close: () => sink.close(),

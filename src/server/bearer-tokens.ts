@@ -1,4 +1,4 @@
-/** Whose bearer tokens a server knows, as its options say (kubernetes, pkg/kubeapiserver/authenticator). */
+/** The authenticators of bearer tokens, from the server's options (kubernetes, pkg/kubeapiserver/authenticator). */
 import { readFileSync } from 'node:fs'
 import type { Clock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
@@ -24,7 +24,7 @@ import { ReviewWebhook } from './review-webhook.js'
 import type { StartedParts } from './started-parts.js'
 
 export interface BearerTokens {
-  /** Those that hold as long as the server runs. */
+  /** Tokens that are valid as long as the server runs. */
   readonly known: (token: string) => UserInfo | undefined
   /** The others. */
   readonly others: UnionVerifier
@@ -43,7 +43,10 @@ export interface BearerTokenDeps {
 
 type Find = (resource: string, namespace: string, name: string) => Promise<KubeObject | undefined>
 
-/** A token that names what is gone, or cannot be read, is not valid (upstream: 401 for every error of its getters). */
+/**
+ * A token that refers to an object that is gone or cannot be read is not valid (upstream: 401 for every error of its
+ * getters).
+ */
 const finder = ({ clock, storeOf }: BearerTokenDeps): Find => {
   const caller = new AbortController()
   return async (resource, namespace, name) => {

@@ -1,4 +1,4 @@
-/** What a start writes, made again where its answer got lost: what is there already is left as it is. */
+/** Retries writes of the start whose outcome is unknown. */
 import { ApiError } from '#api/errors.js'
 import { sleep } from '#api/sleep.js'
 import { limits } from '#limits'
@@ -8,7 +8,9 @@ const lost: ReadonlySet<string> = new Set(['Unavailable', 'UnknownOutcome'])
 
 const isLost = ({ cause }: Error): boolean => cause instanceof StorageError && lost.has(cause.code)
 
-/** Rejects with what the last try failed with, when that was no matter of the connection, or time or patience are over. */
+/**
+ * Rejects with the last error: one that is no matter of the connection, or when the signal has fired or the time is over.
+ */
 export const untilStored = async <T>(
   { signal }: { readonly signal: AbortSignal },
   make: () => Promise<T>,
@@ -25,7 +27,10 @@ export const untilStored = async <T>(
   }
 }
 
-/** What is refused of all that a server keeps for others is no reason not to serve, as upstream, whose controllers say so and go on. */
+/**
+ * Objects that the server keeps for others: if admission, say, refuses one, that is logged and the server starts all the
+ * same, as upstream.
+ */
 export const unlessRefused = async (
   log: (message: string, error: unknown) => void,
   what: string,

@@ -49,7 +49,7 @@ export const aesGcm = (secret: Buffer): Transformer => {
 /** Go's crypto/cipher. */
 const notAuthentic = 'cipher: message authentication failed'
 
-/** A random block, then the text with padding. Nothing is authenticated: what was damaged may be read as something else. */
+/** A random block, then the padded text. Nothing is authenticated: a damaged value may decrypt to something else. */
 export const aesCbc = (secret: Buffer): Transformer => {
   const algorithm = algorithmOf(secret, 'cbc')
   return {
@@ -63,7 +63,7 @@ export const aesCbc = (secret: Buffer): Transformer => {
       if (value.length % blockBytes !== 0)
         throw new Error('the stored data is not a multiple of the block size')
       const decipher = createDecipheriv(algorithm, secret, value.subarray(0, blockBytes))
-      // Node's own look at the padding has other words.
+      // Padding is checked here, because Node's check has another error text.
       decipher.setAutoPadding(false)
       const text = decipher.update(value.subarray(blockBytes))
       return { value: withoutPadding(text), isStale: false }
@@ -82,10 +82,10 @@ const withoutPadding = (text: Buffer): Buffer => {
   return text.subarray(0, end)
 }
 
-/** A seed of a KMS plugin has this at least, and what a key is derived with has just this. */
+/** Length of the random text that a key is derived with, and least length of a seed of a KMS plugin. */
 export const seedBytes = 32
 
-/** AES-GCM with a key of its own for each value, which is derived of the seed and a random text before the value. */
+/** AES-GCM with its own key for each value, derived from the seed and a random text that is stored before the value. */
 export const aesGcmOfSeed = (seed: Buffer): Transformer => {
   if (seed.length < seedBytes)
     throw new Error(`invalid seed length ${seed.length} used for key generation`)

@@ -1,10 +1,10 @@
 /**
- * A driver that shows values as they are and stores them encrypted, each as its resource is configured. What stands
- * before it, cacher and registry, and what stands behind it, a driver, backups, know nothing of that.
+ * A driver that encrypts the values of another one, as configured for each resource. The cacher and the registry in front
+ * of it, and the driver and backups behind it, know nothing of that.
  *
- * On the way in all is done in the turn of the call, so that writes still share a batch. On the way out a value may have
- * to wait for a key that only a plugin can open. One that cannot be read is handed on as it is stored, and with the
- * reason: the others that came with it are none the worse.
+ * Values are encrypted in the turn of the call, so that writes still share a batch. Decrypting may have to wait for a key
+ * that only a plugin can open. A value that cannot be decrypted is returned as it is stored, with the reason, so that the
+ * others of the same read are not affected.
  */
 import { allKnown, whenKnown } from '#api/when-known.js'
 import {
@@ -27,16 +27,18 @@ interface ResourceTransformer {
   readonly resource: string
 }
 
-/** Which resources are encrypted, and how, as long as nothing changes. */
+/** The transformer of a key, or undefined where its resource is not encrypted. */
 export type Transformers = (key: string) => ResourceTransformer | undefined
 
-/** As it is now, and how often it has changed. */
+/** The current configuration, and how often it has changed. */
 export interface Encryption {
   readonly transformers: Transformers
   readonly changes: number
 }
 
-/** What was read out of a stored value. Of drivers that hold values in memory the same come again and again. */
+/**
+ * A decrypted value, kept by the stored one: drivers that hold values in memory return the same buffers again and again.
+ */
 interface Read extends Opened {
   readonly by: Transformers
 }
@@ -93,7 +95,7 @@ export class EncryptedDriver implements StorageDriver {
     })
   }
 
-  /** The driver is asked at once: a watch from now on begins with the call. */
+  /** The inner watch is opened at once, because a watch "from now" begins with this call. */
   watch(options: WatchOptions): AsyncIterable<EventBatch> {
     return this.#openBatches(this.#driver.watch(options))
   }
@@ -165,7 +167,7 @@ export class EncryptedDriver implements StorageDriver {
 
 const shown = (kv: KeyValue, { value, isStale }: Opened): KeyValue => ({ ...kv, value, isStale })
 
-/** Values live long and die one by one: none of them is a slice of a shared pool. */
+/** No pool: values live long and die one by one, and a slice keeps the whole pool alive. */
 const joined = (parts: readonly Buffer[]): Buffer => {
   let length = 0
   for (const part of parts) length += part.length

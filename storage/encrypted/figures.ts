@@ -1,4 +1,6 @@
-/** What metrics tell of encryption, under upstream's names (apiserver: storage/value, envelope/metrics, encryptionconfig/metrics). */
+/**
+ * Metrics of encryption, with upstream's names (apiserver: storage/value, envelope/metrics, encryptionconfig/metrics).
+ */
 import { createHash } from 'node:crypto'
 import {
   exponentialBuckets,
@@ -15,7 +17,7 @@ const alone = { hasLabels: false }
 const ofKeys = { hasLabels: true, seriesMax: limits.kmsKeysMeasuredMax }
 const secondsSince = (startedAt: number): number => (performance.now() - startedAt) / 1000
 
-/** How a failed transformation ended: an error of gRPC, which may stand behind others, by its name. */
+/** The gRPC code of a failed transformation, also when the gRPC error is the cause of another one. */
 const codeOf = (error: unknown): string => {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if ('code' in cause && typeof cause.code === 'string' && !cause.code.startsWith('ERR_'))
@@ -23,7 +25,7 @@ const codeOf = (error: unknown): string => {
   return 'unknown-non-grpc'
 }
 
-/** Keys and servers are told apart without being named. */
+/** Metrics show hashes of keys and servers, not their names. */
 export const hashOf = (text: string): string =>
   text === '' ? '' : `sha256:${createHash('sha256').update(text).digest('hex')}`
 
@@ -51,7 +53,7 @@ export class EncryptionFigures {
     '[ALPHA] Latencies in seconds of data encryption key(DEK) generation operations.',
     { bounds: exponentialBuckets(5e-6, 2, 14), ...alone },
   )
-  /** Nothing can fail in it here, and KMS v1, which the other is about, is not enabled. */
+  /** Metrics of upstream that never change here: making keys cannot fail, and KMS v1 is not enabled. */
   readonly #constant = [
     new MetricNumber(
       'counter',
@@ -182,7 +184,7 @@ export class EncryptionFigures {
     this.#reloadedAt.set({ status }, this.#now() / 1000)
   }
 
-  /** Nothing of the keys is in what is told of the text. */
+  /** Metrics show a hash of the configuration, never its keys. */
   configured(text: string): void {
     this.#configurationHash = hashOf(text)
   }

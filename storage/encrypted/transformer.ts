@@ -3,7 +3,7 @@ import { aggregate } from '#api/aggregate.js'
 
 /** What a value belongs to. */
 export interface About {
-  /** The key in the store: a value that was moved to another one is refused by ciphers that authenticate. */
+  /** The key in the store. Authenticated ciphers refuse a value that was moved to another key. */
   readonly key: Buffer
   /** As metrics name it: `secrets`, `deployments.apps`. */
   readonly resource: string
@@ -11,27 +11,27 @@ export interface About {
 
 export interface Opened {
   readonly value: Buffer
-  /** It would be written in another way now: by another provider, or with another key. */
+  /** Now it would be written by another provider, or with another key. */
   readonly isStale: boolean
 }
 
 export interface Transformer {
   /** What is to be stored, in parts. Throws an Error where it cannot be made. */
   toStorage(value: Buffer, about: About): readonly Buffer[]
-  /** Throws or rejects with an Error where `value` cannot be read. A promise only where somebody else has to be asked. */
+  /** Throws or rejects with an Error where `value` cannot be read. A promise only if a plugin has to be asked. */
   fromStorage(value: Buffer, about: About): Opened | Promise<Opened>
 }
 
 export type Direction = 'to_storage' | 'from_storage'
 
-/** One transformation that was done or failed, under the prefix of who did it. */
+/** Called for each transformation, done or failed, with the prefix of its provider. */
 export type Observe = (
   direction: Direction,
   outcome: { prefix: string; resource: string; startedAt: number; error?: unknown },
 ) => void
 
 export interface Prefixed {
-  /** What is stored begins with this. The empty one is that of what is not encrypted. */
+  /** Stored values begin with this; empty for values that are not encrypted. */
   readonly prefix: string
   readonly transformer: Transformer
 }
@@ -39,7 +39,7 @@ export interface Prefixed {
 const reservedPrefix = Buffer.from('k8s:enc:')
 export const unencryptedProblem = 'identity transformer tried to read encrypted data'
 
-/** Whether a stored value says of itself that it is encrypted: no JSON and no protobuf of Kubernetes begins so. */
+/** Whether a stored value is encrypted: no JSON and no protobuf of Kubernetes begins so. */
 export const isEncrypted = (value: Buffer): boolean => beginsWith(value, reservedPrefix)
 
 const beginsWith = (value: Buffer, start: Buffer): boolean =>
@@ -64,13 +64,13 @@ interface Reading {
   readonly value: Buffer
   readonly about: About
   readonly startedAt: number
-  /** Why those before could not read it. */
+  /** Errors of the transformers that were tried. */
   readonly failures: readonly unknown[]
 }
 
 /**
- * The first writes. A value is read by each whose prefix it has until one can: keys of one name may have changed, and
- * what is listed to be written without encryption may be encrypted still.
+ * The first one writes. For a read, each one whose prefix fits is tried until one succeeds: two keys may have the same
+ * name, and a value may be encrypted although `identity` is listed first.
  */
 export class PrefixTransformers implements Transformer {
   readonly #choices: readonly { prefix: string; start: Buffer; transformer: Transformer }[]
@@ -106,7 +106,7 @@ export class PrefixTransformers implements Transformer {
     return this.#readFrom(0, { value, about, startedAt: performance.now(), failures: [] })
   }
 
-  /** By those from `first` on. */
+  /** Tries the transformers from index `first` on. */
   #readFrom(first: number, reading: Reading): Opened | Promise<Opened> {
     const { value, about, failures } = reading
     const index = this.#choices.findIndex(({ start }, i) => i >= first && beginsWith(value, start))

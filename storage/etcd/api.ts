@@ -1,4 +1,4 @@
-/** Calls of etcd's v3 gRPC API: to which member they go, how long they may take, and which of them are made again. */
+/** Calls of etcd's v3 gRPC API: to which member they go, how long they may take, and which are retried. */
 
 import { type ClientUnaryCall, Metadata, type ServiceError, status } from '@grpc/grpc-js'
 import { sleep } from '#api/sleep.js'
@@ -8,13 +8,13 @@ import type { StatusResponse, WatchStream } from './messages.js'
 
 export interface CallOptions {
   readonly timeoutMs: number
-  /** Asks again when the connection broke: right for what changes nothing. */
+  /** Retry when the connection broke. Only for calls that change nothing. */
   readonly retries?: boolean
 }
 
 /**
- * As upstream's client: calls wait for a connection instead of failing, reads are asked again, and it is the caller's
- * deadline that ends both. So these are later than any deadline of a request.
+ * As upstream's client: calls wait for a connection instead of failing, and reads are retried; the caller's deadline ends
+ * both. So these times are longer than any deadline of a request.
  */
 const behindMs = 2_000
 export const readCall: CallOptions = {
@@ -25,13 +25,12 @@ export const writeCall: CallOptions = { timeoutMs: limits.writeTimeoutMs + behin
 
 const retryMinMs = 25
 const retryMaxMs = 1_000
-/** A member that does not answer within this is stopped, or cut off: the others are asked first. */
+/** A member that does not answer within this is taken to be stopped or cut off, and the others are asked first. */
 const patienceMs = 2_000
 
 /**
- * No member took the write on: it did not happen and may be made again. `requiringLeader` has a member say so that is
- * cut off from the others, instead of leaving the write without answer; a watch of such a member ends (upstream's
- * watchContext).
+ * No member accepted the write: it did not happen and may be retried. With `requiringLeader` a member that is cut off
+ * from the others says so instead of not answering, and ends its watches (upstream's watchContext).
  */
 const notTakenOn = /^etcdserver: no leader$|raft proposal dropped/
 const requiringLeader = { hasleader: 'true' }
@@ -51,7 +50,7 @@ interface Question {
 
 export interface EtcdWatch {
   readonly stream: WatchStream
-  /** False for etcd before 3.4.25 and 3.5.8: a progress that was asked for may overtake events (etcd issue 15220). */
+  /** False for etcd before 3.4.25 and 3.5.8, where a requested progress may overtake events (etcd issue 15220). */
   readonly progressIsOrdered: boolean
 }
 
@@ -96,7 +95,7 @@ export class EtcdApi {
         const { code, details } = error as ServiceError
         const isOver = this.#closed || performance.now() + delay > end
         if (isOver || !mayBeMadeAgain(code, details, retries)) throw error
-        // Slow is not silent: whoever is asked again gets more time.
+        // The member may only be slow, so each retry gets more time.
         patience *= 2
         if (code !== status.DEADLINE_EXCEEDED) await sleep(delay)
       }
@@ -117,13 +116,13 @@ export class EtcdApi {
           return resolve(response)
         }
         if (isLate) error.code = status.DEADLINE_EXCEEDED
-        // Cut off from the others, or on its way out.
+        // The member is cut off from the others, or about to stop.
         if (isLate || error.code === status.UNAVAILABLE) member.notHeard()
         reject(error)
       })
       const cancel = () => call.cancel()
       signal?.addEventListener('abort', cancel)
-      // Deadlines of gRPC are the machine's clock's, which may be set.
+      // A timer instead of a gRPC deadline, which goes by the wall clock.
       const late = setTimeout(
         () => {
           isLate = true

@@ -1,6 +1,6 @@
 /**
- * Compaction as kube-apiserver does it, so that both may share one etcd: whoever moves `compact_rev_key` on compacts at
- * the revision of the round before, so that history is kept for one interval at least, whatever the number of replicas.
+ * Compaction as kube-apiserver does it, so that both may share one etcd. Whoever moves `compact_rev_key` forward compacts
+ * at the revision of the round before: history is kept for at least one interval, whatever the number of replicas.
  */
 import { limits } from '#limits'
 import { type EtcdApi, writeCall } from './api.js'
@@ -19,7 +19,7 @@ export class Compactor {
     this.#api = api
     this.#compact = compact
     this.#timer = setInterval(() => {
-      // An etcd that is away is noticed by whoever needs it; the next round tries again.
+      // Errors are ignored: the next round tries again, and those who need etcd report that it is away.
       this.round().catch(() => {})
     }, limits.watchHistoryMs)
     this.#timer.unref()

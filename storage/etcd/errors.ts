@@ -1,4 +1,7 @@
-/** gRPC errors of etcd as storage errors. Their messages are what Go prints, which upstream's answers show. */
+/**
+ * Turns gRPC errors of etcd into storage errors. Their messages are those that Go prints, since upstream's answers show
+ * them.
+ */
 import { type ServiceError, status } from '@grpc/grpc-js'
 import { grpcText } from '#api/grpc-texts.js'
 import { StorageError } from '../driver.js'
@@ -6,11 +9,11 @@ import { StorageError } from '../driver.js'
 export const goText = (error: ServiceError): string => {
   const { code, details = '' } = error
   if (code === status.DEADLINE_EXCEEDED) return 'context deadline exceeded'
-  // What etcd itself says is an error of etcd's in Go.
+  // etcd's own errors are printed bare, others as gRPC errors.
   return details.startsWith('etcdserver: ') ? details : grpcText(error)
 }
 
-/** What a failed call means. `write`: it may have happened all the same when no answer came. */
+/** The storage error of a failed call. A write without an answer may have happened all the same. */
 export const interpretEtcdError = (error: unknown, write: boolean): StorageError => {
   if (error instanceof StorageError) return error
   const options = { cause: error }

@@ -34,14 +34,14 @@ interface EtcdOptions extends EtcdTls {
   readonly prefix?: string
   /** What every key starts with here; default `/registry/`. */
   readonly root?: string
-  /** How long an etcd that is not there is waited for. */
+  /** How long to wait for an etcd that is not there. */
   readonly connectTimeoutMs?: number
   /** How long a write waits for its answer. */
   readonly writeTimeoutMs?: number
   readonly clock: Clock
 }
 
-/** A write whose event has not come after this is asked for: its watch may have gone silent. */
+/** If the event of a write has not come after this, the watch may be dead, and progress is requested. */
 const eventDelayMs = 1_000
 
 const leaseIsGone = ({ message }: Error): boolean => /requested lease not found/.test(message)
@@ -176,7 +176,7 @@ class EtcdDriver implements StorageDriver, CursorHost {
     try {
       await this.#write('Compact', { revision: String(revision) })
     } catch (error) {
-      // Somebody else was there first.
+      // Somebody else has compacted already.
       if (!(error instanceof StorageError && error.code === 'Compacted')) throw error
     }
     this.#compacted = Math.max(this.#compacted, revision)

@@ -32,13 +32,13 @@ export class KeySpace {
   readonly #root: string
   readonly #place: string
 
-  /** Keys that start with `root` are kept in etcd with `place` instead of it. There are no others. */
+  /** All keys start with `root`; in etcd they start with `place` instead. */
   constructor(root: string, place: string) {
     this.#root = root
     this.#place = place
   }
 
-  /** What upstream reads to see whether etcd answers; it need not be there. */
+  /** The key that upstream reads to see whether etcd answers; it need not exist. */
   get healthKey(): Buffer {
     return Buffer.from(`${this.#place}health`)
   }
@@ -53,7 +53,7 @@ export class KeySpace {
     return this.#root + key.slice(this.#place.length)
   }
 
-  /** A prefix shorter than the root is everything. */
+  /** A prefix that is shorter than the root means all keys. */
   range(prefix: string, start: string): { key: Buffer; range_end: Buffer } {
     const inside = (text: string) => this.toEtcd(this.#root.startsWith(text) ? this.#root : text)
     const from = inside(start)

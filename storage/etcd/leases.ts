@@ -3,10 +3,10 @@ import type { Clock } from '#api/clock.js'
 import { limits } from '#limits'
 import { type EtcdApi, writeCall } from './api.js'
 
-/** A lease that nobody uses ends by itself: asking twice does no harm. */
+/** May be retried: a lease that nobody uses ends by itself. */
 const grantCall = { ...writeCall, retries: true }
 
-/** A lease is given out for this part of its lifetime, as upstream's LeaseManager does. */
+/** A lease is reused for this part of its lifetime, as upstream's LeaseManager does. */
 const reusePart = 0.05
 
 interface Lease {
@@ -45,7 +45,7 @@ export class Leases {
     return (await this.#current.get(ttlSeconds)!).id
   }
 
-  /** What was given out is not there any more: clocks were set, or somebody revoked it. */
+  /** Drops the current lease, which is not in etcd any more: a clock was set, or somebody revoked it. */
   forget(): void {
     this.#current.clear()
   }

@@ -1,7 +1,6 @@
 /**
- * The members of one etcd. Each has a connection of its own, so that its certificate is held against its own name, and
- * questions go around: to one that is connected, and not to one that has left a question without answer, while others
- * are there.
+ * The members of one etcd. Each has a connection of its own, so that its certificate is checked against its own name.
+ * Calls go round: to members that are connected, and not to one that has left a call unanswered while there are others.
  */
 import { readFileSync } from 'node:fs'
 import {
@@ -26,7 +25,10 @@ export interface EtcdTls {
 
 const services = ['KV', 'Watch', 'Lease', 'Maintenance']
 
-/** etcd ends connections that ask more often than every 5 s. Upstream asks every 30 s, and notices a stopped member after 40. */
+/**
+ * etcd closes connections that send keepalives more often than every 5 s. Upstream sends them every 30 s, and notices a
+ * stopped member after 40 s.
+ */
 const channelOptions = {
   'grpc.max_receive_message_length': -1,
   'grpc.max_send_message_length': -1,
@@ -36,9 +38,9 @@ const channelOptions = {
   'grpc.max_reconnect_backoff_ms': 2_000,
 }
 
-/** How long a member that was silent is passed over. */
+/** How long a silent member is skipped. */
 const silenceMs = 10_000
-/** How often it is looked whether one is connected while none is. */
+/** How often to check for a connected member while there is none. */
 const lookMs = 25
 
 const loaded = () =>
@@ -64,7 +66,7 @@ export class Member {
     return this.#clients[name] as T
   }
 
-  /** Connects it where it is not. */
+  /** Starts to connect if it is not connected. */
   get isConnected(): boolean {
     return this.#channel.getConnectivityState(true) === connectivityState.READY
   }
@@ -107,9 +109,9 @@ export class Members {
     return this.#members.length > 1
   }
 
-  /** Who is asked next. While none is connected it waits until `end` (of performance.now), then names any. */
+  /** The member for the next call. If none is connected it waits until `end` (of performance.now), then yields any. */
   async next(end: number, signal?: AbortSignal): Promise<Member> {
-    // The only one: its channel waits by itself.
+    // With a single member the gRPC channel itself waits.
     if (!this.areSeveral) return this.#members[0]!
     for (;;) {
       const member = this.#closed ? undefined : this.#pick()

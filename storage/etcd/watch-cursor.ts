@@ -7,10 +7,10 @@ import { type EtcdApi, type EtcdWatch, writeCall } from './api.js'
 import { bytesOfKey, fenceSuffix, isFence, type KeySpace } from './key-space.js'
 import type { WatchResponse } from './messages.js'
 
-/** How long events that are on their way may take before etcd is asked for its progress. */
+/** How long to wait for events before progress is requested from etcd. */
 const progressDelayMs = 30
 const progressDelayMaxMs = 1_000
-/** A member that does not bring a watch where it is wanted within this is left for another. */
+/** If a watch does not reach the wanted revision within this, another member is tried. */
 const silenceMs = 4_000
 const retryMinMs = 100
 const retryMaxMs = 2_000
@@ -54,7 +54,8 @@ export class WatchCursor {
     let delay = retryMinMs
     try {
       while (!signal.aborted) {
-        // What was said while a stream was awaited woke nobody: between a look and the pause nothing is awaited.
+        // Wake-ups while the stream was awaited are lost, so it checks again here; nothing is awaited between check and
+        // pause.
         if (this.#watch === undefined && this.#error === undefined && !this.#broken) {
           await this.#open()
           continue
@@ -79,7 +80,7 @@ export class WatchCursor {
     }
   }
 
-  /** The watch is to reach `revision`: asks etcd for progress unless events take it there within `delayMs`. */
+  /** Makes the watch reach `revision`: requests progress from etcd unless events get there within `delayMs`. */
   reach(revision: number, delayMs = progressDelayMs): void {
     if ((this.#cursor ?? 0) >= revision) return
     this.#wanted = Math.max(this.#wanted, revision)
@@ -101,7 +102,7 @@ export class WatchCursor {
     }
     if (watch.progressIsOrdered) watch.stream.write({ progress_request: {} })
     else this.#writeFence()
-    // An etcd that is slow is not made faster by questions.
+    // Waits longer each time: requests do not make a slow etcd faster.
     this.reach(this.#wanted, Math.min(delayMs * 2, progressDelayMaxMs))
   }
 
@@ -111,11 +112,11 @@ export class WatchCursor {
     this.#wake()
   }
 
-  /** An event of our own takes the watch on, in its order, where progress cannot be trusted. */
+  /** Where progress cannot be trusted, an event of our own moves the watch forward, in order. */
   #writeFence(): void {
     const { key: first } = this.#host.keys.range(this.prefix, this.prefix)
     const key = Buffer.concat([first, Buffer.from(fenceSuffix)])
-    // Where it cannot be written the next look tries again.
+    // If this fails, the next check tries again.
     this.#host.api.call('KV', 'Put', { key, value: Buffer.alloc(0) }, writeCall).catch(() => {})
   }
 
@@ -160,7 +161,7 @@ export class WatchCursor {
     }
     if (created) {
       this.#cursor ??= revision
-      // The first thing that a watch tells is that it has caught up.
+      // A new watch first reports that it has caught up.
       if (this.#cursor < revision) this.reach(revision)
       else this.#push({ revision: this.#cursor, events: [] })
     } else if (response.events.length === 0) {
@@ -215,7 +216,7 @@ export class WatchCursor {
   }
 }
 
-/** A cancelled stream says so as an error, once it is nobody's. */
+/** A cancelled stream emits an error, which nobody handles any more. */
 const cancel = (stream: EtcdWatch['stream']): void => {
   stream.on('error', () => {})
   stream.cancel()

@@ -1,7 +1,7 @@
 /**
- * The newest revision that was acknowledged, in a small file beside LevelDB's. It is written after each commit without
- * a sync of its own: the commit before it was synced, so that it never says too much, and after a crash of the process
- * it says exactly. It tells the loss of the last records, which no checksum inside LevelDB can.
+ * The newest revision that was acknowledged, in a small file beside LevelDB's. It is written after each commit, without a
+ * sync of its own. Since the commit was synced before, it never names a revision that is not on disk, and after a crash
+ * of the process it is exact. It reveals that the last records were lost, which no checksum inside LevelDB can.
  */
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ export class Acknowledged {
     this.#file = openSync(join(directory, fileName), constants.O_RDWR | constants.O_CREAT, 0o600)
   }
 
-  /** 0 when nothing was ever acknowledged. Of the two slots one may be torn. */
+  /** 0 when nothing was ever acknowledged. There are two slots because one may be torn. */
   read(): number {
     let newest = 0
     for (const slot of [0, 1]) {

@@ -1,10 +1,10 @@
 /**
  * The embedded driver: LevelDB as a log of revisions under the state in memory.
  *
- * One writer: transactions that wait are decided together, written as one LevelDB batch with `sync: true`, and
- * published and acknowledged only then (group commit). The removals of a compaction ride along. After a write that
- * failed nothing more is written: LevelDB goes on after a failed append and would lose what comes behind it
- * (google/leveldb issues 578 and 1180), so it is the driver that stops. Reads and watches go on.
+ * One writer: transactions that wait are decided together, written as one LevelDB batch with `sync: true`, and published
+ * and acknowledged only then (group commit). The removals of a compaction ride along. After a failed write it writes no
+ * more: LevelDB goes on after a failed append and can lose later writes (google/leveldb issues 578 and 1180), so the
+ * driver has to stop. Reads and watches go on.
  */
 import { chmodSync, realpathSync } from 'node:fs'
 import { Level } from 'level'
@@ -57,8 +57,8 @@ interface Write {
 }
 
 /**
- * Folders that this process has open. LevelDB must not be asked a second time: it opens the lock file before it
- * looks, and closing that again would drop the lock that this process holds (a rule of POSIX).
+ * Folders that this process has open. LevelDB must not open one twice: it opens the lock file before it checks, and
+ * closing that file again would drop the lock of the whole process (a rule of POSIX).
  */
 const openDirectories = new Set<string>()
 
@@ -107,7 +107,7 @@ const openDatabase = async (
   }
 }
 
-/** Secrets are in there: nobody but the owner looks in. */
+/** The store holds Secrets: only its owner may read it. */
 const makePrivate = (directory: string): void => {
   try {
     makeFolders(directory, 0o700)
@@ -244,13 +244,13 @@ class LevelDriver implements StorageDriver {
         break
       }
     }
-    // In the same turn as the last look at the queue: a transaction that comes later must find nobody writing.
+    // In the same turn as the last check of the queue, so that a later transaction starts writing again.
     this.#writing = undefined
   }
 
   /**
-   * Whoever else writes meanwhile goes along: a batch costs as much as several writes in it. Few would only wait longer,
-   * and many share its costs already.
+   * Waits some turns for more writes to share the batch, which costs as much as several of its writes. Not with few
+   * writes, whose clients would only wait, nor with many, which share the costs already.
    */
   async #gather(): Promise<void> {
     await nextTurn()
@@ -307,7 +307,7 @@ class LevelDriver implements StorageDriver {
         kv,
         events: sizes.get(revision)!,
         expiry,
-        // Which of them is the last on disk is for LevelDB to say, which orders bytes.
+        // All records of the last revision get the head: LevelDB orders by bytes, so any of them may be the last on disk.
         head: revision === head.revision ? head : undefined,
       }
       writes.push({ key: levelKey, value: encodeRecord(levelKey, record) })
@@ -338,8 +338,8 @@ class LevelDriver implements StorageDriver {
   }
 
   /**
-   * Records that nothing needs once history starts at `revision`. A tombstone goes with the value that it ended, never
-   * before it: a crash between two batches must not bring the value back.
+   * Collects records that are not needed once history starts at `revision`. A tombstone is removed together with the
+   * value that it ended, never before it: a crash between two batches must not bring the value back.
    */
   #collectGarbage(revision: number): void {
     for (const { type, key, revision: at, previous } of this.#state.history(revision)) {
@@ -359,7 +359,7 @@ class LevelDriver implements StorageDriver {
     const full = /no space|quota/i.test(cause.message)
     const why = `the store stopped writing after a failed write: ${cause.message}`
     this.#failed = new StorageError(full ? 'NoSpace' : 'ReadOnly', why, { cause })
-    // What was in the failed batch may be on disk and appear at the next opening.
+    // The failed batch may be on disk, and be found at the next opening.
     const unknown = new StorageError('UnknownOutcome', why, { cause })
     for (const { reject } of [...taken, ...compactions]) reject(unknown)
     for (const { reject } of [...this.#waiting, ...this.#compactions]) reject(this.#failed)

@@ -1,4 +1,4 @@
-/** What is stored of a value: the text, and of what its key is to be had (apiserver, envelope/kmsv2). */
+/** The stored form of a value: the encrypted text, and the encrypted key (apiserver, envelope/kmsv2). */
 import { createHash } from 'node:crypto'
 import { loadPackageDefinition, type ServiceClientConstructor } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
@@ -7,12 +7,12 @@ import { isDns1123Subdomain } from '#api/names.js'
 import { limits } from '#limits'
 import { descriptor } from './messages.js'
 
-/** What the plugin told with a key that it encrypted. */
+/** What the plugin returned with a key that it encrypted. */
 export interface EncryptedKey {
   readonly keyID: string
   readonly encryptedDEKSource: Buffer
   readonly annotations: Readonly<Record<string, Buffer>>
-  /** Of which sort the key is: one that encrypts, or a seed that others are derived of. */
+  /** Whether the key encrypts itself or is a seed for derived keys. */
   readonly encryptedDEKSourceType: number
 }
 
@@ -76,7 +76,7 @@ const problemOfAnnotations = (annotations: EncryptedKey['annotations']): string 
   return aggregate(problems)
 }
 
-/** Throws an Error where a plugin must not have answered so, or nothing of ours was stored so. */
+/** Throws an Error for what a plugin must not answer, and for what is never stored. */
 export const checkEncryptedKey = (key: EncryptedKey): void => {
   const { encryptedDEKSourceType: type } = key
   if (type !== keyType && type !== seedType)
@@ -100,7 +100,7 @@ export const decodeObject = (bytes: Buffer): EncryptedObject => {
   return object
 }
 
-/** What tells one encrypted key from another. */
+/** Identifies an encrypted key. */
 export const nameOfKey = (key: EncryptedKey): string => {
   const names = Object.keys(key.annotations).sort()
   const hash = createHash('sha256')

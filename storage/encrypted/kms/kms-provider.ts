@@ -1,7 +1,7 @@
 /**
  * Values encrypted with keys that a KMS plugin keeps (apiserver: envelope/kmsv2, encryptionconfig). The plugin encrypts a
- * random seed of ours, and each value has a key that is derived of that: it is asked when it has a new key, not for each
- * value, and to open the seeds of others and of earlier starts.
+ * random seed of ours, and the key of each value is derived from that seed. So the plugin is asked when it has a new key,
+ * and to decrypt seeds of other servers and of earlier starts, but not for each value.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { aggregate } from '#api/aggregate.js'
@@ -38,14 +38,14 @@ export interface KmsDeps {
 interface Seed {
   readonly key: EncryptedKey
   readonly transformer: Transformer
-  /** After that a plugin that is not well may have another key already. */
+  /** A plugin that fails its checks may have another key after this time. */
   expiresAt: number
 }
 
-/** How often a plugin is asked how it is, while it is well and while it is not; upstream's. */
+/** How often a plugin's status is checked, while it is healthy and while it is not; upstream's. */
 const probeMs = 60_000
 const probeAfterFailureMs = 10_000
-/** How long its last answer counts for who asks in between; upstream's. */
+/** How long its last status is reused; upstream's. */
 const healthyForMs = 20_000
 const unhealthyForMs = 3_000
 
@@ -73,7 +73,7 @@ export class KmsProvider {
     this.#plugin = new Plugin({ ...options, figures: deps.figures })
   }
 
-  /** Asks the plugin once, and goes on asking. A plugin that is not there yet is no reason not to start. */
+  /** Checks the plugin once, and then again and again. The server starts even if the plugin is not there yet. */
   async start(): Promise<void> {
     const problem = await this.check()
     if (problem !== undefined) this.#tell(problem)
@@ -86,7 +86,7 @@ export class KmsProvider {
     this.#plugin.close()
   }
 
-  /** What is wrong with the plugin, if anything. Who asks in between gets the last answer. */
+  /** What is wrong with the plugin, if anything; within `healthyForMs` the last answer. */
   check(): Promise<string | undefined> {
     if (this.#checked !== undefined && performance.now() < this.#checked.until)
       return Promise.resolve(this.#checked.problem)
@@ -113,7 +113,7 @@ export class KmsProvider {
       const current = this.#currentSeed().key
       const open = (transformer: Transformer) => {
         this.#deps.figures.keyUsed('from_storage', this.#options.name, hashOf(object.keyID))
-        // A transformer of one key waits for nobody.
+        // With a known key it is synchronous.
         const opened = transformer.fromStorage(object.encryptedData, about) as { value: Buffer }
         const isStale =
           object.keyID !== current.keyID ||
@@ -131,7 +131,7 @@ export class KmsProvider {
     return this.#seed
   }
 
-  /** The many values of one seed that come at once have it opened once. */
+  /** Many values with one seed that come at once decrypt it once. */
   #askFor(name: string, key: EncryptedKey): Promise<Transformer> {
     let opening = this.#opening.get(name)
     if (opening === undefined) {
@@ -203,9 +203,9 @@ export class KmsProvider {
     return problem === undefined ? problems : [...problems, problem]
   }
 
-  /** A seed that the plugin's key of now encrypted, which is new where that key is. */
+  /** Makes a new seed when the plugin has a new key. */
   async #follow(keyId: string): Promise<string | undefined> {
-    // Counted from before the question: what it is to bound is how old the answer may be.
+    // Taken before the call, so that it bounds the age of the answer.
     const expiresAt = this.#deps.clock.now() + limits.kmsSeedLifetimeMs
     if (this.#seed?.key.keyID === keyId) {
       this.#seed.expiresAt = expiresAt

@@ -40,7 +40,7 @@ export const descriptor = {
           key_id: ['string', 2],
           annotations: annotations(3),
         }),
-        // Nobody calls it: the loader makes readers and writers of messages for methods alone.
+        // Never called. The loader makes encoders and decoders only for messages of methods.
         Stored: {
           methods: { Object: { requestType: 'EncryptedObject', responseType: 'EncryptedObject' } },
         },

@@ -26,7 +26,7 @@ interface EncryptAnswer {
 
 interface PluginOptions {
   readonly name: string
-  /** The path of its socket; `@name` is one of Linux' without a file. */
+  /** The path of its socket; `@name` is an abstract socket of Linux. */
   readonly path: string
   readonly timeoutMs: number
   readonly figures: EncryptionFigures
@@ -50,7 +50,7 @@ type Unary = (
 const targetOf = (path: string): string =>
   path.startsWith('@') ? `unix-abstract:${path.slice(1)}` : `unix:${path}`
 
-/** Calls wait for a plugin that is not there yet, as long as they have time. */
+/** Calls wait for a plugin that is not there yet, until their deadline. */
 const metadata = new Metadata({ waitForReady: true })
 
 export class Plugin {
@@ -59,7 +59,7 @@ export class Plugin {
 
   constructor(options: PluginOptions) {
     const { KeyManagementService } = services
-    // A socket has no name of its own.
+    // A Unix socket has no host name, so gRPC needs an authority.
     const channel = { 'grpc.default_authority': 'localhost' }
     this.#options = options
     this.#client = new KeyManagementService(
@@ -105,7 +105,7 @@ export class Plugin {
         if (failure === undefined) resolve(answer as T)
         else reject(failure)
       })
-      // Deadlines of gRPC are the machine's clock's, which may be set.
+      // A timer instead of a gRPC deadline, which goes by the wall clock.
       let isLate = false
       const late = setTimeout(() => {
         isLate = true
