@@ -9,7 +9,7 @@ import {
 import { templateWarnings } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
 import { readInteger } from '../workloads/integer-annotation.js'
-import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
+import { defaultTemplate, dropDisabledOfTemplate, sampleSpec } from '../workloads/pod-template.js'
 
 // What older versions had in the spec is kept in an annotation: how often the template changed.
 const templateGeneration = 'deprecated.daemonset.template.generation'
@@ -84,14 +84,5 @@ export default defineKind({
       validateUpdate: validateDaemonSetStatus,
     },
   },
-  sample: {
-    metadata: { name: 'sample' },
-    spec: {
-      selector: { matchLabels: { app: 'a' } },
-      template: {
-        metadata: { labels: { app: 'a' } },
-        spec: { containers: [{ name: 'main', image: 'example.com/main:1' }] },
-      },
-    },
-  },
+  sample: { metadata: { name: 'sample' }, spec: sampleSpec },
 })

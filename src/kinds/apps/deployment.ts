@@ -14,7 +14,7 @@ import {
 } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
 import { readInteger } from '../workloads/integer-annotation.js'
-import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
+import { defaultTemplate, dropDisabledOfTemplate, sampleSpec } from '../workloads/pod-template.js'
 import { noReplicas, scale } from '../workloads/scale.js'
 
 const readRollback = ({ metadata }: KubeObject): void => {
@@ -66,14 +66,5 @@ export default defineKind({
     warningsOnUpdate: templateWarningsOnUpdate,
     status: { ...specStays({ labels: true }), validateUpdate: validateDeploymentStatus },
   },
-  sample: {
-    metadata: { name: 'sample' },
-    spec: {
-      selector: { matchLabels: { app: 'a' } },
-      template: {
-        metadata: { labels: { app: 'a' } },
-        spec: { containers: [{ name: 'main', image: 'example.com/main:1' }] },
-      },
-    },
-  },
+  sample: { metadata: { name: 'sample' }, spec: sampleSpec },
 })

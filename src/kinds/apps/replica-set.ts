@@ -8,7 +8,7 @@ import {
   templateWarningsOnUpdate,
 } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
-import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
+import { defaultTemplate, dropDisabledOfTemplate, sampleSpec } from '../workloads/pod-template.js'
 import { noReplicas, scale } from '../workloads/scale.js'
 
 export default defineKind({
@@ -31,14 +31,5 @@ export default defineKind({
     warningsOnUpdate: templateWarningsOnUpdate,
     status: { ...specStays(), validateUpdate: validateReplicaCounts },
   },
-  sample: {
-    metadata: { name: 'sample' },
-    spec: {
-      selector: { matchLabels: { app: 'a' } },
-      template: {
-        metadata: { labels: { app: 'a' } },
-        spec: { containers: [{ name: 'main', image: 'example.com/main:1' }] },
-      },
-    },
-  },
+  sample: { metadata: { name: 'sample' }, spec: sampleSpec },
 })

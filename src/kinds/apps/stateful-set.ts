@@ -11,7 +11,7 @@ import {
 import { templateWarnings, templateWarningsOnUpdate } from '#validation/workload/warnings.js'
 import { defaultClaimSpec } from '../pods/volume-defaults.js'
 import { ownStatus, specStays } from '../status.js'
-import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
+import { defaultTemplate, dropDisabledOfTemplate, sampleSpec } from '../workloads/pod-template.js'
 import { noReplicas, scale } from '../workloads/scale.js'
 
 const defaultUpdateStrategy = (strategy: Fields): void => {
@@ -84,13 +84,6 @@ export default defineKind({
   },
   sample: {
     metadata: { name: 'sample' },
-    spec: {
-      serviceName: 'sample',
-      selector: { matchLabels: { app: 'a' } },
-      template: {
-        metadata: { labels: { app: 'a' } },
-        spec: { containers: [{ name: 'main', image: 'example.com/main:1' }] },
-      },
-    },
+    spec: { serviceName: 'sample', ...sampleSpec },
   },
 })

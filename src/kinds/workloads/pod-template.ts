@@ -9,3 +9,12 @@ export const defaultTemplate = (template: Fields | undefined | null): void => {
 /** Fields of the template in spec.template that belong to features that are off. */
 export const dropDisabledOfTemplate = ({ spec }: KubeObject): void =>
   dropDisabledOfPodSpec(spec?.template?.spec)
+
+/** The spec of the samples of kinds with a selector. */
+export const sampleSpec = {
+  selector: { matchLabels: { app: 'a' } },
+  template: {
+    metadata: { labels: { app: 'a' } },
+    spec: { containers: [{ name: 'main', image: 'example.com/main:1' }] },
+  },
+}
