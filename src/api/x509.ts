@@ -162,7 +162,8 @@ export const issueCertificate = (options: IssueOptions): Issued => {
   const certificate = sequence(body, algorithm, bits(sign('sha256', body, issuer.privateKey)))
   return {
     certPem: pem(certificate),
-    keyPem: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+    // As keyutil.MarshalPrivateKeyToPEM writes it: fabric8's client takes PKCS #8 for RSA.
+    keyPem: privateKey.export({ type: 'sec1', format: 'pem' }) as string,
     privateKey,
     publicKey,
     subject,

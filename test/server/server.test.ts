@@ -1,5 +1,6 @@
 /** Servers as an embedder sees them: several at once, closed without a trace, the same again after a restart. */
 import { spawnSync } from 'node:child_process'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import net from 'node:net'
@@ -9,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
+import { parseKubeconfig } from '#client/kubeconfig.js'
 import { discovery } from '#openapi/schemas.js'
 import { createServer } from '#src/index.js'
 import type { StorageDriver } from '#storage/driver.js'
@@ -38,6 +40,13 @@ t.test('two servers in one process share nothing', async (t) => {
   t.equal((await call(one, { path: `${configMaps}/x` })).status, 200)
   t.equal((await call(two, { path: `${configMaps}/x` })).status, 404)
   t.equal((await call(two, { path: '/api', token: one.adminToken })).status, 401)
+})
+
+// fabric8's client takes every other key for one of RSA, PKCS #8 of an elliptic curve included.
+t.test('the key of a kubeconfig says that it is of an elliptic curve', async (t) => {
+  const { key, cert } = await parseKubeconfig((await startServer(t)).kubeconfig)
+  t.match(key, /^-----BEGIN EC PRIVATE KEY-----\n/)
+  t.ok(new X509Certificate(cert!).checkPrivateKey(createPrivateKey(key!)))
 })
 
 t.test('after close nothing keeps the process alive', async (t) => {
