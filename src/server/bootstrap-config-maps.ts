@@ -1,9 +1,9 @@
-/** What the ConfigMaps of kube-system say that kube-apiserver itself keeps there for others to read. */
+/** The contents of the ConfigMaps in kube-system that kube-apiserver keeps for others to read. */
 import type { JsonObject } from '#api/object.js'
 import { certificatesOf } from '#authn/client-certificate.js'
 import type { RequestHeaderOptions } from './identity.js'
 
-/** How long a certificate may have ended and yet be shown: upstream's allowance for clocks that differ. */
+/** How long an expired certificate is still listed: upstream's allowance for clocks that differ. */
 const expirySlackMs = 5 * 60_000
 
 /**
@@ -20,13 +20,13 @@ export const combineAuthorities = (bundles: readonly string[], now: number): str
 
 type Data = Record<string, string>
 
-/** One ConfigMap: `dataFor` gives its data, made of what is there, or undefined when that stays as it is. */
+/** One ConfigMap. `dataFor` makes its data from what is stored, or yields undefined if nothing has to change. */
 export interface KeptConfigMap {
   readonly name: string
   dataFor(existing: Data | undefined): Data | undefined
 }
 
-/** Whom aggregated API servers may trust, and in which headers a front proxy tells whom it speaks for. */
+/** Which client certificates aggregated API servers may trust, and in which headers a front proxy sends the user. */
 export interface ClientTrust {
   /** PEM bundles. */
   readonly authorities: readonly string[]
@@ -41,7 +41,7 @@ const listKeys = {
   'requestheader-username-headers': 'username',
 } as const
 
-/** What is there and what this server has, each once: servers that share a storage may differ. */
+/** The stored values and those of this server, each once: servers that share a storage may differ. */
 const combinedList = (shown: string, own: readonly string[]): string => {
   const before = shown === '' ? [] : (JSON.parse(shown) as string[])
   return JSON.stringify([...new Set([...before, ...own])])
@@ -76,7 +76,7 @@ const authenticationConfigMap = (trust: ClientTrust, now: number): KeptConfigMap
     try {
       combined = combinedTrust(existing ?? {}, trust, now)
     } catch (error) {
-      // As upstream: what somebody wrote there and nobody can read is left to whoever wrote it.
+      // As upstream: data that somebody else wrote and that cannot be read is left alone.
       if (existing === undefined) throw error
       return undefined
     }

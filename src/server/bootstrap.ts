@@ -45,7 +45,7 @@ const apiServicesPath = '/apis/apiregistration.k8s.io/v1/apiservices'
 const servicePath = '/api/v1/namespaces/default/services'
 const flowControl = '/apis/flowcontrol.apiserver.k8s.io/v1'
 const flowControlManager = 'api-priority-and-fairness-config-producer-v1'
-/** What upstream makes with a client of another name than the server's own. */
+/** Field managers that differ from the server's own, as upstream's. */
 const managers: Readonly<Record<string, string>> = {
   [`${flowControl}/flowschemas`]: flowControlManager,
   [`${flowControl}/prioritylevelconfigurations`]: flowControlManager,
@@ -76,7 +76,7 @@ const readOrNone = async (
   }
 }
 
-/** How long another server may take between the address of a Service and the Service. */
+/** How long another server may take between allocating a Service's address and writing the Service. */
 const otherServerMs = 2_000
 const lookAgainMs = 50
 
@@ -88,7 +88,7 @@ const appears = async (store: Store, ctx: RequestContext, name: string): Promise
   return false
 }
 
-/** Another server may be first, or have taken what the object needs (its address) and be about to make it. */
+/** Another server may have made the object already, or have allocated its address and be about to make it. */
 const createUnlessTaken = async (
   store: Store,
   ctx: RequestContext,
@@ -121,7 +121,7 @@ const writeStatus = async (
   }))
 }
 
-/** Yields what is there, or undefined when it was made now. */
+/** Yields the stored object, or undefined if it was created now. */
 const ensure = (
   deps: ObjectDeps,
   path: string,
@@ -131,7 +131,7 @@ const ensure = (
   const metadata = body.metadata as { name: string; namespace?: string }
   const internal = internalContext(deps, metadata.namespace)
   const ctx = { ...internal, fieldManager: managers[path] ?? internal.fieldManager }
-  // What a try made whose answer got lost is ours to complete.
+  // If a try's answer got lost, its object is ours to complete.
   let wasTried = false
   return untilStored(deps.caller, async () => {
     const existing = await readOrNone(store, ctx, metadata.name)
@@ -147,7 +147,7 @@ const ensure = (
   })
 }
 
-/** Makes it, or puts right what it says. */
+/** Creates it, or corrects its data. */
 export const keepConfigMap = async (deps: ObjectDeps, map: KeptConfigMap): Promise<void> => {
   const { name, dataFor } = map
   const metadata = { name, namespace: 'kube-system' }
@@ -165,7 +165,10 @@ export const keepConfigMap = async (deps: ObjectDeps, map: KeptConfigMap): Promi
 
 const managedLabel = 'kube-aggregator.kubernetes.io/automanaged'
 
-/** Of a version that is not served there is none; one that somebody else has made stays (kube-aggregator, autoregister). */
+/**
+ * Deletes the APIService of a version that is not served, unless somebody else has made it (kube-aggregator,
+ * autoregister).
+ */
 const keepApiService = async (deps: BootstrapDeps, body: JsonObject): Promise<void> => {
   const { name } = body.metadata as { name: string }
   if (deps.isServed(name)) {
@@ -181,7 +184,10 @@ const keepApiService = async (deps: BootstrapDeps, body: JsonObject): Promise<vo
   })
 }
 
-/** A range of one family that is the first of two now gets the second. Any other stays (controlplane, defaultservicecidr). */
+/**
+ * If the ServiceCIDR has one range, and it is the first of the two that are configured now, the second is added. Any
+ * other stays as it is (controlplane, defaultservicecidr).
+ */
 const ensureDefaultCidr = async (deps: BootstrapDeps, body: JsonObject): Promise<void> => {
   const cidrs = serviceCidrsOf(deps.serviceClusterIpRange)
   const existing = await ensure(deps, cidrsPath, { ...body, spec: { cidrs } })
@@ -197,9 +203,7 @@ const ensureDefaultCidr = async (deps: BootstrapDeps, body: JsonObject): Promise
   )
 }
 
-/**
- * Before the server listens. Rejects when an object can neither be read nor made.
- */
+/** Runs before the server listens. Rejects if an object can be neither read nor created. */
 export const ensureBootstrap = async (deps: BootstrapDeps, trust: ClientTrust): Promise<void> => {
   const objects = bootstrapObjects()
   const ensureAll = (path: string) =>
@@ -237,7 +241,7 @@ const sliceOf = (ip: string, port: number): JsonObject => ({
   ports: [{ name: 'https', protocol: 'TCP', port }],
 })
 
-/** Makes the object, or puts `fields` of it right: a restarted server may have another port. */
+/** Creates the object, or corrects `fields` of it: a restarted server may have another port. */
 const publish = async (
   deps: BootstrapDeps,
   path: string,
@@ -257,7 +261,7 @@ const publish = async (
   )
 }
 
-/** Once the server listens: where clients inside of the cluster find it. */
+/** Runs once the server listens: publishes where clients inside the cluster find it. */
 export const publishKubernetesService = async (
   deps: BootstrapDeps,
   { ip, port, nodePort }: { ip: string | undefined; port: number; nodePort: number },
@@ -273,7 +277,7 @@ export const publishKubernetesService = async (
     ...service,
     spec: isOnNodes ? { ...spec, type: 'NodePort' } : spec,
   })
-  // Upstream refuses loopback addresses in endpoints; a server that listens there alone has none to show.
+  // Upstream refuses loopback addresses in endpoints, so a server that only listens there publishes none.
   if (ip === undefined || ip.startsWith('127.') || ip === '::1') return
   const slices = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
   await unlessRefused(deps.log, 'where the server is', async () => {

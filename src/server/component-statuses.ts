@@ -19,7 +19,7 @@ interface Health {
 
 type Ask = () => Promise<Health>
 
-/** Certificates are not checked: the process is asked on this machine, and no secret is sent to it. */
+/** Certificates are not checked: the process is on this machine, and no secret is sent to it. */
 const askHealthz = (port: number) => (): Promise<Health> =>
   new Promise((resolve) => {
     const url = `https://127.0.0.1:${port}/healthz`
@@ -59,7 +59,7 @@ const neverWritten = (): never => {
   throw new Error('component statuses are made up, not written')
 }
 
-/** `askStore` yields what is wrong with the store. `ports`: where the two processes tell of their health. */
+/** `askStore` yields what is wrong with the store. `ports`: of the health endpoints of the two processes. */
 export const componentStatuses = (
   askStore: () => Promise<string | undefined>,
   ports = { 'controller-manager': 10257, scheduler: 10259 },

@@ -56,7 +56,7 @@ export const authorizersOf = async (
 /** What these go by is read, and followed, at the start. */
 const readAtStart: readonly string[] = ['Node', 'ABAC', 'RBAC']
 
-/** Rejects where the file cannot be used. What it becomes later and cannot be used leaves everything as it is. */
+/** Rejects if the file cannot be used. A later version of it that cannot be used changes nothing. */
 export const followConfiguration = async (
   file: string,
   deps: AuthorizerDeps,

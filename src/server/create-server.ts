@@ -12,28 +12,28 @@ import { checkServiceOptions } from './service-range.js'
 import { StartedParts } from './started-parts.js'
 import { untilStored } from './until-stored.js'
 
-/** A server that listens. */
+/** A running server. */
 export interface Server {
   /** Where it listens: `https://127.0.0.1:6443`. */
   readonly url: string
   /** A kubeconfig (YAML text) for the admin, with the CA, a client certificate and the token inline. */
   readonly kubeconfig: string
-  /** A kubeconfig for the kubelet of a node, which is system:node:NAME: for authorizationModes with Node. */
+  /** A kubeconfig for the kubelet of a node (user system:node:NAME), for authorizationModes with Node. */
   nodeKubeconfig(name: string): string
   /** Bearer token of the admin, who is in the group system:masters. */
   readonly adminToken: string
-  /** PEM of the server's own CA, which signed the serving certificate unless you brought one. */
+  /** PEM of the server's own CA, which signed the serving certificate unless you provided one. */
   readonly caPem: string
   /**
-   * Takes no more requests, answers those that it took, ends watches, closes the storage that it opened. Nothing of the
-   * server is left in the process then. Calling it again yields the same promise.
+   * Stops taking requests, answers accepted ones, ends watches and closes the storage that it opened. When it resolves
+   * nothing of the server is left in the process. A second call returns the same promise.
    */
   close(): Promise<void>
   /** The same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** What a server writes about itself when it knows its port. */
+/** Writes what depends on the port: the `kubernetes` Service, the Lease, the kubeconfig. */
 const publish = async (
   state: ServerState,
   { lease }: Controllers,
@@ -80,8 +80,8 @@ const start = async (
 }
 
 /**
- * Starts a server; resolves when it takes requests. Rejects, with nothing left open, when it cannot start: with a
- * StorageError where the store cannot be opened (`code`: Corrupt, Locked, Unavailable, …), with the system's error where the
+ * Starts a server; resolves when it takes requests. If it cannot start it rejects, and leaves nothing open: with a
+ * StorageError if the store cannot be opened (`code`: Corrupt, Locked, Unavailable, …), with the system's error if the
  * port is taken or a file cannot be read, and with an Error that says what is wrong with the options.
  */
 export const createServer = async (options: ServerOptions = {}): Promise<Server> => {
@@ -90,7 +90,7 @@ export const createServer = async (options: ServerOptions = {}): Promise<Server>
     const close = (): Promise<void> => started.end()
     return { ...(await start(options, started)), close, [Symbol.asyncDispose]: close }
   } catch (error) {
-    // What cannot end after that is a consequence; the first error says what to do.
+    // Errors while ending would hide the first one, which is the cause.
     await started.end().catch(() => {})
     throw error
   }

@@ -1,7 +1,7 @@
 /**
- * What the server proves itself with and what its first user gets: a CA made at the first start, a serving
- * certificate, an admin certificate and an admin token. Kept in a directory (files 0600, directory 0700) or, without
- * one, in memory for as long as the server runs.
+ * Credentials of the server and of its first user: a CA made at the first start, a serving certificate, an admin
+ * certificate and an admin token. Kept in a directory (files 0600, directory 0700) or, without one, in memory for as long
+ * as the server runs.
  */
 import {
   createPrivateKey,
@@ -33,19 +33,19 @@ export interface CertificatePair {
 }
 
 export interface ServerCredentials {
-  /** Signs the serving certificate, unless that was brought by the user, and the clients': what these trust. */
+  /** The CA that signs client certificates, and the serving certificate unless the user provided one. */
   caPem: string
   serving: CertificatePair
-  /** Shown to who asks for `loopbackName`; missing where `serving` is of the server's own CA, which its clients know. */
+  /** Served for the name `loopbackName`. Missing if `serving` is of the server's own CA, which its clients trust. */
   loopback?: CertificatePair
   admin: CertificatePair
   /** Of the kubelet of that node. */
   nodeClient(name: string): CertificatePair
-  /** What the server shows to kubelets, which listen to nobody else. Made at first use. */
+  /** The server's client certificate for kubelets, which let nobody else in. Made at first use. */
   kubeletClient(): CertificatePair
-  /** Signs the certificates of front proxies, whose word in X-Remote-User counts. */
+  /** The CA of front proxies, whose X-Remote-User is believed. */
   frontProxyCaPem: string
-  /** What the server shows to aggregated APIs, as their front proxy. Made at first use. */
+  /** The server's client certificate for aggregated APIs, as their front proxy. Made at first use. */
   proxyClient(): CertificatePair
   adminToken: string
   /** Signs ServiceAccount tokens, PKCS #8 PEM. Made at first use: an RSA key takes 60 ms, and RS256 is what upstream uses. */
@@ -59,7 +59,7 @@ interface CredentialOptions {
   /** Names and addresses that the serving certificate must carry. */
   names: readonly string[]
   adminToken?: string
-  /** Pairs brought by the user. */
+  /** Pairs that the user provided. */
   serving?: CertificatePair
   proxyClient?: CertificatePair
 }
@@ -67,7 +67,10 @@ interface CredentialOptions {
 const dayMs = 86_400_000
 /** The common name of the front proxy's certificate: upstream's --requestheader-allowed-names of kubeadm. */
 export const frontProxyName = 'front-proxy-client'
-/** By which the server's own clients ask for a certificate that they trust, whichever others are shown (upstream's name). */
+/**
+ * The server name by which the server's own clients get a certificate that they trust, whatever the others are
+ * (upstream's name).
+ */
 export const loopbackName = 'apiserver-loopback-client'
 const ownAuthority = 'kubelevel-ca'
 
@@ -159,7 +162,7 @@ const isOf = (
   return wanted.sort().join('\n') === subject.split('\n').sort().join('\n')
 }
 
-/** The kept pair while it lasts, is of the same subject, was signed by this CA and carries the names; else a new one. */
+/** The kept pair, if it is still valid, has this subject and these names and was signed by this CA; else a new one. */
 const leaf = (keeper: Keeper, ca: Issued, now: number, wanted: Leaf): CertificatePair => {
   const certPem = keeper.read(`${wanted.file}.crt`)
   const keyPem = keeper.read(`${wanted.file}.key`)
@@ -186,7 +189,7 @@ const leaf = (keeper: Keeper, ca: Issued, now: number, wanted: Leaf): Certificat
   return made
 }
 
-/** What the user has put there, as kube-apiserver takes it from --cert-dir: it is of another CA. */
+/** A pair that the user has put there, as for kube-apiserver's --cert-dir: it is of another CA. */
 const broughtPair = (keeper: Keeper, file: string): CertificatePair | undefined => {
   const certPem = keeper.read(`${file}.crt`)
   const keyPem = keeper.read(`${file}.key`)
@@ -246,7 +249,7 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
       leaf(keeper, ca, options.clock.now(), {
         file: 'apiserver-kubelet-client',
         use: 'client',
-        // A kubelet asks back whether it may.
+        // Kubelets authorize this user by a SubjectAccessReview.
         subject: {
           commonName: 'kube-apiserver-kubelet-client',
           organizations: ['system:masters'],

@@ -1,4 +1,4 @@
-/** Feature gates of v1.36: which there are, and what of them is switched here (component-base, featuregate). */
+/** Feature gates of v1.36, and which of them have an effect here (component-base, featuregate). */
 import { aggregate } from '#api/aggregate.js'
 import { goBooleanProblem, parseGoBoolean } from '#api/go-boolean.js'
 import { enablement } from '#openapi/schemas.js'
@@ -10,7 +10,7 @@ interface FeatureGate {
   readonly enabled: boolean
 }
 
-/** Those whose setting changes something here; the others are as they are by default. */
+/** Gates that have an effect here; all others are fixed to their defaults. */
 const switched = [
   'APIServerIdentity',
   'ComponentFlagz',
@@ -60,9 +60,9 @@ const check = (given: Readonly<Record<string, boolean>>): void => {
 }
 
 export class FeatureGates {
-  /** By name; only those that are not as they are by default. */
+  /** Settings that differ from the defaults, by name. */
   readonly #set = new Map<string, boolean>()
-  /** Of those that were given: what is not as by default, and changes nothing here. */
+  /** Given gates that differ from their default but have no effect here. */
   readonly ignored: readonly string[]
 
   /** Throws an Error in kube-apiserver's words. */
@@ -81,7 +81,7 @@ export class FeatureGates {
   }
 
   enabled(name: SwitchedGate): boolean {
-    // All of them are on by default: a server that was told nothing reads no table.
+    // All of them are on by default, so that the table need not be read.
     return this.#set.get(name) ?? true
   }
 

@@ -49,7 +49,7 @@ const isSaid = ({ status }: KubeObject, { type, ...wanted }: Condition): boolean
   )
 }
 
-/** Writes only when the schema, as it was seen, says something else. One that is gone by now needs no condition. */
+/** Writes only if the condition changes. If the schema has been deleted meanwhile, nothing is to be done. */
 export const keepDangling = async (
   { store, fieldManagerOf, context }: ConditionDeps,
   schema: PersistedObject,

@@ -1,4 +1,4 @@
-/** Flow schemas and priority levels as they are stored: read once, then followed; schemas are told whether their level is there. */
+/** Follows the stored flow schemas and priority levels, and writes the condition Dangling of schemas. */
 import { compareTexts } from '#api/compare-texts.js'
 import type { KubeObject, PersistedObject } from '#api/object.js'
 import type { FlowControl } from '#flowcontrol/flow-control.js'
@@ -18,7 +18,7 @@ const levelOf = ({ spec }: KubeObject): string => spec.priorityLevelConfiguratio
 
 const mandatoryNames = ['exempt', 'catch-all']
 
-/** With those that take part even where somebody has removed them, as they were made. */
+/** Adds the mandatory ones, in their original form, if somebody has deleted them. */
 const withMandatory = (resource: string, stored: Objects): KubeObject[] => {
   const missing = mandatoryNames.filter((name) => !stored.has(name))
   if (missing.length === 0) return [...stored.values()]
@@ -40,7 +40,7 @@ const levelSpecOf = ({ metadata, spec }: KubeObject): LevelSpec => {
   }
 }
 
-/** In order of precedence. A schema whose priority level is not there takes no part. */
+/** In order of precedence. A schema whose priority level does not exist is left out. */
 const schemaSpecsOf = (
   schemas: readonly KubeObject[],
   levels: readonly LevelSpec[],
@@ -78,7 +78,7 @@ export class FlowSource {
     this.#deps = deps
   }
 
-  /** Resolves when all are known; levels first, because a schema is told about its own. */
+  /** Resolves when all are known. Levels come first, because the conditions of schemas depend on them. */
   async start(): Promise<void> {
     await this.#follow('prioritylevelconfigurations', this.#levels, ({ metadata }) => {
       return (schema) => levelOf(schema) === metadata.name
@@ -130,7 +130,9 @@ export class FlowSource {
     this.#deps.control.configure(levels, schemaSpecsOf(schemas, levels))
   }
 
-  /** At once: at a first start all are told, and what is written together costs one write of the store. */
+  /**
+   * All at once: at a first start every schema is written, and writes that come together share one write of the store.
+   */
   async #judge(which: (schema: PersistedObject) => boolean): Promise<void> {
     const { storeOf, clock, fieldManagerOf } = this.#deps
     const caller = { signal: this.#stopping.signal }

@@ -1,4 +1,4 @@
-/** Keeps the server's ConfigMaps of kube-system as they should be while it runs: others read there whom to trust. */
+/** Keeps the server's ConfigMaps in kube-system correct while it runs: others read there whom to trust. */
 import { WorkQueue, work } from '#client/work-queue.js'
 import { type FollowerDeps, followObjects } from '#registry/follow-objects.js'
 import { workLog } from '#src/aggregator/work-log.js'
@@ -20,7 +20,7 @@ export const followKeptConfigMaps = async (
   const look = (name: string | undefined): void => {
     if (name !== undefined && names.has(name)) queue.add(name)
   }
-  // What is there at first has just been put right.
+  // The first list needs no work: the start has just corrected these ConfigMaps.
   let isStarted = false
   const { done } = await followObjects(
     { ...deps, signal },

@@ -8,12 +8,15 @@ interface FollowedFile {
   readonly file: string
   /** As it was read at the start. */
   readonly text: string
-  /** What it says now. What it rejects with is told, and the text is not shown again. */
+  /** Called with each new text. An error is logged, and the same text is not passed again. */
   take(text: string): Promise<void>
   readonly warn: (error: unknown) => void
 }
 
-/** Looks as soon as the folder tells of a change, and once in a while, for a folder may tell nothing. Ends when what it yields is called. */
+/**
+ * Reads the file when its folder reports a change, and now and then, because some file systems report nothing. Stops when
+ * the returned function is called.
+ */
 export const followFile = ({ file, text, take, warn }: FollowedFile): (() => Promise<void>) => {
   let known = text
   const look = async (): Promise<void> => {

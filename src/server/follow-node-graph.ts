@@ -1,4 +1,4 @@
-/** Keeps the graph of the Node authorizer as the objects are that it is made of (upstream: graph_populator.go). */
+/** Keeps the graph of the Node authorizer up to date with the objects (upstream: graph_populator.go). */
 import type { NamespacedObject } from '#api/object.js'
 import type { NodeGraph, Related } from '#authz/node-graph.js'
 import { type FollowDeps, type Follower, followObjects } from '#registry/follow-objects.js'

@@ -27,13 +27,14 @@ export const healthChecks = (sources: HealthSources): HealthChecks => {
   const { stores, openRequests, healthTimeoutMs, readyTimeoutMs } = sources
   const ping: HealthCheck = { name: 'ping', check: () => undefined }
   const log: HealthCheck = { name: 'log', check: () => undefined }
-  // Upstream's own way to itself has a certificate that can run out; what is inside of this server does not go through TLS.
+  // Always fine: upstream's loopback client has a certificate that can expire, but here nothing inside the server goes
+  // through TLS.
   const loopback: HealthCheck = { name: 'loopback-serving-certificate', check: () => undefined }
   const etcd: HealthCheck = {
     name: 'etcd',
     check: seldom(healthTimeoutMs, (timeoutMs) => stores.health({ timeoutMs })),
   }
-  // A full store is no reason to end the process, but one to send writes elsewhere.
+  // A full store must not restart the process (livez), but send writes elsewhere (readyz).
   const readiness: HealthCheck = {
     name: 'etcd-readiness',
     check: seldom(readyTimeoutMs, (timeoutMs) => stores.health({ timeoutMs, forWrites: true })),
@@ -45,7 +46,7 @@ export const healthChecks = (sources: HealthSources): HealthChecks => {
   const { postStartHooks, encryption } = sources
   const informers: HealthCheck = {
     name: 'informer-sync',
-    // Upstream's cannot list what cannot be decrypted.
+    // Upstream's informers cannot list objects that cannot be decrypted.
     check: () =>
       postStartHooks.informersSynced && stores.areReadable()
         ? undefined
@@ -55,7 +56,7 @@ export const healthChecks = (sources: HealthSources): HealthChecks => {
     ...(encryption?.automaticReload === true ? [reloadHook] : []),
     ...postStartHooks.checks,
   ]
-  // A server is not ended for a plugin that is not well.
+  // An unhealthy plugin must not restart the server, so it is not in livez.
   const plugins = encryption?.health === undefined ? [] : [encryption.health]
   return {
     healthz: [ping, log, loopback, etcd, ...plugins, ...hooks],
@@ -64,7 +65,7 @@ export const healthChecks = (sources: HealthSources): HealthChecks => {
   }
 }
 
-/** Upstream's limiter: storage is asked once in half a timeout, and who comes in between gets that answer. */
+/** Upstream's limiter: storage is checked once in half a timeout; checks in between get the last result. */
 const seldom = (
   timeoutMs: number,
   ask: (timeoutMs: number) => Promise<string | undefined>,

@@ -1,7 +1,6 @@
 /**
- * Ends sessions of HTTP/2 that nobody uses, as Go's server does, and those on which nothing is heard. When nghttp2 has
- * refused what a client sent it wants to read no more, and Node does not, either: it would never learn that the client is
- * gone, and sixty bytes from anybody would hold a socket for ever.
+ * Ends idle sessions of HTTP/2, as Go's server does, and silent ones. After nghttp2 has refused a client's bytes, Node
+ * reads no more and would never notice that the client has gone: sixty bytes from anybody would hold a socket for ever.
  */
 import type { Http2SecureServer, ServerHttp2Session } from 'node:http2'
 import { limits } from '#limits'
@@ -23,7 +22,7 @@ const look = (session: ServerHttp2Session, heard: Heard): void => {
     heard.isAsked = false
   } else if (heard.isAsked) session.destroy()
   else {
-    // Whoever is there answers, also while it takes nothing of what is sent.
+    // A live client answers a ping even while it does not read its streams.
     heard.isAsked = true
     session.ping(() => {})
   }

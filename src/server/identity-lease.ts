@@ -1,6 +1,6 @@
 /**
- * The Lease in kube-system by which an API server is known to be there, and those of servers that are gone
- * (kubernetes, pkg/controlplane: the controllers of apiserver identities).
+ * The Lease in kube-system that shows that an API server lives; and deletes those of servers that are gone (kubernetes,
+ * pkg/controlplane: the controllers of apiserver identities).
  */
 import { createHash } from 'node:crypto'
 import { type Clock, formatMicroTime, parseTime } from '#api/clock.js'
@@ -36,15 +36,15 @@ const forget = async (store: Store, ctx: RequestContext): Promise<void> => {
     try {
       await store.delete(ctx, name, { ...(uid === undefined ? {} : { preconditions: { uid } }) })
     } catch (error) {
-      // Another server was first, or its server is back.
+      // Another server has deleted it, or its server is back and has renewed it.
       if (!(error instanceof ApiError) || ![404, 409].includes(error.code)) throw error
     }
   }
 }
 
 /**
- * Is held until it is stopped, and then expires. A server whose Lease cannot be written (the name of the machine may be
- * no label) serves all the same, and tries again at each renewal, as upstream.
+ * Renewed until it is stopped; then it expires. If it cannot be written (the machine's name may not be a valid label) the
+ * server runs all the same, and tries again at each renewal, as upstream.
  */
 export class IdentityLease {
   readonly #deps: IdentityLeaseDeps

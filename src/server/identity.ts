@@ -1,4 +1,4 @@
-/** Who the server is and whom it knows: certificates, tokens, authenticators, authorizers, as the options want them. */
+/** Names, certificates and trusted authorities of a server, from its options. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
@@ -62,7 +62,7 @@ const servingNames = (options: ServerOptions, bindAddress: string): string[] => 
   ]),
 ]
 
-/** PEM of certificates. Throws when the file has none, which would let in nobody without a word. */
+/** PEM of certificates. Throws if the file has none, because then every client would be refused without a reason. */
 const readCertificates = (file: string): string => {
   const pem = readFileSync(file, 'utf8')
   let found: X509Certificate[]

@@ -1,4 +1,4 @@
-/** What the port serves, in the order in which it is looked at. */
+/** All routes of the port, in the order in which they are tried. */
 import type { FastifyInstance } from 'fastify'
 import { packageVersion } from '#api/package-version.js'
 import type { OpenRequests } from '#filters/open-requests.js'
@@ -37,7 +37,7 @@ interface Served {
   readonly publicUrl: () => string
 }
 
-/** What tells about the server itself. */
+/** Routes about the server itself: health, metrics, version and the like. */
 const installStatus = (app: FastifyInstance, served: Served, options: ServerOptions): void => {
   const { state, controllers, openRequests, requests } = served
   const { stores, logger, featureGates } = state
@@ -85,7 +85,7 @@ export const installRoutes = (
   const { served: table, stores, clock, fieldManagerOf, logger, access, credentials } = served.state
   const { aggregator, customResources } = served.controllers
   const upgradeOf = routeUpgrades(app)
-  // Before every route: what another server answers for is no business of theirs.
+  // Before every route: requests for aggregated APIs go to another server.
   const find = (path: string) => aggregator.find(path)
   proxyAggregated(app, { find, backends: aggregator.backends, upgradeOf })
   installStatus(app, served, options)

@@ -55,7 +55,7 @@ interface JwtIssuerDeps {
   readonly disallowed: readonly string[]
 }
 
-/** Issuers of which the keys are asked for, and who their tokens are. Others may take their place. */
+/** The issuers in use, their keys and the users of their tokens. `replace` exchanges them. */
 export class JwtIssuers {
   readonly #deps: JwtIssuerDeps
   #known: readonly KnownIssuer[] = []
@@ -72,7 +72,9 @@ export class JwtIssuers {
   readonly authenticate = (token: string): Promise<UserInfo | string | undefined> =>
     this.#authenticate(token)
 
-  /** Once all of the new ones have told their keys. Rejects where they are wrong or do not; the former stay then. */
+  /**
+   * Takes effect once the keys of all new issuers have been read. Rejects if that fails; the former issuers stay then.
+   */
   async replace(named: NamedIssuers): Promise<void> {
     const known = this.#make(named)
     await Promise.all(known.map(({ issuer }) => issuer.start()))

@@ -15,7 +15,7 @@ const noCompiler = (): never => {
   throw new Error('API routes have no schemas: bodies are decoded by the registry')
 }
 
-/** What `tls` has and its types do not know: writes the names into `out.ALPNProtocols`. */
+/** Missing in the types of `tls`: writes the names into `out.ALPNProtocols`. */
 const { convertALPNProtocols } = tls as unknown as {
   convertALPNProtocols(protocols: readonly string[], out: object): void
 }
@@ -45,15 +45,15 @@ const shown = (
 const tlsOptions = (options: ListenerOptions) => ({
   allowHTTP1: true,
   ...shown(options.serving, options),
-  // Any certificate may be shown; who shows a wrong one is told so by a 401 and not by a broken handshake.
+  // Any certificate is let through the handshake: a wrong one gets a 401.
   requestCert: true,
   rejectUnauthorized: false,
-  // Go's net/http holds a handshake to the time of the headers; Node would wait for two minutes.
+  // Go's net/http bounds a handshake by the timeout of the headers; Node would wait for two minutes.
   handshakeTimeout: limits.requestHeadersTimeoutMs,
   settings: { maxConcurrentStreams: options.streamsMax, enableConnectProtocol: true },
 })
 
-/** Of Node's answer and of Fastify's for HTTP/2 what is needed for one before there is a request. */
+/** The part of Node's answers of both versions that is needed before there is a Fastify request. */
 interface PlainResponse {
   statusCode: number
   setHeader(name: string, value: string): void
@@ -66,7 +66,9 @@ const refuseBadUrl = (_path: string, _request: unknown, response: PlainResponse)
   response.end('400 Bad Request')
 }
 
-/** An HTTP/2 server reads these from itself alone when it speaks HTTP/1.1. Go bounds the bytes of headers, not their number. */
+/**
+ * An HTTP/2 server that speaks HTTP/1.1 takes these as properties only. Go bounds the bytes of headers, not their number.
+ */
 const http1Bounds = {
   maxHeaderSize: limits.requestHeaderBytesMax,
   maxHeadersCount: 0,
@@ -82,13 +84,13 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
     https: tlsOptions(options),
     // Fastify's default would send GOAWAY to a client that only watches.
     http2SessionTimeout: 0,
-    // Whoever has something to say has our logger: one of Fastify's own would listen to every answer.
+    // Fastify's own logger would listen to every answer; our code has a logger of its own.
     logger: false,
     // The Audit-ID of the answer.
     genReqId: () => randomUUID(),
     bodyLimit: limits.requestBodyBytesMax,
     exposeHeadRoutes: false,
-    // No route has a schema for Fastify to compile: without its compilers 130 files less are loaded at the start.
+    // No route has a schema, so Fastify's compilers, 130 files, need not be loaded.
     schemaController: {
       compilersFactory: { buildValidator: () => noCompiler, buildSerializer: () => noCompiler },
     },
@@ -97,7 +99,7 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
     routerOptions: {
       maxParamLength: 1024,
       onBadUrl: refuseBadUrl,
-      // Handlers read the query as Go does (src/registry/query.ts): nobody looks at Fastify's.
+      // Handlers parse the query as Go does (src/registry/query.ts); Fastify's is not used.
       querystringParser: () => noQuery,
     },
     rewriteUrl: (request: { url?: string; method?: string }) => {
@@ -107,9 +109,9 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
     clientErrorHandler: refuseUnreadable,
     frameworkErrors: sendError,
   } as object) as unknown as FastifyInstance
-  // One parser for every media type: handlers decode the bytes themselves, once, as the resource wants it.
+  // One parser for every media type: handlers decode the bytes.
   app.removeAllContentTypeParsers()
-  // The one under which bodies come (routes/installer.ts) is named: Fastify looks long for what only `*` takes.
+  // The type that routes/installer.ts sets is named, because matching `*` takes Fastify longer.
   app.addContentTypeParser(
     ['application/octet-stream', '*'],
     { parseAs: 'buffer' },
@@ -119,7 +121,7 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
   const server = app.server as unknown as Http2SecureServer
   for (const { name, certificate } of options.sni)
     server.addContext(name, shown(certificate, options))
-  // Node's server of both versions would offer both, whatever its options say.
+  // Node's HTTP/2 server with allowHTTP1 offers both versions, whatever its options say.
   if (!options.hasHttp2) convertALPNProtocols(['http/1.1'], server)
   if (options.loopback !== undefined)
     server.addContext(loopbackName, shown(options.loopback, options))

@@ -1,4 +1,7 @@
-/** Whose JWTs are known, and who may be anonymous, as a file or the options say (kubernetes, pkg/kubeapiserver/options/authentication.go). */
+/**
+ * Issuers of JWTs and rules for anonymous requests, from a file or the options (kubernetes,
+ * pkg/kubeapiserver/options/authentication.go).
+ */
 import type { Clock } from '#api/clock.js'
 import { aggregateMessage } from '#api/errors.js'
 import { forbidden, invalid } from '#api/field-error.js'
@@ -22,7 +25,7 @@ interface Authentication {
   readonly allowsAnonymous: (path: string) => boolean
 }
 
-/** Where everything is allowed nobody may be anonymous (pkg/kubeapiserver/options, ApplyAuthorization). */
+/** With AlwaysAllow there are no anonymous requests (pkg/kubeapiserver/options, ApplyAuthorization). */
 const anonymousByOptions = ({
   anonymousAuth = true,
   authorizationModes,
@@ -31,7 +34,7 @@ const anonymousByOptions = ({
   return () => isAllowed
 }
 
-/** Throws an Error where the two contradict each other. */
+/** Throws an Error if the options and the file contradict each other. */
 const anonymousBy = (
   configuration: AnonymousConfiguration | undefined,
   options: ServerOptions,

@@ -1,4 +1,4 @@
-/** The sessions of HTTP/2 of a port: one that closes tells their clients to take what they ask next elsewhere. */
+/** The sessions of HTTP/2 of a port. When it closes, it tells their clients to send further requests elsewhere. */
 import type { Http2SecureServer, ServerHttp2Session } from 'node:http2'
 
 export class OpenSessions {
@@ -13,7 +13,7 @@ export class OpenSessions {
     })
   }
 
-  /** What was asked is answered; what comes after it is refused in a way that clients ask again (Go's Server.Shutdown). */
+  /** Requests under way are answered; later ones are refused in a way that clients retry (Go's Server.Shutdown). */
   close(): void {
     this.#closing = true
     for (const session of this.#open) session.close()

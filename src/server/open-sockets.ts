@@ -1,4 +1,4 @@
-/** The connections of a port: closing it waits for them, and idle ones (HTTP/2 above all) may stay for ever. */
+/** The connections of a port, to be ended when it closes: idle ones (HTTP/2 above all) could stay for ever. */
 import type { Server, Socket } from 'node:net'
 
 export class OpenSockets {

@@ -1,4 +1,4 @@
-/** The port of a server with all that is behind it: filters, routes, and how it closes. */
+/** The port of a server: filters, routes, and how it closes. */
 import type { Http2SecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'

@@ -1,4 +1,6 @@
-/** Upstream's poststarthook/… checks in its order: each holds once what it stands for has been done at the start of this server. */
+/**
+ * Upstream's checks poststarthook/…, in its order. Each succeeds once the matching step of this server's start is done.
+ */
 import type { HealthCheck } from '#routes/healthz.js'
 
 const names = [
@@ -61,10 +63,10 @@ export class PostStartHooks {
     return informers.every((hook) => this.#finished.has(hook))
   }
 
-  /** What needs the port of the server ends after the first request may come. */
+  /** Some hooks need the port, and so end after the first request may come. */
   get checks(): readonly HealthCheck[] {
     return this.#names.map((name) => ({
-      // The one that is no hook: it waits for what the one before it began.
+      // Not a hook itself: it waits for the work that the hook before it began.
       name: name === 'autoregister-completion' ? name : `poststarthook/${name}`,
       check: () => (this.#finished.has(name) ? undefined : 'not finished'),
     }))

@@ -23,7 +23,7 @@ interface RbacSourceDeps {
   readonly clock: Clock
 }
 
-/** Reads what the cache holds: upstream's authorizer lives off informers, too. */
+/** Reads from the watch cache, as upstream's authorizer reads from informers. */
 export const rbacSource = ({ storeOf, clock }: RbacSourceDeps): RoleSource => {
   const caller = new AbortController()
   const context = (namespace?: string) =>
@@ -54,7 +54,7 @@ export const rbacSource = ({ storeOf, clock }: RbacSourceDeps): RoleSource => {
         const { object } = await store.get(ctx, name, { kind: 'any' })
         return (object.rules ?? []) as PolicyRule[]
       } catch (error) {
-        // Upstream's listers call what they lack by its singular.
+        // The 404 of upstream's listers names the singular.
         if (error instanceof ApiError && error.code === 404)
           throw notFound({ group: rbacGroup, resource: kind.toLowerCase() }, name)
         throw error

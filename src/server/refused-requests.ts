@@ -1,4 +1,4 @@
-/** Answers to what HTTP/1.1's parser cannot read: no request reaches a route then. Forms: Go's net/http, server.go. */
+/** Answers to bytes that Node's HTTP/1.1 parser refuses, which reach no route. Forms: Go's net/http, server.go. */
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { methodNotAllowed } from '#api/errors.js'
@@ -13,7 +13,7 @@ interface ParserError extends Error {
 const plain = (problem: string): string =>
   `HTTP/1.1 ${problem}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${problem}`
 
-/** Methods that Node does not know are ordinary ones to Go: the handlers refuse them. */
+/** For Go a method that Node does not know is an ordinary one, which the handlers refuse. */
 const refusedMethod = (): string => {
   const body = `${JSON.stringify(methodNotAllowed().status)}\n`
   const headers = [
@@ -37,10 +37,13 @@ const answerTo = ({ code, reason }: ParserError): string => {
 
 const answered = new WeakSet<Socket>()
 
-/** Parsers complain of all that follows, too: once is answered, and the rest is read away as Go does (closeWriteAndWait). */
+/**
+ * The parser also complains of everything that follows: only the first complaint is answered, and the rest is read and
+ * dropped, as Go does (closeWriteAndWait).
+ */
 export const refuseUnreadable = (error: ParserError, socket: Socket): void => {
   if (answered.has(socket)) return
-  // Who did not finish the handshake can be told nothing: an answer would wait for it, and the socket with it.
+  // Without a finished handshake no answer can be sent; it would keep the socket open.
   const isUntold = error.code === 'ECONNRESET' || error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT'
   if (isUntold || socket.destroyed || !socket.writable) {
     socket.destroy()
@@ -49,12 +52,12 @@ export const refuseUnreadable = (error: ParserError, socket: Socket): void => {
   answered.add(socket)
   afterAnswers(socket, () => {
     socket.end(answerTo(error))
-    // What comes to a closed socket resets the connection, and the client may lose the answer.
+    // Bytes that reach a closed socket reset the connection, and the client may lose the answer.
     setTimeout(() => socket.destroy(), limits.resetAvoidanceMs).unref()
   })
 }
 
-/** CONNECT asks for a tunnel, of which there are none. */
+/** CONNECT asks for a tunnel, which the server does not offer. */
 export const refuseTunnel = (_request: unknown, socket: Socket): void => {
   afterAnswers(socket, () => socket.end(refusedMethod()))
 }

@@ -20,10 +20,10 @@ import { componentStatuses, componentStatusPrefix } from './component-statuses.j
 
 export interface RegistryStores extends Stores {
   health(question: HealthQuestion): Promise<string | undefined>
-  /** Whether every object of built-in resources can be read: one that cannot be decrypted is looked at again by the way. */
+  /** Whether all objects of built-in resources can be read. Those that cannot are tried again. */
   areReadable(): boolean
   currentRevision(): number
-  /** How much is stored of a resource; undefined for what is made up when somebody asks. */
+  /** Stored objects and bytes of a resource; undefined for one that is computed when it is read. */
   sizeOf(definition: ResourceDefinition): StoredSize | undefined
   /** Everything there is, at one revision. */
   backupText(): AsyncIterable<string>
@@ -38,12 +38,12 @@ interface RegistryStoresOptions {
   encryption: Encryption | undefined
   fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   clock: Clock
-  /** For lifetimes of what is stored, and for ages of history. */
+  /** For lifetimes of stored objects and ages of history. */
   steadyClock: Clock
   log: (message: string, error?: unknown) => void
 }
 
-/** Upstream's name of the type that it keeps objects of a resource in. */
+/** Upstream's Go type for objects of a resource. */
 const goTypeName = ({ isCustom, gvk: { group, kind } }: ResourceDefinition): string => {
   if (isCustom) return '*unstructured.Unstructured'
   if (group === 'internal.apiserver.k8s.io') return `*apiserverinternal.${kind}`
@@ -60,7 +60,7 @@ export const openRegistryStores = async (
     if (typeof storage === 'string') await driver.close()
   }
   const readForeign = storedProtobufReader(table)
-  // Backups are of what is stored.
+  // Backups hold values as they are stored, encrypted or not.
   const shown = encryption === undefined ? driver : new EncryptedDriver(driver, encryption)
   const making = makeCacher({ driver: shown, clock: steadyClock, log, readForeign })
   const cacher = await making.catch(async (error) => {
@@ -99,7 +99,7 @@ export const openRegistryStores = async (
     sizeOf: (definition) => {
       const { storagePrefix: prefix } = definition
       if (prefix === componentStatusPrefix) return undefined
-      // Before its first use nobody has looked what there is.
+      // Makes the store, which counts the objects.
       stores.of(definition)
       return cacher.sizeOf(`${prefix}/`)
     },

@@ -1,15 +1,15 @@
 /**
- * The request target as Go's net/url reads it, once for everybody: an escaped slash separates as a plain one does, a `#`
- * is a character of the path, slashes at the end do not count, and query pairs that cannot be read are left out.
+ * Normalises the request target to what Go's net/url reads: an escaped slash separates like a plain one, `#` belongs to
+ * the path, slashes at the end do not count, and unreadable query pairs are dropped.
  */
 
 const badEscape = /%(?![0-9A-Fa-f]{2})/
-/** What makes a target different from how routers and URLSearchParams read it. */
+/** Characters for which Go's reading differs from that of routers and URLSearchParams. */
 const needsCare = /%2[fF]|%[89a-fA-F]|[#;]|%(?![0-9A-Fa-f]{2})|\/\/(?:\?|$)/
 
 const isReadable = (pair: string): boolean => !pair.includes(';') && !badEscape.test(pair)
 
-/** Bytes that are no UTF-8 are kept by Go as they are; here they become U+FFFD. */
+/** Go keeps bytes that are not UTF-8; here they become U+FFFD. */
 const decodeSegment = (segment: string): string => {
   if (!segment.includes('%')) return segment
   try {
@@ -23,7 +23,7 @@ const decodeSegment = (segment: string): string => {
 }
 
 const cleanPath = (path: string): string => {
-  // Go refuses the request; so does the router, which is left to see it.
+  // Go refuses the request, and so does the router.
   if (badEscape.test(path)) return path
   const segments = path.replace(/%2[fF]/g, '/').split('/')
   if (segments.every((segment) => segment === '')) return path

@@ -1,4 +1,4 @@
-/** A server that a kubeconfig names is asked for a review (apiserver, pkg/util/webhook). */
+/** Sends reviews to a server that a kubeconfig names (apiserver, pkg/util/webhook). */
 import type { IncomingMessage } from 'node:http'
 import { printedDuration } from '#api/duration.js'
 import { goNetError } from '#api/go-net-error.js'
@@ -12,7 +12,7 @@ import { createTransport, type Transport } from '#client/transport.js'
 import { limits } from '#limits'
 import { readReply, reviewOf, type SentReview } from '#webhook/review-answer.js'
 
-/** Each wait is half as long again as the one before, and up to a fifth more. */
+/** Each wait is 1.5 times the one before, plus up to a fifth of jitter. */
 export const webhookWaitMs = (initialMs: number, tries: number): number =>
   initialMs * 1.5 ** tries * (1 + 0.2 * systemRandom())
 
@@ -22,7 +22,7 @@ const isTransient = ({ statusCode = 0, headers }: IncomingMessage): boolean =>
   statusCode === 429 ||
   headers['retry-after'] !== undefined
 
-/** A connection that was closed before its answer is no such one: Go finds its end, and that is all. */
+/** Not a connection that was closed cleanly before the answer: Go sees an EOF there, which it does not retry. */
 const wasReset = (error: unknown): boolean => {
   const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException
   return code === 'ECONNRESET' && syscall !== undefined
@@ -52,7 +52,7 @@ export class ReviewWebhook {
     this.#transport = createTransport(config)
   }
 
-  /** The review as it was answered. Rejects with a plain Error: whoever asked says what that means. */
+  /** The answered review. Rejects with a plain Error, which the caller interprets. */
   async ask(sent: SentReview): Promise<JsonObject> {
     const body = stringify(sent.review)
     for (let tries = 1; ; tries++) {

@@ -7,11 +7,11 @@ import type { ServerOptions } from './options.js'
 
 interface ServedApis {
   isServed(gvr: GroupVersionResource): boolean
-  /** Keys of what is to be on and is not there: versions that v1.36 does not serve by default. */
+  /** Keys that switch on something that does not exist here: versions that v1.36 does not serve by default. */
   readonly absent: readonly string[]
 }
 
-/** By the form of a version; in the order in which they count. */
+/** By the form of a version, in order of precedence. */
 const forms: Readonly<Record<string, RegExp>> = {
   'api/all': /./,
   'api/ga': /^v\d+$/,
@@ -46,7 +46,7 @@ const preferencesOf = (config: ReadonlyMap<string, string>): Preference[] =>
       return { key, groupVersion: `${group}/${version}`, resource }
     })
 
-/** What upstream calls the core group before it looks at it. */
+/** Upstream's own key for the core group. */
 const normalized = (given: Readonly<Record<string, string>>): Map<string, string> =>
   new Map(
     Object.entries(given)
@@ -78,7 +78,7 @@ const isOn = ({ key }: Preference, config: ReadonlyMap<string, string>): boolean
   return on
 }
 
-/** `builtIn`: what there is. A key without a value is true. Throws an Error in kube-apiserver's words. */
+/** `builtIn`: all built-in rows. A key without a value is true. Throws an Error with kube-apiserver's text. */
 export const readRuntimeConfig = (
   given: Readonly<Record<string, string>>,
   { priorityAndFairness = true }: ServerOptions,

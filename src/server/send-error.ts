@@ -1,4 +1,4 @@
-/** The last stop of every error that no handler answered: a Status, or plain text where upstream has plain text. */
+/** Answers errors that no handler has answered: with a Status, or with plain text where upstream has plain text. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, badRequest, internalError, requestEntityTooLarge } from '#api/errors.js'
 import { PlainTextError } from '#api/plain-text-error.js'
@@ -15,7 +15,7 @@ const toApiError = (error: Error & { code?: string; statusCode?: number }): ApiE
   return internalError(error.message, { cause: error })
 }
 
-/** Where mistakes of ours are told. */
+/** Logs an error of ours. */
 export type Report = (about: { err: unknown; url: string }, message: string) => void
 
 export const errorSender =
@@ -40,7 +40,7 @@ export const errorSender =
     // Go's words; HTTP/2 has none.
     if (refusal.code === 413 && request.raw.httpVersionMajor === 1)
       reply.raw.statusMessage = 'Request Entity Too Large'
-    // A webhook may have made up the code; Fastify sends none beyond.
+    // The code may come from a webhook; Fastify sends none above 599.
     const code = Math.min(refusal.code, 599)
     const negotiated = negotiateError(request.headers.accept)
     return sendValue(request, reply, refusal.status, { code, negotiated })

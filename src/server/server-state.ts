@@ -31,14 +31,14 @@ import type { StartedParts } from './started-parts.js'
 export interface ServerState {
   readonly clock: Clock
   readonly logger: Logger
-  /** Warns. */
+  /** Logs a warning. */
   readonly log: (message: string, error?: unknown) => void
   readonly credentials: ServerCredentials
   readonly trust: ClientTrust
   readonly access: Access
-  /** All that is stored. */
+  /** Rows of everything that is stored. */
   readonly table: ResourceTable
-  /** Of these what is served. */
+  /** The rows of these that are served. */
   readonly served: ResourceTable
   readonly featureGates: FeatureGates
   readonly fieldManagerOf: (definition: ResourceDefinition) => FieldManager
@@ -123,7 +123,7 @@ export const bootstrapDeps = (
   isServed: (name) => isServedVersion(served, name),
 })
 
-/** A server that was told nothing serves all, and looks at no table of what there could be. */
+/** Without --runtime-config everything is served, and no table of built-in APIs is made. */
 const servedOf = (
   table: ResourceTable,
   options: ServerOptions,
@@ -140,7 +140,10 @@ const servedOf = (
 const loggerOf = ({ logLevel = 'warn' }: ServerOptions): Logger =>
   pino({ level: logLevel }, pino.destination({ dest: 2, sync: true }))
 
-/** With the objects that every cluster has. Files that the options name are read before anything is opened. */
+/**
+ * Opens the state and creates the objects that every cluster has. Files that the options name are read before anything is
+ * opened.
+ */
 export const openServerState = async (
   options: ServerOptions,
   started: StartedParts,

@@ -1,13 +1,13 @@
-/** The ranges that Services get addresses and node ports out of, as kube-apiserver's flags say them. */
+/** The ranges of cluster IPs and node ports, from kube-apiserver's flags. */
 import type { PortRange } from '#kinds/core/service-port-pool.js'
 import { bigIntToIp, type Cidr, familyOf, parseCidrSloppily } from '#validation/network.js'
 import { advertiseAddress } from './advertise-address.js'
 import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'
 
-/** Upstream makes the Service `kubernetes` out of it, and leaves some for others. */
+/** Upstream needs one address for the Service `kubernetes`, and some for others. */
 const addressesMin = 8n
 
-/** One of a family, or one of each. Throws an Error in kube-apiserver's words. */
+/** One range, or one of each family. Throws an Error with kube-apiserver's text. */
 const readRanges = (text: string): [Cidr, ...Cidr[]] => {
   const [first = '', second, ...more] = text.split(',').map((part) => part.trim())
   const primary = parseCidrSloppily(first)

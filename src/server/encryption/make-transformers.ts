@@ -20,9 +20,9 @@ import { decodeSecret } from './validate-configuration.js'
 export interface MadeTransformers {
   /** By resource, `*.group` and `*.*`; undefined: it is not encrypted. */
   of(resource: GroupResource): Transformer | undefined
-  /** Every plugin that is asked, in the order of the configuration. */
+  /** All plugins, in the order of the configuration. */
   readonly plugins: readonly KmsProvider[]
-  /** How long calls of plugins may take that were begun already. */
+  /** Longest timeout of the plugins, for calls that have begun. */
   readonly callsMs: number
   close(): void
 }
@@ -89,7 +89,7 @@ class Making {
 const printed = ({ group, resource }: GroupResource): string =>
   group === '' && resource === '*' ? '*.' : formatGroupResource({ group, resource })
 
-/** Those that come first count, and what they leave nothing to is a mistake. */
+/** The first match wins, so an entry that can never match is an error. */
 const checkMasked = (known: ReadonlyMap<string, unknown>, wanted: GroupResource): void => {
   for (const rule of [
     { group: wanted.group, resource: '*' },

@@ -15,7 +15,7 @@ import type { StartedParts } from '../started-parts.js'
 import { parseEncryption, readEncryptionFile } from './configuration.js'
 import { type MadeTransformers, makeTransformers } from './make-transformers.js'
 
-/** When a changed file that could not be used is tried again, and how often its plugins are asked meanwhile. */
+/** Pause before a changed file that could not be used is tried again, and between checks of its plugins. */
 const retryMs = 10_000
 const readyLookMs = 100
 
@@ -34,7 +34,7 @@ export interface EncryptionDeps {
 }
 
 export interface OpenedEncryption extends Encryption {
-  /** Of the plugins together; undefined where there can be none. */
+  /** Health of all plugins together; undefined where there can be none. */
   readonly health: HealthCheck | undefined
   /** Whether the file is followed. */
   readonly automaticReload: boolean
@@ -66,9 +66,9 @@ class EncryptionOfFile implements OpenedEncryption {
   readonly #deps: EncryptionDeps
   readonly #closing = new AbortController()
   #made: MadeTransformers
-  /** Those of before whose calls may not have ended. */
+  /** Earlier ones whose calls may still be under way. */
   readonly #former = new Set<MadeTransformers>()
-  /** What the file says, until it is what counts. */
+  /** The newest text of the file while it is not in use yet. */
   #wanted: string | undefined
   #taking: Promise<void> | undefined
   #retry = new AbortController()
@@ -87,7 +87,7 @@ class EncryptionOfFile implements OpenedEncryption {
       this.health = { name: 'kms-providers', check: () => problemOf(this.#made) }
   }
 
-  /** Tried until it can be used or the file says something else. */
+  /** Retries until the text can be used or the file changes again. */
   take(text: string): void {
     this.#wanted = text
     this.#retry.abort()

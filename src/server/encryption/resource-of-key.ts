@@ -3,8 +3,8 @@ import type { GroupResource } from '#api/group-version.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 
 /**
- * Keys begin with one folder or two below /registry/. What no built-in resource has is of a custom one, also before its
- * definition was read: its group, which has a dot, and its name.
+ * Keys begin with one or two folders below /registry/. Folders of no built-in resource are those of a custom one: its
+ * group, which has a dot, and its name. So this works before its definition was read.
  */
 export const resourceOfKeys = (
   table: Pick<ResourceTable, typeof Symbol.iterator>,
