@@ -1,4 +1,7 @@
-/** Whoever runs an image has to be able to pull it (kubernetes, plugin/pkg/admission/alwayspullimages). */
+/**
+ * Forces imagePullPolicy Always, so that a Pod's image must be one that it may pull (kubernetes,
+ * plugin/pkg/admission/alwayspullimages).
+ */
 import { aggregate } from '#api/aggregate.js'
 import { copyWith } from '#api/copy-with.js'
 import { failure } from '#api/errors.js'
@@ -21,7 +24,7 @@ const always = 'Always'
 const imagesOf = ({ spec }: KubeObject): (string | undefined)[] =>
   containerLists.flatMap((list) => ((spec[list] ?? []) as Container[]).map(({ image }) => image))
 
-/** Pods that run what they did not run before. */
+/** Pods with new images. */
 const isConcerned = (attributes: AdmissionAttributes): attributes is WriteAttributes => {
   if (!isAbout(attributes, podWrites)) return false
   if (attributes.operation === 'CREATE') return true
@@ -76,7 +79,7 @@ export const alwaysPullImages: AdmissionPlugin = {
   mutate: (attributes) => {
     if (!isConcerned(attributes)) return
     const { object } = attributes
-    // Of an update the spec may be the stored one.
+    // In an update the spec may be shared with the stored object, so it is copied.
     object.spec = pulled(object.spec)
   },
   validate: (attributes) => {
@@ -84,7 +87,7 @@ export const alwaysPullImages: AdmissionPlugin = {
     const messages = errorsOf(attributes.object).map(
       ({ field, body }) => refuse(attributes, `${field}: ${body}`).message,
     )
-    // Upstream's aggregate of refusals is no Status of its own.
+    // Upstream aggregates several refusals into a plain error.
     const message = aggregate(messages)
     if (message !== undefined) throw failure({ code: 500, message })
   },

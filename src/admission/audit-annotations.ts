@@ -2,7 +2,7 @@
 import { isQualifiedName } from '#api/names.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 
-/** A key is a domain, a slash and a name: what webhooks and policies call otherwise is not told. */
+/** A key must be a domain, a slash and a name; annotations with other keys are dropped. */
 const isKey = (key: string): boolean =>
   key.split('/').length === 2 && isQualifiedName(key).length === 0
 

@@ -79,7 +79,7 @@ const verify = (
   return response
 }
 
-/** Who the server is to a webhook at `host:port`. */
+/** The server's credentials for a webhook at `host:port`. */
 export type CredentialsOfHost = (host: string) => ClientCredentials | undefined
 
 const hostOf = ({ url = '', service }: WebhookClientConfig): string => {
@@ -122,7 +122,7 @@ export const callWebhook = async (
   return verify(answer, { uid, version, mutating })
 }
 
-/** Nobody could be asked; with failurePolicy Ignore that is no reason to refuse. */
+/** The call failed. With failurePolicy Ignore the request is not refused for it. */
 export const webhookFailed = (webhook: Webhook, error: unknown): ApiError =>
   internalError(`failed calling webhook ${goQuote(webhook.name)}: ${(error as Error).message}`)
 

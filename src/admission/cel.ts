@@ -20,7 +20,7 @@ import type { CelValue } from '#cel/values.js'
 import { limits } from '#limits'
 import type { VersionedRequest } from './versioned-request.js'
 
-/** Whether someone may do something; asked by expressions that name `authorizer`. */
+/** Authorization checks, for expressions with `authorizer`. */
 export type Authorize = (question: Question) => Answer | Promise<Answer>
 
 /** The values of the names in expressions. */
@@ -34,7 +34,7 @@ export interface Budget {
 /** The message is upstream's. */
 export class EvaluationError extends Error {}
 
-/** An answer that evaluation has to wait for. */
+/** Thrown to wait for an authorization check. */
 class Awaited extends Error {
   readonly answer: Promise<void>
   constructor(answer: Promise<void>) {
@@ -43,7 +43,7 @@ class Awaited extends Error {
   }
 }
 
-/** Each question is asked once; evaluation starts again when an answer has come. */
+/** Each check is made once. Evaluation starts again when its answer has come. */
 const asking = (authorize: Authorize): Ask => {
   const answers = new Map<string, Answer>()
   return (question) => {

@@ -1,7 +1,7 @@
 /**
  * The admission chain: every plugin's `mutate`, then every plugin's `validate`, in the order of kube-apiserver
- * (kubernetes, pkg/kubeapiserver/options/plugins.go). Why this order: the namespace is known to exist before anything
- * is looked up in it, and quota counts what all others have let pass.
+ * (kubernetes, pkg/kubeapiserver/options/plugins.go). The reason of the order: the namespace is checked before anything
+ * is looked up in it, and quota counts only what all other plugins have admitted.
  */
 
 import { whenKnown } from '#api/when-known.js'
@@ -104,7 +104,7 @@ const offByDefault: ReadonlySet<string> = new Set([
   'PodTolerationRestriction',
 ])
 
-/** What plugins are told beyond what they do by themselves, by their names. */
+/** Configurations of plugins, by plugin name. */
 export interface AdmissionSettings {
   /** Missing: the plugin is not there. */
   readonly ImagePolicyWebhook?: ImagePolicy
@@ -119,9 +119,9 @@ export interface AdmissionSettings {
 }
 
 export interface AdmissionOptions {
-  /** Names of plugins that take part though they do not by default. */
+  /** Names of plugins to enable in addition to the default ones. */
   readonly enabled?: readonly string[]
-  /** Names of plugins that are left out. */
+  /** Names of plugins to disable. */
   readonly disabled?: readonly string[]
   readonly settings?: AdmissionSettings
   /** Missing: everybody may approve and sign. */
@@ -140,7 +140,7 @@ export const takesPart = (
   { enabled = [], disabled = [] }: Pick<AdmissionOptions, 'enabled' | 'disabled'>,
 ): boolean => !disabled.includes(name) && (!offByDefault.has(name) || enabled.includes(name))
 
-/** The plugins that look at a resource. Most look at a few only, and every write would wait for each of them in turn. */
+/** The plugins by resource: most look at a few resources only, and calling each of them costs every write. */
 const byResource = (plugins: readonly AdmissionPlugin[]) => {
   const known = new Map<string, readonly AdmissionPlugin[]>()
   return (resource: string): readonly AdmissionPlugin[] => {

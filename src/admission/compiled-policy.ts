@@ -1,4 +1,4 @@
-/** What a policy says, compiled: its variables and match conditions (apiserver, pkg/admission/plugin/cel/composition.go). */
+/** The compiled variables and match conditions of a policy (apiserver, pkg/admission/plugin/cel/composition.go). */
 import { Kept } from '#api/kept.js'
 import type { KubeObject } from '#api/object.js'
 import { CostExceeded } from '#cel/evaluation.js'
@@ -93,7 +93,7 @@ export const compilePolicy = ({ spec }: KubeObject) => {
   return { variables, names, conditions }
 }
 
-/** What was compiled for an object, until the object is written anew. */
+/** Caches the result by stored object, so that it is made anew after a write. */
 export const compiledOnce = <T>(make: (object: KubeObject) => T): ((object: KubeObject) => T) => {
   const compiled = new Kept<T>(limits.celPoliciesKept)
   return (object) => {

@@ -24,7 +24,7 @@ export const eventLimitTypes = Object.keys(keys) as readonly EventLimitType[]
 
 export interface EventLimit extends Rate {
   readonly type: EventLimitType
-  /** Buckets that are kept; what is forgotten begins again with a full one. 0: so many as upstream. */
+  /** Number of buckets that are kept; a forgotten one starts full again. 0: upstream's default. */
   readonly cacheSize?: number
 }
 

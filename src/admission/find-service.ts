@@ -1,6 +1,6 @@
 /**
- * Where a server that is named by its Service (a webhook, an aggregated API) can be reached from outside of the cluster's
- * network: at an endpoint, never at the cluster IP. Upstream's ResolveEndpoint (--enable-aggregator-routing).
+ * Resolves the Service of a webhook or an aggregated API to an endpoint: outside the cluster's network its cluster IP
+ * cannot be reached. Upstream's ResolveEndpoint (--enable-aggregator-routing).
  */
 import { randomInt } from 'node:crypto'
 import { goQuote } from '#api/go-quote.js'
@@ -43,7 +43,7 @@ export const serviceOf = (
 
 export const isReady = ({ conditions }: Endpoint): boolean => conditions?.ready !== false
 
-/** Endpoints share the load by chance, those of the Service's first address family before others. */
+/** In random order, but endpoints of the Service's first address family first. */
 const inOrder = (slices: readonly KubeObject[], { spec }: KubeObject): KubeObject[] => {
   const [preferred] = (spec.ipFamilies ?? []) as string[]
   const rank = (slice: KubeObject): number => (slice.addressType === preferred ? 0 : 1)

@@ -79,7 +79,7 @@ const reviewOf = (spec: JsonObject): SentReview => ({
 export const imagePolicyWebhook = (policy: ImagePolicy): AdmissionPlugin => {
   const answers = new ExpiringCache<ImageReviewStatus>(limits.imageReviewsKept)
 
-  /** Undefined when nobody could be asked and that is no matter. */
+  /** Undefined if the call failed and defaultAllow is set. */
   const answerTo = async (attributes: WriteAttributes): Promise<ImageReviewStatus | undefined> => {
     const { now } = attributes.ctx
     const spec = specOf(attributes)

@@ -131,7 +131,7 @@ const usageOf = ({ resources }: Container): Usage => ({
   limits: resources?.limits ?? {},
 })
 
-/** What the Pod as a whole is given goes before the sum of its containers. */
+/** Resources of the whole Pod override the sum of its containers. */
 const podLevel = (pod: KubeObject, field: keyof Usage): Resources =>
   Object.fromEntries(
     Object.entries((pod.spec.resources?.[field] ?? {}) as Resources).filter(

@@ -1,4 +1,7 @@
-/** What may only be used where a quota bounds it (apiserver, pkg/admission/plugin/resourcequota/controller.go CheckRequest). */
+/**
+ * Resources that may only be used where a quota limits them (apiserver, pkg/admission/plugin/resourcequota/controller.go
+ * CheckRequest).
+ */
 import { failure } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { Usage } from '#api/quota/pod-usage.js'
@@ -33,7 +36,10 @@ const limitedNames = (
   return Object.keys(usage).filter((name) => parts.some((part) => name.includes(part)))
 }
 
-/** `usage` has no zeros; `bounded` is what the quotas of the namespace that match the object bound. Throws unless all is bounded. */
+/**
+ * `usage` has no zeros. `bounded`: resources that matching quotas of the namespace limit. Throws unless all limited
+ * resources are among them.
+ */
 export const checkLimited = (
   attributes: WriteAttributes,
   limited: readonly LimitedResource[],

@@ -1,4 +1,4 @@
-/** What the results of mutations do to an object (apiserver, pkg/admission/plugin/policy/mutating/patch). */
+/** Applies the results of mutations to an object (apiserver, pkg/admission/plugin/policy/mutating/patch). */
 import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
 import { formatGroupVersion } from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
@@ -40,7 +40,7 @@ const checkTypeNames = (value: StructValue): void => {
   if (problems.length > 0) throw new MutationError(`type mismatch: ${problems.join('\n')}`)
 }
 
-/** Paths that a patch may not touch: their values are one, and a merge would replace them whole. */
+/** Paths of atomic values, which a configuration must not set because a merge would replace them as a whole. */
 const atomicPaths = (type: FieldType, value: JsonValue, path: string): string[] => {
   if (isJsonObject(value) && type.map !== undefined) {
     const { map } = type
@@ -97,7 +97,7 @@ const misfit = (value: CelValue, type: FieldType | undefined, path: string): str
   return undefined
 }
 
-/** Decoded as a body is, with the defaults of its kind; what cannot be decoded is upstream's mistake, not the client's. */
+/** Decoded like a body, defaults included. If that fails it is a 500, as upstream, not a client's error. */
 const decoded = (request: VersionedRequest, value: JsonValue) => {
   try {
     return decodeVersion(request, value)
@@ -170,7 +170,7 @@ const operationOf = (value: CelValue): JsonObject => {
   return operation
 }
 
-/** The object with the operations applied; a test that does not hold leaves it as it is. */
+/** The object with the operations applied; unchanged if a `test` fails. */
 export const applyJsonPatches = (
   request: VersionedRequest,
   object: KubeObject,

@@ -76,7 +76,7 @@ const compiledPolicy = compiledOnce((policy) => {
 /** One policy, bound, with one of its parameters. */
 interface Invocation extends BoundPolicy {
   readonly param: KubeObject | null
-  /** The request in the version that the policy's rules name, one for all policies that do. */
+  /** The request in the version that the policy's rules name; shared by all policies with that version. */
   readonly seen: VersionedRequest
 }
 
@@ -88,7 +88,7 @@ interface Problem {
   readonly reason?: string
 }
 
-/** In each version there is one copy of the object, which is not that of the request (VersionedAttributes). */
+/** One copy of the object for each version other than the request's (VersionedAttributes). */
 const versionsOf = (attributes: AdmissionAttributes) => {
   const known = new Map<ResourceDefinition, VersionedRequest>()
   return async (version: ResourceDefinition): Promise<VersionedRequest> => {
@@ -123,7 +123,7 @@ const collect = async (
       if (!(error instanceof Misconfigured)) throw error
       const { policy } = pair
       const { binding, message } = error
-      // What is wrong with the policy itself is told once, however many bindings it has.
+      // A fault of the policy itself is reported once, however many bindings it has.
       if (binding === undefined && problems.some((problem) => problem.policy === policy)) continue
       problems.push({ policy, binding, message })
     }
@@ -135,7 +135,7 @@ interface Outcome {
   readonly problems: Problem[]
   /** False when its conditions do not hold, or end in an error. */
   readonly isInvoked: boolean
-  /** Something was applied, even if that changed nothing. */
+  /** A mutation was applied, even if it changed nothing. */
   readonly isMutated: boolean
   readonly hasChanged: boolean
 }
@@ -148,7 +148,7 @@ const keyOf = ({ policy, binding, param }: Invocation): string =>
     param?.metadata.name,
   ])
 
-/** Upstream knows no way from one version of a built-in kind to another, only by its internal form: it denies the change. */
+/** Upstream cannot convert a mutated object back from another version of a built-in kind, and denies the request. */
 const checkWayBack = ({ kind, original, definition }: VersionedRequest): void => {
   const wanted = original.kind
   if (definition.isCustom || formatGroupVersion(kind) === formatGroupVersion(wanted)) return
@@ -236,14 +236,14 @@ const denial = (attributes: AdmissionAttributes, problems: readonly Problem[]): 
   })
 }
 
-/** Upstream keeps what was made in the version of the policy that came last, if anything was made in it at all. */
+/** Upstream keeps the object in the version of the last policy, if anything was mutated in that version. */
 const keepLast = async (
   last: VersionedRequest | undefined,
   mutated: ReadonlySet<VersionedRequest>,
   reinvocation: Reinvocation,
 ): Promise<void> => {
   if (last === undefined || !mutated.has(last)) return
-  // Even mutations that change nothing make the policies before them be asked again.
+  // Even a mutation that changes nothing causes reinvocation.
   reinvocation.mutated()
   await writeBack(last).catch((error: unknown) => {
     if (!(error instanceof ApiError)) throw error

@@ -1,4 +1,4 @@
-/** Namespaces that are made when somebody needs them, or that have to be there (kubernetes, plugin/pkg/admission/namespace). */
+/** NamespaceAutoProvision and NamespaceExists (kubernetes, plugin/pkg/admission/namespace). */
 import { ApiError, forbidden, notFound } from '#api/errors.js'
 import { whenKnown } from '#api/when-known.js'
 import type { AdmissionAttributes } from '#registry/admission.js'

@@ -1,4 +1,4 @@
-/** Nothing is made in a namespace that is not there or that ends (apiserver, namespace/lifecycle/admission.go). */
+/** Refuses creates in a namespace that does not exist or is terminating (apiserver, namespace/lifecycle/admission.go). */
 import { ApiError, notFound } from '#api/errors.js'
 import { whenKnown } from '#api/when-known.js'
 import {

@@ -35,7 +35,7 @@ const newlyBlocking = ({ object, oldObject }: WriteAttributes): readonly OwnerRe
   return ownersOf(object).filter((o) => o.blockOwnerDeletion && !blocked.has(o.uid))
 }
 
-/** What an owner's finalizers are to the authorizer. Throws where no resource has that kind. */
+/** The attributes of an update of an owner's finalizers. Throws if no resource has that kind. */
 const finalizersOf = (
   { apiVersion, kind, name }: OwnerReference,
   attributes: WriteAttributes,

@@ -1,4 +1,4 @@
-/** What an admission plugin is, and what plugins read (apiserver, pkg/admission). */
+/** The interface of admission plugins, and what they share (apiserver, pkg/admission). */
 import { ApiError, forbidden } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
@@ -15,9 +15,9 @@ import type { Store } from '#registry/store.js'
 
 /** Both hooks throw an ApiError to refuse, and yield a promise only where they have to wait. `mutate` may change `attributes.object` in place. */
 export interface AdmissionPlugin {
-  /** As --disable-admission-plugins takes it. */
+  /** Its name in --disable-admission-plugins. */
   readonly name: string
-  /** Plural names of the only resources that it looks at, in any group; missing: it looks at all. */
+  /** Plural names of the resources that it looks at, in any group. Missing: all. */
   readonly resources?: readonly string[]
   mutate?(attributes: AdmissionAttributes): void | Promise<void>
   validate?(attributes: AdmissionAttributes): void | Promise<void>
@@ -56,7 +56,10 @@ export const namespaces = { group: '', resource: 'namespaces' }
 export const isAboutNamespace = ({ resource }: AdmissionAttributes): boolean =>
   resource.resource === 'namespaces' && resource.group === ''
 
-/** Whom a refusal names: what has no name yet by what its name begins with, one of a collection not at all (apiserver, pkg/admission/errors.go). */
+/**
+ * The name in a refusal: generateName if there is no name yet, none for objects of a collection (apiserver,
+ * pkg/admission/errors.go).
+ */
 export const refusedName = ({ name, object }: AdmissionAttributes): string => {
   if (name !== '') return name
   const { name: own, generateName } = object?.metadata ?? {}
@@ -72,7 +75,7 @@ const keyOf = (
   { name, namespace }: { name: string; namespace?: string },
 ): string => (namespace === undefined ? `${prefix}/${name}` : `${prefix}/${namespace}/${name}`)
 
-/** Another object, as it is stored; undefined when there is none. Every write looks several up: mostly it is at hand. */
+/** Another stored object; undefined if there is none. Usually synchronous, since every write looks up several. */
 export const findObject = (
   ctx: RequestContext,
   resource: GroupResource,
@@ -100,7 +103,7 @@ const readObject = async (
   try {
     return (await store.get(internalContext(ctx, namespace), name)).object
   } catch (error) {
-    // A name that no object can have is one that is not there: upstream's plugins ask a lister.
+    // An invalid name is treated as not found, as by upstream's listers.
     if (error instanceof ApiError && (error.code === 404 || error.code === 400)) return undefined
     throw error
   }

@@ -1,4 +1,4 @@
-/** Pods go to the nodes of their namespace (kubernetes, plugin/pkg/admission/podnodeselector). */
+/** Adds the node selector of the namespace to Pods (kubernetes, plugin/pkg/admission/podnodeselector). */
 import { aggregateMessage, failure, forbidden } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
 import { getOwn } from '#api/json-object.js'
@@ -12,7 +12,7 @@ const annotation = 'scheduler.alpha.kubernetes.io/node-selector'
 
 type Labels = Readonly<Record<string, string>>
 
-/** What is no selector fails the request as a fault of the server, as upstream. */
+/** An invalid selector is a 500, as upstream. */
 const unusable = (message: string) => failure({ code: 500, message })
 
 const readLabel = (label: string): [key: string, value: string] => {
@@ -31,7 +31,7 @@ const readLabel = (label: string): [key: string, value: string] => {
 const readSelector = (text = ''): Labels =>
   text === '' ? {} : Object.fromEntries(text.split(',').map(readLabel))
 
-/** What the cluster says: the selector of namespaces that have none, and by namespace all that its Pods may ask for. */
+/** The plugin's configuration: the default selector, and by namespace the selectors that Pods may use. */
 export type NodeSelectors = Readonly<Record<string, string>>
 
 const clusterDefault = 'clusterDefaultNodeSelector'

@@ -1,4 +1,7 @@
-/** A Pod on a node is resized as far as its node can and knows how to (plugin/pkg/admission: podresize, nodedeclaredfeatures). */
+/**
+ * Refuses resizes that the Pod's node cannot or does not know how to do (plugin/pkg/admission: podresize,
+ * nodedeclaredfeatures).
+ */
 import { type ApiError, failure } from '#api/errors.js'
 import { semanticEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'

@@ -154,7 +154,7 @@ const procMountDetail = (containers: Container[]): Violation | undefined => {
   const values = quoted(sorted(bad.map((c) => context(c).procMount)))
   return violated('procMount', `${named(bad)} must not set securityContext.procMount to ${values}`)
 }
-/** A Pod in a user namespace of its own is no root of the node's: since 1.35 some checks leave it alone. */
+/** Root in a user namespace is not root on the node: since 1.35 some checks skip such Pods. */
 const isRelaxed = ({ spec, minor }: Subject): boolean => spec.hostUsers === false && minor >= 35
 const procMountBaseline: Check = (pod) =>
   isRelaxed(pod) ? undefined : procMountDetail(pod.containers)
@@ -294,7 +294,7 @@ const restrictedVolumes: Check = ({ spec }) => {
   )
 }
 
-/** Neither level may say no; a container that says nothing follows the pod. */
+/** Neither Pod nor container may set false; a container without a value inherits the Pod's. */
 const runAsNonRoot: Check = (checked) => {
   if (isRelaxed(checked)) return undefined
   const { spec, containers } = checked

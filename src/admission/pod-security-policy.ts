@@ -66,7 +66,7 @@ const labelOf = (labels: Labels, mode: Mode): Partial<LevelVersion> => ({
 
 const levelVersion = (labels: Labels, mode: Mode, otherwise: LevelVersion): LevelVersion => {
   const { level = otherwise.level, version = otherwise.version } = labelOf(labels, mode)
-  // What cannot be read fails closed where it is enforced, and open where it only tells.
+  // An unreadable label counts as restricted for enforce, and as privileged for audit and warn.
   const unreadable = mode === 'enforce' ? 'restricted' : privileged
   return {
     level: levelProblem(level) === undefined ? level : unreadable,
@@ -83,7 +83,7 @@ export const policyOf = ({ metadata }: KubeObject, defaults: Policy): Policy => 
   const isEnforcing = levelProblem(labelOf(labels, 'enforce').level ?? '') === undefined
   if (own.level !== undefined || !isEnforcing || !isStricter(enforce.level, warn.level))
     return { enforce, audit, warn }
-  // Who enforces and says nothing of warnings is warned of what would be refused.
+  // With an enforce label and no warn label, warnings follow enforce.
   const { version } = own.version === undefined ? enforce : warn
   return { enforce, audit, warn: { level: enforce.level, version } }
 }

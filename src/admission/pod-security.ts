@@ -42,7 +42,7 @@ const judge = (pod: KubeObject, { level, version }: LevelVersion): Violation[] =
     ? []
     : violations(level, subjectOf(pod.metadata ?? {}, pod.spec ?? {}, minorOf(version)))
 
-/** What of the pod a mode of the policy does not allow, by name; undefined where it allows all. */
+/** The violations of a mode of the policy; undefined if there are none. */
 const violationOf = (pod: KubeObject, policy: Policy, mode: Mode): string | undefined => {
   const found = judge(pod, policy[mode])
   return found.length === 0 ? undefined : `PodSecurity "${printed(policy[mode])}": ${print(found)}`
@@ -69,7 +69,9 @@ interface Container {
   image?: string
 }
 
-/** Of what may be changed in a Pod only images and new containers have it judged again (upstream's isSignificantPodUpdate). */
+/**
+ * Only changed images and new containers make an update of a Pod be checked again (upstream's isSignificantPodUpdate).
+ */
 const isSignificant = ({ object, oldObject }: AttributesOf<'UPDATE'>): boolean => {
   const differs = (field: 'containers' | 'initContainers'): boolean => {
     const [next, previous]: Container[][] = [object.spec[field] ?? [], oldObject.spec[field] ?? []]
@@ -92,7 +94,7 @@ const templateOf = ({ kind, template, spec }: KubeObject): KubeObject | undefine
   return kind === 'CronJob' ? spec?.jobTemplate?.spec?.template : spec?.template
 }
 
-/** Replicas are alike: those after the first of a controller are looked at last. */
+/** One Pod of each controller first, since its replicas are alike. */
 const oneOfEachOwnerFirst = (pods: readonly KubeObject[]): KubeObject[] => {
   const seen = new Set<string>()
   const isFirst = (pod: KubeObject): boolean => {
@@ -107,7 +109,7 @@ const oneOfEachOwnerFirst = (pods: readonly KubeObject[]): KubeObject[] => {
   return [...first, ...others]
 }
 
-/** A stricter level is announced with what already runs against it. */
+/** A stricter level warns about existing Pods that violate it. */
 const warnAboutExisting = async (
   { ctx, namespace }: AdmissionAttributes,
   wanted: LevelVersion,
@@ -138,7 +140,7 @@ const checkLabels = ({ object: next, oldObject: previous }: WriteAttributes): vo
   const errors = labelErrors(next)
   const same = (errors: FieldError[], others: FieldError[]): boolean =>
     JSON.stringify(errors) === JSON.stringify(others)
-  // What was wrong before may stay, so that the rest can still be changed.
+  // Invalid labels may stay, so that others can still be changed.
   if (errors.length > 0 && (previous === undefined || !same(errors, labelErrors(previous))))
     throw invalidObject({ group: '', kind: 'Namespace' }, next.metadata.name ?? '', errors)
 }

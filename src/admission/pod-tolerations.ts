@@ -54,13 +54,13 @@ const memoryPressure: Toleration = {
   effect: 'NoSchedule',
 }
 
-/** What the cluster says of namespaces that do not say it themselves. */
+/** Defaults for namespaces without annotations. */
 export interface ClusterTolerations {
   readonly default?: readonly Toleration[]
   readonly whitelist?: readonly Toleration[]
 }
 
-/** Undefined where the namespace does not say. Throws a 500 for what it cannot mean, as upstream. */
+/** Undefined without the annotation. Throws a 500 for an invalid one, as upstream. */
 const saidBy = (
   namespace: KubeObject | undefined,
   annotation: string,

@@ -1,4 +1,7 @@
-/** What a policy is evaluated on: whether it is meant, its parameters, the values of its names (apiserver, pkg/admission/plugin/policy/generic). */
+/**
+ * The inputs of a policy: whether it matches, its parameters, and its variables (apiserver,
+ * pkg/admission/plugin/policy/generic).
+ */
 import { randomUUID } from 'node:crypto'
 import {
   formatGroupResource,
@@ -22,7 +25,7 @@ export type ResourceOfKind = (
   kind: GroupVersionKind,
 ) => (GroupResource & { namespaced: boolean }) | undefined
 
-/** What policies ask of the server beside its objects. */
+/** What policies need from the server besides its objects. */
 export interface PolicyMeans {
   readonly resourceOfKind: ResourceOfKind
   readonly authorize: Authorize
@@ -34,7 +37,10 @@ export interface BoundPolicy {
   readonly binding: KubeObject
 }
 
-/** What nothing could be asked without (kubernetes, pkg/kubeapiserver/admission/exclusion). */
+/**
+ * Resources that policies never see, because webhooks and policies depend on them (kubernetes,
+ * pkg/kubeapiserver/admission/exclusion).
+ */
 const excluded: ReadonlySet<string> = new Set([
   'selfsubjectreviews.authentication.k8s.io',
   'tokenreviews.authentication.k8s.io',
@@ -99,8 +105,8 @@ const checkParamKind = (policy: KubeObject, resourceOfKind: ResourceOfKind): voi
 }
 
 /**
- * The version in which the policy is meant; a binding may narrow what its policy is about. Rejects with Misconfigured for
- * a policy that is meant and whose parameters are of no kind.
+ * The version of the request that the policy matches; a binding may narrow the match. Rejects with Misconfigured for a
+ * matching policy whose parameters have an unknown kind.
  */
 export const meantVersion = async (
   attributes: AdmissionAttributes,

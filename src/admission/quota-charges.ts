@@ -1,11 +1,11 @@
 /**
- * What many writers have counted in one quota: who comes while it is written goes along with the next write. Each for
- * himself would meet a conflict with all but one of the others, and count again (apiserver, resourcequota/controller.go).
+ * Batches the charges of many writers to one quota: those that come while it is written share the next write. Alone, all
+ * but one of them would meet a conflict and count again (apiserver, resourcequota/controller.go).
  */
 import type { KubeObject } from '#api/object.js'
 import { nextTurn } from '#api/turns.js'
 
-/** Counts in the status of a quota that is nobody else's. Throws when it does not fit. */
+/** Counts in the status of a private copy of the quota. Throws if it does not fit. */
 type Count = (quota: KubeObject) => void
 type WriteQuota = (change: (stored: KubeObject) => KubeObject) => Promise<unknown>
 
@@ -20,7 +20,7 @@ export class QuotaCharges {
   /** By quota, while it is written. */
   readonly #waiting = new Map<string, Charge[]>()
 
-  /** Rejects with what `count` throws. `write` is that of one of those who wait. */
+  /** Rejects with what `count` throws. Of all who wait one `write` is called. */
   add(key: string, count: Count, write: WriteQuota): Promise<void> {
     return new Promise((resolve, reject) => {
       const charge = { count, write, resolve, reject }
@@ -33,7 +33,7 @@ export class QuotaCharges {
   async #writeAll(key: string, waiting: Charge[]): Promise<void> {
     this.#waiting.set(key, waiting)
     while (waiting.length > 0) {
-      // Writes come several in a turn.
+      // Several writes come in one turn: wait for the others.
       await nextTurn()
       await writeOnce(waiting.splice(0))
     }

@@ -1,4 +1,4 @@
-/** Which writes quotas charge, and what pods must say for it (kubernetes, pkg/quota/v1/evaluator/core). */
+/** Which writes are charged to quotas, and what Pods must specify for it (kubernetes, pkg/quota/v1/evaluator/core). */
 import { formatGroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { isTerminating } from '#api/quota/pod-usage.js'
@@ -31,7 +31,7 @@ export const mayChangeUsage = (attributes: WriteAttributes): boolean =>
 
 const compute = /^(?:(requests|limits)\.)?(.+)$/
 
-/** Containers that leave open what the quota bounds, by resource; pods must say what they take. */
+/** Containers without a value for a resource that the quota limits, by resource. */
 export const unspecified = (pod: KubeObject, hard: readonly string[]): Record<string, string[]> => {
   const missing: Record<string, string[]> = {}
   const { requests, limits } = pod.spec.resources ?? {}

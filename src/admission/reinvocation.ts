@@ -14,7 +14,7 @@ interface Rounds {
   isNeeded: boolean
 }
 
-/** What one of the two plugins knows of its webhooks or policies. */
+/** The reinvocation state of one of the two plugins. */
 export class Reinvocation {
   readonly #rounds: Rounds
   #asked = new Set<string>()
@@ -48,7 +48,7 @@ export class Reinvocation {
     if (policy === 'IfNeeded') this.#asked.add(id)
   }
 
-  /** All that were asked so far, and want to be, are asked again. */
+  /** All that were called so far, and have the policy IfNeeded, are called again. */
   mutated(): void {
     this.#requireAll()
     this.#rounds.isNeeded = true

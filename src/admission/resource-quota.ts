@@ -1,6 +1,6 @@
 /**
- * Counts what is made against the quotas of the namespace, by the usage in their status (apiserver, pkg/admission/plugin/
- * resourcequota). Usage grows here; it is the quota controller that lets it shrink.
+ * Charges creates and growth to the quotas of the namespace, in their status (apiserver,
+ * pkg/admission/plugin/resourcequota). Here usage only grows; the quota controller lowers it.
  */
 import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
@@ -33,7 +33,7 @@ const print = (usage: Usage): string =>
 const pick = (usage: Usage | undefined, names: readonly string[]): Usage =>
   Object.fromEntries(names.map((name) => [name, usage?.[name] ?? '0']))
 
-/** What an update adds to what was there before: usage shrinks by the quota controller alone. */
+/** What an update adds; a decrease is left to the quota controller. */
 const growth = (usage: Usage, before: Usage): Usage =>
   Object.fromEntries(
     Object.entries(usage).flatMap(([name, text]) => {
@@ -42,7 +42,7 @@ const growth = (usage: Usage, before: Usage): Usage =>
     }),
   )
 
-/** A Pod must say what it takes of what a quota bounds, and the quota must know how much is used of it. */
+/** A Pod must specify the resources that a quota limits, and the quota's status must have their usage. */
 const checkQuota = (
   attributes: WriteAttributes,
   quota: KubeObject,
@@ -79,7 +79,7 @@ const count = (attributes: WriteAttributes, quota: KubeObject, delta: Usage): Us
     ]),
   )
   const exceeded = names.filter((name) => compareQuantityTexts(next[name]!, hard[name]!) > 0)
-  // What a status tells has happened already.
+  // A status reports what has already happened, so it is not refused.
   if (exceeded.length > 0 && attributes.subresource !== 'status')
     throw refuse(
       attributes,
@@ -88,7 +88,7 @@ const count = (attributes: WriteAttributes, quota: KubeObject, delta: Usage): Us
   return { ...used, ...next }
 }
 
-/** Counted anew on what is stored by then: another request may have been faster. */
+/** After a conflict it counts again on the stored quota. */
 const charge = (
   attributes: WriteAttributes,
   { metadata }: KubeObject,
@@ -97,7 +97,7 @@ const charge = (
   const { ctx, namespace } = attributes
   const store = ctx.stores(quotas)!
   const name = metadata.name!
-  // Others wait for this write: it does not end with the request that makes it.
+  // Others wait for this write, so it must not end with its request.
   const own = internalContext({ ...ctx, caller: new AbortController() }, namespace)
   const countIn = (quota: KubeObject): void => {
     const used = count(attributes, quota, delta)
@@ -111,7 +111,7 @@ const charge = (
         )
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
-        // What was removed meanwhile bounds nothing.
+        // The quota was deleted meanwhile.
         if (error.reason === 'NotFound') return
         if (error.reason !== 'Conflict' || attempt === limits.quotaTriesMax) throw error
       }

@@ -1,4 +1,4 @@
-/** What a runtime class asks of its pods (kubernetes, plugin/pkg/admission/runtimeclass). */
+/** Overhead and scheduling of a RuntimeClass for its Pods (kubernetes, plugin/pkg/admission/runtimeclass). */
 import { failure } from '#api/errors.js'
 import { isGiven } from '#api/given-empty.js'
 import { pathSegmentName } from '#api/names.js'
@@ -22,7 +22,7 @@ const classOf = (
 ): KubeObject | undefined | Promise<KubeObject | undefined> => {
   const name = attributes.object.spec?.runtimeClassName
   if (name === undefined || name === null) return undefined
-  // Upstream asks the API for what its lister does not have, and its client asks for no such name.
+  // What its lister lacks upstream reads from the API, and its client refuses an empty name.
   if (name === '') throw failure({ code: 500, message: 'resource name may not be empty' })
   const malformed = pathSegmentName(name, false)
   if (malformed.length > 0)

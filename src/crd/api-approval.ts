@@ -1,4 +1,7 @@
-/** Groups of the community need an approval of their APIs (KEP-2337): an annotation tells of it, a condition what it says. */
+/**
+ * Definitions in groups of the Kubernetes community need an approval (KEP-2337): an annotation has it, and a condition
+ * shows the outcome.
+ */
 import type { CustomResourceDefinition, DefinitionCondition } from './definition.js'
 
 export const approvalAnnotation = 'api-approved.kubernetes.io'

@@ -1,4 +1,4 @@
-/** Whether a conversion webhook's authorities can be read; without any, those of the system count. */
+/** Checks the authorities of a conversion webhook. Without any, those of the system are used. */
 import { X509Certificate } from 'node:crypto'
 import type { CustomResourceDefinition } from './definition.js'
 
@@ -17,7 +17,7 @@ const problemIn = (pem: string): string | undefined => {
   let rest = pem
   for (const [text, type, body] of pem.matchAll(block)) {
     rest = rest.replace(text, '')
-    // A block with headers is passed over.
+    // Blocks with headers are skipped.
     if (type !== 'CERTIFICATE' || body!.includes(':')) continue
     if (isCertificate(text)) return undefined
     return 'failed to parse certificate: x509: malformed certificate'

@@ -37,7 +37,7 @@ const int64Of = (value: number | bigint): number | bigint => {
   return int64Min
 }
 
-/** A value in its column; null when it is missing or of another type. Texts are told of a null as Go prints it. */
+/** A value in its column; null when it is missing or of another type. In text columns null is printed as by Go. */
 const cellOf = (type: string, value: JsonValue | undefined, now: number): unknown => {
   if (value === null && type === 'string') return '<no value>'
   if (value === undefined || value === null) return null
@@ -54,7 +54,7 @@ const cellOf = (type: string, value: JsonValue | undefined, now: number): unknow
       return stringify(value)
     case 'date': {
       if (typeof value !== 'string') return null
-      // To upstream's reader of times these are none, which is no mistake.
+      // Upstream reads these as no time, without an error.
       if (value === '' || value === 'null') return '<unknown>'
       const time = canonicalTime(value, false)
       return time === undefined ? '<invalid>' : humanDuration(now - parseTime(time))

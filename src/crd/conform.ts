@@ -6,7 +6,7 @@ import { coerceEmbedded, dropInvalidEmbedded } from './embedded.js'
 import { prune } from './prune.js'
 import type { StructuralSchema } from './structural-schema.js'
 
-/** The root is no embedded object, whatever its schema says: its metadata is read by the registry. */
+/** The root is not an embedded object, whatever its schema says: the registry reads its metadata. */
 const partsOf = (schema: StructuralSchema): StructuralSchema => {
   let parts = knownParts.get(schema)
   if (parts === undefined) {
@@ -17,7 +17,7 @@ const partsOf = (schema: StructuralSchema): StructuralSchema => {
 }
 const knownParts = new WeakMap<StructuralSchema, StructuralSchema>()
 
-/** Yields the paths that the schema does not know, which are pruned. */
+/** Prunes and defaults; yields the pruned paths. */
 const fit = (object: KubeObject, schema: StructuralSchema): string[] => {
   const unknown = prune(object, schema)
   dropNulls(object, schema)
@@ -25,7 +25,7 @@ const fit = (object: KubeObject, schema: StructuralSchema): string[] => {
   return unknown
 }
 
-/** Of what a client sent; yields a sentence about each field that the schema does not know. */
+/** For an object from a client; yields a message for each unknown field. */
 export const conform = (object: KubeObject, schema: StructuralSchema): string[] => {
   const unknown = fit(object, schema)
   coerceEmbedded(object, partsOf(schema))
@@ -40,7 +40,7 @@ export const shownBy = (object: KubeObject, schema: StructuralSchema): KubeObjec
   return jsonEqual(copy, object) ? object : copy
 }
 
-/** False where everything that is stored shows as it is. */
+/** False if every stored object is shown as it is. */
 export const mayShowOtherwise = (schema: StructuralSchema): boolean =>
   hasDefaults(schema) || !preservesAll(schema)
 

@@ -11,7 +11,7 @@ import { prune } from './prune.js'
 export const rename: Converter = async (object, apiVersion) =>
   object.apiVersion === apiVersion ? object : { ...cloneJson(object), apiVersion }
 
-/** What a conversion made is seen through the schema of its version. */
+/** Converted objects are pruned and defaulted by the schema of their version. */
 export const conversionOf = (
   convert: Converter,
   apiVersion: string,

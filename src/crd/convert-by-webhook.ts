@@ -14,7 +14,7 @@ import type { CustomResourceDefinition } from './definition.js'
 /** Yields a private object in the version that is asked for. Throws an ApiError. */
 export type Converter = (object: KubeObject, apiVersion: string) => Promise<KubeObject>
 
-/** Not the request has a deadline but the client that sends it, and Go says so. */
+/** Upstream's deadline is the HTTP client's timeout, which Go names in the error. */
 const ofClient = ' (Client.Timeout exceeded while awaiting headers)'
 
 interface ConversionAnswer {
@@ -45,7 +45,7 @@ const objectsOf = (
   return response.convertedObjects ?? []
 }
 
-/** Nobody says of what is no object whose it is. */
+/** Errors about a value that is not an object name no object. */
 const decodedObject = (value: JsonValue): KubeObject => {
   if (isJsonObject(value)) return value as unknown as KubeObject
   const message =
@@ -70,7 +70,7 @@ const checkIdentity = (given: KubeObject, converted: KubeObject): void => {
   }
 }
 
-/** Of metadata a webhook may change labels and annotations alone. */
+/** A webhook may change only labels and annotations of the metadata. */
 const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta => {
   const invalid = (why: string) => new Error(`returned invalid metadata: ${why}`)
   const said = converted.metadata as JsonValue | undefined
@@ -105,7 +105,7 @@ const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta =
   return metadata
 }
 
-/** What there is before an object is created, of which no webhook is asked. */
+/** The empty object before a create, which is not sent to a webhook. */
 const isEmpty = (object: KubeObject): boolean =>
   Object.keys(object).every((field) => field === 'apiVersion' || field === 'kind')
 

@@ -1,7 +1,7 @@
 /**
- * The storage of one version of a custom resource whose versions a webhook converts: its readers and writers know
- * objects in that version alone. What was converted once is kept with what is stored, so that the webhook is asked once
- * a version of an object, however many read it.
+ * The storage of one version of a custom resource whose versions a webhook converts: its readers and writers know objects
+ * in that version alone. Converted objects are kept with the stored ones, so that the webhook is asked once for each
+ * version of an object, however many read it.
  */
 import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
@@ -42,13 +42,14 @@ const enter = (
   selected.delete(stored.key)
   if (had === undefined) return undefined
   if (event.type === 'DELETED') return event
-  // What left the selection is shown as it was before, at the version of the update (apiserver, etcd3/watcher.go).
+  // An object that left the selection is shown in its former state, with the version of the update (apiserver,
+  // etcd3/watcher.go).
   const metadata = { ...had.object.metadata, resourceVersion: String(revision) }
   const gone = new MadeObject({ key: had.key, revision }, { ...had.object, metadata })
   return { type: 'DELETED', stored: gone, revision }
 }
 
-/** A few at a time: a webhook is somebody's small server. Rejects with what the first item in order failed with. */
+/** A few at a time, because a webhook may be a small server. Rejects with the error of the first failed item in order. */
 const mapFew = async <T, R>(items: readonly T[], map: (item: T) => Promise<R>): Promise<R[]> => {
   const results: R[] = []
   for (let at = 0; at < items.length; at += limits.conversionsAtOnceMax) {
@@ -61,7 +62,7 @@ const mapFew = async <T, R>(items: readonly T[], map: (item: T) => Promise<R>): 
   return results
 }
 
-/** A watch waits for its webhook as upstream's does, without a word. Undefined: it ended before. */
+/** Retries until the webhook answers, without telling the watcher, as upstream. Undefined: the watch ended first. */
 const untilConverted = async <T>(
   signal: AbortSignal,
   convert: () => Promise<T>,
@@ -77,7 +78,7 @@ const untilConverted = async <T>(
   return undefined
 }
 
-/** Without the selector, which speaks of the version that is asked for. */
+/** Without the selector, which applies to the converted object. */
 const unselected = ({ prefix, key }: Selection): Selection =>
   key === undefined ? { prefix } : { prefix, key }
 
@@ -125,7 +126,7 @@ export class ConvertedStorage implements ObjectStorage {
     return this.#write(() => this.#storage.delete(this.#behind(expected)))
   }
 
-  /** Conversion there and back may lose something, and what is written is what upstream compares. */
+  /** Upstream compares what would be stored; a conversion there and back may lose something. */
   async isStoredAlike(current: StoredObject, object: KubeObject): Promise<boolean> {
     const stored = this.#behind(current)
     const written = await this.#conversion.toStorage(object)
@@ -216,7 +217,7 @@ export class ConvertedStorage implements ObjectStorage {
     return { items: kept, revision: page.revision, nextKey: `${kept.at(-1)!.key}\0` }
   }
 
-  /** What a watch with a selector starts from; nothing where its first events tell. */
+  /** The objects that a watch with a selector has seen before its first event; none if it begins with ADDED events. */
   async #selectedBefore(
     { selection, after, sendInitialEvents }: ObjectWatchOptions,
     matches: Matches,

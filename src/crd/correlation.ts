@@ -1,13 +1,13 @@
 /**
- * A value of an update beside its old counterpart (apiserver, pkg/cel/common/equality.go). By it an update may keep what
- * is invalid where it changes nothing (upstream's CRDValidationRatcheting).
+ * A new value with its old counterpart (apiserver, pkg/cel/common/equality.go). An update may keep invalid parts that it
+ * does not change (upstream's CRDValidationRatcheting).
  */
 import { stringify } from '#api/json.js'
 import { getOwn, isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
-/** What a list of type map knows an item by; undefined for what has not all of its keys. */
+/** The identity of an item in a list of type map; undefined if a key is missing. */
 const identityOf = (item: JsonValue, keys: readonly string[]): string | undefined => {
   if (!isJsonObject(item)) return undefined
   const values = keys.map((key) => getOwn(item, key))
@@ -82,7 +82,7 @@ export class Correlated {
     return this.#inner.get(at)
   }
 
-  /** Whether all is as it was, as far as the schema knows it: what it has no place for is never the same. */
+  /** Whether nothing changed. Values that the schema has no place for always count as changed. */
   get isUnchanged(): boolean {
     this.#isUnchanged ??= this.#compare()
     return this.#isUnchanged

@@ -55,7 +55,7 @@ const selectableFields = (
     }),
   )
 
-/** Unless its author has words for it, a version that is deprecated names the best that is better. */
+/** A deprecated version without a warning of its own recommends the best newer version. */
 const deprecationWarningOf = (
   version: DefinitionVersion,
   versions: readonly DefinitionVersion[],
@@ -95,7 +95,7 @@ const terminating =
       'create not allowed while custom resource definition is terminating',
     )
 
-/** What is stored is read by the schema of its own version, where that still is. */
+/** Stored objects are read with the schema of their own version, if it still exists. */
 const onReadOf = (definition: CustomResourceDefinition): ResourceDefinition['onRead'] => {
   const { group, versions } = definition.spec
   const storage = storageVersionOf(definition)
@@ -116,8 +116,8 @@ const converterOf = (definition: CustomResourceDefinition): Converter | undefine
 }
 
 /**
- * What an object is held against is the version that it says to be of, wherever it was sent: of one that there is not
- * nothing is known. Another kind is left as it is, for validation to refuse (customresource_handler.go, schemaCoercer).
+ * An object is checked against the version that it names, wherever it was sent; in an unknown version all fields are
+ * unknown. Another kind is left alone, for validation to refuse (customresource_handler.go, schemaCoercer).
  */
 const schemaOfObject = (
   { group, versions }: CustomResourceDefinition['spec'],

@@ -7,7 +7,7 @@ import { standardFinalizers } from '#registry/validate-object-meta.js'
 import { CustomValidator } from './custom-validator.js'
 import type { DefinitionVersion } from './definition.js'
 
-/** What generation counts: with a status subresource everything but metadata and status, else all but metadata. */
+/** Whether the generation grows: by changes outside metadata, and outside status if there is a status subresource. */
 const hasNewContent = (next: KubeObject, previous: KubeObject, hasStatus: boolean): boolean => {
   const counted = ({ metadata: _m, status, ...rest }: KubeObject) =>
     hasStatus ? rest : { ...rest, status: status ?? null }
@@ -26,7 +26,7 @@ const sortKeys = (object: KubeObject): void => {
   }
 }
 
-/** A finalizer without a domain may be somebody else's as well. */
+/** Finalizers without a domain may clash. */
 const finalizerWarnings = ({ metadata }: KubeObject, had: readonly string[]): string[] => {
   const added = [...new Set(metadata.finalizers ?? [])].filter((f) => !had.includes(f)).sort()
   const say = (name: string, why: string) => `metadata.finalizers: ${JSON.stringify(name)}: ${why}`
@@ -67,7 +67,7 @@ export const customStrategy = (
     warningsOnUpdate: (next, previous) =>
       finalizerWarnings(next, previous.metadata.finalizers ?? []),
     canonicalize: sortKeys,
-    // What a status write keeps of the rest is the registry's default.
+    // A status write keeps the rest, by the registry's default.
     status: {
       validateUpdate: (next, previous, ctx) => validator.validateStatus(next, previous, ctx),
     },

@@ -1,4 +1,4 @@
-/** What a custom resource version's schema, embedded objects, list types, scale paths and rules have to say of a write. */
+/** Validates writes of one version of a custom resource: schema, embedded objects, list types, scale paths and rules. */
 import { copyWith } from '#api/copy-with.js'
 import { type FieldError, invalid } from '#api/field-error.js'
 import { getOwn } from '#api/json-object.js'
@@ -26,7 +26,7 @@ const contentOf = (object: KubeObject): JsonValue => {
   return copyWith(content as JsonObject, { metadata: named })
 }
 
-/** Where one of these is wrong, rules could not be evaluated. */
+/** Errors that keep rules from being evaluated. */
 const blocksRules = new Set([
   'FieldValueNotSupported',
   'FieldValueRequired',
@@ -35,7 +35,7 @@ const blocksRules = new Set([
   'FieldValueTypeInvalid',
 ])
 
-/** The error of a status, which was checked on its own, at its place in the object. */
+/** Puts `status` before the path of an error of a status. */
 const inStatus = (error: FieldError): FieldError => ({
   ...error,
   field: error.field === '<nil>' || error.field === '' ? 'status' : `status.${error.field}`,
@@ -77,7 +77,7 @@ export class CustomValidator {
     return this.#withRuleErrors(next, errors, content, { value: old, correlated, warn })
   }
 
-  /** A write of the status is asked for its status alone, in words that start there; rules see the whole. */
+  /** Only the status is checked, with paths that begin there. Rules see the whole object. */
   validateStatus(next: KubeObject, previous: KubeObject, { warn }: RequestContext): FieldError[] {
     const content = contentOf(next)
     const old = contentOf(previous)
@@ -94,7 +94,7 @@ export class CustomValidator {
     return new Correlated(next, previous, this.#schema)
   }
 
-  /** What is of another kind is asked nothing else that its schema says. */
+  /** An object of another kind is not checked any further. */
   #valueErrors(object: KubeObject, content: JsonValue, correlated?: Correlated): FieldError[] {
     if (object.kind !== this.#kind) return [invalid('kind', object.kind, `must be ${this.#kind}`)]
     return [
@@ -113,7 +113,7 @@ export class CustomValidator {
     return validateValue(status, schema, '', before).map(inStatus)
   }
 
-  /** A list that held an item twice before may go on doing so. */
+  /** An unchanged list may keep duplicates that it had before. */
   #newListErrors(content: JsonValue, old: JsonValue): FieldError[] {
     const hadErrors = validateListSets(old, this.#schema, '').length > 0
     return hadErrors ? [] : validateListSets(content, this.#schema, '')

@@ -29,7 +29,7 @@ const setDefaults = (object: KubeObject): void => {
       ...more,
     }
   spec.conversion ??= { strategy: 'None' }
-  // The internal type has what a webhook says in the conversion itself, so that one that says nothing is none.
+  // Upstream's internal type has the webhook's fields in the conversion itself, so that an empty webhook disappears.
   const { webhook } = spec.conversion
   if (webhook && !webhook.clientConfig && !webhook.conversionReviewVersions)
     delete spec.conversion.webhook
@@ -38,7 +38,7 @@ const setDefaults = (object: KubeObject): void => {
   defaultStoredVersions(asDefinition(object))
 }
 
-/** Nothing stored cannot be: a list without entries becomes that of the storage version. */
+/** An empty storedVersions gets the storage version. */
 const defaultStoredVersions = ({ spec, status }: CustomResourceDefinition): void => {
   if (status === undefined || (status.storedVersions ?? []).length > 0) return
   const storage = spec.versions?.find((v) => v.storage)
@@ -79,7 +79,8 @@ export const withCondition = (
 }
 
 /**
- * A first delete only marks: the objects of the definition go first, then its finalizer (apiextensions' REST.Delete).
+ * The first delete only sets the deletionTimestamp: the objects of the definition go before its finalizer (apiextensions'
+ * REST.Delete).
  */
 const deleteDefinition: Strategy['delete'] = async ({ name, options, store }, ctx) => {
   const current = await store.get(ctx, name)

@@ -1,4 +1,4 @@
-/** How a definition that is deleted goes: its objects first, then its finalizer (apiextensions, crd_finalizer.go). */
+/** Finalizes a deleted definition: its objects first, then its finalizer (apiextensions, crd_finalizer.go). */
 import { aggregate } from '#api/aggregate.js'
 import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
@@ -43,7 +43,7 @@ const stillTerminating = (reason: string, message: string): DefinitionCondition 
   message,
 })
 
-/** Finalizers hold some: each deletion is worth another look. False when the time is over. */
+/** Waits for objects with finalizers, checking again after each deletion. False if the time is over. */
 const untilNoneIsLeft = (store: Store, asServer: AsServer): Promise<boolean> =>
   withinTime(asServer().caller.signal, limits.definitionCleanupMsMax, async (signal) => {
     let { items, revision } = await listAll(store)
@@ -57,7 +57,10 @@ const untilNoneIsLeft = (store: Store, asServer: AsServer): Promise<boolean> =>
     return false
   })
 
-/** Deletes all objects, which nobody is asked for, and waits for a minute until they are gone; yields how far that is. */
+/**
+ * Deletes all objects, without admission, and waits up to a minute until they are gone. Yields the condition that tells
+ * how far it got.
+ */
 export const deleteObjects = async (
   store: Store,
   asServer: AsServer,
@@ -90,7 +93,7 @@ export const deleteObjects = async (
   }
 }
 
-/** Takes our finalizer away and tells how it went, which is seen where another finalizer holds the definition still. */
+/** Removes our finalizer and writes the condition, which is seen if another finalizer still holds the definition. */
 export const release = async (
   store: Store,
   { metadata }: CustomResourceDefinition,
@@ -117,7 +120,7 @@ export const release = async (
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       if (error.code === 404) return
-      // Somebody wrote in between: the finalizer is taken from what they wrote.
+      // Somebody wrote in between: the finalizer is removed from the new version.
       if (error.code !== 409) throw error
     }
   }

@@ -1,7 +1,7 @@
 /**
- * What apiextensions' controllers do inside of the API server: names are accepted, the rows of a definition come into
- * the resource table and leave it, and a definition that is deleted takes its objects with it.
- * One definition after the other; every step can be done again.
+ * Does the work of apiextensions' controllers inside the API server: accepts names, adds and removes the rows of
+ * definitions in the resource table, and deletes the objects of a deleted definition. One definition at a time; every
+ * step can be repeated.
  */
 import { setMaxListeners } from 'node:events'
 import { findService } from '#admission/find-service.js'
@@ -40,8 +40,8 @@ interface LifecycleDeps extends FollowerDeps {
 
 export interface CustomResources {
   /**
-   * Brings the rows of a resource into the table that another server may have established a moment ago: whoever saw that
-   * there may ask here before the event came.
+   * Adds the rows of a definition that another server may just have established: a client that saw it there may come here
+   * before the event does.
    */
   lookAgain(resource: GroupResource): Promise<void>
   /** Ends the loop; resolves when it has ended. */
@@ -62,7 +62,7 @@ interface Known {
 export const startCustomResources = async (deps: LifecycleDeps): Promise<CustomResources> => {
   const ending = new AbortController()
   const { signal } = ending
-  // Of however many definitions are being emptied, each watches its objects until this fires.
+  // Each definition that is being emptied listens to this signal, however many there are.
   setMaxListeners(0, signal)
   const lifecycle = new Lifecycle(deps, signal)
   const { done } = await followObjects({ ...deps, signal }, definitions, lifecycle)
@@ -79,11 +79,11 @@ export const startCustomResources = async (deps: LifecycleDeps): Promise<CustomR
 class Lifecycle implements Follower {
   readonly #deps: LifecycleDeps
   readonly #signal: AbortSignal
-  /** No request in these gets as far as to what a definition adds (apiserver, pkg/server/handler.go). */
+  /** Requests in these groups never reach custom resources (apiserver, pkg/server/handler.go). */
   readonly #builtInGroups: ReadonlySet<string>
   readonly #known = new Map<string, Known>()
   readonly #emptying = new Map<string, Promise<void>>()
-  /** Names of definitions whose turn to be synced has not come. */
+  /** Names of definitions that are queued for a sync. */
   readonly #waiting = new Set<string>()
   #syncing: Promise<void> = Promise.resolve()
 
@@ -109,7 +109,7 @@ class Lifecycle implements Follower {
     for (const { metadata } of all) this.#syncLater(metadata.name)
   }
 
-  /** What is served follows at once: another definition's turn may take as long as the store takes to write. */
+  /** The table follows at once, not in the queue: the sync of another definition may wait for the store. */
   changed(type: string, object: PersistedObject): void {
     const definition = object as CustomResourceDefinition
     if (type === 'DELETED') this.#forget(definition)
@@ -125,7 +125,7 @@ class Lifecycle implements Follower {
       const { object } = await store.get(this.#context(), `${resource}.${group}`)
       this.#show(object as CustomResourceDefinition)
     } catch {
-      // There is none; where the store cannot be asked, what is known stays what there is.
+      // There is no such definition, or the store cannot be asked: the table stays as it is.
     }
   }
 
@@ -135,7 +135,7 @@ class Lifecycle implements Follower {
     await Promise.all(this.#emptying.values())
   }
 
-  /** What is shown already is not undone by an event that comes late. */
+  /** Whether a newer version of the definition is in the table already. */
   #isPast({ metadata }: CustomResourceDefinition): boolean {
     const known = this.#known.get(metadata.name)?.definition.metadata
     return (
@@ -145,12 +145,12 @@ class Lifecycle implements Follower {
     )
   }
 
-  /** Brings the rows of a definition into the table as it is now. */
+  /** Updates the rows of a definition in the table. */
   #show(definition: CustomResourceDefinition): void {
     if (this.#isPast(definition)) return
     const name = definition.metadata.name
     const before = this.#known.get(name)
-    // New names that clash with another's take nothing from those that were accepted.
+    // Even if new names clash with another definition's, the accepted ones stay served.
     const isShown = isConditionTrue(definition, 'Established')
     if (before !== undefined && isShown && sameRows(before.definition, definition)) {
       this.#known.set(name, { definition, rows: before.rows })
@@ -163,7 +163,8 @@ class Lifecycle implements Follower {
     const isReached = isShown && !this.#builtInGroups.has(definition.spec.group)
     const rows = isReached ? customRows(definition, convert) : []
     const { table } = this.#deps
-    // Upstream ends the watches of all versions when what is stored may look another way: its handler begins anew.
+    // Upstream ends the watches of all versions when stored objects may be shown differently, because it makes a new
+    // handler.
     const isNew = before === undefined || !sameStorage(before.definition, definition)
     for (const { gvr } of before?.rows ?? [])
       if (isNew || !rows.some((row) => row.gvr.version === gvr.version)) table.remove(gvr)
@@ -177,12 +178,12 @@ class Lifecycle implements Follower {
     if (known?.definition.metadata.uid !== metadata.uid) return
     for (const { gvr } of known?.rows ?? []) this.#deps.table.remove(gvr)
     this.#known.delete(name)
-    // Names that it held may now go to somebody who waits for them.
+    // Another definition may be waiting for its names.
     for (const { definition } of this.#known.values())
       if (definition.spec.group === spec.group) this.#syncLater(definition.metadata.name)
   }
 
-  /** By name: when its turn comes, what counts is what the definition is by then. */
+  /** Queued by name, so that the sync sees the newest version. */
   #syncLater(name: string): void {
     if (this.#waiting.has(name)) return
     this.#waiting.add(name)
@@ -198,11 +199,12 @@ class Lifecycle implements Follower {
     try {
       const terminates = deletionTimestamp !== undefined
       if (terminates && finalizers?.includes(cleanupFinalizer)) this.#empty(definition)
-      // Its names may change until the end; what was never established will not be.
+      // Names are synced even while it terminates, unless it was never established.
       if (!terminates || isConditionTrue(definition, 'Established'))
         await this.#syncNames(definition)
     } catch (error) {
-      // Somebody else changed it or took it away, whose event comes; else the next event or start does it again.
+      // If somebody else changed or deleted it, that event comes. After any other error the next event or start tries
+      // again.
       if (wasChanged(error)) return
       this.#deps.log(`custom resource definition ${name}`, error)
     }
@@ -220,7 +222,7 @@ class Lifecycle implements Follower {
       conditions: [
         ...(approval === undefined ? [] : [approval]),
         namesAccepted,
-        // Another replica may have been faster; what is established stays so.
+        // Another server may have been faster: an established definition stays so.
         status.conditions?.find((c) => c.type === 'Established' && c.status === 'True') ??
           established,
       ].reduce((list, condition) => withCondition(list, condition, now), status.conditions ?? []),
@@ -244,7 +246,7 @@ class Lifecycle implements Follower {
       return { ...current!, status: change(status) }
     })
     const changed = stored.object as CustomResourceDefinition
-    // Gone by now, or another of the same name.
+    // It may be gone by now, or be another one of the same name.
     if (this.#known.get(definition.metadata.name)?.definition.metadata.uid === changed.metadata.uid)
       this.#show(changed)
     return changed
@@ -264,7 +266,7 @@ class Lifecycle implements Follower {
     this.#emptying.set(name, work)
   }
 
-  /** Tries until it is done: upstream's finalizer comes back to what has failed, too, or has taken longer than a minute. */
+  /** Retries until it is done, as upstream's finalizer does after errors and after a minute of waiting. */
   async #emptyWhile(isWanted: () => CustomResourceDefinition | undefined): Promise<void> {
     for (let definition = isWanted(); definition !== undefined; definition = isWanted()) {
       try {
@@ -287,7 +289,7 @@ class Lifecycle implements Follower {
     const { group, names } = definition.spec
     await this.#tell(definition, inProgress)
     if (!isConditionTrue(definition, 'Established')) return neverEstablished
-    // The objects of that name are not its own.
+    // Objects of this name belong to a built-in resource.
     if (this.#builtInGroups.has(group)) return completed
     const store = this.#deps.storeOf({ group, resource: names.plural })
     return store === undefined ? neverEstablished : deleteObjects(store, this.#context)
@@ -304,14 +306,14 @@ class Lifecycle implements Follower {
   }
 }
 
-/** By somebody else, or taken away. */
+/** Changed by somebody else, or deleted. */
 const wasChanged = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 409 || error.code === 404)
 
 const sameStorage = (a: CustomResourceDefinition, b: CustomResourceDefinition): boolean =>
   jsonEqual(a.spec, b.spec) && jsonEqual(a.status?.acceptedNames, b.status?.acceptedNames)
 
-/** Rows follow from spec, accepted names and whether the definition is established or terminates. */
+/** Rows depend on the spec, the accepted names, and whether the definition is established or terminating. */
 const sameRows = (a: CustomResourceDefinition, b: CustomResourceDefinition): boolean =>
   (a.metadata.deletionTimestamp === undefined) === (b.metadata.deletionTimestamp === undefined) &&
   sameStorage(a, b) &&

@@ -1,7 +1,7 @@
 /**
- * Objects of a custom resource as its schema of today shows them: pruned and defaulted on the way out, without a
- * write (apiextensions decodes every object from storage through the schema). An object that shows as it is stored
- * costs one look; the result is kept with the stored object.
+ * Shows objects of a custom resource through its current schema: pruned and defaulted when they are read, without a write
+ * (apiextensions decodes every stored object through the schema). Each stored object is checked once; the result is kept
+ * with it.
  */
 import type { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
@@ -119,7 +119,7 @@ export class ShownStorage implements ObjectStorage {
     return shown
   }
 
-  /** Apart from `watch`, so that a watch from 'now' begins when it is asked for, not with the first look at it. */
+  /** Separate from `watch`, so that a watch from 'now' begins with the call and not with its first read. */
   async *#showBatches(batches: AsyncIterable<ObjectEventBatch>): AsyncIterable<ObjectEventBatch> {
     for await (const batch of batches)
       yield { ...batch, events: batch.events.map((event) => this.#showEvent(event)) }
@@ -135,7 +135,10 @@ export class ShownStorage implements ObjectStorage {
     return { ...selection, matches: (stored) => matches(this.#show(stored)) }
   }
 
-  /** An apply, an admission and another version write what the schema does not show; who tries again works on what is shown. */
+  /**
+   * An apply, a webhook and writes of another version may store fields that the schema does not show. After a conflict
+   * the writer gets the shown form.
+   */
   async #showWritten(write: Promise<StoredObject>): Promise<StoredObject> {
     try {
       return this.#show(await write)

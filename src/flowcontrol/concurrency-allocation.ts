@@ -1,6 +1,6 @@
 /**
- * Divides seats among levels: each gets the same multiple of its target, or the bound of its own that keeps it from that
- * (apiserver, util/flowcontrol/conc_alloc.go).
+ * Divides seats among levels: each gets the same multiple of its target, within its own bounds (apiserver,
+ * util/flowcontrol/conc_alloc.go).
  */
 
 export interface Claim {
@@ -40,7 +40,7 @@ export const allocateSeats = (sum: number, claims: readonly Claim[]): Allocation
     claims.map(({ lowerBound, upperBound }, i) =>
       Math.max(lowerBound, Math.min(upperBound, fraction * targets[i]!)),
     )
-  // Between two multiples at which somebody meets a bound, the sum grows evenly.
+  // Between two multiples at which a level meets a bound, the sum grows linearly.
   const turns = [...multiples(lowest), ...multiples(highest)].sort((a, b) => a - b)
   const end = turns.findIndex((turn) => sumOf(seatsAt(turn)) >= sum)
   const before = turns[end - 1]!

@@ -1,6 +1,6 @@
 /**
- * When who was refused should come again: sooner or later as the last seconds went, for each level by itself
- * (apiserver, util/flowcontrol/dropped_requests_tracker.go).
+ * Retry-After of refused requests, from the refusals of the last seconds, for each level by itself (apiserver,
+ * util/flowcontrol/dropped_requests_tracker.go).
  */
 import { limits } from '#limits'
 
@@ -29,7 +29,7 @@ class Drops {
     this.#adjust(now)
   }
 
-  /** Doubled when many were refused meanwhile, and not only just now; taken back one by one. */
+  /** Doubles the time when many were refused, not only just now; else takes it back in steps of one. */
   #adjust(now: number): void {
     const { retryAfter } = this
     const dropped = this.#history
@@ -45,7 +45,7 @@ class Drops {
 export class DroppedRequests {
   readonly #levels = new Map<string, Drops>()
 
-  /** Yields the seconds until who is refused now should come again. `now` in ms since the epoch. */
+  /** Yields the Retry-After, in seconds, of a request that is refused now. `now` in ms since the epoch. */
   record(level: string, now: number): number {
     let drops = this.#levels.get(level)
     if (drops === undefined) {

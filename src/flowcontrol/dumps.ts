@@ -1,4 +1,7 @@
-/** Levels of priority, their queues and their requests as tables, for who looks into an overload (apiserver, apf_controller_debug.go). */
+/**
+ * Tables of priority levels, their queues and their requests, for debugging an overload (apiserver,
+ * apf_controller_debug.go).
+ */
 import { printedDuration } from '#api/duration.js'
 import { formatGroupVersion } from '#api/group-version.js'
 import type { FlowControl } from './flow-control.js'
@@ -27,7 +30,7 @@ const padded = (cell: string, width: number): string => cell + ' '.repeat(width 
 
 const seatSeconds = (value: number): string => `${value.toFixed(8)}ss`
 
-/** Of what has not begun. */
+/** Go's zero time, for requests that are not executing yet. */
 const zeroTime = '0001-01-01T00:00:00Z'
 
 /** RFC 3339 as Go's RFC3339Nano writes it. */

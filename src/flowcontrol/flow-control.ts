@@ -12,7 +12,7 @@ import { type LevelSpec, PriorityLevel } from './priority-level.js'
 import type { QueueSetDeps } from './queue-set.js'
 
 interface FlowControlDeps extends Omit<QueueSetDeps, 'changed'> {
-  /** What all levels that are not exempt may use together. */
+  /** Seats that all levels that are not exempt share. */
   readonly serverSeats: number
   readonly inFlight: InFlight
 }
@@ -24,10 +24,10 @@ export class FlowControl {
   fairFraction = 0
   readonly #deps: FlowControlDeps
   readonly #levels = new Map<string, PriorityLevel>()
-  /** By level and schema: what was counted goes on when either is changed. */
+  /** By level and schema, so that counting goes on when either is changed. */
   readonly #figures = new Map<string, FlowFigures>()
   #specs: readonly LevelSpec[] = []
-  /** In order of precedence; the last takes what fits none. */
+  /** In order of precedence; the last one matches everything. */
   #schemas: readonly FlowSchema[] = []
 
   constructor(deps: FlowControlDeps) {
@@ -49,8 +49,8 @@ export class FlowControl {
   }
 
   /**
-   * Takes over what is configured. The mandatory levels and schemas are among them, and each schema names a level of
-   * them; schemas come in order of precedence.
+   * Applies a configuration. It must include the mandatory levels and schemas, each schema must name one of the levels,
+   * and schemas must be in order of precedence.
    */
   configure(levels: readonly LevelSpec[], schemas: readonly SchemaSpec[]): void {
     this.#divide(levels)
@@ -59,7 +59,7 @@ export class FlowControl {
       return new FlowSchema(spec, level, this.#figuresOf(spec.level, spec.name))
     })
     const told = new Set(this.#schemas.map(({ figures }) => figures))
-    // What was counted stays, as upstream's; but schemas may come and go by the thousand.
+    // Counts of removed schemas stay, as upstream's, but only a bounded number of them.
     for (const [key, figures] of this.#figures)
       if (figures.seats.count === 0 && !told.has(figures)) this.#figures.delete(key)
   }
@@ -70,7 +70,7 @@ export class FlowControl {
     return schemas[schemas.length - 1]!
   }
 
-  /** Lends what levels do not need to those that could use it. */
+  /** Lends seats that levels do not need to levels that could use them. */
   adjust(): void {
     const { serverSeats } = this.#deps
     const now = this.now()
@@ -84,13 +84,13 @@ export class FlowControl {
     const whole = Math.max(1, Math.round(serverSeats / 10))
     for (const level of all) {
       const at = limited.indexOf(level)
-      // Upstream tells of those that are exempt what it tells of another.
+      // For exempt levels upstream reports another level's number.
       level.targetSeats = claims[Math.max(at, 0)]?.target ?? 0
       level.adjust(at < 0 ? level.seatsKept : seats[at]!, whole, now)
     }
   }
 
-  /** When those that are exempt leave too little, everybody goes down towards the least. */
+  /** If exempt levels leave too few seats, all others are reduced towards their minimum. */
   #seatsOf(
     limited: readonly PriorityLevel[],
     claims: readonly Claim[],
@@ -114,7 +114,7 @@ export class FlowControl {
     this.#specs = specs
     const wanted = new Map(specs.map((spec) => [spec.name, spec]))
     for (const [name, level] of this.#levels) {
-      // One that is busy lives on, with a share, until its requests are done.
+      // A removed level that is busy keeps its share until its requests are done.
       level.isQuiescing = !wanted.has(name)
       if (level.isQuiescing && level.queues.isIdle) this.#levels.delete(name)
     }

@@ -20,11 +20,11 @@ export class FlowFigures {
     'queue-full': 0,
     'time-out': 0,
   }
-  /** Length of its queue as each request found it with itself in it. */
+  /** Queue length when a request joins, itself included. */
   readonly queueLengths = new Histogram([0, 10, 25, 50, 100, 250, 500, 1_000])
   readonly seats = new Histogram([1, 2, 4, 8, 16, 32, 64, 100])
   readonly watchers = new Histogram([0, 1, 10, 100, 1_000, 10_000])
-  /** Seconds: of those that were let in, and of the others. */
+  /** Waiting times in seconds, of requests that were executed (`true`) and of others. */
   readonly waits = { true: new Histogram(durationBounds), false: new Histogram(durationBounds) }
   readonly executions = {
     regular: new Histogram(durationBounds),

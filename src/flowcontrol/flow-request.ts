@@ -5,31 +5,31 @@ import type { UserInfo } from '#api/user-info.js'
 import type { FlowFigures } from './flow-figures.js'
 import type { InFlightGauges } from './in-flight.js'
 
-/** What a request is thought to take. */
+/** The estimated seats of a request. */
 export interface WorkEstimate {
   /** While it is answered. */
   readonly initialSeats: number
-  /** Behind its answer, while watchers are told of what it has written. */
+  /** After its answer, while watchers are notified of the write. */
   readonly finalSeats: number
-  /** For how long. */
+  /** How long the final seats are held. */
   readonly lingerMs: number
 }
 
-/** Requests of some flows that wait for each other. */
+/** A queue, which several flows may share. */
 export interface FairQueue {
   readonly index: number
   readonly waiting: LinkedList<FlowRequest>
-  /** Seats of those that wait, and their work. */
+  /** Seats and work of its waiting requests. */
   seatsWaiting: number
   workWaiting: number
   executing: number
   seatsInUse: number
-  /** Reading of the progress meter at which the next request leaves in the virtual world. */
+  /** Virtual time (R) at which its next request starts. */
   nextDispatchR: number
   isActive: boolean
 }
 
-/** Seconds that a request is taken to need until it is known; upstream's estimatedServiceDuration. */
+/** Assumed duration of a request in seconds, until it has ended; upstream's estimatedServiceDuration. */
 export const serviceSeconds = 0.003
 
 /** The set of queues that a request has come to. */
@@ -55,11 +55,11 @@ export class FlowRequest implements Linked<FlowRequest> {
   /** Milliseconds, as `performance.now()` counts them. */
   arrivedAt = 0
   waitedMs = 0
-  /** Undefined for one that no queue was for. */
+  /** Undefined for a request without a queue. */
   queue: FairQueue | undefined
-  /** Of one that waits: what the progress meter told when it came. */
+  /** Virtual time (R) at its arrival, if it had to wait. */
   arrivalR: number | undefined
-  /** Called when one that waits is let in, or waits no more. */
+  /** Called when a waiting request is executed or cancelled. */
   decided: (() => void) | undefined
   before: FlowRequest | undefined
   after: FlowRequest | undefined
@@ -91,7 +91,7 @@ export class FlowRequest implements Linked<FlowRequest> {
     return this.arrivedAt + this.waitedMs
   }
 
-  /** Takes no seat any more, and waits for none. */
+  /** Gives up its seats, or its place in a queue. */
   leave(now: number): void {
     if (this.state === 'executing') this.#flow.level.queues.finish(this, now)
     else if (this.state === 'waiting') this.#flow.level.queues.cancel(this)

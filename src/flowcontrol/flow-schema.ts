@@ -1,4 +1,4 @@
-/** Which flow a request belongs to, and so which level of priority (apiserver, util/flowcontrol/rule.go). */
+/** Matches requests to flow schemas, and so to priority levels (apiserver, util/flowcontrol/rule.go). */
 import type { RequestInfo } from '#api/request-info.js'
 import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import { limits } from '#limits'
@@ -88,7 +88,7 @@ export class FlowSchema {
   readonly level: PriorityLevel
   readonly figures: FlowFigures
   readonly #spec: SchemaSpec
-  /** By what distinguishes a flow. */
+  /** Hands of queues by flow distinguisher. */
   readonly #hands = new Map<string, readonly FairQueue[]>()
 
   constructor(spec: SchemaSpec, level: PriorityLevel, figures: FlowFigures) {
@@ -104,7 +104,7 @@ export class FlowSchema {
     return false
   }
 
-  /** Told apart only where there is a choice of queues. */
+  /** Flows are distinguished only if there are several queues. */
   distinguisherOf({ name }: UserInfo, { namespace }: RequestInfo): string {
     const { queues = 1 } = this.level.spec.queuing ?? {}
     if (queues === 1) return ''

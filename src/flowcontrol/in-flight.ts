@@ -1,4 +1,4 @@
-/** How many requests are answered now and how many wait for that, reading and writing ones apart, as metrics tell. */
+/** Numbers of executing and waiting requests, reading and writing ones apart, for metrics. */
 import type { HistogramFigures } from '#api/histogram.js'
 import { RatioHistogram, TimeByCount } from './ratio-histogram.js'
 
@@ -27,19 +27,19 @@ class Gauge {
     if (this.#value > this.#highest) this.#highest = this.#value
   }
 
-  /** What is the whole from now on. */
+  /** Sets the denominator from now on. */
   setWhole(denominator: number, now: number): void {
     this.#account(now)
     this.#ratio.denominator = denominator
   }
 
-  /** As a part of the whole. */
+  /** As a ratio to the denominator. */
   use(now: number): HistogramFigures {
     this.#account(now)
     return this.#ratio.figures
   }
 
-  /** In the second that has ended last. */
+  /** The maximum of the last full second. */
   get highest(): number {
     return this.#lastHighest
   }

@@ -1,4 +1,4 @@
-/** How much of a level is used, for how long, as its metrics tell and as its limits are adjusted by. */
+/** Usage of a level over time, for metrics and for adjusting its limit. */
 import { RatioHistogram, TimeByCount } from './ratio-histogram.js'
 import { SeatDemand } from './seat-demand.js'
 
@@ -20,7 +20,7 @@ export class LevelUse {
   readonly seatRatio = new RatioHistogram(seatBounds)
   readonly executingRatio = new RatioHistogram(requestBounds)
   readonly waitingRatio = new RatioHistogram(requestBounds)
-  /** When nobody waited and each request had one seat: nearly always. */
+  /** Times in which nobody waited and each request had one seat, which is nearly always. */
   readonly #plainTimes = new TimeByCount()
   #since: number
   #executing = 0
@@ -33,7 +33,7 @@ export class LevelUse {
     this.#since = now
   }
 
-  /** What it is from now on. */
+  /** The usage from now on. */
   note({ executing, waiting, seatsInUse, seatsWaiting }: Occupancy, now: number): void {
     this.#pass(now)
     this.#executing = executing
@@ -44,7 +44,7 @@ export class LevelUse {
     if (demand > this.#highest) this.#highest = demand
   }
 
-  /** What are wholes from now on. */
+  /** Sets the denominators from now on. */
   setWholes(seats: number, queueLength: number, now: number): void {
     this.account(now)
     this.demandRatio.denominator = seats
@@ -60,7 +60,7 @@ export class LevelUse {
     this.#highest = this.#seatsInUse + this.#seatsWaiting
   }
 
-  /** Before somebody looks. */
+  /** Brings the histograms up to date, before they are read. */
   account(now: number): void {
     this.#pass(now)
     this.#plainTimes.take((count, ms) => {

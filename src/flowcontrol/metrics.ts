@@ -1,4 +1,4 @@
-/** apiserver_flowcontrol_…: what is known of levels and flows, in the form of metrics. Names, labels and helps are upstream's. */
+/** apiserver_flowcontrol_…: metrics of levels and flows. Names, labels and help texts are upstream's. */
 import type { HistogramFigures } from '#api/histogram.js'
 import type { MetricFamily, MetricLabels, MetricValue } from '#api/metric-family.js'
 import type { FlowControl } from './flow-control.js'
@@ -29,7 +29,7 @@ const flowLabels = ({ level, schema }: FlowFigures): MetricLabels => ({
   flow_schema: schema,
 })
 
-/** Of a flow, told once something has happened that it counts. */
+/** A row of a flow; it appears once something has been counted. */
 const ofFlow = (
   type: FlowMetric['type'],
   name: string,

@@ -1,4 +1,4 @@
-/** A level of priority: its share of all seats, what it lends and borrows, and the requests that take them. */
+/** A priority level: its share of the seats, what it lends and borrows, and its requests. */
 import { LevelUse } from './level-use.js'
 import { QueueSet, type QueueSetDeps, type QueueSetting } from './queue-set.js'
 
@@ -13,23 +13,23 @@ export interface LevelSpec extends QueueSetting {
   readonly borrowingLimitPercent?: number
 }
 
-/** Of its own seats, one request may take that much. */
+/** The part of its seats that one request may take. */
 const widestPart = 0.15
 
 const percentOf = (seats: number, percent: number): number => Math.round((seats * percent) / 100)
 
 export class PriorityLevel {
   spec: LevelSpec
-  /** Its object is gone, but not yet its requests. */
+  /** Its object is deleted, but it still has requests. */
   isQuiescing = false
   nominalSeats = 0
   lowerSeats = 0
   upperSeats = 0
   /** What it may use now. */
   seats = 0
-  /** When that was last adjusted. */
+  /** Its target at the last adjustment. */
   targetSeats = 0
-  /** Upper bound of the seats that one request is thought to take; undefined where only the estimate's own counts. */
+  /** Most seats that one request is estimated at; undefined: only the general limit applies. */
   widestSeats: number | undefined
   readonly queues: QueueSet
   readonly use: LevelUse
@@ -47,7 +47,7 @@ export class PriorityLevel {
     return this.spec.name
   }
 
-  /** Its part of the server's seats. What is rounded up may sum to a few more than there are. */
+  /** Computes its part of the server's seats. Rounded up, so that all parts together may be a few more than there are. */
   divide(serverSeats: number, shareSum: number): void {
     const { shares, lendablePercent, borrowingLimitPercent, queuing } = this.spec
     const nominal = Math.ceil((serverSeats * shares) / shareSum)
@@ -63,14 +63,14 @@ export class PriorityLevel {
       Math.max(1, Math.min(Math.ceil(nominal * widestPart), Math.trunc(nominal / queuing.handSize)))
   }
 
-  /** The least that it keeps: what it has needed of its own. */
+  /** Seats that it does not lend: those that it has needed of its own. */
   get seatsKept(): number {
     const { highWatermark } = this.use.demand
     const own = this.spec.isExempt ? highWatermark : Math.min(this.nominalSeats, highWatermark)
     return Math.max(this.lowerSeats, own)
   }
 
-  /** `wholeSeats`: what is a whole where it has none. */
+  /** `wholeSeats`: the denominator of its usage if it has no seats. */
   adjust(seats: number, wholeSeats: number, now: number): void {
     this.seats = seats
     const whole = seats > 0 ? seats : wholeSeats

@@ -1,7 +1,8 @@
 /**
- * Fair queuing of requests among a bounded number of seats (apiserver, util/flowcontrol/fairqueuing/queueset, whose doc.go
- * tells why it is fair). A progress meter R tells how many seat-seconds each busy queue has been given; a queue's own
- * reading, how much of that it has taken. The one whose next request would end first is served next.
+ * Fair queuing of requests among a bounded number of seats (apiserver, util/flowcontrol/fairqueuing/queueset, whose
+ * doc.go tells why it is fair). R is virtual time: the seat-seconds that each busy queue has been entitled to so far.
+ * Each queue has its own reading of what it has used. The queue whose next request would end first, in virtual time, is
+ * served next.
  */
 import { LinkedList } from '#api/linked-list.js'
 import type { Refusal } from './flow-figures.js'
@@ -14,7 +15,7 @@ import {
 } from './flow-request.js'
 
 export interface QueueSetting {
-  /** Missing: requests do not wait, what does not fit in is refused. */
+  /** Missing: requests do not wait; those that do not fit are refused. */
   readonly queuing?: {
     readonly queues: number
     readonly handSize: number
@@ -23,7 +24,7 @@ export interface QueueSetting {
   readonly isExempt: boolean
 }
 
-/** What the meter told when a request left its queue last; written anew each time. */
+/** Readings when a request last left its queue; overwritten each time. */
 interface DispatchReadings {
   isKnown: boolean
   r: number
@@ -35,10 +36,10 @@ interface DispatchReadings {
 }
 
 export interface QueueSetDeps {
-  /** Milliseconds that nobody sets back. */
+  /** A monotonic clock, in milliseconds. */
   readonly now: () => number
   readonly later: (callback: () => void, ms: number) => void
-  /** Told when seats or requests have changed. */
+  /** Called when seats or requests have changed. */
   readonly changed: (set: QueueSet, now: number) => void
 }
 
@@ -61,14 +62,14 @@ export class QueueSet {
     discountedMax: 0,
   }
   readonly #deps: QueueSetDeps
-  /** Made when a request first comes to them: there may be ten million. */
+  /** Made when a request first comes to one: ten million may be configured. */
   readonly #queues = new Map<number, FairQueue>()
   readonly #withWaiting = new Set<FairQueue>()
   #setting: QueueSetting = { isExempt: false }
   #limit = 0
   #activeQueues = 0
   #lastSync: number
-  /** The queue that was served last: among equals the next one has its turn. */
+  /** Index of the queue that was served last; among equals the next one is served. */
   #robinIndex = 0
   #dealt = 0
 
@@ -94,7 +95,7 @@ export class QueueSet {
     this.#dispatchAll(now)
   }
 
-  /** The queue of that number, which may not be there yet. */
+  /** The queue with this number, which is made if need be. */
   queue(index: number): FairQueue {
     let queue = this.#queues.get(index)
     if (queue === undefined) {
@@ -113,7 +114,7 @@ export class QueueSet {
     return queue
   }
 
-  /** The one of that number if a request has ever come to it. */
+  /** The queue with this number, if a request has ever come to it. */
   knownQueue(index: number): FairQueue | undefined {
     return this.#queues.get(index)
   }
@@ -128,8 +129,8 @@ export class QueueSet {
   }
 
   /**
-   * Lets a request in, at once or when its turn comes, or refuses it: its state tells which. `hand`: the queues that it
-   * may wait in; none where requests do not wait.
+   * Executes, queues or refuses a request; its state tells which. `hand`: the queues that it may wait in, empty if
+   * requests do not wait.
    */
   start(request: FlowRequest, hand: readonly FairQueue[], arrivedAt: number): void {
     const now = this.#sync(arrivedAt)
@@ -161,20 +162,20 @@ export class QueueSet {
     this.#deps.changed(this, now)
   }
 
-  /** Of one that has waited too long, or whose client has left. */
+  /** For a request that has waited too long, or whose client has left. */
   cancel(request: FlowRequest): void {
     const now = this.#sync()
     this.#dequeue(request, now)
     this.#boundStart(request.queue!)
     this.cancelled++
     this.#refuse(request, 'time-out')
-    // Upstream tells of them as of those that were let in.
+    // Upstream counts their waiting times among those of executed requests.
     request.figures.waits.true.observe((now - request.arrivedAt) / 1000)
     this.#deps.changed(this, now)
     request.decided?.()
   }
 
-  /** Of one that was let in; its seats may be taken for a while longer. */
+  /** For an executed request. Its final seats may be held for a while longer. */
   finish(request: FlowRequest, endedAt: number): void {
     const now = this.#sync(endedAt)
     const { queue, figures, work, about } = request
@@ -186,7 +187,7 @@ export class QueueSet {
     figures.executions[about.info.verb === 'watch' ? 'watch' : 'regular'].observe(took)
     if (queue !== undefined) {
       queue.executing--
-      // It was charged for what it was thought to take.
+      // The queue was charged for the assumed duration; now the real one is known.
       queue.nextDispatchR -= work.initialSeats * (serviceSeconds - took)
       this.#boundStart(queue)
       this.#noteActivity(queue)
@@ -221,7 +222,7 @@ export class QueueSet {
     this.refused++
   }
 
-  /** The one with the least work waiting. The hand is looked at from another card each time: hands overlap. */
+  /** The queue with the least waiting work. The search begins at another card each time, because hands overlap. */
   #choose(hand: readonly FairQueue[]): FairQueue {
     const offset = this.#dealt++ % hand.length
     let best = hand[offset]!
@@ -235,7 +236,7 @@ export class QueueSet {
 
   #hasRoomFor(seats: number): boolean {
     if (this.#setting.isExempt) return true
-    // What is wider than all there is goes alone.
+    // A request that is wider than the limit runs alone.
     if (seats > this.#limit) return this.executing === 0
     return this.seatsInUse + seats <= this.#limit
   }
@@ -287,7 +288,10 @@ export class QueueSet {
     }
   }
 
-  /** The queue whose first request would end first; among equals, the next behind the one that was served last. */
+  /**
+   * The queue whose first request would end first in virtual time; among equals, the next after the one that was served
+   * last.
+   */
   #nextQueue(): FairQueue {
     let best: FairQueue | undefined
     let bestFinish = Number.POSITIVE_INFINITY
@@ -328,7 +332,7 @@ export class QueueSet {
 
   #leave(queue: FairQueue, request: FlowRequest, now: number): void {
     this.#robinIndex = queue.index
-    // What takes more seats behind its answer than there are takes fewer for longer.
+    // If its final seats exceed the limit it takes fewer for longer.
     const { work } = request
     if (work.finalSeats > this.#limit)
       request.work = {
@@ -358,7 +362,7 @@ export class QueueSet {
     this.#deps.changed(this, now)
   }
 
-  /** A queue that cannot use all that it is given must not save it up: nothing leaves before it has come. */
+  /** A queue cannot save up unused time: no request starts, in virtual time, before it has arrived. */
   #boundStart(queue: FairQueue): void {
     const arrivalR = queue.waiting.first?.arrivalR
     if (arrivalR !== undefined && queue.nextDispatchR < arrivalR) queue.nextDispatchR = arrivalR
@@ -371,9 +375,9 @@ export class QueueSet {
     this.#activeQueues += isActive ? 1 : -1
   }
 
-  /** Moves the meter on by what has been so until now, before anything of that changes. */
+  /** Moves R on to now. Called before anything changes on which its speed depends. */
   #sync(at = this.#deps.now()): number {
-    // What others did meanwhile may have been told of already.
+    // `at` may lie before a change that has been accounted for already.
     const now = Math.max(at, this.#lastSync)
     if (this.#activeQueues > 0) {
       const seats = Math.min(this.seatsInUse + this.seatsWaiting, this.#limit)

@@ -1,11 +1,11 @@
-/** Histograms of what a figure is for how long. */
+/** Histograms of a value over time. */
 import { Histogram } from '#api/histogram.js'
 
 const nsPerMs = 1e6
 
 /**
- * A part of a whole, observed at the end of every nanosecond (apiserver, util/flowcontrol/metrics TimingRatioHistogram):
- * what is counted are nanoseconds.
+ * A ratio, observed at the end of every nanosecond (apiserver, util/flowcontrol/metrics TimingRatioHistogram), so that
+ * its counts are nanoseconds.
  */
 export class RatioHistogram {
   readonly figures: Histogram
@@ -21,8 +21,8 @@ export class RatioHistogram {
 }
 
 /**
- * For how long something was how many. Each request changes such a number twice, so that this must cost nothing: what
- * comes of it is worked out when somebody looks.
+ * How long a number had which value. Each request changes it twice, so a change must be cheap: results are computed when
+ * they are read.
  */
 export class TimeByCount {
   #times = new Float64Array(16)

@@ -1,10 +1,10 @@
-/** How many seats a level could use: followed over time, and summed up each time that limits are adjusted. */
+/** The seats that a level could use, over time; summed up each time that limits are adjusted. */
 
-/** Upstream's seatDemandSmoothingCoefficient: half of what was is forgotten in five minutes. */
+/** Upstream's seatDemandSmoothingCoefficient: a half-life of five minutes. */
 const smoothing = 0.977
 
 export class SeatDemand {
-  /** Of the period that was summed up last. */
+  /** The maximum of the last period. */
   highWatermark = 0
   average = 0
   deviation = 0

@@ -1,6 +1,6 @@
 /**
- * Which queues a flow may wait in: a hand of them, dealt from all by a hash of the flow, so that a flow which fills its
- * own hand leaves most others a queue that is free (apiserver, util/shufflesharding).
+ * The queues that a flow may wait in: a hand of them, dealt by a hash of the flow, so that a flow which fills its own
+ * hand leaves a free queue to most others (apiserver, util/shufflesharding).
  */
 import { createHash } from 'node:crypto'
 

@@ -1,6 +1,6 @@
 /**
- * How many watches may be told of a write, before anybody knows what it writes: those of the same resource, its namespace
- * and its name (apiserver, util/flowcontrol/watch_tracker.go).
+ * The number of watches that a write may concern, by its path alone: those of its resource, namespace and name
+ * (apiserver, util/flowcontrol/watch_tracker.go).
  */
 import type { RequestInfo } from '#api/request-info.js'
 import { parseFieldSelector, SelectorError } from '#api/selectors.js'
@@ -8,7 +8,7 @@ import { parseFieldSelector, SelectorError } from '#api/selectors.js'
 const keyOf = (resource: string, namespace: string, name: string): string =>
   `${resource} ${namespace} ${name}`
 
-/** Watches of the Pods of one node are found by their node: a write comes to few of them. */
+/** Not counted: watches of the Pods of one node, since a write concerns few of them. */
 const isOfOneNode = ({ resource, fieldSelector }: RequestInfo): boolean => {
   if (resource !== 'pods' || fieldSelector === '') return false
   try {
@@ -25,7 +25,7 @@ export class WatchCounts {
   /** By group, then by resource, namespace and name. */
   readonly #groups = new Map<string, Map<string, number>>()
 
-  /** Yields what forgets it again. */
+  /** Returns a function that removes it again. */
   add(info: RequestInfo): () => void {
     if (isOfOneNode(info)) return () => {}
     const { apiGroup, resource, namespace, name } = info

@@ -1,6 +1,6 @@
 /**
- * How many seats a request takes: a list by the bytes that it is likely to hold, a write by the watches that are told of
- * it, everything else one (apiserver, util/flowcontrol/request).
+ * Estimates the seats of a request: of a list by its likely bytes, of a write by the watches that it concerns, one for
+ * everything else (apiserver, util/flowcontrol/request).
  */
 import { ApiError } from '#api/errors.js'
 import type { RequestInfo } from '#api/request-info.js'
@@ -32,10 +32,10 @@ interface Flow {
 type Estimate = (asked: Asked, flow: Flow, deps: WorkDeps) => WorkEstimate
 
 const bytesPerSeat = 100_000
-/** A list out of the cache is streamed: it never takes more at once. */
+/** A list from the cache is streamed: it never holds more than this at once. */
 const streamedBytes = 1_000_000
 const watchesPerSeat = 10
-/** For how long the watchers of a write are busy. */
+/** How long a write keeps its watchers busy. */
 const eventMs = 5
 
 const ofSeats = (initialSeats: number): WorkEstimate => ({
@@ -62,7 +62,7 @@ const isFromCache = (query: Query, limit: number): boolean => {
   return query.text('continue') === '' && !isExact
 }
 
-/** Undefined for what is refused when somebody reads it. */
+/** Undefined for a query that will be refused. */
 const readQuery = (url: string): ListQuery | undefined => {
   const query = new Query(url)
   const version = query.text('resourceVersion')
@@ -105,9 +105,11 @@ const ofList: Estimate = ({ kube: { info }, url }, { level }, { sizeOf }) => {
   return seats <= 1 ? oneSeat : ofSeats(seats)
 }
 
-/** What the watches take is behind the answer, narrower for longer where that is more than one request may have. */
+/**
+ * Notifying watches comes after the answer. If it needs more seats than one request may have, it takes fewer for longer.
+ */
 const ofWrite: Estimate = ({ kube: { info } }, { level, figures }, { watches }) => {
-  // A token is written nowhere.
+  // Tokens are not stored.
   if (info.resource === 'serviceaccounts' && info.subresource === 'token') return oneSeat
   const count = watches.of(info)
   figures.watchers.observe(count)

@@ -1,4 +1,7 @@
-/** A node asks for tokens of the accounts of its Pods, for these Pods and for those whom they are meant for. */
+/**
+ * A node may only request tokens that are bound to its own Pods, of their accounts, and for audiences that those Pods
+ * use.
+ */
 import { aggregate } from '#api/aggregate.js'
 import { goQuote } from '#api/go-quote.js'
 import type { Fields, KubeObject } from '#api/object.js'
@@ -29,7 +32,7 @@ const isDriverFor = async (
   return (spec.tokenRequests ?? []).some((one: Fields) => (one.audience ?? '') === audience)
 }
 
-/** Whether a volume of the Pod holds such tokens. What could not be found out is thrown only where no other does. */
+/** Whether a volume of the Pod has a token for the audience. Errors of lookups are thrown only if no volume does. */
 const mountsTokenFor = async (
   attributes: AdmissionAttributes,
   pod: KubeObject,

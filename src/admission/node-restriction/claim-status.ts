@@ -1,4 +1,4 @@
-/** Of claims a node tells how large they have become, and nothing else. */
+/** A node may only write the resize fields of a claim's status. */
 import { goQuote } from '#api/go-quote.js'
 import { semanticEqual, withKeysInOrder } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'

@@ -1,6 +1,6 @@
 /**
- * A kubelet writes only what is its node's (kubernetes, plugin/pkg/admission/noderestriction). The Node authorizer has let
- * it through by what the path says; here is what the objects say.
+ * A kubelet may only write objects of its own node (kubernetes, plugin/pkg/admission/noderestriction). The Node
+ * authorizer has checked the path; this checks the objects.
  */
 import { goQuote } from '#api/go-quote.js'
 import { nodeIdentity } from '#api/user-info.js'

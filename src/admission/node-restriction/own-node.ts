@@ -1,4 +1,4 @@
-/** A node writes its own Node, and nothing into it that would draw Pods to it. */
+/** A node may write its own Node, except for labels and taints that would attract Pods. */
 import { compareTexts } from '#api/compare-texts.js'
 import { goQuote } from '#api/go-quote.js'
 import { getOwn, semanticEqual } from '#api/json-object.js'

@@ -1,4 +1,4 @@
-/** Of Pods a node makes and deletes those of its own, and says how they are. */
+/** A node may create mirror Pods, delete its own Pods and write their status. */
 import { notFound } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { semanticEqual } from '#api/json-object.js'
@@ -19,7 +19,7 @@ export const findPod = async (
   return pod
 }
 
-/** A node that is given the Pod of another owner would be trusted with what that owner is. */
+/** The only owner of a mirror Pod may be the Node itself. */
 const checkOwner = async (node: string, attributes: AttributesOf<'CREATE'>): Promise<void> => {
   const who = `node ${goQuote(node)}`
   const [owner, ...others] = attributes.object.metadata.ownerReferences ?? []
