@@ -78,6 +78,8 @@ export type Run = (signal: AbortSignal) => Promise<void>
 export interface Controller {
   /** As in `--controllers`. */
   readonly name: string
+  /** Runs where it is named, and not for `*`. */
+  readonly isOffByDefault?: true
   /** Registers with the informers; what it returns does the work. */
   start(context: ControllerContext): Run
 }
@@ -92,6 +94,18 @@ export const queueRun = (
   workers = workersDefault,
 ): Run => {
   return (signal) => work({ queue, sync, workers, log: context.log, signal })
+}
+
+/** The same beside informers that are its own: they end with it, and it acts when they have synced. */
+export const runBeside = (
+  informers: readonly Pick<Informer, 'run' | 'synced'>[],
+  run: Run,
+): Run => {
+  return async (signal) => {
+    const watching = Promise.all(informers.map((informer) => informer.run(signal)))
+    await Promise.race([Promise.all(informers.map((informer) => informer.synced())), watching])
+    await Promise.all([run(signal), watching])
+  }
 }
 
 /**

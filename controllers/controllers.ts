@@ -1,6 +1,8 @@
 /** All controllers, in the order they are started. A new one is one line here and a folder. */
 
 import { attachDetachController } from './attach-detach/controller.js'
+import { bootstrapSignerController } from './bootstrap/signer.js'
+import { tokenCleanerController } from './bootstrap/token-cleaner.js'
 import { certificateControllers } from './certificates/controller.js'
 import { clusterRoleAggregationController } from './clusterrole-aggregation/controller.js'
 import type { Controller } from './controller.js'
@@ -74,4 +76,6 @@ export const controllers: readonly Controller[] = [
   podAutoscalerController,
   ...certificateControllers,
   policyStatusController,
+  bootstrapSignerController,
+  tokenCleanerController,
 ]

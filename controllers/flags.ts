@@ -14,7 +14,7 @@ export const flagTable: readonly Flag[] = [
     name: 'controllers',
     type: 'strings',
     default: '*',
-    help: "which to run: '*' is all, 'name' one, '-name' all but one; upstream's names",
+    help: "which to run: '*' is all that are on by default, 'name' one, '-name' all but one; upstream's names",
   },
   ...leaderElectionFlags('kube-controller-manager'),
   {

@@ -71,7 +71,7 @@ const canonical = (entry: string): string => {
 }
 
 /**
- * `*,-name`: the first entry that names a controller decides, and `*` stands for all. What upstream has and we do not is
+ * `*,-name`: the first entry that names a controller decides, and `*` stands for all that are on by default. What upstream has and we do not is
  * a name like any other. Throws a UsageError for names that upstream does not know.
  */
 export const selectControllers = (
@@ -86,8 +86,8 @@ export const selectControllers = (
     .map((name) => `${JSON.stringify(name)} is not in the list of known controllers`)
   const problem = aggregate(unknown)
   if (problem !== undefined) throw new UsageError(problem)
-  return all.filter(({ name }) => {
+  return all.filter(({ name, isOffByDefault = false }) => {
     const first = entries.find((entry) => entry === name || entry === `-${name}`)
-    return first === undefined ? entries.includes('*') : first === name
+    return first === undefined ? entries.includes('*') && !isOffByDefault : first === name
   })
 }

@@ -3,7 +3,13 @@ import type { NamespacedObject } from '#api/object.js'
 import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import { Informer } from '#client/informer.js'
 import { resources } from '#client/resources.js'
-import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
+import {
+  type Controller,
+  type ControllerContext,
+  newQueue,
+  queueRun,
+  runBeside,
+} from '../controller.js'
 
 const name = 'kube-root-ca.crt'
 const description = {
@@ -60,10 +66,6 @@ export const rootCaController: Controller = {
       if (known.metadata.deletionTimestamp === undefined)
         await publish(context, maps, namespace, ca)
     })
-    return async (signal) => {
-      const watching = maps.run(signal)
-      await Promise.race([maps.synced(), watching])
-      await Promise.all([run(signal), watching])
-    }
+    return runBeside([maps], run)
   },
 }

@@ -7,8 +7,11 @@ t.test('--controllers chooses as upstream does', (t) => {
   t.ok(names('*').includes('job-controller'))
   t.notOk(names('*', '-job-controller').includes('job-controller'))
   t.same(names('job-controller'), ['job-controller'])
-  t.same(names('job', '-job-controller', '*').length, controllers.length, 'the first one counts')
-  t.same(names('bootstrapsigner', 'service-lb-controller'), [], "upstream's that are not here")
+  t.same(names('job', '-job-controller', '*'), names('*'), 'the first one counts')
+  const off = controllers.filter((c) => !names('*').includes(c.name)).map((c) => c.name)
+  t.same(off, ['bootstrap-signer-controller', 'token-cleaner-controller'], 'off unless named')
+  t.same(names('*', 'tokencleaner').length, names('*').length + 1)
+  t.same(names('route', 'service-lb-controller'), [], "upstream's that are not here")
   t.same(names(), [])
   t.throws(() => names('zzz'), { message: '"zzz" is not in the list of known controllers' })
   t.throws(() => names('*', '-zzz', '', 'job'), {

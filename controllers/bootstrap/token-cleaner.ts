@@ -1,0 +1,45 @@
+/** Deletes bootstrap tokens whose time is over; upstream's token-cleaner-controller. */
+import { isConflict, isNotFound } from '#client/errors.js'
+import { resources } from '#client/resources.js'
+import {
+  type Controller,
+  enqueueOwn,
+  newQueue,
+  queueRun,
+  runBeside,
+  syncStored,
+} from '../controller.js'
+import { timeLeft, tokenSecretInformer } from './token-secret.js'
+
+export const tokenCleanerController: Controller = {
+  name: 'token-cleaner-controller',
+  isOffByDefault: true,
+  start(context) {
+    const { client, clock } = context
+    const secrets = tokenSecretInformer(context)
+    const queue = newQueue()
+    enqueueOwn(secrets, queue)
+    const run = queueRun(
+      context,
+      queue,
+      syncStored(secrets, async (secret) => {
+        const left = timeLeft(secret, clock.now())
+        if (left === Number.POSITIVE_INFINITY) return undefined
+        if (left > 0) return { afterMs: left }
+        const { namespace, name, uid, resourceVersion } = secret.metadata
+        try {
+          // Its end may just have been put off: only this very state may be deleted.
+          await client.delete(
+            resources.secrets,
+            { namespace, name },
+            { preconditions: { uid, resourceVersion } },
+          )
+        } catch (error) {
+          if (!isNotFound(error) && !isConflict(error)) throw error
+        }
+        return undefined
+      }),
+    )
+    return runBeside([secrets], run)
+  },
+}

@@ -1,0 +1,48 @@
+/** Bootstrap tokens as Secrets of kube-system (kubernetes, cluster-bootstrap/util/secrets and controller/bootstrap/util.go). */
+import type { NamespacedObject } from '#api/object.js'
+import { parseTimestamp } from '#cel/times.js'
+import { Informer } from '#client/informer.js'
+import { resources } from '#client/resources.js'
+import type { ControllerContext } from '../controller.js'
+
+export interface TokenSecret extends NamespacedObject {
+  type?: string
+  /** In base64. */
+  data?: Readonly<Record<string, string>>
+}
+
+/** Of all Secrets these alone: others' contents are none of our memory's business. */
+export const tokenSecretInformer = ({ client, log }: ControllerContext): Informer<TokenSecret> =>
+  new Informer<TokenSecret>({
+    client,
+    log,
+    ref: resources.secrets,
+    namespace: 'kube-system',
+    fieldSelector: 'type=bootstrap.kubernetes.io/token',
+  })
+
+const bytesOf = ({ data }: TokenSecret, key: string): Buffer =>
+  Buffer.from(data?.[key] ?? '', 'base64')
+const textOf = (secret: TokenSecret, key: string): string => bytesOf(secret, key).toString()
+
+/** Milliseconds, 0 when it is over, as it is where its end is no time; infinite without an end. */
+export const timeLeft = (secret: TokenSecret, now: number): number => {
+  const end = textOf(secret, 'expiration')
+  if (end === '') return Number.POSITIVE_INFINITY
+  const at = parseTimestamp(end)
+  return at === undefined ? 0 : Math.max(0, Number(at.nanos) / 1e6 - now)
+}
+
+export interface SigningToken {
+  readonly id: string
+  readonly secret: Buffer
+}
+
+/** Undefined: it signs nothing. */
+export const signingToken = (secret: TokenSecret, now: number): SigningToken | undefined => {
+  const [, id] = /^bootstrap-token-([a-z0-9]{6})$/.exec(secret.metadata.name) ?? []
+  if (id === undefined || textOf(secret, 'token-id') !== id) return undefined
+  const key = bytesOf(secret, 'token-secret')
+  if (key.length === 0 || timeLeft(secret, now) === 0) return undefined
+  return textOf(secret, 'usage-bootstrap-signing') === 'true' ? { id, secret: key } : undefined
+}
