@@ -35,6 +35,8 @@ export interface ControllerSettings {
   /** Endpoints of one slice. */
   endpointsPerSliceMax: number
   terminatedPodGcThreshold: number
+  /** For how long tokens in Secrets may go unused before they are marked, and stay marked before they go. */
+  legacyTokenCleanUpPeriodMs: number
   podGcPeriodMs: number
   /** Nodes of a zone that are given up, a second. */
   nodeEvictionRate: number

@@ -16,6 +16,7 @@ import { endpointSliceMirroringController } from './endpointslice-mirroring/cont
 import { ephemeralVolumeController } from './ephemeral-volume/controller.js'
 import { garbageCollectorController } from './garbage-collector/controller.js'
 import { jobController } from './job/controller.js'
+import { legacyTokenController } from './legacy-token/controller.js'
 import { namespaceController } from './namespace/controller.js'
 import { nodeIpamController } from './node-ipam/controller.js'
 import { nodeLifecycleController } from './node-lifecycle/controller.js'
@@ -76,6 +77,7 @@ export const controllers: readonly Controller[] = [
   podAutoscalerController,
   ...certificateControllers,
   policyStatusController,
+  legacyTokenController,
   bootstrapSignerController,
   tokenCleanerController,
 ]

@@ -109,6 +109,12 @@ export const flagTable: readonly Flag[] = [
     help: 'finished Pods that may stay',
   },
   {
+    name: 'legacy-service-account-token-clean-up-period',
+    type: 'duration',
+    default: '8760h0m0s',
+    help: 'for how long tokens in Secrets may go unused, and be marked as such',
+  },
+  {
     name: 'allocate-node-cidrs',
     type: 'boolean',
     help: 'give each Node a range of addresses for its Pods',
@@ -203,6 +209,7 @@ export const settingsFrom = (flags: Flags): ControllerSettings => ({
   },
   endpointsPerSliceMax: flags.number('max-endpoints-per-slice')!,
   terminatedPodGcThreshold: flags.number('terminated-pod-gc-threshold')!,
+  legacyTokenCleanUpPeriodMs: flags.milliseconds('legacy-service-account-token-clean-up-period')!,
   nodeEvictionRate: flags.number('node-eviction-rate')!,
   secondaryNodeEvictionRate: flags.number('secondary-node-eviction-rate')!,
   unhealthyZoneThreshold: flags.number('unhealthy-zone-threshold')!,

@@ -28,7 +28,7 @@ export const ignoredFlags: readonly Flag[] = [
   concurrent-statefulset-syncs concurrent-ttl-after-finished-syncs
   concurrent-validating-admission-policy-status-syncs controller-shutdown-timeout controller-start-interval
   endpoint-updates-batch-period endpointslice-updates-batch-period external-cloud-volume-plugin
-  flex-volume-plugin-dir leader-migration-config legacy-service-account-token-clean-up-period min-resync-period
+  flex-volume-plugin-dir leader-migration-config min-resync-period
   mirroring-concurrent-service-endpoint-syncs mirroring-endpointslice-updates-batch-period namespace-sync-period
   pv-recycler-increment-timeout-nfs pv-recycler-minimum-timeout-hostpath pv-recycler-minimum-timeout-nfs
   pv-recycler-pod-template-filepath-hostpath pv-recycler-pod-template-filepath-nfs

@@ -102,6 +102,8 @@ export const limits = {
   headerMeaningsKept: 256,
   /** Users in a namespace whose RBAC grants are kept while no role and no binding changes. */
   rbacGrantsKept: 4_096,
+  /** How far the clocks of machines that make and read tokens may be apart; go-jose's DefaultLeeway. */
+  tokenLeewaySeconds: 60,
   /** Tokens whose verified signature is remembered. */
   verifiedTokensKept: 10_000,
   /** Users whose last mode of impersonation is remembered. */

@@ -28,7 +28,7 @@ const tokenType = 'kubernetes.io/service-account-token'
 const nameAnnotation = 'kubernetes.io/service-account.name'
 const uidAnnotation = 'kubernetes.io/service-account.uid'
 const legacyIssuer = 'kubernetes/serviceaccount'
-const claim = (name: string): string => `${legacyIssuer}/${name}`
+const claim = (name: string): string => `kubernetes.io/serviceaccount/${name}`
 
 const accountKey = ({ metadata }: PersistedObject): string =>
   `${metadata.namespace}/${metadata.annotations?.[nameAnnotation] ?? ''}`
@@ -67,9 +67,10 @@ const fill = async (
   account: PersistedObject,
   secret: Secret,
 ): Promise<void> => {
-  const { settings } = context
+  const { client, settings } = context
   const data: Record<string, string> = { ...secret.data }
-  if (settings.rootCa !== undefined) data['ca.crt'] = base64(settings.rootCa)
+  const ca = settings.rootCa ?? client.config.ca
+  if (ca !== undefined) data['ca.crt'] = base64(ca)
   data.namespace ||= base64(secret.metadata.namespace)
   data.token ||= base64(await signToken(settings.serviceAccountKey!, account, secret))
   const isRight = Object.entries(data).every(([key, value]) => secret.data?.[key] === value)
@@ -97,6 +98,24 @@ const accountOf = async (
   return readLive(context, resources.serviceAccounts, { namespace, name, uid })
 }
 
+interface ServiceAccount extends NamespacedObject {
+  secrets?: readonly { name?: string }[]
+}
+
+/** An account that lists a Secret would go on naming what is gone, or whatever has its name later. */
+const removeReference = async (context: ControllerContext, secret: Secret): Promise<void> => {
+  const { namespace, name: secretName, annotations } = secret.metadata
+  const named = {
+    namespace,
+    name: annotations?.[nameAnnotation],
+    uid: annotations?.[uidAnnotation],
+  }
+  const account = await readLive<ServiceAccount>(context, resources.serviceAccounts, named)
+  const secrets = (account?.secrets ?? []).filter(({ name }) => name !== secretName)
+  if (account === undefined || secrets.length === (account.secrets ?? []).length) return
+  await updateObject(context, resources.serviceAccounts, { ...account, secrets })
+}
+
 export const serviceAccountTokenController: Controller = {
   name: 'serviceaccount-token-controller',
   start(context) {
@@ -107,26 +126,31 @@ export const serviceAccountTokenController: Controller = {
     const queue = newQueue()
     secrets.store.addIndex('account', (secret) => (isToken(secret) ? [accountKey(secret)] : []))
     enqueueOwn(secrets, queue)
+    const gone = new Map<string, Secret>()
+    secrets.handle({ onDelete: (secret) => isToken(secret) && gone.set(keyOf(secret), secret) })
     accounts.handle({
       onDelete(account) {
         for (const secret of secrets.store.byIndex('account', keyOf(account)))
           queue.add(keyOf(secret))
       },
     })
-    return queueRun(
-      context,
-      queue,
-      syncStored(secrets, async (secret) => {
-        if (!isToken(secret) || secret.metadata.deletionTimestamp !== undefined) return
-        try {
-          const account = await accountOf(context, secret)
-          if (account !== undefined) return await fill(context, account, secret)
-          await deleteObject(context, resources.secrets, secret)
-        } catch (error) {
-          // It changed meanwhile: the watch brings it again.
-          if (!isNotFound(error) && !isConflict(error)) throw error
-        }
-      }),
-    )
+    const keep = syncStored(secrets, async (secret) => {
+      if (!isToken(secret) || secret.metadata.deletionTimestamp !== undefined) return
+      try {
+        const account = await accountOf(context, secret)
+        if (account !== undefined) return await fill(context, account, secret)
+        await deleteObject(context, resources.secrets, secret)
+      } catch (error) {
+        // It changed meanwhile: the watch brings it again.
+        if (!isNotFound(error) && !isConflict(error)) throw error
+      }
+    })
+    return queueRun(context, queue, async (key) => {
+      const last = gone.get(key)
+      if (secrets.store.get(key) === undefined && last !== undefined)
+        await removeReference(context, last)
+      gone.delete(key)
+      return keep(key)
+    })
   },
 }

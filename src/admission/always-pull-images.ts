@@ -3,12 +3,12 @@
  * plugin/pkg/admission/alwayspullimages).
  */
 import { aggregate } from '#api/aggregate.js'
+import { containerLists } from '#api/container-lists.js'
 import { copyWith } from '#api/copy-with.js'
 import { failure } from '#api/errors.js'
 import { child, type FieldError, index, notSupported } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
-import { containerLists } from '#validation/pod/container-lists.js'
 import { type AdmissionPlugin, isAbout, podWrites, refuse } from './plugin.js'
 
 interface Container {

@@ -8,6 +8,12 @@ export interface Credentials {
   readonly certificate: UserInfo | 'invalid' | undefined
 }
 
+/** What a token says beside whose it is: to who shows it, and to the audit log. */
+export interface TokenNotes {
+  warn(text: string): void
+  annotate(key: string, value: string): void
+}
+
 export interface Authenticator {
   /**
    * Undefined: no credentials were shown. `rejected`: some were, and none of them held. An answer that is no promise
@@ -15,11 +21,12 @@ export interface Authenticator {
    */
   authenticate(
     credentials: Credentials,
+    notes: TokenNotes,
   ): UserInfo | undefined | 'rejected' | Promise<UserInfo | undefined | 'rejected'>
 }
 
 /** One kind of bearer token. `undefined`: not mine. */
-export type TokenAuthenticator = (token: string) => Promise<UserInfo | undefined>
+export type TokenAuthenticator = (token: string, notes: TokenNotes) => Promise<UserInfo | undefined>
 
 export interface Verified {
   readonly user: UserInfo
@@ -30,17 +37,18 @@ export interface Verified {
 export type TokenVerifier = (
   token: string,
   audiences: readonly string[],
+  notes: TokenNotes,
 ) => Promise<Verified | string | undefined>
 
 /** What says nothing of audiences is good for those of this API. */
 export const audienceAgnostic =
   (
     own: readonly string[],
-    authenticate: (token: string) => Promise<UserInfo | string | undefined>,
+    authenticate: (token: string, notes: TokenNotes) => Promise<UserInfo | string | undefined>,
   ): TokenVerifier =>
-  async (token, audiences) => {
+  async (token, audiences, notes) => {
     const common = audiences.filter((audience) => own.includes(audience))
-    const user = common.length === 0 ? undefined : await authenticate(token)
+    const user = common.length === 0 ? undefined : await authenticate(token, notes)
     return typeof user === 'object' ? { user, audiences: common } : user
   }
 
@@ -48,15 +56,16 @@ export const audienceAgnostic =
 export type UnionVerifier = (
   token: string,
   audiences: readonly string[],
+  notes: TokenNotes,
 ) => Promise<Verified | readonly string[]>
 
 /** Asks one after the other. */
 export const unionVerifier =
   (verifiers: readonly TokenVerifier[]): UnionVerifier =>
-  async (token, audiences) => {
+  async (token, audiences, notes) => {
     const problems: string[] = []
     for (const verify of verifiers) {
-      const verified = await verify(token, audiences)
+      const verified = await verify(token, audiences, notes)
       if (typeof verified === 'object') return verified
       if (verified !== undefined) problems.push(verified)
     }
@@ -74,9 +83,9 @@ export const unionAuthenticator = (
   known: (token: string) => UserInfo | undefined,
   others: TokenAuthenticator,
 ): Authenticator => ({
-  authenticate({ token, certificate }) {
+  authenticate({ token, certificate }, notes) {
     if (certificate !== undefined && certificate !== 'invalid') return certificate
     if (token === undefined) return certificate === 'invalid' ? 'rejected' : undefined
-    return known(token) ?? others(token).then((user) => user ?? 'rejected')
+    return known(token) ?? others(token, notes).then((user) => user ?? 'rejected')
   },
 })

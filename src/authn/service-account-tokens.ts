@@ -2,33 +2,13 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import type { Clock } from '#api/clock.js'
-import { serviceAccountGroups, serviceAccountUsername, type UserInfo } from '#api/user-info.js'
+import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import { limits } from '#limits'
-import type { Verified } from './authenticator.js'
-import {
-  holdsToken,
-  legacyClaimsOf,
-  legacyIssuer,
-  legacyUser,
-  type TokenSecret,
-} from './legacy-token.js'
-
-export interface BoundReference {
-  readonly name: string
-  readonly uid: string
-}
-
-/** Of a Pod whose Node is not there, the name alone is known. */
-export type NodeReference = Pick<BoundReference, 'name'> & Partial<BoundReference>
-
-/** What a token says beside the standard claims. */
-interface ServiceAccountClaims {
-  readonly namespace: string
-  readonly serviceaccount: BoundReference
-  readonly pod?: BoundReference
-  readonly secret?: BoundReference
-  readonly node?: NodeReference
-}
+import type { TokenNotes, Verified } from './authenticator.js'
+import { boundUser, privateClaim, type ServiceAccountClaims } from './bound-token.js'
+import { legacyIssuer, legacyUser } from './legacy-token.js'
+import type { TokenReferences } from './token-references.js'
+import { TokenUses } from './token-uses.js'
 
 interface IssueRequest {
   /** By which the token is known in the audit log. */
@@ -36,17 +16,6 @@ interface IssueRequest {
   readonly claims: ServiceAccountClaims
   readonly audiences: readonly string[]
   readonly expiresInSeconds: number
-}
-
-/** Tells whether what a token is bound to still exists; `uid` must be that of the living object. */
-interface ReferenceReader {
-  exists(
-    resource: 'serviceaccounts' | 'pods' | 'secrets' | 'nodes',
-    namespace: string,
-    reference: NodeReference,
-  ): Promise<boolean>
-  /** Undefined when there is none, or it is being deleted. */
-  tokenSecret(namespace: string, name: string): Promise<TokenSecret | undefined>
 }
 
 interface ServiceAccountTokensOptions {
@@ -64,12 +33,9 @@ interface ServiceAccountTokensOptions {
   readonly signingKeyPem: () => string
   /** PEM of further keys, public or private, that verify. */
   readonly verifyingKeyPems: readonly string[]
-  readonly references: ReferenceReader
+  readonly references: TokenReferences
   readonly clock: Clock
 }
-
-const privateClaim = 'kubernetes.io'
-const extraPrefix = 'authentication.kubernetes.io/'
 
 interface Key {
   readonly id: string
@@ -89,6 +55,7 @@ const keyOf = (key: KeyObject): Key => {
 const publicKeyOf = (pem: string): Key => keyOf(createPublicKey(pem))
 
 export class ServiceAccountTokens {
+  readonly uses = new TokenUses()
   readonly #options: ServiceAccountTokensOptions
   #signing: Key | undefined
   #verifying: readonly Key[] | undefined
@@ -172,94 +139,82 @@ export class ServiceAccountTokens {
       .sign(key)
   }
 
-  /**
-   * Undefined: no token of ours, or one that does not hold. A string is what a TokenReview tells of one that is good
-   * for other audiences.
-   */
+  /** Undefined: no token of ours. A text says why one that is does not hold, or for whom it is. */
   async verify(
     token: string,
     audiences: readonly string[],
+    notes: TokenNotes,
   ): Promise<Verified | string | undefined> {
-    if (token.split('.').length !== 3) return undefined
     const payload = await this.#payloadOf(token)
-    if (payload === undefined) return undefined
-    const isLegacy = payload.iss === legacyIssuer
-    const inToken = isLegacy ? this.#options.audiences : [payload.aud ?? []].flat()
+    if (typeof payload !== 'object') return payload
+    const named = [payload.aud ?? []].flat()
+    if (named.length === 0) {
+      notes.annotate('authentication.k8s.io/legacy-token', payload.sub ?? '')
+      this.uses.count('legacy_tokens')
+    }
+    const inToken = named.length === 0 ? this.audiences : named
     const common = audiences.filter((audience) => inToken.includes(audience))
     if (common.length === 0)
       return `token audiences ${quoted(inToken)} is invalid for the target audiences ${quoted(audiences)}`
-    const user = await (isLegacy ? this.#legacyUserOf(payload, token) : this.#userOf(payload))
-    return user === undefined ? undefined : { user, audiences: common }
+    const user = await this.#userOf(payload, token, notes)
+    return typeof user === 'string' ? user : { user, audiences: common }
   }
 
-  async #payloadOf(token: string): Promise<JWTPayload | undefined> {
+  #userOf(payload: JWTPayload, token: string, notes: TokenNotes): Promise<UserInfo | string> {
+    const { references, clock } = this.#options
+    const deps = { references, uses: this.uses, notes, now: clock.now() }
+    return payload.iss === legacyIssuer
+      ? legacyUser(payload, token, deps)
+      : boundUser(payload, deps)
+  }
+
+  /** What a signature of ours stands for; a text where there is none, undefined where another issuer is named. */
+  async #payloadOf(token: string): Promise<JWTPayload | string | undefined> {
     const known = this.#verified.get(token)
-    const nowSeconds = this.#options.clock.now() / 1000
-    if (known !== undefined) {
-      if ((known.exp ?? Number.POSITIVE_INFINITY) > nowSeconds) return known
-      this.#verified.delete(token)
+    if (known !== undefined) return known
+    const claimed = claimedOf(token)
+    if (claimed === undefined) return undefined
+    const { header, payload } = claimed
+    if (payload.iss !== legacyIssuer && !this.#options.issuers.includes(payload.iss ?? ''))
       return undefined
-    }
-    const { jwtVerify } = await import('jose')
-    for (const { key, algorithm } of this.verifyingKeys) {
+    const keys = this.verifyingKeys.filter(({ id }) => !header.kid || id === header.kid)
+    if (keys.length === 0) return 'invalid signature, no keys found'
+    const { compactVerify } = await import('jose')
+    for (const { key, algorithm } of keys) {
       try {
-        const { payload } = await jwtVerify(token, key, {
-          issuer: [...this.#options.issuers, legacyIssuer],
-          algorithms: [algorithm],
-          currentDate: new Date(this.#options.clock.now()),
-          requiredClaims: ['sub'],
-        })
-        // Only a Secret may hold a token without an end.
-        if (payload.iss !== legacyIssuer && payload.exp === undefined) return undefined
-        if (this.#verified.size >= limits.verifiedTokensKept)
-          this.#verified.delete(this.#verified.keys().next().value!)
-        this.#verified.set(token, payload)
-        return payload
+        await compactVerify(token, key, { algorithms: [algorithm] })
       } catch {
-        // Another key may fit; a token that none fits is nobody's.
+        // Another key may fit.
+        continue
       }
+      if (this.#verified.size >= limits.verifiedTokensKept)
+        this.#verified.delete(this.#verified.keys().next().value!)
+      this.#verified.set(token, payload)
+      return payload
     }
-    return undefined
-  }
-
-  async #legacyUserOf(payload: JWTPayload, token: string): Promise<UserInfo | undefined> {
-    const claims = legacyClaimsOf(payload)
-    if (claims === undefined) return undefined
-    const { namespace, secretName, account } = claims
-    const { references } = this.#options
-    if (!holdsToken(await references.tokenSecret(namespace, secretName), token)) return undefined
-    if (!(await references.exists('serviceaccounts', namespace, account))) return undefined
-    return legacyUser(claims)
-  }
-
-  /** Undefined when the account, or what the token is bound to, is gone or is another one of that name. */
-  async #userOf(payload: JWTPayload): Promise<UserInfo | undefined> {
-    const claims = payload[privateClaim] as ServiceAccountClaims | undefined
-    if (claims?.serviceaccount === undefined) return undefined
-    const { namespace, serviceaccount, pod, secret, node } = claims
-    const { references } = this.#options
-    if (!(await references.exists('serviceaccounts', namespace, serviceaccount))) return undefined
-    if (pod !== undefined && !(await references.exists('pods', namespace, pod))) return undefined
-    if (secret !== undefined && !(await references.exists('secrets', namespace, secret)))
-      return undefined
-    if (node !== undefined && pod === undefined && !(await references.exists('nodes', '', node)))
-      return undefined
-    const bound = (kind: string, reference: NodeReference | undefined) => ({
-      ...(reference && { [`${extraPrefix}${kind}-name`]: [reference.name] }),
-      ...(reference?.uid && { [`${extraPrefix}${kind}-uid`]: [reference.uid] }),
-    })
-    return {
-      name: serviceAccountUsername(namespace, serviceaccount.name),
-      uid: serviceaccount.uid,
-      groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
-      extra: {
-        [`${extraPrefix}credential-id`]: [`JTI=${payload.jti}`],
-        ...bound('node', node),
-        ...bound('pod', pod),
-      },
-    }
+    return 'go-jose/go-jose: error in cryptographic primitive'
   }
 }
+
+interface Claimed {
+  readonly header: { readonly kid?: string }
+  readonly payload: JWTPayload
+}
+
+/** Nothing of it is to be believed yet. */
+const claimedOf = (token: string): Claimed | undefined => {
+  const parts = token.split('.')
+  if (parts.length !== 3) return undefined
+  try {
+    const [header, payload] = parts
+      .slice(0, 2)
+      .map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()))
+    return isFields(header) && isFields(payload) ? { header, payload } : undefined
+  } catch {
+    return undefined
+  }
+}
+const isFields = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 const quoted = (list: readonly string[]): string =>
   `[${list.map((item) => JSON.stringify(item)).join(' ')}]`

@@ -9,11 +9,8 @@ import type { UserInfo } from '#api/user-info.js'
 import { metadataInOrder } from '#cacher/object-bytes.js'
 import type { KindDefinition, RequestContext, Subresource } from '#registry/resource-definition.js'
 import { validTokenSeconds } from '#validation/number.js'
-import type {
-  BoundReference,
-  NodeReference,
-  ServiceAccountTokens,
-} from './service-account-tokens.js'
+import type { BoundReference, NodeReference } from './bound-token.js'
+import type { ServiceAccountTokens } from './service-account-tokens.js'
 
 const group = 'authentication.k8s.io'
 

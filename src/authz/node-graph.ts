@@ -4,7 +4,7 @@
  * nodes of these Pods at hand, so that a question costs the same however many there are.
  */
 import type { Fields, NamespacedObject, PersistedObject } from '#api/object.js'
-import { configMapNames, secretNames, volumeClaimName } from '#validation/pod/references.js'
+import { configMapNames, secretNames, volumeClaimName } from '#api/pod-references.js'
 
 /** An object that Pods name. */
 interface Used {

@@ -40,6 +40,7 @@ const begin = (
     at: kube.now,
   }
   kube.audit = new AuditEvent(verdict, received, { deliver, now })
+  for (const [key, value] of kube.authenticationNotes ?? []) kube.audit.annotate(key, value)
   return kube.audit
 }
 

@@ -1,9 +1,9 @@
 /** Authenticates the request. Invalid credentials are refused even on paths that anonymous users may see. */
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { bearerToken, protocolToken } from '#api/bearer-token.js'
 import { unauthorized } from '#api/errors.js'
 import { anonymousUser, type UserInfo } from '#api/user-info.js'
-import type { Authenticator } from '#authn/authenticator.js'
+import type { Authenticator, TokenNotes } from '#authn/authenticator.js'
 import type { CertificateReader } from '#authn/client-certificate.js'
 import { connectionOf } from '#authn/connection.js'
 import type { Filter } from './kube-request.js'
@@ -11,6 +11,14 @@ import type { Filter } from './kube-request.js'
 const spacedToken = /^\s*bearer {2,}[^ ]/i
 const spacedTokenWarning =
   '299 - "the provided Authorization header contains extra space before the bearer token, and is ignored"'
+
+const notesOn = ({ kube }: FastifyRequest, reply: FastifyReply): TokenNotes => ({
+  warn: (text) => void reply.header('warning', `299 - "${text}"`),
+  annotate(key, value) {
+    kube.authenticationNotes ??= []
+    kube.authenticationNotes.push([key, value])
+  },
+})
 
 const accept = (
   request: FastifyRequest,
@@ -48,10 +56,13 @@ export const authentication = (
       request.kube.user = vouchedFor
       return
     }
-    const answer = authenticator.authenticate({
-      token: bearerToken(authorization) ?? protocolToken(request.headers),
-      certificate: certificates.identity(request),
-    })
+    const answer = authenticator.authenticate(
+      {
+        token: bearerToken(authorization) ?? protocolToken(request.headers),
+        certificate: certificates.identity(request),
+      },
+      notesOn(request, reply),
+    )
     if (answer instanceof Promise)
       return answer.then((user) => accept(request, user, allowsAnonymous))
     accept(request, answer, allowsAnonymous)

@@ -25,6 +25,8 @@ export class KubeRequest {
   timeoutMs: number | undefined
   /** Undefined when the request is not audited. */
   audit: AuditEvent | undefined
+  /** What authentication tells the audit log, which is asked later. Undefined for nothing. */
+  authenticationNotes: [key: string, value: string][] | undefined
   /** Its seat in its priority level, until it is over or a watch has sent its initial events. */
   seat: Seat | undefined
   readonly #reply: FastifyReply['raw']

@@ -10,6 +10,7 @@ import { once } from '#api/once.js'
 import {
   type Authenticator,
   type TokenAuthenticator,
+  type TokenNotes,
   unionAuthenticator,
 } from '#authn/authenticator.js'
 import type { ServiceAccountTokens } from '#authn/service-account-tokens.js'
@@ -92,11 +93,14 @@ const withTokens = (kind: KindDefinition, tokens: ServiceAccountTokens): KindDef
     ? { ...kind, subresources: [...(kind.subresources ?? []), tokenSubresource(tokens)] }
     : kind
 
+/** Who asks about a token does not use it: upstream reviews it apart from the request. */
+const unheard: TokenNotes = { warn() {}, annotate() {} }
+
 const makeReview =
   ({ all, serviceAccounts }: BearerTokens): ReviewToken =>
   async (token, audiences) => {
     const wanted = audiences.length === 0 ? serviceAccounts.audiences : audiences
-    const verified = await all(token, wanted)
+    const verified = await all(token, wanted, unheard)
     return 'user' in verified
       ? verified
       : { error: aggregate(['invalid bearer token', ...verified])! }
@@ -126,7 +130,7 @@ export const openAccess = async (
   const { jwt, allowsAnonymous } = await openAuthentication(options, { clock, warn }, started)
   const bearerTokens = await openBearerTokens(
     options,
-    { credentials, clock, storeOf, jwt },
+    { credentials, clock, warn, storeOf, jwt },
     started,
   )
   const { known, serviceAccounts: tokens } = bearerTokens
@@ -141,8 +145,8 @@ export const openAccess = async (
     RBAC: rbac,
   }
   const authorizer = await openAuthorizers(options, { builtIn, clock, warn }, started)
-  const others: TokenAuthenticator = async (token) => {
-    const verified = await bearerTokens.others(token, tokens.audiences)
+  const others: TokenAuthenticator = async (token, notes) => {
+    const verified = await bearerTokens.others(token, tokens.audiences, notes)
     return 'user' in verified ? verified.user : undefined
   }
   const authorizeAll = async (attributes: Attributes): Promise<void> => {

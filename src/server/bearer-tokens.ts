@@ -1,6 +1,7 @@
 /** The authenticators of bearer tokens, from the server's options (kubernetes, pkg/kubeapiserver/authenticator). */
 import { readFileSync } from 'node:fs'
 import type { Clock } from '#api/clock.js'
+import type { GroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import {
@@ -12,6 +13,7 @@ import {
 import { bootstrapTokens } from '#authn/bootstrap-tokens.js'
 import { ServiceAccountTokens } from '#authn/service-account-tokens.js'
 import { staticTokenAuthenticator } from '#authn/token-file.js'
+import type { TokenReferences } from '#authn/token-references.js'
 import { webhookTokens } from '#authn/webhook-tokens.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
 import { limits } from '#limits'
@@ -36,6 +38,7 @@ export interface BearerTokens {
 export interface BearerTokenDeps {
   readonly credentials: ServerCredentials
   readonly clock: Clock
+  readonly warn: (message: string, error?: unknown) => void
   readonly storeOf: (group: string, resource: string) => Store
   /** Who the JWTs of others are, where any are known. */
   readonly jwt: ((token: string) => Promise<UserInfo | string | undefined>) | undefined
@@ -62,6 +65,24 @@ const finder = ({ clock, storeOf }: BearerTokenDeps): Find => {
   }
 }
 
+/** As a client of the server's own would; who is not waited for here is not told of a failure either. */
+const labeller =
+  ({ clock, storeOf, warn }: BearerTokenDeps): TokenReferences['label'] =>
+  async ({ metadata: { namespace, name, uid } }, labels) => {
+    const caller = new AbortController()
+    const stores = ({ group, resource }: GroupResource) => storeOf(group, resource)
+    const ctx = internalContext({ now: clock.now(), caller, stores }, namespace)
+    try {
+      await storeOf('', 'secrets').update(ctx, name!, (current) => {
+        const metadata = { ...current!.metadata }
+        if (metadata.uid === uid) metadata.labels = { ...metadata.labels, ...labels }
+        return { ...current!, metadata }
+      })
+    } catch (error) {
+      warn(`failed to label the token in Secret ${namespace}/${name}`, error)
+    }
+  }
+
 /** The first signs. */
 export const serviceAccountIssuers = ({
   serviceAccountIssuer = [],
@@ -72,9 +93,10 @@ export const serviceAccountIssuers = ({
 
 const serviceAccountTokens = (
   options: ServerOptions,
-  { credentials, clock }: BearerTokenDeps,
+  deps: BearerTokenDeps,
   find: Find,
 ): ServiceAccountTokens => {
+  const { credentials, clock } = deps
   const { serviceAccountSigningKeyFile, serviceAccountKeyFiles = [], apiAudiences } = options
   const issuers = serviceAccountIssuers(options)
   return new ServiceAccountTokens({
@@ -90,17 +112,7 @@ const serviceAccountTokens = (
         : readFileSync(serviceAccountSigningKeyFile, 'utf8'),
     verifyingKeyPems: serviceAccountKeyFiles.map((file) => readFileSync(file, 'utf8')),
     clock,
-    references: {
-      exists: async (resource, namespace, { name, uid }) =>
-        (await find(resource, namespace, name))?.metadata.uid === uid,
-      tokenSecret: async (namespace, name) => {
-        const secret = await find('secrets', namespace, name)
-        if (secret === undefined || secret.metadata.deletionTimestamp !== undefined)
-          return undefined
-        const token = Buffer.from(String(secret.data?.token ?? ''), 'base64').toString()
-        return { labels: secret.metadata.labels ?? {}, token }
-      },
-    },
+    references: { find, label: labeller(deps) },
   })
 }
 
@@ -115,7 +127,9 @@ export const openBearerTokens = async (
   const serviceAccounts = serviceAccountTokens(options, deps, find)
   const { audiences } = serviceAccounts
   const known = staticTokenAuthenticator(staticTokens(options, credentials.adminToken))
-  const verifiers: TokenVerifier[] = [(token, wanted) => serviceAccounts.verify(token, wanted)]
+  const verifiers: TokenVerifier[] = [
+    (token, wanted, notes) => serviceAccounts.verify(token, wanted, notes),
+  ]
   if (options.enableBootstrapTokenAuth === true) {
     const secret = (name: string) => find('secrets', 'kube-system', name)
     verifiers.push(audienceAgnostic(audiences, bootstrapTokens({ secret, clock })))

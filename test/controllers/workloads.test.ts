@@ -241,6 +241,26 @@ t.test(
         )
       ).status.user?.username
     t.equal(await whoIs(), 'system:serviceaccount:default:bot')
+    const claims = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
+    t.same(
+      Object.keys(claims).filter((name) => name.startsWith('kubernetes.io/serviceaccount/')),
+      ['namespace', 'secret.name', 'service-account.name', 'service-account.uid'].map(
+        (name) => `kubernetes.io/serviceaccount/${name}`,
+      ),
+    )
+    t.ok((await client.get(resources.secrets, at)).data?.['ca.crt'], 'of our own kubeconfig')
+    const bot = { name: 'bot', namespace }
+    const listed = async () => (await client.get(resources.serviceAccounts, bot)).secrets
+    const other = { name: 'other-token', namespace }
+    await client.create(resources.secrets, {
+      metadata: { ...other, annotations: { 'kubernetes.io/service-account.name': 'bot' } },
+      type: 'kubernetes.io/service-account-token',
+    })
+    const secrets = [{ name: at.name }, { name: other.name }]
+    await client.patch(resources.serviceAccounts, bot, { secrets }, { type: 'merge' })
+    await client.delete(resources.secrets, other)
+    await until(async () => ((await listed()) as unknown[]).length === 1)
+    t.same(await listed(), [{ name: at.name }], 'what is gone is no longer listed')
     await client.delete(resources.serviceAccounts, { name: 'bot', namespace })
     await until(async () => {
       try {

@@ -2,8 +2,8 @@
 import { notFound } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { volumeClaimName } from '#api/pod-references.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { volumeClaimName } from '#validation/pod/references.js'
 import { findObject } from '../plugin.js'
 
 const ebsProblem = ({ volumeID }: Fields): string | undefined => {

@@ -1,7 +1,7 @@
 /** What of the API a Pod has to do with, which one that the API does not run may not (kubernetes, pkg/api/pod: HasAPIObjectReference). */
 import { goQuote } from '#api/go-quote.js'
 import type { Fields } from '#api/object.js'
-import { configMapNames, secretNames } from './references.js'
+import { configMapNames, secretNames } from '#api/pod-references.js'
 
 const harmless = new Set(
   `awsElasticBlockStore azureDisk cephfs cinder downwardAPI emptyDir fc flexVolume flocker gcePersistentDisk gitRepo

@@ -1,4 +1,6 @@
 /** Environment variables of containers (kubernetes, core/validation: ValidateEnv, ValidateEnvFrom). */
+
+import { containerLists, hasContainer } from '#api/container-lists.js'
 import { child, type FieldError, index, invalid, notFound, required } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
@@ -10,7 +12,6 @@ import {
   validEnvName,
   validNoBacksteps,
 } from '../formats.js'
-import { containerLists, hasContainer } from './container-lists.js'
 import { environmentFields, validFieldRef, validResourceFieldRef } from './field-references.js'
 
 const keySelector = (path: string, { name = '', key = '' }: Fields): FieldError[] => [

@@ -1,4 +1,6 @@
 /** Pod specs, of pods and of templates (kubernetes, core/validation: ValidatePodSpec), in upstream's order. */
+
+import { containerLists } from '#api/container-lists.js'
 import {
   child,
   duplicate,
@@ -24,7 +26,6 @@ import { validLabels } from '../label-selector.js'
 import { validIp } from '../network.js'
 import { validTolerations } from '../toleration.js'
 import { validAffinity, validTopologySpread } from './affinity.js'
-import { containerLists } from './container-lists.js'
 import {
   validContainers,
   validEphemeralContainers,

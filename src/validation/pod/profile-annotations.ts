@@ -2,9 +2,10 @@
  * Profiles of seccomp and AppArmor were annotations before they were fields; where a pod has both, they say the same
  * (core/validation: validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate).
  */
+
+import { containerLists } from '#api/container-lists.js'
 import { child, type FieldError, forbidden, index } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
-import { containerLists } from './container-lists.js'
 import { appArmorPrefix } from './security.js'
 
 export const seccompAnnotation = 'seccomp.security.alpha.kubernetes.io/pod'

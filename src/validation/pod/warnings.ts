@@ -1,10 +1,11 @@
 /** What a pod spec may say but better should not (kubernetes, pkg/api/pod/warnings.go). Texts for Warning headers. */
+
+import { containerLists } from '#api/container-lists.js'
 import { child, index } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { ipWarnings } from '../network.js'
 import { bareLabelWarning, labelWarning, nodeTermWarnings } from '../node-labels.js'
-import { containerLists } from './container-lists.js'
 import { seccompAnnotation, seccompPrefix } from './profile-annotations.js'
 import { appArmorPrefix } from './security.js'
 import { volumeWarnings } from './volume-warnings.js'

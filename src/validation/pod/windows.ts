@@ -1,8 +1,9 @@
 /** What a pod for Windows, or one for Linux, cannot have (kubernetes, core/validation: validateWindows). */
+
+import { containerLists, hasContainer } from '#api/container-lists.js'
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
-import { containerLists, hasContainer } from './container-lists.js'
 
 const notForWindows = 'cannot be set for a windows pod'
 const notForLinux = 'windows options cannot be set for a linux pod'
