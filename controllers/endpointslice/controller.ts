@@ -1,10 +1,19 @@
+import { aggregate } from '#api/aggregate.js'
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'
-import type { Pod } from '#client/pod.js'
+import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import type { Controller, ControllerContext } from '../controller.js'
-import type { Service } from './endpoint.js'
+import {
+  type Controller,
+  type ControllerContext,
+  newQueue,
+  queueRun,
+  type Run,
+} from '../controller.js'
+import { readLive } from '../read-live.js'
+import { belongsInSlice, type Service, usesTopology } from './endpoint.js'
+import { HintedServices, type ServiceEvent } from './hinted-services.js'
 import { OwnWrites } from './own-writes.js'
 import { PacedQueue } from './paced-queue.js'
 import {
@@ -16,6 +25,7 @@ import {
   serviceNameLabel,
 } from './reconcile.js'
 import { podsOfService, servicesOfPods } from './services-of-pods.js'
+import { isNodeReady, type Ratios, zoneOf, zoneRatios } from './topology.js'
 import { TriggerTimes, withTriggerTime } from './trigger-time.js'
 
 const serviceKey = ({ metadata }: EndpointSlice): string =>
@@ -26,7 +36,10 @@ class EndpointSlices {
   readonly #services: Informer<Service>
   readonly #pods: Informer<Pod>
   readonly #slices: Informer<EndpointSlice>
-  readonly #nodes: Informer
+  readonly #nodes: Informer<Node>
+  readonly #hinted = new HintedServices()
+  /** Of the nodes as they are; undefined while nobody has asked since they changed. */
+  #ratios: { of: Ratios | undefined } | undefined
   readonly #triggerTimes = new TriggerTimes()
   readonly #own = new OwnWrites()
 
@@ -44,7 +57,12 @@ class EndpointSlices {
 
   /** Puts the keys of Services whose slices may have to change into the queue. */
   watch(queue: PacedQueue): void {
-    this.#services.handle({ onDelete: (service) => this.#triggerTimes.forget(keyOf(service)) })
+    this.#services.handle({
+      onDelete: (service) => {
+        this.#triggerTimes.forget(keyOf(service))
+        this.#hinted.forget(keyOf(service))
+      },
+    })
     servicesOfPods({ services: this.#services, pods: this.#pods }, (key) => queue.add(key))
     this.#slices.handle({
       onDelete: (slice) => {
@@ -57,26 +75,104 @@ class EndpointSlices {
     })
   }
 
+  /** Puts the keys of Services whose hints fit the nodes no longer into the queue. */
+  watchNodes(queue: PacedQueue): Run {
+    const changes = newQueue()
+    const look = (): void => {
+      this.#ratios = undefined
+      changes.add('nodes')
+    }
+    this.#nodes.handle({
+      onAdd: look,
+      onDelete: look,
+      onUpdate(next, previous) {
+        if (isNodeReady(next) !== isNodeReady(previous) || zoneOf(next) !== zoneOf(previous)) look()
+      },
+    })
+    return queueRun(
+      this.#context,
+      changes,
+      async () => {
+        for (const key of this.#hinted.overloaded(this.#zoneRatios())) queue.add(key)
+      },
+      1,
+    )
+  }
+
+  #zoneRatios(): Ratios | undefined {
+    this.#ratios ??= { of: zoneRatios(this.#nodes.store.list()) }
+    return this.#ratios.of
+  }
+
   /** Yields how many Pods it looked at. */
   async sync(key: string): Promise<number> {
     const service = this.#services.store.get(key)
     // Without a Service the garbage collector takes its slices.
     if (service === undefined || service.metadata.deletionTimestamp !== undefined) return 0
-    const pods = podsOfService(service, this.#pods)
-    if (pods === undefined) return 0
-    const actions = reconcileSlices({
+    const selected = podsOfService(service, this.#pods)
+    if (selected === undefined) return 0
+    const { pods, problem } = await this.#onKnownNodes(service, selected)
+    const slices = this.#slices.store
+      .byIndex('service', keyOf(service))
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    const plain = reconcileSlices({
       service,
       pods,
-      slices: this.#slices.store.byIndex('service', keyOf(service)),
+      slices,
       node: (name) => this.#nodes.store.get(name),
       endpointsMax: this.#context.settings.endpointsPerSliceMax,
     })
+    const ratios = usesTopology(service) ? this.#zoneRatios() : undefined
+    const { actions, events } = this.#hinted.reconcile(service, plain, slices, ratios)
     try {
       await this.#write(actions, this.#triggerTimes.take(service, pods))
     } catch (error) {
       if (!isNamespaceTerminating(error) && !isNotFound(error)) throw error
+    } finally {
+      for (const event of events) this.#tell(service, event)
     }
-    return pods.length
+    if (problem === undefined) return pods.length
+    this.#tell(service, {
+      type: 'Warning',
+      reason: 'FailedToUpdateEndpointSlices',
+      message: problem,
+    })
+    throw new Error(problem)
+  }
+
+  #tell(service: Service, { type, reason, message }: ServiceEvent): void {
+    this.#context.recorder('endpoint-slice-controller').event(service, type, reason, message)
+  }
+
+  /**
+   * What a Pod of a Node that is gone tells is not to be believed any more, unless the Service believes all; the others
+   * are told, and that one is looked at again.
+   */
+  async #onKnownNodes(
+    service: Service,
+    all: readonly Pod[],
+  ): Promise<{ pods: readonly Pod[]; problem?: string }> {
+    if (service.spec.publishNotReadyAddresses) return { pods: all }
+    const strange = all.filter(
+      (pod) => belongsInSlice(pod) && this.#nodes.store.get(pod.spec.nodeName ?? '') === undefined,
+    )
+    const problems: string[] = []
+    const skipped = new Set<Pod>()
+    for (const pod of strange) {
+      const { nodeName: name = '' } = pod.spec
+      const node = name && (await readLive(this.#context, resources.nodes, { name }))
+      if (node) continue
+      skipped.add(pod)
+      problems.push(
+        `skipping Pod ${pod.metadata.name} for Service ${keyOf(service)}: Node ${name} Not Found`,
+      )
+    }
+    const problem = aggregate(problems)
+    if (problem === undefined) return { pods: all }
+    return {
+      pods: all.filter((pod) => !skipped.has(pod)),
+      problem: `Error updating Endpoint Slices for Service ${keyOf(service)}: ${problem}`,
+    }
   }
 
   async #write(
@@ -120,9 +216,13 @@ export const endpointSliceController: Controller = {
   start(context) {
     // Upstream never rests here (endpointUpdatesBatchPeriod is 0): proxies wait for this write when a Pod is deleted.
     // 5 ms for 500 endpoints is enough for Pods that start together to be told together.
-    const queue = new PacedQueue({ restMsPerEndpoint: 0.01 })
+    const queue = new PacedQueue({ restMsPerEndpoint: 0.01, backoffBaseMs: 1_000 })
     const slices = new EndpointSlices(context)
     slices.watch(queue)
-    return queue.run(context.log, (key) => slices.sync(key))
+    const followNodes = slices.watchNodes(queue)
+    const run = queue.run(context.log, (key) => slices.sync(key))
+    return async (signal) => {
+      await Promise.all([run(signal), followNodes(signal)])
+    }
   },
 }

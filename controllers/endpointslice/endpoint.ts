@@ -69,11 +69,21 @@ export const belongsInSlice = (pod: Pod): boolean => !isPodTerminal(pod) && podI
 export const hostnameFor = (pod: Pod, service: Service): string | undefined =>
   pod.spec.hostname && pod.spec.subdomain === service.metadata.name ? pod.spec.hostname : undefined
 
+/** Whether hints are made for all endpoints together; the older annotation counts where both are set. */
+export const usesTopology = ({ metadata: { annotations } }: Service): boolean =>
+  ['Auto', 'auto'].includes(
+    annotations?.['service.kubernetes.io/topology-aware-hints'] ??
+      annotations?.['service.kubernetes.io/topology-mode'] ??
+      '',
+  )
+
 /** Where the traffic of a ready endpoint should come from, as the Service distributes it. */
 const hintsFor = (
-  { spec: { trafficDistribution = '' } }: Service,
+  service: Service,
   { conditions, zone, nodeName }: Endpoint,
 ): Endpoint['hints'] => {
+  const { trafficDistribution = '' } = service.spec
+  if (usesTopology(service)) return undefined
   const isClose = ['PreferClose', 'PreferSameZone', 'PreferSameNode'].includes(trafficDistribution)
   if (!isClose || !conditions.ready) return undefined
   const nodes = trafficDistribution === 'PreferSameNode' && nodeName ? [{ name: nodeName }] : []

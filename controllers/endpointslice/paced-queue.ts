@@ -10,14 +10,22 @@ import { type Run, workersDefault } from '../controller.js'
 const freeSize = 100
 
 export class PacedQueue {
-  readonly #queue = new WorkQueue<string>()
+  readonly #queue: WorkQueue<string>
   /** When each key may come again, on the monotonic clock. */
   readonly #rested = new Map<string, number>()
   readonly #restMsPerEndpoint: number
   readonly #leadMs: number
 
   /** `leadMs`: how long a key waits at least, so that what matters more is written first. */
-  constructor(options: { restMsPerEndpoint: number; leadMs?: number }) {
+  constructor({
+    backoffBaseMs,
+    ...options
+  }: {
+    restMsPerEndpoint: number
+    leadMs?: number
+    backoffBaseMs?: number
+  }) {
+    this.#queue = new WorkQueue<string>(backoffBaseMs === undefined ? {} : { backoffBaseMs })
     this.#restMsPerEndpoint = options.restMsPerEndpoint
     this.#leadMs = options.leadMs ?? 0
   }

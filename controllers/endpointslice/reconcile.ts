@@ -19,6 +19,7 @@ import {
   headlessLabel,
   podIps,
   type Service,
+  usesTopology,
 } from './endpoint.js'
 import { inSliceOrder } from './port-order.js'
 
@@ -127,6 +128,15 @@ const withMeta = (slice: EndpointSlice, service: Service): EndpointSlice['metada
   ownerReferences: [ownerReference(resources.services, service)],
 })
 
+/** Hints that are made for all endpoints together are looked at afterwards. */
+const sameEndpoints = (service: Service, { endpoints }: EndpointSlice, wanted: Endpoint[]) => {
+  const known = endpoints ?? []
+  const compared = usesTopology(service)
+    ? known.map(({ hints: _hints, ...endpoint }) => endpoint)
+    : known
+  return jsonEqual(compared, wanted)
+}
+
 /** Slices of one group: keeps what is there in place, takes out what went, and fills up with what is new. */
 const reconcileGroup = (
   { service, endpointsMax }: SliceObservation,
@@ -155,7 +165,7 @@ const reconcileGroup = (
     if (endpoints.length === 0) actions.delete.push(slice)
     else {
       const metadata = withMeta(slice, service)
-      if (!jsonEqual(slice.endpoints ?? [], endpoints) || !jsonEqual(slice.metadata, metadata))
+      if (!sameEndpoints(service, slice, endpoints) || !jsonEqual(slice.metadata, metadata))
         actions.update.push({ ...slice, metadata, endpoints })
     }
   }
@@ -185,9 +195,8 @@ const keepPlaceholder = (
 }
 
 export const reconcileSlices = (observed: SliceObservation): SliceActions => {
-  const { service } = observed
+  const { service, slices } = observed
   const actions: SliceActions = { create: [], update: [], delete: [] }
-  const slices = observed.slices.filter((s) => s.metadata.deletionTimestamp === undefined)
   const groups = groupPods(observed)
   const byGroup = new Map<string, EndpointSlice[]>()
   for (const slice of slices) {
