@@ -35,7 +35,7 @@ export interface NewSlice {
   endpoints: Endpoint[]
   ports: EndpointPort[]
 }
-interface SliceActions {
+export interface SliceActions {
   create: NewSlice[]
   update: EndpointSlice[]
   delete: EndpointSlice[]

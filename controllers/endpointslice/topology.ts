@@ -155,7 +155,7 @@ const redistribute = (
 }
 
 /** Slices of one address type: made, changed for other reasons, and as they are. */
-export interface SliceSet<New extends HintedSlice, Old extends HintedSlice> {
+interface SliceSet<New extends HintedSlice, Old extends HintedSlice> {
   readonly create: readonly New[]
   readonly update: readonly Old[]
   readonly unchanged: readonly Old[]

@@ -1,7 +1,7 @@
 /** Ends tokens in Secrets that nobody uses; upstream's legacy-serviceaccount-token-cleaner-controller. */
 import type { Fields, NamespacedObject } from '#api/object.js'
 import { secretNames } from '#api/pod-references.js'
-import { sleep } from '#client/backoff.js'
+import { sleep } from '#api/sleep.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
