@@ -14,6 +14,7 @@ import { resources } from '#client/resources.js'
 import { createTransport } from '#client/transport.js'
 import { WorkQueue, work } from '#client/work-queue.js'
 import { leftAtSignal } from '../api/left-at-signal.js'
+import { eventually } from '../eventually.js'
 import { storedMetadata } from '../stored-metadata.js'
 
 type Handler = (request: http.IncomingMessage, answer: http.ServerResponse, body: string) => void
@@ -43,9 +44,7 @@ const pod = (name: string, resourceVersion: string, uid = `uid-${name}`) => ({
   metadata: { name, namespace: 'ns', uid, resourceVersion },
 })
 const event = (type: string, object: unknown) => `${JSON.stringify({ type, object })}\n`
-const waitFor = async (check: () => boolean) => {
-  while (!check()) await new Promise((resolve) => setTimeout(resolve, 2))
-}
+const waitFor = (check: () => boolean) => eventually(String(check), check)
 
 t.test(
   'an informer resumes a broken watch where it stopped and relists only after 410',

@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { eventually } from '../eventually.js'
 import { call, startServer } from '../server/start-server.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
 
@@ -55,17 +55,15 @@ t.test('of two that both think they lead, one is refused: no count is written tw
   const counted = () => candidates.map(({ counts }) => counts.length)
   for (let i = 0; i < pauses; i++) {
     const before = counted()
-    let now = before
-    while (Math.max(...now.map((n, k) => n - before[k]!)) < 5) {
-      await pause(20)
-      now = counted()
-    }
-    const [a = 0, b = 0] = now.map((n, k) => n - before[k]!)
+    const [a = 0, b = 0] = await eventually('one that counts', () => {
+      const more = counted().map((n, k) => n - before[k]!)
+      return Math.max(...more) >= 5 && more
+    })
     const [leading, other] = a > b ? candidates : [...candidates].reverse()
     const { child } = leading!
     const had = other!.counts.length
     child.kill('SIGSTOP')
-    while (other!.counts.length < had + 3) await pause(20)
+    await eventually('the other to count', () => other!.counts.length >= had + 3)
     child.kill('SIGCONT')
   }
   // Before the read: who leads goes on counting, and only what was acknowledged before it has to be in what it finds.

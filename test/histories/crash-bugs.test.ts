@@ -5,6 +5,7 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { createServer, type Server } from '#src/index.js'
+import { eventually } from '../eventually.js'
 import { seededRandom } from '../seeded-random.js'
 import { CrashableDriver, type CrashBug, Disk } from '../storage/crashes/crashable-driver.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
@@ -44,7 +45,7 @@ const play = async (t: Test, random: () => number, bug?: CrashBug) => {
       load.dropConnections()
     }
     const enough = load.acknowledged + writesBetween
-    while (load.acknowledged < enough) await pause(5)
+    await eventually('writes after the last crash', () => load.acknowledged >= enough)
     await load.finish(bug === undefined ? undefined : 5_000)
     return problemsOf(load)
   } catch (error) {

@@ -1,6 +1,6 @@
 /** A short load on servers of this process, and what its history tells. */
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Server } from '#src/index.js'
+import { eventually } from '../eventually.js'
 import { call } from '../server/start-server.js'
 import { type Endpoint, Load } from './load.js'
 import { problemsOf } from './verdict.js'
@@ -22,7 +22,7 @@ export const playShortLoad = async (
   await call(server, { method: 'POST', path: '/api/v1/namespaces', body })
   const load = new Load({ endpoints, token, namespace, random: Math.random })
   await load.start()
-  while (load.acknowledged < 100) await pause(20)
+  await eventually('100 acknowledged writes', () => load.acknowledged >= 100)
   await load.finish(patienceMs)
   return { load, problems: problemsOf(load) }
 }

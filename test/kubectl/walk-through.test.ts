@@ -55,12 +55,20 @@ t.test(
         () => pod().includes('"phase": "Running"') && endpoint(true, false).test(slices()),
       )
       t.match(await k('delete pod web-0'), /pod "web-0" deleted/)
-      t.match(pod(), /"deletionGracePeriodSeconds": 20,/, 'what its specification asks for')
-      t.match(slices(), endpoint(false, true))
       await t.rejects(k('get pod web-0'), /NotFound/)
-      t.notOk((await endpoints()).some((e) => e.targetRef.name === 'web-0'))
-      const events = await k('get events --field-selector involvedObject.name=web-0')
-      t.match(events, /Killing.*Stopping container web/)
+      await eventually('the grace period of its specification', () =>
+        /"deletionGracePeriodSeconds": 20,/.test(pod()),
+      )
+      await eventually('an endpoint that ends', () => endpoint(false, true).test(slices()))
+      await eventually(
+        'no endpoint',
+        async () => !(await endpoints()).some((e) => e.targetRef.name === 'web-0'),
+      )
+      await eventually('its event', async () =>
+        /Killing.*Stopping container web/.test(
+          await k('get events --field-selector involvedObject.name=web-0'),
+        ),
+      )
     })
 
     await t.test('a Pod that ignores SIGTERM is killed after its grace period', async (t) => {

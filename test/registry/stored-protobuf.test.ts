@@ -10,7 +10,7 @@ import { decodeObject } from '#registry/decode.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { inProtobuf } from '#routes/protobuf.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
-import { call, startServer } from '../server/start-server.js'
+import { call, openWatch, startServer } from '../server/start-server.js'
 
 const table = makeResourceTable(kinds)
 const read = storedProtobufReader(table)
@@ -66,8 +66,9 @@ t.test('objects that kube-apiserver stored are served, watched, changed and dele
     ['bytes', 'text'],
   )
   const before = Number(revision) - 1
-  const watch = `${maps}?watch=1&timeoutSeconds=1&resourceVersion=${before}&labelSelector=app%3Dbytes`
-  t.same(JSON.parse((await call(server, { path: watch })).text.split('\n')[0]!).object, shown)
+  const query = `watch=1&resourceVersion=${before}&labelSelector=app%3Dbytes`
+  const [event] = await openWatch(t, server, `${maps}?${query}`).lines(1)
+  t.same(JSON.parse(event!).object, shown)
   const changed = await call(server, {
     method: 'PATCH',
     path: `${maps}/bytes`,

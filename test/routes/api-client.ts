@@ -33,7 +33,7 @@ interface Watch {
   close(): void
 }
 
-const patienceMs = 5_000
+const patienceMs = 120_000
 
 export class ApiClient {
   readonly #url: URL

@@ -4,8 +4,9 @@ import t, { type Test } from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { issueCertificate } from '#api/x509.js'
 import type { Server } from '#src/index.js'
+import { eventually } from '../eventually.js'
 import { type AggregatedApi, otherAddress, sendJson, startAggregatedApi } from './aggregated-api.js'
-import { type Answer, call, startServer } from './start-server.js'
+import { type Answer, answerThat, call, startServer } from './start-server.js'
 
 const group = 'echo.example.com'
 const version = `/apis/${group}/v1`
@@ -85,11 +86,8 @@ const json = (method: string, path: string, body: unknown): Parameters<typeof ca
 })
 
 const until = async (server: Server, reason: string): Promise<KubeObject> => {
-  for (;;) {
-    const { body } = await call(server, { path: own })
-    if (body.status?.conditions?.[0]?.reason === reason) return body
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  const isTold = ({ body }: Answer) => body.status?.conditions?.[0]?.reason === reason
+  return (await answerThat(server, { path: own }, `is ${reason}`, isTold)).body
 }
 
 const register = async (server: Server, caPem: string): Promise<void> => {
@@ -282,14 +280,12 @@ t.test(
   options,
   async (t) => {
     const { server, api } = await startAggregated(t)
-    const entry = async (freshness: string): Promise<Record<string, unknown>[]> => {
-      for (;;) {
+    const entry = (freshness: string): Promise<Record<string, unknown>[]> =>
+      eventually(`the group to be ${freshness}`, async () => {
         const { body } = await call(server, { path: '/apis', headers: { accept: aggregated } })
         const found = body.items.find((g: KubeObject) => g.metadata.name === group)
-        if (found?.versions[0].freshness === freshness) return found.versions[0].resources
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      }
-    }
+        return found?.versions[0].freshness === freshness && found.versions[0].resources
+      })
     const kind = { group: '', version: '', kind: 'Echo' }
     const resources = [
       {
@@ -309,14 +305,13 @@ t.test(
     t.equal(alone.preferredVersion.groupVersion, `${group}/v1`)
 
     const document = version.slice(1)
-    const index = async (): Promise<Answer> => {
-      for (;;) {
-        const answer = await call(server, { path: '/openapi/v3' })
-        if (answer.body.paths[document] !== undefined) return answer
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      }
-    }
-    t.equal((await index()).body.paths[document].serverRelativeURL, `/openapi/v3${version}?hash=1`)
+    const index = await answerThat(
+      server,
+      { path: '/openapi/v3' },
+      'names the group',
+      ({ body }) => body.paths[document] !== undefined,
+    )
+    t.equal(index.body.paths[document].serverRelativeURL, `/openapi/v3${version}?hash=1`)
     t.equal((await call(server, { path: `/openapi/v3${version}` })).status, 200)
 
     await api.stop()
@@ -325,12 +320,8 @@ t.test(
     t.strictSame(await entry('Stale'), resources, 'what was known stays')
 
     t.equal((await call(server, { method: 'DELETE', path: own })).status, 200)
-    for (;;) {
-      const { status, text } = await call(server, { path: version })
-      if (status !== 404) continue
-      t.equal(text, '404 page not found\n')
-      break
-    }
+    const gone = await answerThat(server, { path: version }, 'is gone', (a) => a.status === 404)
+    t.equal(gone.text, '404 page not found\n')
     t.equal((await call(server, { path: `/apis/${group}` })).status, 404)
   },
 )

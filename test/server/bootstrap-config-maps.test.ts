@@ -5,7 +5,7 @@ import t from 'tap'
 import { issueCertificate } from '#api/x509.js'
 import { createServer, type Server } from '#src/index.js'
 import { combineAuthorities } from '#src/server/bootstrap-config-maps.js'
-import { call } from './start-server.js'
+import { answerThat, call } from './start-server.js'
 
 const now = Date.parse('2026-05-04T12:00:00Z')
 const minuteMs = 60_000
@@ -81,13 +81,8 @@ t.test('the ConfigMaps that kube-apiserver keeps in kube-system', async (t) => {
     const other = { 'requestheader-allowed-names': '["front"]' }
     t.equal((await put(authentication, again[0]!.body, other)).status, 200)
     t.equal((await put(tracking, again[1]!.body, { since: 'spring' })).status, 200)
-    const until = async (path: string, holds: (data: Record<string, string>) => boolean) => {
-      for (;;) {
-        const { body } = await call(server, { path })
-        if (holds(body.data ?? {})) return
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      }
-    }
+    const until = (path: string, holds: (data: Record<string, string>) => boolean) =>
+      answerThat(server, { path }, 'is put back', ({ body }) => holds(body.data ?? {}))
     // Put back as long as the server runs, not at the next start only.
     await until(authentication, (data) => (data['client-ca-file'] ?? '').includes(further))
     await until(tracking, ({ since }) => since === '2026-05-04')

@@ -6,6 +6,7 @@ import type {
   V1ConfigMap,
 } from '@kubernetes/client-node'
 import t, { type Test } from 'tap'
+import { eventually } from '../eventually.js'
 import { startServer } from './start-server.js'
 
 // The client's HTTP library takes three functions of Node 22 for granted.
@@ -46,14 +47,6 @@ const configMap = (name: string, data: Record<string, string>): V1ConfigMap => (
   metadata: { name, namespace },
   data,
 })
-/** Calls back until it yields something. */
-const eventually = async <T>(look: () => T | undefined): Promise<T> => {
-  for (;;) {
-    const found = look()
-    if (found !== undefined) return found
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}
 
 t.test('typed calls: create, read, replace, three kinds of patch, list, delete', async (t) => {
   const config = await start(t)
@@ -121,7 +114,7 @@ t.test('generic objects: apply with a field manager, custom resources', async (t
   const custom = config.makeApiClient(CustomObjectsApi)
   const place = { group, version: 'v1', namespace, plural: 'widgets' }
   const list = () => custom.listNamespacedCustomObject(place).catch(() => undefined)
-  while ((await list()) === undefined);
+  await eventually('the new kind', list)
   const body = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'w' }, size: 3 }
   await custom.createNamespacedCustomObject({ ...place, body })
   t.match(await list(), { kind: 'WidgetList', items: [{ metadata: { name: 'w' }, size: 3 }] })
@@ -146,13 +139,13 @@ t.test('a watch and an informer see what happens', async (t) => {
   const body = configMap('seen', { k: '1' })
   body.metadata!.labels = { app: 'x' }
   await core.createNamespacedConfigMap({ namespace, body })
-  await eventually(() => informer.get('seen', namespace))
+  await eventually('the informer to have it', () => informer.get('seen', namespace))
   await core.patchNamespacedConfigMap(
     { name: 'seen', namespace, body: { data: { k: '2' } } },
     setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
   )
   await core.deleteNamespacedConfigMap({ name: 'seen', namespace })
-  await eventually(() => (watched.length === 3 && informed.length >= 3 ? true : undefined))
+  await eventually('all of it', () => watched.length === 3 && informed.length >= 3)
   t.same(watched, ['ADDED seen', 'MODIFIED seen', 'DELETED seen'])
   t.same(
     informed.filter((line) => line.endsWith('seen')),

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import type { Server } from '#src/index.js'
 import { eventually } from '../eventually.js'
 import { definitionOf, textsOf, versionOf } from './definition-body.js'
-import { call, clientOf, startServer } from './start-server.js'
+import { call, clientOf, isServed, openWatch, startServer } from './start-server.js'
 import { type Review, startWebhook, type WebhookServer } from './webhook-server.js'
 
 const group = 'edges.example.com'
@@ -47,7 +47,7 @@ const define = async (server: Server, { clientConfig }: WebhookServer): Promise<
     },
   })
   await call(server, { method: 'POST', path: crds, body })
-  for (;;) if ((await call(server, { path: path('v1') })).status === 200) return
+  await isServed(server, path('v1'))
 }
 
 const start = async (t: Test) => {
@@ -104,8 +104,8 @@ t.test('a watch sees objects enter and leave its selection in its own version', 
   const { server, create } = await start(t)
   const first = (await create('v1', 'a', { host: 'h', port: '1' })).body
   const selector = 'fieldSelector=spec.hostPort%3Dh:2'
-  const query = `watch=1&timeoutSeconds=1&${selector}&resourceVersion=${first.metadata.resourceVersion}`
-  const watch = call(server, { path: `${path('v2')}?${query}` })
+  const query = `watch=1&${selector}&resourceVersion=${first.metadata.resourceVersion}`
+  const watch = openWatch(t, server, `${path('v2')}?${query}`)
   const put = (spec: object) =>
     call(server, {
       method: 'PATCH',
@@ -115,7 +115,7 @@ t.test('a watch sees objects enter and leave its selection in its own version', 
     })
   await put({ port: '2' })
   await put({ port: '3' })
-  const events = (await watch).text.split('\n').filter((line) => line !== '')
+  const events = await watch.lines(2)
   t.same(
     events.map((line) => JSON.parse(line)).map(({ type, object }) => [type, object.spec]),
     [

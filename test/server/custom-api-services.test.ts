@@ -1,6 +1,6 @@
 import t from 'tap'
 import { eventually } from '../eventually.js'
-import { type Answer, call, startServer } from './start-server.js'
+import { type Answer, answerThat, call, startServer } from './start-server.js'
 
 const group = 'own.example.com'
 const apiServices = '/apis/apiregistration.k8s.io/v1/apiservices'
@@ -25,16 +25,8 @@ t.test('custom resources have APIServices as long as somebody defines them', asy
   let server = await startServer(t, { storage })
   const post = (path: string, body: object) => call(server, { method: 'POST', path, body })
   const at = (version: string): string => `${apiServices}/${version}.${group}`
-  const until = async (
-    version: string,
-    holds: (answer: { status: number; body: Answer['body'] }) => boolean,
-  ) => {
-    for (;;) {
-      const answer = await call(server, { path: at(version) })
-      if (holds(answer)) return answer.body
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
+  const until = async (version: string, holds: (answer: Answer) => boolean) =>
+    (await answerThat(server, { path: at(version) }, String(holds), holds)).body
   const there = ({ status }: { status: number }): boolean => status === 200
   const gone = ({ status }: { status: number }): boolean => status === 404
 

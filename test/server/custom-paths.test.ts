@@ -1,7 +1,7 @@
 /** Custom resources answer by the verb, and for what their bodies say that they are. The texts are v1.36.3's. */
 import t, { type Test } from 'tap'
 import { definitionOf, versionOf } from './definition-body.js'
-import { call, startServer } from './start-server.js'
+import { call, isServed, startServer } from './start-server.js'
 
 const group = 'paths.example.com'
 const things = (rest = '') => `/apis/${group}/v1/namespaces/default/things${rest && `/${rest}`}`
@@ -34,7 +34,7 @@ const start = async (t: Test) => {
     path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
     body: definitionOf({ group, scope: 'Namespaced', names, versions: [version] }),
   })
-  while ((await call(server, { path: things() })).status !== 200);
+  await isServed(server, things())
   return (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
     call(server, { method, path, headers, ...(body === undefined ? {} : { body }) })
 }

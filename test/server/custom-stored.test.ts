@@ -3,7 +3,8 @@
  * (apiextensions prunes while it decodes). The answers are those of v1.36.3.
  */
 import t, { type Test } from 'tap'
-import { call, startServer } from './start-server.js'
+import { eventually } from '../eventually.js'
+import { call, isServed, startServer } from './start-server.js'
 
 const group = 'stored.example.com'
 const things = (version: string) => `/apis/${group}/${version}/namespaces/default/things`
@@ -34,7 +35,7 @@ const start = async (t: Test, schemas: Record<string, object>) => {
       })),
     },
   })
-  while ((await send('GET', things('v1'))).status !== 200);
+  await isServed(server, things('v1'))
   const thing = (version: string, content: object, metadata: object = {}) => ({
     apiVersion: `${group}/${version}`,
     kind: 'Thing',
@@ -142,8 +143,10 @@ t.test('what a policy puts beside the schema is validated, not refused', async (
     )
     return { status, message: body.message, spec: body.spec, nowhere: body.nowhere }
   }
-  let made = await make()
-  while (made.status === 201 && made.spec?.open === undefined) made = await make()
+  const made = await eventually('the policy to be in force', async () => {
+    const answer = await make()
+    return (answer.status !== 201 || answer.spec?.open !== undefined) && answer
+  })
   t.strictSame(made, {
     ...{ status: 201, message: undefined, nowhere: undefined },
     spec: { word: 'w', open: {} },

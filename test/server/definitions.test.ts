@@ -1,7 +1,8 @@
 /** What definitions of custom resources do to the rest of the API while they come, change and go. */
 import t, { type Test } from 'tap'
+import { eventually } from '../eventually.js'
 import { definitionOf, versionOf } from './definition-body.js'
-import { call, startServer } from './start-server.js'
+import { answerThat, call, isServed, openWatch, startServer } from './start-server.js'
 
 const group = 'lives.example.com'
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
@@ -33,13 +34,8 @@ const startWithWidgets = async (t: Test) => {
         ? { headers: { 'content-type': 'application/merge-patch+json' } }
         : {}),
     })
-  const until = async (path: string, holds: (body: Answer) => boolean) => {
-    for (;;) {
-      const { body } = await send('GET', path)
-      if (holds(body)) return body
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
+  const until = async (path: string, holds: (body: Answer) => boolean) =>
+    (await answerThat(server, { path }, String(holds), ({ body }) => holds(body))).body
   const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
   const definition = definitionOf({
     group,
@@ -173,8 +169,11 @@ t.test(
     await send('POST', `${policies}ybindings`, { metadata: { name: 'keep' }, spec })
     const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'a' } }
     await send('POST', widgets, widget)
-    while ((await send('DELETE', `${widgets}/a`)).status !== 422)
+    await eventually('the policy to be in force', async () => {
+      if ((await send('DELETE', `${widgets}/a`)).status === 422) return true
       await send('POST', widgets, widget)
+      return false
+    })
     const definition = `${definitions}/widgets.${group}`
     await send('DELETE', definition)
     t.equal((await until(definition, ({ code }) => code === 404)).reason, 'NotFound')
@@ -337,11 +336,7 @@ t.test('an apply of a custom resource keeps what its schema has a place for', as
   const body = clusterWide('things', 'Thing', schema)
   await call(server, { method: 'POST', path: definitions, body })
   const things = `/apis/${group}/v1/things`
-  for (;;) {
-    const { status } = await call(server, { path: things })
-    if (status === 200) break
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  await isServed(server, things)
   const apply = (spec: object) =>
     call(server, {
       method: 'PATCH',
@@ -394,26 +389,23 @@ t.test(
     const a = { type: 'array', items: { type: 'string' } }
     const spec = { type: 'object', properties: { a } }
     await setSchema({ type: 'object', properties: { spec } })
-    for (;;) {
-      const { status, body } = await call(server, {
-        method: 'PATCH',
-        path: `${widgets}/a?fieldManager=m&dryRun=All`,
-        headers: { 'content-type': 'application/apply-patch+yaml' },
-        body: widget,
-      })
-      if (status === 200) continue
-      t.equal(status, 500)
-      t.equal(
-        body.message,
-        `failed to create manager for existing fields: failed to convert new object (default/a; ${group}/v1, Kind=Widget) to smd typed: .spec.a: expected list, got &{true}`,
-      )
-      break
+    const apply = {
+      method: 'PATCH',
+      path: `${widgets}/a?fieldManager=m&dryRun=All`,
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+      body: widget,
     }
+    const refusal = await answerThat(server, apply, 'is refused', (a) => a.status !== 200)
+    t.equal(refusal.status, 500)
+    t.equal(
+      refusal.body.message,
+      `failed to create manager for existing fields: failed to convert new object (default/a; ${group}/v1, Kind=Widget) to smd typed: .spec.a: expected list, got &{true}`,
+    )
   },
 )
 
 t.test('an update may keep an invalid item of a list that it does not touch', async (t) => {
-  const { send, setSchema } = await startWithWidgets(t)
+  const { server, send, setSchema } = await startWithWidgets(t)
   const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'a' } }
   await send('POST', widgets, { ...widget, spec: { list: [{ name: 'UP' }], n: 1 } })
   const name = { type: 'string', pattern: '^[a-z]+$' }
@@ -422,7 +414,8 @@ t.test('an update may keep an invalid item of a list that it does not touch', as
   const more = { type: 'string' }
   await setSchema({ type: 'object', properties: { spec, more }, required: ['more'] })
   const bad = { ...widget, metadata: { name: 'b' }, spec: { list: [{ name: 'UP' }] } }
-  for (;;) if ((await send('POST', `${widgets}?dryRun=All`, bad)).status === 422) break
+  const create = { method: 'POST', path: `${widgets}?dryRun=All`, body: bad }
+  await answerThat(server, create, 'is refused', ({ status }) => status === 422)
   const labelled = await send('PATCH', `${widgets}/a`, { metadata: { labels: { a: 'b' } } })
   t.match(labelled.body.message, 'more: Required value', 'which is a change of the whole')
   const kept = await send('PATCH', `${widgets}/a`, { spec: { n: 2 }, more: 'x' })
@@ -441,8 +434,7 @@ t.test('a deprecated version says so with every answer, of what it has not, too'
   await send('PATCH', path, { spec: { versions: [{ ...version, deprecated: true }] } })
   await until(path, ({ metadata }) => (metadata as { generation: number }).generation === 2)
   const told = async (at: string) => (await send('GET', at)).headers.warning
-  let warning = await told(widgets)
-  while (warning === undefined) warning = await told(widgets)
+  const warning = await eventually('a warning', () => told(widgets))
   t.equal(warning, `299 - "${group}/v1 Widget is deprecated"`)
   t.equal(await told(`${widgets}/none/scale`), warning)
 })
@@ -489,21 +481,18 @@ t.test(
   'a definition that changes ends the watches of its objects, one told again does not',
   async (t) => {
     const { send, server, setSchema } = await startWithWidgets(t)
-    const watch = () => call(server, { path: `${widgets}?watch=true&timeoutSeconds=3600` })
+    const watch = () => openWatch(t, server, `${widgets}?watch=true&timeoutSeconds=3600`)
     const first = watch()
-    const second = call(server, { path: `${widgets}?watch=true&timeoutSeconds=2` })
     await send('PATCH', `${definitions}/widgets.${group}`, { metadata: { labels: { a: 'b' } } })
     await send('POST', widgets, {
       apiVersion: `${group}/v1`,
       kind: 'Widget',
       metadata: { name: 'seen' },
     })
-    t.match((await second).text, /"name":"seen"/, 'labels end nothing')
+    t.match(await first.lines(1), [/"name":"seen"/], 'labels end nothing')
     await setSchema({ type: 'object', properties: { a: { type: 'string' } } })
-    t.match((await first).text, /"name":"seen"/)
-    const { status, text } = await call(server, { path: `${widgets}?watch=true&timeoutSeconds=1` })
-    t.equal(status, 200, 'the next watch begins')
-    t.match(text, /"name":"seen"/)
+    await first.ended
+    t.match(await watch().lines(1), [/"name":"seen"/], 'the next watch begins')
   },
 )
 

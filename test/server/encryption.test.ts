@@ -10,7 +10,7 @@ import { openStorage } from '#storage/open.js'
 import { eventually } from '../eventually.js'
 import { KmsPlugin } from '../storage/encrypted/kms-plugin.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
-import { type Answer, call, startServer } from './start-server.js'
+import { type Answer, call, openWatch, startServer } from './start-server.js'
 
 // Timers of stores and plugins keep no process alive.
 const alive = setInterval(() => {}, 1_000)
@@ -367,9 +367,9 @@ t.test('custom resources are encrypted, and their watchers see them', async (t) 
   )
   const { resourceVersion } = created.body.metadata
   await call(server, { method: 'POST', path: widgets, body: widget('b') })
-  const watch = `${widgets}?watch=1&timeoutSeconds=1&resourceVersion=${resourceVersion}`
-  const { text } = await call(server, { path: watch })
-  t.equal(JSON.parse(text.split('\n')[0]!).object.spec, 'hidden')
+  const watch = openWatch(t, server, `${widgets}?watch=1&resourceVersion=${resourceVersion}`)
+  const [event] = await watch.lines(1)
+  t.equal(JSON.parse(event!).object.spec, 'hidden')
 })
 
 t.test(
@@ -379,8 +379,11 @@ t.test(
     const plugin = new KmsPlugin(path.join(directory, 'kms.sock'))
     await plugin.start()
     t.teardown(() => plugin.stop())
-    const kms = { apiVersion: 'v2', name: 'plug', endpoint: plugin.endpoint, timeout: '1s' }
-    const file = writeConfiguration(path.join(directory, 'encryption.json'), { kms }, identity)
+    const configure = (timeout: string) => {
+      const kms = { apiVersion: 'v2', name: 'plug', endpoint: plugin.endpoint, timeout }
+      return writeConfiguration(path.join(directory, 'encryption.json'), { kms }, identity)
+    }
+    const file = configure('1m')
     const driver = await openDriver(t)
     let server = await start(t, driver, file)
     await create(server, 'a')
@@ -399,6 +402,7 @@ t.test(
     t.equal(await stored(driver, 'a'), rewritten)
 
     plugin.stop()
+    configure('1s')
     server = await restart(t, server, driver, file)
     t.equal((await call(server, { path: '/healthz/kms-providers' })).status, 500)
     const failed = await get(server, 'a')

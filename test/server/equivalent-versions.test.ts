@@ -1,7 +1,7 @@
 /** Rules of policies and webhooks are about every version of what they name; the texts are answers of v1.36.3. */
 import t, { type Test } from 'tap'
 import { definitionOf, textsOf, versionOf } from './definition-body.js'
-import { call, startServer } from './start-server.js'
+import { call, isServed, startServer } from './start-server.js'
 import { startWebhook } from './webhook-server.js'
 
 const admission = '/apis/admissionregistration.k8s.io/v1'
@@ -54,7 +54,7 @@ const start = async (t: Test) => {
       versions: [version('v1', false, ['a']), version('v2', true, ['a', 'b'])],
     })
     await made('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)
-    while ((await call(server, { path: things('v1') })).status !== 200);
+    await isServed(server, things('v1'))
   }
   return { server, post, patch, bind, made, define }
 }

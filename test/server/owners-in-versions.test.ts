@@ -1,7 +1,7 @@
 /** managedFields of custom resources with several versions: each owner is asked in its own. The answers are v1.36.3's. */
 import t, { type Test } from 'tap'
 import { definitionOf, textsOf, versionOf } from './definition-body.js'
-import { call, startServer } from './start-server.js'
+import { answerThat, call, isServed, startServer } from './start-server.js'
 import { type Review, startWebhook } from './webhook-server.js'
 
 const group = 'owners.example.com'
@@ -97,7 +97,7 @@ const start = async (
     ...(isConverted ? { conversion } : {}),
   })
   await call(server, { method: 'POST', path: crds, body: definition })
-  while ((await call(server, { path: things('v1') })).status !== 200);
+  await isServed(server, things('v1'))
   const send = (type: string) => (path: string, body: object) =>
     call(server, {
       method: 'PATCH',
@@ -175,7 +175,7 @@ t.test('owners in a version that is served no more are asked as well', async (t)
   await merge(`${crds}/things.${group}`, {
     spec: { versions: [first, { ...second, served: false }] },
   })
-  while ((await call(server, { path: things('v2') })).status === 200);
+  await answerThat(server, { path: things('v2') }, 'is served no more', (a) => a.status !== 200)
   await apply('one', 'v1', { host: 'y' })
   t.same(ownersOf(await read('v1')), ['one Apply v1 .spec.host', 'two Apply v2 .spec.note'])
 })

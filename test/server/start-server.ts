@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { type Client, createClient } from '#client/client.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { createServer, type Server, type ServerOptions } from '#src/index.js'
+import { eventually } from '../eventually.js'
 
 export interface Answer {
   status: number
@@ -56,6 +57,8 @@ export const call = (
       },
       (response) => {
         const chunks: Buffer[] = []
+        // Cut off in the middle.
+        response.on('error', reject)
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.on('end', () => {
           const bytes = Buffer.concat(chunks)
@@ -74,6 +77,50 @@ export const call = (
     request.on('error', reject)
     request.end(payload)
   })
+
+/** Asks until the answer is as it should be: what a write changes in the API itself shows a moment after its answer. */
+export const answerThat = (
+  server: Server,
+  request: Call,
+  what: string,
+  holds: (answer: Answer) => boolean,
+): Promise<Answer> =>
+  eventually(`${request.path} ${what}`, async () => {
+    const answer = await call(server, request)
+    return holds(answer) && answer
+  })
+
+export const isServed = (server: Server, path: string): Promise<Answer> =>
+  answerThat(server, { path }, 'is served', ({ status }) => status === 200)
+
+/** A watch that is read as it comes, and closed with the test. */
+export const openWatch = (t: Test, server: Server, path: string) => {
+  let text = ''
+  const headers = { authorization: `Bearer ${server.adminToken}` }
+  const request = https.get(`${server.url}${path}`, { ca: server.caPem, agent: false, headers })
+  const ended = new Promise<void>((resolve, reject) => {
+    request.on('error', reject)
+    request.on('response', (response) => {
+      response.on('data', (chunk) => {
+        text += chunk
+      })
+      response.on('error', reject)
+      response.on('end', resolve)
+    })
+  })
+  ended.catch(() => {})
+  t.teardown(() => request.destroy())
+  return {
+    /** All its lines, once there are so many. */
+    lines: (count: number): Promise<string[]> =>
+      eventually(`${count} events of ${path}`, () => {
+        const lines = text.split('\n').slice(0, -1)
+        return lines.length >= count && lines
+      }),
+    /** When the server has ended it. */
+    ended,
+  }
+}
 
 export const startServer = async (t: Test, options: ServerOptions = {}): Promise<Server> => {
   const server = await createServer({ logLevel: 'silent', ...options })

@@ -1,7 +1,7 @@
 /** Versions of a custom resource that nothing converts: each reads and writes with its own schema, storage with its. */
 import t, { type Test } from 'tap'
 import { definitionOf, textsOf, versionOf } from './definition-body.js'
-import { call, startServer } from './start-server.js'
+import { answerThat, call, isServed, startServer } from './start-server.js'
 
 const group = 'plain.example.com'
 const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
@@ -21,7 +21,7 @@ const start = async (t: Test) => {
     versions: [version('v1', true, ['a']), version('v2', false, ['a', 'b'])],
   })
   await call(server, { method: 'POST', path: crds, body })
-  for (;;) if ((await call(server, { path: path('v1') })).status === 200) break
+  await isServed(server, path('v1'))
   const create = (v: string, name: string, fields: object) =>
     call(server, {
       method: 'POST',
@@ -186,7 +186,8 @@ t.test(
       headers: { 'content-type': 'application/json-patch+json' },
       body: [{ op, path: at, value: 'given' }],
     })
-    for (;;) if ((await call(server, { path: path('v2', 'before') })).body.a === 'given') break
+    const old = { path: path('v2', 'before') }
+    await answerThat(server, old, 'has the default', ({ body }) => body.a === 'given')
     const { status, body } = await create('v2', 'after', {})
     t.equal(status, 201)
     t.equal(body.a, 'given')

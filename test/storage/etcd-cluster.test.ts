@@ -28,7 +28,7 @@ class Writer {
   /** So many more were acknowledged. */
   async goesOn(count = 40): Promise<void> {
     const wanted = this.acknowledged.length + count
-    while (this.acknowledged.length < wanted) await pause(10)
+    await eventually(`${wanted} writes of ${this.#name}`, () => this.acknowledged.length >= wanted)
   }
 
   async end(): Promise<void> {

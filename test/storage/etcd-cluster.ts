@@ -1,7 +1,6 @@
 /** Three members of one etcd, and the network between them. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { eventually } from '../eventually.js'
 import { freePort } from '../free-port.js'
@@ -104,15 +103,14 @@ export const startEtcdCluster = async (
     members,
     servers: places.map(({ url }) => url).join(),
     leader: async () => {
-      for (;;) {
+      const newest = await eventually('a leader', async () => {
         const answers = await Promise.all(places.map(({ url }) => ask(url, 'maintenance/status')))
         // A leader that was cut off thinks for a while that it still is: the newest term counts.
-        const newest = answers
+        return answers
           .filter((answer) => (answer?.leader ?? '0') !== '0')
           .sort((a, b) => Number(b.raftTerm) - Number(a.raftTerm))[0]
-        if (newest !== undefined) return ids.indexOf(BigInt(newest.leader).toString(16))
-        await pause(50)
-      }
+      })
+      return ids.indexOf(BigInt(newest.leader).toString(16))
     },
     isolate: (member) => {
       isolated = member

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { Test } from 'tap'
+import { eventually } from '../eventually.js'
 import { freePort } from '../free-port.js'
 import { temporaryDirectory } from './level-fixture.js'
 
@@ -23,8 +24,6 @@ interface EtcdOptions {
   /** Clients come over TLS and need a certificate: PEM files. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string }
 }
-
-const healthTriesMax = 600
 
 /** True when it says that it is healthy. With TLS only that it listens, since it knows no client without certificate. */
 const isHealthy = async (url: string): Promise<boolean> => {
@@ -53,11 +52,11 @@ export const etcdWith = (
       starting.stderr.on('data', (chunk) => {
         text = (text + chunk).slice(-2_000)
       })
-      for (let tries = 0; !(await isHealthy(url)); tries++) {
-        if (starting.exitCode !== null || tries > healthTriesMax)
+      await eventually('etcd to be healthy', async () => {
+        if (starting.exitCode !== null)
           throw new Error(`etcd did not start (${starting.exitCode}): ${text}`)
-        await new Promise((resolve) => setTimeout(resolve, 50))
-      }
+        return isHealthy(url)
+      })
     },
     kill: async () => {
       const ending = child

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { Server } from '#src/index.js'
 import { definitionOf, versionOf } from '../server/definition-body.js'
-import { call, startServer } from '../server/start-server.js'
+import { answerThat, call, startServer } from '../server/start-server.js'
 import { hasEtcd, startEtcd } from './etcd-fixture.js'
 
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
@@ -38,10 +38,8 @@ t.test(
         body: definition(plural),
       })
       t.equal(created.status, 201)
-      for (;;) {
-        const { body } = await call(first, { path: `${definitions}/${plural}.${group}` })
-        if (isEstablished(body.status)) break
-      }
+      const own = { path: `${definitions}/${plural}.${group}` }
+      await answerThat(first, own, 'is established', (a) => isEstablished(a.body.status))
       const statuses = new Set<number>()
       const path = `/apis/${group}/v1/${plural}`
       for (let i = 0; i < 40; i++)

@@ -10,7 +10,7 @@ import { issueCertificate } from '#api/x509.js'
 import type { Server, ServerOptions } from '#src/index.js'
 import { EtcdApi, readCall } from '#storage/etcd/api.js'
 import type { RangeResponse } from '#storage/etcd/messages.js'
-import { type Answer, call, startServer } from '../server/start-server.js'
+import { type Answer, call, isServed, startServer } from '../server/start-server.js'
 import { type Etcd, hasEtcd, startEtcd } from './etcd-fixture.js'
 import { temporaryDirectory } from './level-fixture.js'
 
@@ -32,9 +32,7 @@ const serverOn = (t: Test, etcd: Etcd, query = '', options: ServerOptions = {}):
     ...options,
   })
 
-const ready = async (server: Server): Promise<void> => {
-  while ((await call(server, { path: '/readyz' })).status !== 200) await pause(50)
-}
+const ready = (server: Server): Promise<Answer> => isServed(server, '/readyz')
 
 /** Every key in etcd, and which of them are on a lease. */
 const keysIn = async (etcd: Etcd) => {

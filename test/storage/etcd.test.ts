@@ -14,6 +14,7 @@ import {
   prefix,
   runObjectStorageSuite,
 } from '../cacher/object-storage-suite.js'
+import { eventually } from '../eventually.js'
 import { type Etcd, hasEtcd, startEtcd } from './etcd-fixture.js'
 import { described, put, remove, runDriverSuite, take, write } from './suite.js'
 
@@ -142,12 +143,7 @@ async function reconnect(t: Test, etcd: Etcd, open: (t: Test) => ReturnType<type
     t.match(refused.code, /Unavailable|UnknownOutcome/)
     t.match(await driver.health({ timeoutMs: 1_000 }), /etcd/)
     await etcd.start()
-    const again = async (): Promise<number> =>
-      write(driver, put('/a', '2')).catch(async () => {
-        await new Promise((resolve) => setTimeout(resolve, 50))
-        return again()
-      })
-    const two = await again()
+    const two = await eventually('a write', () => write(driver, put('/a', '2')).catch(() => false))
     const three = await write(driver, remove('/a'), put('/b', '1'))
     t.same((await seen).map(described), [
       `${one} put /a ->1`,

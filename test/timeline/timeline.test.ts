@@ -9,6 +9,7 @@ import { describeEvent } from '#src/timeline/events.js'
 import { explainTerminating } from '#src/timeline/explain.js'
 import { formatStep, showTimeline } from '#src/timeline/main.js'
 import { changesBetween, timelineOf } from '#src/timeline/timeline.js'
+import { eventually } from '../eventually.js'
 import { clientOf, startServer } from '../server/start-server.js'
 import { storedMetadata } from '../stored-metadata.js'
 import { at, deleted, killed, ms, podAt } from './pod-at.js'
@@ -258,13 +259,7 @@ t.test(
     await client.create(resources.endpointSlices, slice({ ready: true }))
     const lines: string[] = []
     const shown = (text: string) =>
-      new Promise<void>((resolve) => {
-        const timer = setInterval(() => {
-          if (!lines.some((line) => line.includes(text))) return
-          clearInterval(timer)
-          resolve()
-        }, 10)
-      })
+      eventually(text, () => lines.some((line) => line.includes(text)))
     const showing = showTimeline(
       { client, clock: systemClock, signal: new AbortController().signal },
       { namespace, name, watch: true, print: (line) => lines.push(line) },

@@ -34,7 +34,7 @@ const openPlugin = async (t: typeof import('tap').default | import('tap').Test) 
   const plugin = new KmsPlugin(path.join(temporaryDirectory(t), 'kms.sock'))
   await plugin.start()
   const provider = new KmsProvider(
-    { name: 'plug', path: plugin.endpoint.slice('unix://'.length), timeoutMs: 3_000 },
+    { name: 'plug', path: plugin.endpoint.slice('unix://'.length), timeoutMs: 60_000 },
     { clock: systemClock, figures: new EncryptionFigures(systemClock.now), warn: quiet },
   )
   await provider.start()
@@ -147,7 +147,7 @@ t.test(
     t.equal(plugin.calls.Decrypt, 0, 'who made a seed need not have it opened')
 
     const later = new KmsProvider(
-      { name: 'plug', path: plugin.endpoint.slice('unix://'.length), timeoutMs: 3_000 },
+      { name: 'plug', path: plugin.endpoint.slice('unix://'.length), timeoutMs: 60_000 },
       { clock: systemClock, figures: new EncryptionFigures(systemClock.now), warn: quiet },
     )
     t.teardown(() => later.close())
@@ -178,7 +178,7 @@ t.test(
     t.teardown(() => plugin.stop())
     const open = () => {
       const provider = new KmsProvider(
-        { name: 'plug', path: plugin.endpoint.slice('unix://'.length), timeoutMs: 3_000 },
+        { name: 'plug', path: plugin.endpoint.slice('unix://'.length), timeoutMs: 60_000 },
         { clock: { now: () => now }, figures: new EncryptionFigures(() => now), warn: quiet },
       )
       t.teardown(() => provider.close())
