@@ -97,7 +97,11 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
         ...inImage('echo up; echo served > /tmp/index.html; exec httpd -f -p 8080 -h /tmp'),
         ports: [{ name: 'http', containerPort: 8080 }],
         readinessProbe: { httpGet: { port: 'http', path: '/index.html' }, periodSeconds: 1 },
-        livenessProbe: { exec: { command: ['test', '-e', '/tmp/index.html'] }, periodSeconds: 1 },
+        livenessProbe: {
+          exec: { command: ['test', '-e', '/tmp/index.html'] },
+          periodSeconds: 1,
+          timeoutSeconds: 30,
+        },
         volumeMounts: [{ name: 'down', mountPath: '/etc/down' }],
       },
       {

@@ -284,7 +284,8 @@ t.test(
     t.equal((await node.get('critical'))!.status!.phase, 'Running', 'nobody can do without it')
     const told = await eventually('events', async () => {
       const events = await node.events('node-1')
-      return events.some(({ reason }) => reason === 'EvictionThresholdMet') && events
+      const isTold = (wanted: string) => events.some(({ reason }) => reason === wanted)
+      return isTold('EvictionThresholdMet') && isTold('NodeHasInsufficientMemory') && events
     })
     t.match(
       told.find(({ reason }) => reason === 'EvictionThresholdMet'),

@@ -1,5 +1,6 @@
 /** What is said of Pods while they end: as kubelet v1.36 says it of the same Pods, side by side on a containerd. */
 import http from 'node:http'
+import path from 'node:path'
 import t from 'tap'
 import { resources } from '#client/resources.js'
 import type { ContainerStatus, Pod } from '#kubelet/pod.js'
@@ -26,15 +27,16 @@ t.test('how Pods end', async (t) => {
     eventually(`${reason} of ${name}`, async () => (await reasonsOf(name)).includes(reason))
 
   await t.test('a Pod has not ended before its last sidecar has', async (t) => {
+    const isUp = path.join(node.folder, 'sidecar-is-up')
     const sidecar = {
       name: 'sidecar',
       image,
       restartPolicy: 'Always',
-      ...trap('sleep 0.5; exit 0'),
+      ...script(`trap "sleep 0.5; exit 0" TERM; touch ${isUp}; while :; do sleep 0.05; done`),
     }
     await node.run(
       'sidecar',
-      { ...script('sleep 0.2; exit 3') },
+      { ...script(`until [ -e ${isUp} ]; do sleep 0.05; done; exit 3`) },
       { restartPolicy: 'Never', initContainers: [sidecar] },
     )
     const over = await node.until('sidecar', isOver)
@@ -70,9 +72,16 @@ t.test('how Pods end', async (t) => {
   })
 
   await t.test('a Pod whose deadline passes while it ends has failed for that', async (t) => {
-    await node.run('overdue', trap('sleep 2; exit 0'), { activeDeadlineSeconds: 2 })
-    await node.ready('overdue')
+    await node.run('overdue', trap('sleep 4; exit 0'))
+    const { startTime } = (await node.ready('overdue')).status!
     await eventually('its trap', async () => (await node.logs('overdue')) !== '')
+    const activeDeadlineSeconds = Math.ceil((Date.now() - Date.parse(startTime!)) / 1000) + 2
+    await node.client.patch(
+      resources.pods,
+      { namespace: 'default', name: 'overdue' },
+      { spec: { activeDeadlineSeconds } },
+      { type: 'merge' },
+    )
     await node.delete('overdue', 20)
     const { status } = await node.until('overdue', isOver)
     t.match(status, { phase: 'Failed', reason: 'DeadlineExceeded' })
@@ -257,10 +266,11 @@ t.test('how Pods end', async (t) => {
     t.equal(over.status!.phase, 'Succeeded', "what it did is nobody's concern")
     t.same(ends(of(over)), [6, 7])
     t.notOk(of(over).some((status) => status.ready || status.started !== undefined))
-    const paths = (await node.events('debugged')).map(
-      ({ involvedObject }) => involvedObject.fieldPath,
+    await eventually('its event', async () =>
+      (await node.events('debugged')).some(
+        ({ involvedObject }) => involvedObject.fieldPath === 'spec.ephemeralContainers{shell}',
+      ),
     )
-    t.ok(paths.includes('spec.ephemeralContainers{shell}'))
   })
 
   await t.test('a container has restart rules of its own', async (t) => {
@@ -286,7 +296,10 @@ t.test('how Pods end', async (t) => {
   await t.test('a container may restart all the others', async (t) => {
     const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }
     const said = new Set<string | undefined>()
-    const once = 'test -e $CONTAINER_ROOT/d/f && exit 1; touch $CONTAINER_ROOT/d/f; exit 42'
+    const at = (name: string) => `$CONTAINER_ROOT/d/${name}`
+    const isOther = `until [ -e ${at('other')} ]; do sleep 0.05; done`
+    const once = `test -e ${at('f')} && exit 1; ${isOther}; touch ${at('f')}; exit 42`
+    const runs = `test -e ${at('other')} && exit 0; touch ${at('other')}; exec sleep 1000`
     const volumeMounts = [{ name: 'd', mountPath: '/d' }]
     const asking = { ...script(once), restartPolicy: 'Never', restartPolicyRules: [rule] }
     await node.run(
@@ -297,7 +310,7 @@ t.test('how Pods end', async (t) => {
         initContainers: [{ name: 'first', image, ...script('true') }],
         containers: [
           { name: 'asking', image, ...asking, volumeMounts },
-          { name: 'other', image, ...script('sleep 0.3') },
+          { name: 'other', image, ...script(runs), volumeMounts },
         ],
         volumes: [{ name: 'd', emptyDir: {} }],
       },
@@ -318,22 +331,29 @@ t.test('how Pods end', async (t) => {
   await t.test('a sidecar may restart those that never do by themselves', async (t) => {
     const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }
     const file = '$CONTAINER_ROOT/d/f'
-    const once = `test -e ${file} && exec sleep 1000; touch ${file}; sleep 1; exit 42`
-    await node.run('circle', polite, {
-      restartPolicy: 'Never',
-      initContainers: [
-        { name: 'first', image, ...script('true') },
-        {
-          name: 'asking',
-          image,
-          ...script(once),
-          restartPolicy: 'Always',
-          restartPolicyRules: [rule],
-          volumeMounts: [{ name: 'd', mountPath: '/d' }],
-        },
-      ],
-      volumes: [{ name: 'd', emptyDir: {} }],
-    })
+    const isMain = 'until [ -e $CONTAINER_ROOT/d/main ]; do sleep 0.05; done'
+    const once = `test -e ${file} && exec sleep 1000; touch ${file}; ${isMain}; exit 42`
+    const main = 'trap "exit 0" TERM; touch $CONTAINER_ROOT/d/main; while :; do sleep 0.05; done'
+    const volumeMounts = [{ name: 'd', mountPath: '/d' }]
+    await node.run(
+      'circle',
+      { ...script(main), volumeMounts },
+      {
+        restartPolicy: 'Never',
+        initContainers: [
+          { name: 'first', image, ...script('true') },
+          {
+            name: 'asking',
+            image,
+            ...script(once),
+            restartPolicy: 'Always',
+            restartPolicyRules: [rule],
+            volumeMounts,
+          },
+        ],
+        volumes: [{ name: 'd', emptyDir: {} }],
+      },
+    )
     const restarts = ({ status }: Pod) =>
       [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map(
         ({ restartCount }) => restartCount,
@@ -389,7 +409,7 @@ t.test('how Pods end', async (t) => {
 
   await t.test('a probe that failed says its output, then its errors', async (t) => {
     const exec = { command: ['sh', '-c', 'echo wrong >&2; sleep 0.2; echo asked; exit 1'] }
-    await node.run('outspoken', { ...polite, readinessProbe: { exec, timeoutSeconds: 5 } })
+    await node.run('outspoken', { ...polite, readinessProbe: { exec, timeoutSeconds: 60 } })
     await told('outspoken', 'Unhealthy')
     const event = (await node.events('outspoken')).find(({ reason }) => reason === 'Unhealthy')
     t.equal(event!.message, 'Readiness probe failed: asked\nwrong\n')

@@ -57,12 +57,12 @@ t.test('Pods of a node that goes down end as failed, critical ones last', async 
     t.match(disruptionOf(pod), { status: 'True', reason: 'TerminationByKubelet', message })
   for (const name of ['deaf', 'polite', 'critical'])
     t.match(await node.get(name), { status: { phase: name === 'polite' ? 'Succeeded' : 'Failed' } })
-  const events = await node.client.list({ ...resources.events, group: '' }, {})
-  t.ok(
-    events.items.some(
+  await eventually('its event', async () => {
+    const { items } = await node.client.list({ ...resources.events, group: '' }, {})
+    return items.some(
       ({ reason, involvedObject }) => reason === 'NodeShutdown' && involvedObject.kind === 'Node',
-    ),
-  )
+    )
+  })
 })
 
 t.test('Pods end by their priority, each group in its share of the time', (t) => {

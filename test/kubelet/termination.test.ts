@@ -53,8 +53,9 @@ t.test('preStop, then SIGTERM, then the final status, then the object goes', asy
   const last = seen.at(-1)!
   t.equal(last.type, 'DELETED')
   t.equal(last.object.metadata.deletionGracePeriodSeconds, 0)
-  const reasons = (await node.events('p')).map(({ reason }) => reason)
-  t.ok(reasons.includes('Killing'))
+  await eventually('its event', async () =>
+    (await node.events('p')).some(({ reason }) => reason === 'Killing'),
+  )
 })
 
 t.test(
@@ -156,7 +157,7 @@ t.test('a kubelet that was killed adopts what runs, without a restart', async (t
   const first = await node.startProcess()
   await node.run('p', {
     ...script(`exec sleep ${sleepFor(8105)}`),
-    readinessProbe: { exec: { command: ['true'] }, periodSeconds: 1 },
+    readinessProbe: { exec: { command: ['true'] }, periodSeconds: 1, timeoutSeconds: 30 },
   })
   const before = await node.ready('p')
   first.kill('SIGKILL')
@@ -197,23 +198,29 @@ for (const { when, sign } of killPoints) {
     const node = await startNode(t, { kubelet: 'process' })
     const first = await node.startProcess()
     const word = sleepFor(8106)
-    const record = path.join(node.folder, 'order')
+    const [record, go] = [path.join(node.folder, 'order'), path.join(node.folder, 'go')]
     appendFileSync(record, '')
     await node.run('p', {
       ...script(
         `trap "echo term >> ${record}" TERM; echo up; while :; do sleep 0.05; done # ${word}`,
       ),
       lifecycle: {
-        preStop: { exec: { command: ['sh', '-c', `echo pre >> ${record}; sleep 0.5`] } },
+        preStop: {
+          exec: {
+            command: ['sh', '-c', `echo pre >> ${record}; until [ -e ${go} ]; do sleep 0.05; done`],
+          },
+        },
       },
     })
     await up(node, 'p')
     if (sign === undefined) first.kill('SIGKILL')
-    await node.delete('p', 4)
+    if (sign !== 'pre\n') writeFileSync(go, '')
+    await node.delete('p', 8)
     if (sign !== undefined) {
       await eventually(when, () => readFileSync(record, 'utf8') === sign)
       first.kill('SIGKILL')
     }
+    writeFileSync(go, '')
     await sleep(100)
     t.ok(await node.get('p'), 'nobody else deletes it')
     await node.startProcess()

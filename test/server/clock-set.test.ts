@@ -86,8 +86,8 @@ t.test('requests go on, Events stay, history is kept', async (t) => {
   for await (const event of client.watch(resources.configMaps, {
     namespace,
     resourceVersion,
-    timeoutSeconds: 1,
-    signal: AbortSignal.timeout(10_000),
+    timeoutSeconds: 60,
+    signal: AbortSignal.timeout(120_000),
   }))
     if (event.object.metadata.name === 'second') return t.equal(event.type, 'ADDED')
   t.fail('what has happened is not told any more')
