@@ -193,7 +193,7 @@ const openRequest = async (server: Server) => {
 }
 
 t.test('who comes to a server that goes is told to come back, and where it stands', async (t) => {
-  const server = await startServer(t, { shutdownDelayMs: 1_000, shutdownSendRetryAfter: true })
+  const server = await startServer(t, { shutdownDelayMs: 5_000, shutdownSendRetryAfter: true })
   const slow = await openRequest(server)
   const agent = new https.Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())

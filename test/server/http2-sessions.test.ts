@@ -37,7 +37,7 @@ const accepted = (): number => {
 const start = async (t: Test): Promise<Server> => {
   const { sessionLookMs, keepAliveTimeoutMs } = limits
   t.teardown(() => Object.assign(limits, { sessionLookMs, keepAliveTimeoutMs }))
-  Object.assign(limits, { sessionLookMs: 200 })
+  Object.assign(limits, { sessionLookMs: 500 })
   return startServer(t)
 }
 
