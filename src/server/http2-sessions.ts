@@ -20,7 +20,11 @@ const look = (session: ServerHttp2Session, heard: Heard): void => {
   if (bytesRead !== heard.bytes) {
     heard.bytes = bytesRead
     heard.isAsked = false
-  } else if (heard.isAsked) session.destroy()
+  } else if (heard.isAsked)
+    // Not by the clock alone: a process that stood still has not read yet what came meanwhile.
+    setImmediate(() => {
+      if (!session.destroyed && session.socket.bytesRead === bytesRead) session.destroy()
+    })
   else {
     // A live client answers a ping even while it does not read its streams.
     heard.isAsked = true

@@ -164,6 +164,10 @@ t.test('a work queue holds a key once, never gives it to two, and comes back to 
   const log: string[] = []
   let active = 0
   let failures = 2
+  let goOn = (): void => {}
+  const added = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
   const working = work({
     queue,
     workers: 4,
@@ -172,6 +176,7 @@ t.test('a work queue holds a key once, never gives it to two, and comes back to 
     async sync(key) {
       t.equal(++active, 1, 'one worker at a time has the key')
       log.push(key)
+      await added
       await new Promise((resolve) => setTimeout(resolve, 5))
       active--
       if (failures-- > 0) throw new Error('again')
@@ -181,6 +186,7 @@ t.test('a work queue holds a key once, never gives it to two, and comes back to 
   queue.add('a')
   await waitFor(() => log.length === 1)
   queue.add('a')
+  goOn()
   await waitFor(() => log.length >= 3 && active === 0 && queue.length === 0)
   t.ok(log.length <= 4, 'adding while it is worked on means once more, not once an add')
   t.equal(queue.failuresOf('a'), 0, 'success forgets the failures')

@@ -2,7 +2,9 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import tls from 'node:tls'
+import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
+import { nextTurn } from '#api/turns.js'
 import { limits } from '#limits'
 import type { Server } from '#src/index.js'
 import { eventually } from '../eventually.js'
@@ -94,6 +96,52 @@ t.test('a session that is used stays, and one without streams is told to go', as
   watch.close()
   await gone
   await closed
+})
+
+/** In a thread of its own it answers pings while this one stands still; the array tells how many. */
+const pinged = `
+  import { connect } from 'node:http2'
+  import { parentPort, workerData } from 'node:worker_threads'
+  const { url, ca, path, authorization, pings } = workerData
+  const session = connect(url, { ca })
+  session.on('ping', () => {
+    Atomics.add(pings, 0, 1)
+    Atomics.notify(pings, 0)
+  })
+  session.on('error', () => {}).once('close', () => parentPort.postMessage('closed'))
+  session.request({ ':path': path, authorization }).once('response', () => parentPort.postMessage('open'))
+`
+
+t.test('a server that stood still hears first who has answered meanwhile', async (t) => {
+  const server = await start(t)
+  const pings = new Int32Array(new SharedArrayBuffer(4))
+  const authorization = `Bearer ${server.adminToken}`
+  const workerData = {
+    url: server.url,
+    ca: server.caPem,
+    path: `${pods}?watch=1`,
+    authorization,
+    pings,
+  }
+  const module = new URL(`data:text/javascript,${encodeURIComponent(pinged)}`)
+  const client = new Worker(module, { workerData })
+  t.teardown(() => client.terminate())
+  const [said] = await once(client, 'message')
+  t.equal(said, 'open')
+  let isClosed = false
+  client.once('message', () => {
+    isClosed = true
+  })
+  for (let asked = 0; asked < 3 && !isClosed; ) {
+    const before = Atomics.load(pings, 0)
+    await nextTurn()
+    // Between its question, which goes out at the end of a turn, and the turn that would read the answer.
+    if (Atomics.wait(pings, 0, before, 5) === 'timed-out') continue
+    Atomics.wait(pings, 0, before + 1, 2 * limits.sessionLookMs)
+    asked++
+  }
+  await call(server, { path: '/version' })
+  t.notOk(isClosed)
 })
 
 t.test(
