@@ -328,7 +328,7 @@ t.test(
     // Were it alone, all nodes would be lost, and then nobody is given up.
     await pretendNode(t, client, 'n2')
     manage(t, createClient(client.config, 'kube-controller-manager'), {
-      settings: { nodeMonitorGracePeriodMs: 4_000, nodeMonitorPeriodMs: 100, podGcPeriodMs: 100 },
+      settings: { nodeMonitorGracePeriodMs: 8_000, nodeMonitorPeriodMs: 100, podGcPeriodMs: 100 },
     })
     const toleration = (seconds: number) => ({
       nodeName: 'n1',

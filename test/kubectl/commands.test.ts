@@ -64,29 +64,29 @@ const generators: readonly Row[] = [
 ]
 
 const changes: readonly Row[] = [
-  ['rollout status deployment/web --timeout=60s', /successfully rolled out/],
+  ['rollout status deployment/web --timeout=120s', /successfully rolled out/],
   ['set image deployment/web web=none.example/web:2', /image updated/],
   ['set env deployment/web A=b', /env updated/],
   ['set resources deployment/web --limits=memory=64Mi', /resource requirements updated/],
   ['set serviceaccount deployment/web robot', /serviceaccount updated/],
   ['set selector service sc app=web', /selector updated/],
   ['set subject rolebinding rb --user=jane', /subjects updated/],
-  ['rollout status deployment/web --timeout=60s', /successfully rolled out/],
+  ['rollout status deployment/web --timeout=120s', /successfully rolled out/],
   // Changes that follow quickly upon one another may be one revision.
   ['rollout history deployment/web', /REVISION[\s\S]*\n[2-5] /],
   ['rollout pause deployment/web', /paused/],
   ['rollout resume deployment/web', /resumed/],
   ['rollout restart deployment/web', /restarted/],
-  ['rollout status deployment/web --timeout=60s', /successfully rolled out/],
+  ['rollout status deployment/web --timeout=120s', /successfully rolled out/],
   ['rollout undo deployment/web', /rolled back/],
-  ['rollout status deployment/web --timeout=60s', /successfully rolled out/],
+  ['rollout status deployment/web --timeout=120s', /successfully rolled out/],
   ['scale deployment/web --current-replicas=2 --replicas=3', /scaled/],
-  ['wait --for=jsonpath={.status.readyReplicas}=3 deployment/web --timeout=60s', /condition met/],
+  ['wait --for=jsonpath={.status.readyReplicas}=3 deployment/web --timeout=120s', /condition met/],
   ['autoscale deployment/web --min=1 --max=5 --cpu-percent=80', /autoscaled/],
   ['expose deployment/web --port=80 --target-port=8080 --name=shown', /service\/shown exposed/],
   ['label pod one tier=front', /labeled/],
   ['annotate pod one note=kept', /annotated/],
-  ['wait --for=condition=Complete job/once --timeout=60s', /condition met/],
+  ['wait --for=condition=Complete job/once --timeout=120s', /condition met/],
 ]
 
 const questions: readonly Row[] = [
@@ -252,10 +252,10 @@ t.test('every command of kubectl', { skip: kubectlMissing }, async (t) => {
     )
     await t.rejects(refused, /would violate the pod's disruption budget/)
     await k('delete poddisruptionbudget pdb')
-    t.match(await k(`drain ${node} --ignore-daemonsets --force --timeout=60s`), /drained/)
+    t.match(await k(`drain ${node} --ignore-daemonsets --force --timeout=120s`), /drained/)
     t.match(await k(`get node ${node}`), /SchedulingDisabled/)
     await k(`uncordon ${node}`)
-    t.match(await k('rollout status deployment/web --timeout=60s'), /successfully rolled out/)
+    t.match(await k('rollout status deployment/web --timeout=120s'), /successfully rolled out/)
   })
 
   await t.test('delete in the foreground, by label, by file, everything', async (t) => {

@@ -55,7 +55,7 @@ t.test(
     const file = path.join(cluster.folder, 'objects.json')
     writeFileSync(file, JSON.stringify({ kind: 'List', apiVersion: 'v1', items: objects }))
     await kubectl('apply', '-f', file)
-    await k('wait --for=condition=Ready pod/p --timeout=60s')
+    await k('wait --for=condition=Ready pod/p --timeout=120s')
     await eventually('its words', async () => (await k('logs p')) === 'hidden seen\ntoken\n')
 
     const answers = async (...question: string[]): Promise<string> => {

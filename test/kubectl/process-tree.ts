@@ -79,7 +79,7 @@ export const startProcessTree = async (
     const { stdout } = await run('kubectl', args, {
       env: env(),
       maxBuffer: 1 << 26,
-      timeout: 90_000,
+      timeout: 180_000,
     })
     return stdout
   }

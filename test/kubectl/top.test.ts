@@ -47,17 +47,13 @@ t.test('kubectl top shows what processes use', { skip: kubectlMissing }, async (
   ]
   writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
   await k(`apply -f ${file}`)
-  await k('wait --for=condition=Ready pod/calm pod/mixed --timeout=60s')
+  await k('wait --for=condition=Ready pod/calm pod/mixed --timeout=120s')
 
   let shown: string[][] = []
-  await eventually(
-    'figures of both Pods',
-    async () => {
-      shown = rows(await k('top pods --sort-by=cpu').catch(() => ''))
-      return shown.length === 2
-    },
-    90_000,
-  )
+  await eventually('figures of both Pods', async () => {
+    shown = rows(await k('top pods --sort-by=cpu').catch(() => ''))
+    return shown.length === 2
+  })
   t.strictSame(
     shown.map(([name]) => name),
     ['mixed', 'calm'],

@@ -30,7 +30,7 @@ t.test(
     )
     await k(`apply -f ${examples}/web.yaml`)
     await k(
-      'wait --for=condition=Ready pod/web-0 pod/web-1 pod/web-2 pod/stubborn pod/stubborn-2 --timeout=60s',
+      'wait --for=condition=Ready pod/web-0 pod/web-1 pod/web-2 pod/stubborn pod/stubborn-2 --timeout=120s',
     )
 
     const endpoints = async () =>

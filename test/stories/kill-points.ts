@@ -59,7 +59,7 @@ export const startStoryCluster = async (endpoint?: string): Promise<ClusterProce
 }
 
 /** For a step to come, beside the time that processes are away. */
-const patienceMs = 60_000
+const patienceMs = 120_000
 
 /** Kills each process at its step, and starts it again after `awayMs`. */
 class Killer {

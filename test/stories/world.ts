@@ -44,7 +44,7 @@ export class World {
   readonly #patienceMs: number
 
   /** Waits as long as `patienceMs` for what a story wants to see. */
-  constructor(cluster: ClusterProcesses, namespace: string, patienceMs = 60_000) {
+  constructor(cluster: ClusterProcesses, namespace: string, patienceMs = 120_000) {
     this.cluster = cluster
     this.namespace = namespace
     this.#patienceMs = patienceMs

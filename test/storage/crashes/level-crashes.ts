@@ -63,7 +63,7 @@ const playDeaths = async (
   const later = () => systemClock.now() + lifetimeSeconds * 1_000
   const ended = async (driver: StorageDriver) => {
     const left = () => judge.judgeLifetimes(driver)
-    await eventually('the end of lifetimes', async () => (await left()).length === 0, 60_000).catch(
+    await eventually('the end of lifetimes', async () => (await left()).length === 0).catch(
       () => {},
     )
     return left()
