@@ -85,7 +85,9 @@ const heldServer = async (t: Test, options: ServerOptions) => {
 /** One seat for ConfigMaps of the team. */
 const narrowServer = async (t: Test, limitResponse: object = { type: 'Queue', queuing }) => {
   const few = { maxRequestsInFlight: 40, maxMutatingRequestsInFlight: 20 }
-  const made = await heldServer(t, few)
+  // A quarter of it they may wait: as long as the webhook may hold the first.
+  const requestTimeoutMs = 120_000
+  const made = await heldServer(t, { ...few, requestTimeoutMs })
   const { server } = made
   const limited = { nominalConcurrencyShares: 1, borrowingLimitPercent: 0, limitResponse }
   await create(server, `${flow}/prioritylevelconfigurations`, {
