@@ -17,7 +17,7 @@ t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 const run = (...args: string[]) =>
   spawnSync(process.execPath, [main, ...args], {
     cwd: folder,
-    timeout: 30_000,
+    timeout: 120_000,
     killSignal: 'SIGKILL',
     encoding: 'utf8',
   })
