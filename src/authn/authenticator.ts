@@ -4,7 +4,7 @@ import type { UserInfo } from '#api/user-info.js'
 export interface Credentials {
   /** The bearer token of the Authorization header; undefined when there is none. */
   readonly token: string | undefined
-  /** Verified identity of the TLS client certificate; `invalid` when one was shown that no CA of ours signed. */
+  /** Identity of the verified TLS client certificate; `invalid` for a certificate that none of our CAs signed. */
   readonly certificate: UserInfo | 'invalid' | undefined
 }
 
@@ -16,8 +16,8 @@ export interface TokenNotes {
 
 export interface Authenticator {
   /**
-   * Undefined: no credentials were shown. `rejected`: some were, and none of them held. An answer that is no promise
-   * depends on nothing but the credentials: it holds as long as the server runs. What can be revoked is a promise.
+   * Undefined: there were no credentials. `rejected`: there were some, and none was valid. A synchronous answer depends
+   * on the credentials alone and is valid as long as the server runs; credentials that can be revoked yield a promise.
    */
   authenticate(
     credentials: Credentials,
@@ -25,7 +25,7 @@ export interface Authenticator {
   ): UserInfo | undefined | 'rejected' | Promise<UserInfo | undefined | 'rejected'>
 }
 
-/** One kind of bearer token. `undefined`: not mine. */
+/** Authenticates one kind of bearer token. `undefined`: not one of this kind. */
 export type TokenAuthenticator = (token: string, notes: TokenNotes) => Promise<UserInfo | undefined>
 
 export interface Verified {
@@ -33,14 +33,17 @@ export interface Verified {
   readonly audiences: readonly string[]
 }
 
-/** Tokens that are good for audiences. `undefined`: not mine, or good for none of these; a text says why it is not. */
+/**
+ * Verifies a token for audiences. `undefined`: not one of this kind, or not for these audiences. A string: why it is
+ * invalid.
+ */
 export type TokenVerifier = (
   token: string,
   audiences: readonly string[],
   notes: TokenNotes,
 ) => Promise<Verified | string | undefined>
 
-/** What says nothing of audiences is good for those of this API. */
+/** Tokens without audiences are valid for those of this API. */
 export const audienceAgnostic =
   (
     own: readonly string[],
@@ -52,14 +55,14 @@ export const audienceAgnostic =
     return typeof user === 'object' ? { user, audiences: common } : user
   }
 
-/** Who it is, or why each of those that knew the token refused it. */
+/** The user, or the errors of all verifiers that refused the token. */
 export type UnionVerifier = (
   token: string,
   audiences: readonly string[],
   notes: TokenNotes,
 ) => Promise<Verified | readonly string[]>
 
-/** Asks one after the other. */
+/** Tries one verifier after the other. */
 export const unionVerifier =
   (verifiers: readonly TokenVerifier[]): UnionVerifier =>
   async (token, audiences, notes) => {
@@ -72,13 +75,13 @@ export const unionVerifier =
     return problems
   }
 
-/** Every authenticated user belongs to system:authenticated, whoever vouches for it. */
+/** Adds system:authenticated, the group of every authenticated user. */
 export const withAuthenticatedGroup = (user: UserInfo): UserInfo =>
   user.groups.includes('system:authenticated') || user.groups.includes('system:unauthenticated')
     ? user
     : { ...user, groups: [...user.groups, 'system:authenticated'] }
 
-/** Client certificate first, then tokens that are known from the start, then the others: as upstream's union. */
+/** Tries the client certificate, then tokens that are known from the start, then other tokens, as upstream's union. */
 export const unionAuthenticator = (
   known: (token: string) => UserInfo | undefined,
   others: TokenAuthenticator,

@@ -9,7 +9,7 @@ import { type TokenAuthenticator, withAuthenticatedGroup } from './authenticator
 import { sameSecret } from './same-secret.js'
 
 interface BootstrapTokensOptions {
-  /** Of kube-system; undefined when there is none of that name. */
+  /** Reads a Secret of kube-system; undefined if there is none of that name. */
   secret(name: string): Promise<KubeObject | undefined>
   readonly clock: Clock
 }
@@ -17,14 +17,14 @@ interface BootstrapTokensOptions {
 const form = /^([a-z0-9]{6})\.([a-z0-9]{16})$/
 const groupForm = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/
 
-/** Undefined when one of them is no group of those who join. */
+/** Undefined if one of them is not a bootstrap group. */
 const groupsOf = (extra: string): readonly string[] | undefined => {
   const named = extra === '' ? [] : extra.split(',')
   if (!named.every((group) => groupForm.test(group))) return undefined
   return [...new Set(['system:bootstrappers', ...named])].sort()
 }
 
-/** What is no time is over. */
+/** An unreadable time counts as expired. */
 const isOver = (end: string, now: number): boolean => {
   const nanos = parseTimestamp(end)?.nanos ?? 0n
   return end !== '' && nanos <= BigInt(now) * 1_000_000n

@@ -1,4 +1,7 @@
-/** Who a TLS client certificate is: a user (CN is the name, each O a group), or a front proxy that speaks for others. */
+/**
+ * Reads TLS client certificates: of a user (CN is the name, each O a group), or of a front proxy that makes requests for
+ * others.
+ */
 import { X509Certificate } from 'node:crypto'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
@@ -16,11 +19,11 @@ export interface FrontProxy {
 }
 
 export interface CertificateReader {
-  /** What the certificate says of its holder. */
+  /** The user of the certificate. */
   identity(request: FastifyRequest): Credentials['certificate']
-  /** Whether it is a front proxy's: then each request on the connection may be somebody else's. */
+  /** Whether it is a front proxy's certificate: then each request of the connection may have another user. */
   isFrontProxy(request: FastifyRequest): boolean
-  /** Whom a front proxy names as the sender of this request. */
+  /** The user that a front proxy names in this request. */
   frontProxyUser(request: FastifyRequest): UserInfo | undefined
 }
 
@@ -40,7 +43,7 @@ const block = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 export const certificatesOf = (pem: string): X509Certificate[] =>
   (pem.match(block) ?? []).map((text) => new X509Certificate(text))
 
-/** TLS checked the chain against all authorities together: here it is asked which one it ends at. */
+/** TLS has checked the chain against all authorities together; this tells which one it ends at. */
 const isSignedBy = (
   leaf: X509Certificate | undefined,
   authorities: readonly X509Certificate[],
@@ -76,7 +79,7 @@ export const certificateReader = (
 ): CertificateReader => {
   const clients = clientAuthorities.flatMap(certificatesOf)
   const proxies = certificatesOf(frontProxy.authority)
-  // A certificate belongs to a connection: it is read once for all requests on it.
+  // A certificate belongs to a connection, so it is read once for all its requests.
   const known = new WeakMap<object, Shown>()
 
   const read = (socket: TLSSocket): Shown => {

@@ -1,7 +1,7 @@
-/** Headers of which every value counts on its own: Node joins them with commas. */
+/** Headers with several values, which Node would join with commas. */
 import type { FastifyRequest } from 'fastify'
 
-/** Bytes beyond ASCII are UTF-8, of which Node makes a character each. */
+/** Node makes a character of each byte; bytes beyond ASCII are UTF-8. */
 const textOf = (value: string): string => Buffer.from(value, 'latin1').toString('utf8')
 
 /** In the order in which they came; `name` in lower case. */
@@ -14,7 +14,7 @@ export const headerValues = ({ raw }: FastifyRequest, name: string): string[] =>
   return found
 }
 
-/** Of a header's name, the rest behind a prefix: any text is sent there percent-encoded. */
+/** Decodes the part of a header's name behind a prefix, which is percent-encoded. */
 export const unescapeKey = (key: string): string => {
   try {
     return decodeURIComponent(key)

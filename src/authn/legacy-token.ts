@@ -1,6 +1,6 @@
 /**
- * Tokens that a controller put into Secrets of type kubernetes.io/service-account-token: without an end and for no
- * audience but ours, they hold as long as their Secret does. Upstream: legacyValidator in pkg/serviceaccount.
+ * Tokens in Secrets of type kubernetes.io/service-account-token. They have no expiry and no audience but ours, and are
+ * valid as long as their Secret exists. Upstream: legacyValidator in pkg/serviceaccount.
  */
 import type { JWTPayload } from 'jose'
 import type { Fields, KubeObject } from '#api/object.js'

@@ -1,4 +1,4 @@
-/** Users whom a front proxy vouches for in headers. Upstream: pkg/authentication/request/headerrequest. */
+/** Users that a front proxy names in headers. Upstream: pkg/authentication/request/headerrequest. */
 import type { FastifyRequest } from 'fastify'
 import type { UserInfo } from '#api/user-info.js'
 import { withAuthenticatedGroup } from './authenticator.js'
@@ -40,7 +40,7 @@ const clear = ({ raw: { headers } }: FastifyRequest, names: RequestHeaders): voi
     for (const name of Object.keys(headers)) if (name.startsWith(prefix)) delete headers[name]
 }
 
-/** Undefined when no header names a user. The headers are gone then, so that nobody takes them for a client's own. */
+/** Undefined if no header names a user. Removes the headers, so that nobody takes them for the client's own. */
 export const userOfHeaders = (
   request: FastifyRequest,
   names: RequestHeaders,

@@ -11,7 +11,7 @@ import type { TokenReferences } from './token-references.js'
 import { TokenUses } from './token-uses.js'
 
 interface IssueRequest {
-  /** By which the token is known in the audit log. */
+  /** Identifies the token in the audit log. */
   readonly id: string
   readonly claims: ServiceAccountClaims
   readonly audiences: readonly string[]
@@ -19,14 +19,14 @@ interface IssueRequest {
 }
 
 interface ServiceAccountTokensOptions {
-  /** The first signs; tokens of all of them hold. */
+  /** The first one is used for new tokens; tokens of all are valid. */
   readonly issuers: readonly [string, ...string[]]
   /** Audiences of this API. */
   readonly audiences: readonly string[]
   readonly lifetime: {
-    /** 0: as long as is asked for. */
+    /** 0: no limit. */
     readonly maxSeconds: number
-    /** Whether a Pod's token goes on for a year behind the time that was asked for (WarnOnlyBoundTokenExpirationSeconds). */
+    /** Whether a Pod's token is valid for a year although less was asked for (WarnOnlyBoundTokenExpirationSeconds). */
     readonly extends: boolean
   }
   /** PEM of the private key that signs; asked for at first use. */
@@ -59,7 +59,7 @@ export class ServiceAccountTokens {
   readonly #options: ServiceAccountTokensOptions
   #signing: Key | undefined
   #verifying: readonly Key[] | undefined
-  /** Payloads whose signature held, by token; the references are looked at each time. */
+  /** Payloads of tokens whose signature was verified. Bound objects are checked each time. */
   readonly #verified = new Map<string, JWTPayload>()
 
   constructor(options: ServiceAccountTokensOptions) {
@@ -92,13 +92,13 @@ export class ServiceAccountTokens {
     return this.#verifying
   }
 
-  /** For how long a token is given out that is asked for so many seconds. */
+  /** The lifetime of a token that is requested for this many seconds. */
   longest(seconds: number): number {
     const { maxSeconds } = this.#options.lifetime
     return maxSeconds > 0 ? Math.min(seconds, maxSeconds) : seconds
   }
 
-  /** Clients that once got tokens without an end may never read theirs again: a kubelet asks for this very time. */
+  /** Old clients may never read their token again, so tokens with the lifetime that kubelets request are extended. */
   #isExtended({ claims, audiences, expiresInSeconds }: IssueRequest): boolean {
     const { lifetime, audiences: own } = this.#options
     return (

@@ -53,7 +53,7 @@ export const parseTokenCsv = (text: string, fileName: string): StaticToken[] => 
 
 const digest = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** Compares digests in constant time, all of them, so that time tells nothing about which one came near. */
+/** Compares digests of all tokens in constant time, so that the time reveals nothing about them. */
 export const staticTokenAuthenticator = (
   tokens: readonly StaticToken[],
 ): ((token: string) => UserInfo | undefined) => {

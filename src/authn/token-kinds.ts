@@ -48,7 +48,7 @@ const selfSubjectReview: KindDefinition = {
   sample: { metadata: {} },
 }
 
-/** Tries one token: the user and the audiences it is good for, or why not. */
+/** Tries one token: yields the user and the valid audiences, or the error. */
 export type ReviewToken = (
   token: string,
   audiences: readonly string[],
@@ -67,7 +67,7 @@ const tokenReview = (review: ReviewToken): KindDefinition => ({
       if (token === '') throw badRequest('token is required for TokenReview in authentication')
       await admit()
       const answer = await review(token, audiences)
-      // What was sent as a status stays where nothing is said in its place.
+      // Fields of a sent status stay unless they are overwritten.
       const { user = {}, audiences: given, error }: JsonObject = body.status ?? {}
       const status =
         'error' in answer
@@ -89,7 +89,7 @@ const checkExpiration = (seconds: number): void => {
   if (problems.length > 0) throw invalid({ group, kind: 'TokenRequest' }, '', problems)
 }
 
-/** What the body says of the ServiceAccount must be what the path says. */
+/** The ServiceAccount in the body must be that of the path. */
 const checkTarget = (
   metadata: KubeObject['metadata'],
   target: { name: string; namespace: string },
@@ -122,7 +122,7 @@ const boundResources: Readonly<Record<string, 'pods' | 'secrets' | 'nodes'>> = {
 
 type BoundClaim = { readonly [kind: string]: BoundReference } | { readonly node?: NodeReference }
 
-/** The claim for what the token is bound to. Throws notFound, or badRequest for what a token cannot be bound to. */
+/** The claim for the bound object. Throws notFound, or badRequest for a kind that a token cannot be bound to. */
 const boundClaim = async (
   bound: BoundObject | undefined | null,
   account: KubeObject,
@@ -130,7 +130,7 @@ const boundClaim = async (
 ): Promise<BoundClaim> => {
   if (bound === undefined || bound === null) return {}
   const { kind = '', name = '', apiVersion = '' } = bound
-  // Only the group is compared upstream: any version of the core group will do, and none.
+  // Upstream compares only the group: any version of the core group is accepted, also none.
   const gv = parseGroupVersion(apiVersion) ?? { group: '', version: '' }
   const resource = gv.group === '' ? boundResources[kind] : undefined
   if (resource === undefined)
@@ -168,7 +168,7 @@ const nodeClaim = async (pod: KubeObject, ctx: RequestContext): Promise<BoundCla
     const { object } = await store.get({ ...ctx, namespace: undefined }, name)
     return { node: { name, uid: object.metadata.uid! } }
   } catch (error) {
-    // A Pod may outlive its Node, or be ahead of it: the claim then has its name alone.
+    // A Pod may exist without its Node: then the claim has only the Node's name.
     if (error instanceof ApiError && error.code === 404) return { node: { name } }
     throw error
   }
@@ -207,7 +207,7 @@ export const tokenSubresource = (
     const asked = spec.expirationSeconds ?? defaultExpirationSeconds
     const { namespace, uid } = account.metadata
     const audiences = spec.audiences?.length ? spec.audiences : [...tokens.audiences]
-    // Who validates sees what the token will be for.
+    // Validating admission sees the final audiences.
     body.metadata = {
       ...body.metadata,
       name,
@@ -222,7 +222,7 @@ export const tokenSubresource = (
     const expirationSeconds = tokens.longest(asked)
     if (expirationSeconds < asked)
       ctx.warn(`requested expiration of ${asked} seconds shortened to ${expirationSeconds} seconds`)
-    // Nothing is stored, so that a dry run is none.
+    // Nothing is stored, so a dry run issues a token, too.
     const id = randomUUID()
     ctx.audit?.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${id}`)
     const token = await tokens.issue({

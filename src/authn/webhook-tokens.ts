@@ -1,4 +1,4 @@
-/** Bearer tokens that another server knows (apiserver, plugin/pkg/authenticator/token/webhook). */
+/** Authenticates bearer tokens by a webhook (apiserver, plugin/pkg/authenticator/token/webhook). */
 import { createHash } from 'node:crypto'
 import type { Clock } from '#api/clock.js'
 import { ExpiringCache } from '#api/expiring-cache.js'
@@ -9,11 +9,11 @@ import { type TokenVerifier, type Verified, withAuthenticatedGroup } from './aut
 
 interface WebhookTokensOptions {
   readonly ask: AskReview
-  /** Of the TokenReview that is sent and answered. */
+  /** Version of the TokenReviews. */
   readonly version: string
-  /** For whom a token is good of which the answer says nothing. */
+  /** The audiences of a token if the answer has none. */
   readonly audiences: readonly string[]
-  /** How long an answer holds, good or bad. */
+  /** How long an answer is kept, positive or negative. */
   readonly cacheTtlMs: number
   readonly clock: Clock
 }
@@ -55,7 +55,7 @@ export const webhookTokens = (options: WebhookTokensOptions): TokenVerifier => {
     return status.error || undefined
   }
 
-  /** An error, the webhook's own included, holds for nobody else. */
+  /** Errors, also those in the webhook's answer, are not kept. */
   const reviewAndKeep = async (key: string, token: string, audiences: readonly string[]) => {
     try {
       const verified = await review(token, audiences)

@@ -1,4 +1,4 @@
-/** Files of policies of attribute-based access control, one a line, in upstream's words where they are wrong. */
+/** Reads files of ABAC policies, one policy a line, with upstream's error texts. */
 import { readFileSync } from 'node:fs'
 import { goFileError } from '#api/go-file-error.js'
 import { limits } from '#limits'
@@ -23,13 +23,13 @@ const nothing: AccessPolicy = {
   nonResourcePath: '',
 }
 
-/** `*` is everybody who is known, in either version. */
+/** `*` means every authenticated user, in both versions. */
 const withSubject = (policy: AccessPolicy): AccessPolicy =>
   policy.user === '*' || policy.group === '*'
     ? { ...policy, user: '', group: authenticated }
     : policy
 
-/** In v0 what is left out is everything, and no policy knows groups of the API. */
+/** In v0 a missing field matches everything, and there are no API groups. */
 const fromV0 = (given: Partial<AccessPolicy>): AccessPolicy => {
   const policy = { ...nothing, ...given }
   const { user, namespace, resource } = policy
@@ -43,7 +43,7 @@ const fromV0 = (given: Partial<AccessPolicy>): AccessPolicy => {
   }
 }
 
-/** A line that does not say what it is, or is of no type that is known, is read as v0, unless it says otherwise then. */
+/** A line without a known apiVersion and kind is read as v0, unless its fields do not fit that. */
 const readLine = (line: string): AccessPolicy => {
   try {
     return readTyped(line, {})
@@ -64,14 +64,14 @@ const readTyped = (
   return withSubject({ ...nothing, ...(value.spec as Partial<AccessPolicy>) })
 }
 
-/** Throws an Error. Lines of white space and comments count, and say nothing. */
+/** Throws an Error. Blank lines and comments are skipped, but count for line numbers. */
 export const readPolicyFile = (file: string): AccessPolicy[] => {
   const failed = (what: string): Error => new Error(`invalid authorization config: ${what}`)
   let text: string
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    // Go opens a folder, and cannot read it.
+    // Go can open a folder, but not read it.
     throw (error as NodeJS.ErrnoException).code === 'EISDIR'
       ? failed(`error reading policy file ${file}: read ${file}: is a directory`)
       : failed(goFileError('open', file, error))

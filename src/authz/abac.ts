@@ -1,11 +1,14 @@
-/** Attribute-based access control: the policies of a file, of which one that matches is enough (kubernetes, pkg/auth/authorizer/abac). */
+/**
+ * Attribute-based access control: one matching policy of the file allows a request (kubernetes,
+ * pkg/auth/authorizer/abac).
+ */
 import { matchesPath } from '#api/path-pattern.js'
 import type { UserInfo } from '#api/user-info.js'
 import { type Attributes, allowed, type Decision } from './authorizer.js'
 import type { FullAuthorizer } from './full-authorizer.js'
 import type { PolicyRule } from './rbac-rules.js'
 
-/** What is empty matches what is empty, but for the user and the group: of these one must be given. */
+/** Empty fields match empty attributes. User or group must be given. */
 export interface AccessPolicy {
   readonly user: string
   readonly group: string

@@ -1,4 +1,4 @@
-/** Which authorizers a server has, and in which order, as a file says it (apiserver, pkg/apis/apiserver). */
+/** Reads the file that names a server's authorizers in order (apiserver, pkg/apis/apiserver). */
 import { type Stats, statSync } from 'node:fs'
 import path from 'node:path'
 import { aggregate } from '#api/aggregate.js'
@@ -26,7 +26,7 @@ export interface WebhookConfiguration {
   readonly version: string
   readonly configFile: string
   readonly timeoutMs: number
-  /** 0 where answers do not hold. */
+  /** 0: answers are not kept. */
   readonly authorizedTtlMs: number
   readonly unauthorizedTtlMs: number
   readonly onError: 'deny' | 'no opinion'
@@ -79,7 +79,7 @@ const decode = (text: string): readonly GivenAuthorizer[] => {
   return authorizers
 }
 
-/** What is nothing or zero is the default, if there is one. */
+/** Missing and zero mean the default, if there is one. */
 const msOf = (text: string | undefined, defaultMs = 0): number =>
   durationMs(text || '0') || defaultMs
 
@@ -226,7 +226,7 @@ const compile = (given: readonly GivenAuthorizer[]): Compiled<AuthorizerConfigur
   return { value, errors }
 }
 
-/** Built-in authorizers are called by their type. */
+/** The name of a built-in authorizer is its type. */
 const wrongNames = (given: readonly GivenAuthorizer[]): string[] =>
   given
     .filter(({ type, name }) => type !== 'Webhook' && name !== type.toLowerCase())
@@ -235,7 +235,7 @@ const wrongNames = (given: readonly GivenAuthorizer[]): string[] =>
         `expected name ${type.toLowerCase()} for authorizer ${type} instead of ${name}`,
     )
 
-/** Throws an Error in upstream's words. `needed`: types that a server started with, and cannot go on without. */
+/** Throws an Error with upstream's text. `needed`: types with which the server was started and that must stay. */
 export const readAuthorizationConfiguration = (
   text: string,
   needed: readonly BuiltInAuthorizer[] = [],

@@ -22,9 +22,9 @@ export interface Attributes {
   readonly subresource: string
   readonly namespace: string
   readonly name: string
-  /** What all objects meet that are asked for; left out where that is not known. */
+  /** Requirements that all requested objects meet; missing if unknown. */
   readonly fieldSelector?: readonly FieldRequirement[]
-  /** The same; read only by who looks at it. */
+  /** Likewise; parsed when it is needed. */
   readonly labelSelector?: () => readonly LabelRequirement[]
 }
 
@@ -32,11 +32,11 @@ export interface Decision {
   readonly decision: 'allow' | 'deny' | 'no opinion'
   /** Why, for the client: appended to the text of a 403 and shown in access reviews. */
   readonly reason: string
-  /** Why an authorizer could not say, or not all of it. Who is allowed is allowed all the same. */
+  /** Errors of authorizers. An allowed request is allowed in spite of them. */
   readonly errors?: readonly string[]
 }
 
-/** As one text; empty where nothing went wrong. */
+/** The errors as one text, empty if there are none. */
 export const errorOf = ({ errors = [] }: Decision): string => aggregate(errors) ?? ''
 
 export interface Authorizer {
@@ -45,7 +45,7 @@ export interface Authorizer {
 
 const noRequirements: readonly never[] = []
 
-/** Of what is no selector nothing is known. */
+/** An invalid selector has no requirements. */
 const requirementsOf = <T>(selector: string, parse: (text: string) => readonly T[]) => {
   if (selector === '') return noRequirements
   try {
@@ -88,7 +88,7 @@ export const privilegedGroup: Authorizer = {
 
 const saysNothing = ({ reason, errors }: Decision): boolean => reason === '' && errors === undefined
 
-/** What those say together who have no opinion. */
+/** Joins decisions without an opinion. */
 const undecided = (decisions: readonly Decision[]): Decision => {
   if (decisions.length === 0) return noOpinion
   const reasons = decisions.map(({ reason }) => reason).filter((reason) => reason !== '')
@@ -100,7 +100,7 @@ const undecided = (decisions: readonly Decision[]): Decision => {
   }
 }
 
-/** The first allow or deny counts; reasons and errors of the others are joined. */
+/** The first allow or deny decides; reasons and errors of those before are joined. */
 export const unionAuthorizer = (authorizers: readonly Authorizer[]): Authorizer => {
   const next = (
     attributes: Attributes,

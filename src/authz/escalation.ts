@@ -1,6 +1,6 @@
 /**
- * Nobody may give away more than they hold: the check of roles that are written and of bindings that are made
- * (pkg/registry/rbac, policybased storage). `escalate` on roles and `bind` on a role lift it.
+ * Prevents escalation: nobody may write roles or bindings with rights that they do not have (pkg/registry/rbac,
+ * policybased storage). The verbs `escalate` on roles and `bind` on a role lift this.
  */
 import { aggregate } from '#api/aggregate.js'
 import { ApiError, forbidden, notFound } from '#api/errors.js'
@@ -47,13 +47,13 @@ const allows = async (
   return decision === 'allow'
 }
 
-/** Upstream reads roles through the storage here, which calls what is missing by the resource of the request. */
+/** Upstream reads roles through the storage here, whose 404 names the resource of the request. */
 const asRequested = (error: unknown, resource: string): unknown =>
   error instanceof ApiError && error.code === 404
     ? notFound({ group, resource }, error.status.details?.name ?? '')
     : error
 
-/** What could not be read of the rights of who asks: a role that is missing may be why some are. */
+/** Errors of resolving the user's rules: a missing role may explain missing rights. */
 const resolutionErrors = (errors: readonly Error[], resource: string): string => {
   const problem = aggregate(errors.map((error) => (asRequested(error, resource) as Error).message))
   return problem === undefined ? '' : `; resolution errors: [${problem}]`
@@ -78,8 +78,8 @@ const confirm = async (
 const isPrivileged = (user: UserInfo): boolean => user.groups.includes('system:masters')
 
 /**
- * What garbage collection and finalizers change needs no rights; anything else does, a label, too, by which an aggregated
- * role may take these rules in (upstream's IsOnlyMutatingGCFields).
+ * Changes of owner references and finalizers need no rights. Everything else does, even a label, by which an aggregated
+ * role may take over these rules (upstream's IsOnlyMutatingGCFields).
  */
 const changesOwnershipAlone = ({ object, previous }: RoleWrite): boolean => {
   if (previous === undefined) return false
@@ -99,7 +99,7 @@ export const checkRole = async (deps: EscalationDeps, write: RoleWrite): Promise
   if (await allows(deps, user, 'escalate', { apiGroup: group, resource, namespace, name })) return
   await confirm(deps, write, (object.rules ?? []) as PolicyRule[])
   if (!aggregates(object) && !aggregates(previous)) return
-  // Who aggregates may get any rule there is or will be.
+  // An aggregated role may get any rule, now or later.
   const { rules } = await deps.rbac.rulesFor(user, namespace)
   if (missingRules(rules, fullAuthority).length > 0)
     throw forbidden(

@@ -1,4 +1,4 @@
-/** Which requests an authorization webhook is asked about (apiserver, pkg/authorization/cel/matcher.go). */
+/** Match conditions of authorization webhooks (apiserver, pkg/authorization/cel/matcher.go). */
 import type { JsonObject } from '#api/object.js'
 import { authorizationEnvironment } from '#cel/authorization-environment.js'
 import type { Program } from '#cel/compile.js'
@@ -13,7 +13,7 @@ export interface MatchCondition {
   readonly program: Program
 }
 
-/** A text says why it is none. */
+/** A string says what is wrong with it. */
 export const compileCondition = (text: string): MatchCondition | string => {
   const compiled = compileText(authorizationEnvironment(), text, (type) =>
     type.kind === 'bool' ? undefined : `must evaluate to bool but got ${typeText(type)}`,
@@ -21,7 +21,7 @@ export const compileCondition = (text: string): MatchCondition | string => {
   return 'error' in compiled ? compiled.error : { text, program: compiled.program }
 }
 
-/** Every text is there, empty or not, so that an expression may name it. */
+/** Missing strings are empty, so that expressions can use them. */
 const shown = (spec: ReviewSpec): JsonObject => {
   const { resourceAttributes, nonResourceAttributes, user, groups = [], extra = {} } = spec
   const none = { namespace: '', group: '', version: '', resource: '', subresource: '', name: '' }
@@ -39,7 +39,7 @@ const shown = (spec: ReviewSpec): JsonObject => {
   }
 }
 
-/** False where one of them is false; otherwise the errors of those that have no result, if any. */
+/** False if one of them is false; otherwise true, or the errors of those that failed. */
 export const conditionsHold = (
   conditions: readonly MatchCondition[],
   spec: ReviewSpec,

@@ -1,7 +1,7 @@
 /**
- * What a kubelet may do: with what its node has to do with, and by rules that are the same for all nodes
- * (kubernetes, plugin/pkg/auth/authorizer/node/node_authorizer.go). What cannot be judged before an object is read is
- * let through, for NodeRestriction to judge.
+ * Authorizes kubelets: for objects that are related to their node, and by rules that all nodes have (kubernetes,
+ * plugin/pkg/auth/authorizer/node/node_authorizer.go). What depends on the written object is allowed here and checked by
+ * NodeRestriction.
  */
 import { goQuote } from '#api/go-quote.js'
 import { nodeIdentity } from '#api/user-info.js'
@@ -18,7 +18,7 @@ import type { RuleResolver } from './rule-resolver.js'
 
 const leaseNamespace = 'kube-node-lease'
 
-/** Others may still allow it. */
+/** Not a deny: another authorizer may still allow it. */
 const refused = (reason: string): Decision => ({ decision: 'no opinion', reason })
 
 type Judge = (node: string, attributes: Attributes) => Decision
@@ -107,7 +107,7 @@ const judgesOver = (graph: NodeGraph): Readonly<Record<string, Judge>> => {
     '/nodes': judgeNodes,
     'coordination.k8s.io/leases': judgeLeases,
     'storage.k8s.io/csinodes': judgeCsiNodes,
-    // Pod certificates are not on by default.
+    // Pod certificates are off by default.
     'certificates.k8s.io/podcertificaterequests': () => noOpinion,
   }
 }
@@ -123,7 +123,7 @@ const selectsNode = ({ fieldSelector = [] }: Attributes, node: string): boolean 
 const isAnyOf = (wanted: readonly string[], { verb, subresource }: Attributes): boolean =>
   wanted.includes(subresource === '' ? verb : `${verb} ${subresource}`)
 
-/** Mirror Pods, and the state of Pods: NodeRestriction knows whether they are on the node. */
+/** Mirror Pods and statuses of Pods. NodeRestriction checks that the Pods are on the node. */
 const podWrites = (a: Attributes): Decision =>
   isAnyOf(['create', 'delete', 'update status', 'patch status', 'create eviction'], a)
     ? allowed
@@ -140,7 +140,7 @@ const judgeNodes: Judge = (node, a) => {
   )
 }
 
-/** The name of what is created is not known yet. */
+/** The name of a created object is not known yet. */
 const isOwn = (node: string, { verb, name }: Attributes): boolean =>
   verb === 'create' || name === node
 

@@ -1,22 +1,22 @@
 /**
- * What each node has to do with, by way of the Pods on it: kept from Pods, volumes, attachments and slices as they change
- * (kubernetes, plugin/pkg/auth/authorizer/node/graph.go). Where upstream walks a graph, an object that Pods name has the
- * nodes of these Pods at hand, so that a question costs the same however many there are.
+ * The objects that are related to each node through its Pods, kept up to date from Pods, volumes, attachments and slices
+ * (kubernetes, plugin/pkg/auth/authorizer/node/graph.go). Upstream walks a graph; here each object has the nodes of the
+ * Pods that refer to it, so that a check costs the same however many Pods there are.
  */
 import type { Fields, NamespacedObject, PersistedObject } from '#api/object.js'
 import { configMapNames, secretNames, volumeClaimName } from '#api/pod-references.js'
 
-/** An object that Pods name. */
+/** An object that Pods refer to. */
 interface Used {
   readonly key: string
-  /** How many Pods of each node name it. */
+  /** The number of Pods that refer to it, by node. */
   readonly nodes: Map<string, number>
 }
 
 interface PodEdges {
   readonly uid: string
   readonly node: string
-  /** How many containers were added for debugging: what else names objects stays as it is while the Pod lives. */
+  /** Number of ephemeral containers: nothing else that refers to objects can change while the Pod lives. */
   readonly ephemeral: number
   readonly used: readonly Used[]
 }
@@ -26,7 +26,7 @@ interface VolumeEdges {
   readonly secrets: readonly string[]
 }
 
-/** Plural names of what nodes are related to. */
+/** Plural names of resources that can be related to a node. */
 export type Related =
   | 'configmaps'
   | 'persistentvolumeclaims'
@@ -43,7 +43,7 @@ const keyOf = (resource: Related, namespace: string, name: string): string =>
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror'
 
-/** A claim that is still to be made from its template is none yet. */
+/** Leaves out claims that have not been made from their template yet. */
 const resourceClaimNames = ({ spec, status = {} }: Fields): (string | undefined)[] => [
   ...(spec.resourceClaims ?? []).map(
     ({ name, resourceClaimName }: Fields) =>
@@ -53,11 +53,11 @@ const resourceClaimNames = ({ spec, status = {} }: Fields): (string | undefined)
   status.extendedResourceClaimStatus?.resourceClaimName,
 ]
 
-/** Its status names the claims that are made for it. */
+/** Whether its status may name claims that were made for it. */
 const claimsDevices = ({ spec, status = {} }: Fields): boolean =>
   spec.resourceClaims !== undefined || status.extendedResourceClaimStatus !== undefined
 
-/** A node that makes a mirror Pod must gain nothing by what it writes into it. */
+/** References of mirror Pods do not count: nodes create these themselves, and must gain nothing by it. */
 const keysOf = (pod: NamespacedObject): string[] => {
   const { metadata, spec } = pod
   if (metadata.annotations?.[mirrorAnnotation] !== undefined) return []
@@ -78,7 +78,7 @@ const keysOf = (pod: NamespacedObject): string[] => {
 }
 
 const nodeSecrets = ['nodePublishSecretRef', 'nodeStageSecretRef', 'nodeExpandSecretRef']
-/** Their secret is in the namespace of the claim where none is named. */
+/** Volume types whose secret is in the claim's namespace if it names none. */
 const secretBesideClaim = ['cephfs', 'flexVolume', 'rbd', 'scaleIO', 'iscsi']
 const secretInNamespace = ['cinder', 'storageos']
 
@@ -114,7 +114,7 @@ export class NodeGraph {
   /** Of attachments and slices. */
   readonly #nodes = new Map<string, string>()
 
-  /** How many objects are known of, those included that others name. */
+  /** Number of known objects, including those that others refer to. */
   get size(): number {
     const known = [this.#pods, this.#used, this.#volumes, this.#volumesOfSecret, this.#nodes]
     return known.reduce((sum, { size }) => sum + size, 0)
@@ -145,7 +145,7 @@ export class NodeGraph {
     const { uid } = metadata
     const ephemeral: number = spec.ephemeralContainers?.length ?? 0
     const known = this.#pods.get(key)
-    // Most changes are of a status and change none of this.
+    // Most changes are of a status and do not matter here.
     const isKnown =
       known !== undefined &&
       known.uid === uid &&

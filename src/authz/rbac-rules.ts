@@ -44,7 +44,7 @@ export const ruleAllows = (a: Attributes, rule: PolicyRule): boolean => {
   )
 }
 
-/** `namespace` is the binding's: a ServiceAccount without one is meant to live there. */
+/** `namespace` is the binding's, and that of a ServiceAccount without one. */
 export const subjectApplies = (user: UserInfo, subject: Subject, namespace: string): boolean => {
   if (subject.kind === 'User') return user.name === subject.name
   if (subject.kind === 'Group') return user.groups.includes(subject.name)
@@ -107,14 +107,14 @@ const covers = (owned: PolicyRule, wanted: PolicyRule): boolean => {
   )
 }
 
-/** Puts the verbs for one resource into one rule again; as upstream, one that was asked for twice stays twice. */
+/** Joins verbs for the same resource into one rule; duplicates stay, as upstream. */
 const compact = (rules: readonly PolicyRule[]): PolicyRule[] => {
   const merged = new Map<string, PolicyRule>()
   for (const rule of rules) {
     const { verbs = none, ...rest } = rule
     const key = JSON.stringify(rest)
     const known = merged.get(key)
-    // Paths stay apart upstream: only rules for resources are put together.
+    // Upstream joins only rules for resources, not those for paths.
     if (known === undefined || rule.nonResourceURLs !== undefined)
       merged.set(known === undefined ? key : key + verbs.join(), rule)
     else merged.set(key, { ...rest, verbs: [...known.verbs!, ...verbs] })
@@ -122,7 +122,7 @@ const compact = (rules: readonly PolicyRule[]): PolicyRule[] => {
   return [...merged.values()]
 }
 
-/** What of `wanted` no rule of `owned` gives. */
+/** The parts of `wanted` that no rule of `owned` covers. */
 export const missingRules = (
   owned: readonly PolicyRule[],
   wanted: readonly PolicyRule[],

@@ -23,21 +23,21 @@ export interface Binding {
 
 /** Where roles and bindings come from. */
 export interface RoleSource {
-  /** Revision of the newest change of any of them; undefined where only reading tells. */
+  /** Revision of their newest change; undefined where only a read can tell. */
   lastChange(): number | undefined
   clusterRoleBindings(): Promise<readonly Binding[]>
   roleBindings(namespace: string): Promise<readonly Binding[]>
-  /** Rules of a role; throws an Error whose message says that there is none. */
+  /** Rules of a role. Throws an Error if there is no such role. */
   rules(ref: RoleRef, namespace: string): Promise<readonly PolicyRule[]>
 }
 
 interface Grant {
   readonly rules: readonly PolicyRule[]
-  /** What it decides where one of its rules fits. */
+  /** The decision if one of its rules matches. */
   readonly decision: Decision
 }
 
-/** In order of the bindings, cluster-wide ones first; a binding to a role that is missing has its error. */
+/** In order of the bindings, cluster-wide ones first. A binding to a missing role has an error instead. */
 type Grants = readonly (Grant | Error)[]
 
 const describeSubject = (subject: Subject, namespace: string): string =>
@@ -69,7 +69,7 @@ interface Held {
   readonly reading: Promise<Grants>
 }
 
-/** Decides at once what it decided before: grants are kept until a role or a binding changes. */
+/** Usually synchronous: a user's grants are kept until a role or a binding changes. */
 export class RbacAuthorizer implements Authorizer, RuleResolver {
   readonly #source: RoleSource
   /** As of this revision. */
@@ -128,7 +128,7 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
     return whenKnown(grants, (known) => decide(attributes, known))
   }
 
-  /** Errors are those of bindings whose role could not be read. */
+  /** The errors are of bindings whose role could not be read. */
   async rulesFor(user: UserInfo, namespace: string): Promise<RulesOfUser> {
     const grants = await this.#grantsOf(user, namespace)
     const rules = grants.flatMap((grant) => (grant instanceof Error ? [] : grant.rules))

@@ -1,4 +1,4 @@
-/** Access reviews: questions to the authorizer in the form of objects. Upstream: pkg/registry/authorization. */
+/** Access reviews, which ask the authorizer. Upstream: pkg/registry/authorization. */
 import { aggregate } from '#api/aggregate.js'
 import { badRequest, invalid } from '#api/errors.js'
 import { type FieldError, invalid as invalidField } from '#api/field-error.js'

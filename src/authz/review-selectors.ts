@@ -1,5 +1,5 @@
 /**
- * Selectors in access reviews: what they may be, and what is said of those that cannot be followed (kubernetes,
+ * Selectors in access reviews: their validation, and the errors for those that are ignored (kubernetes,
  * pkg/apis/authorization/validation and pkg/registry/authorization/util).
  */
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
@@ -101,11 +101,11 @@ const complaint = (
   return [`${path}.${field} ${part} due to parse error`]
 }
 
-/** Fields have one value, or none that is said of them. */
+/** Field requirements need exactly one value. */
 const isFollowed = ({ operator, values }: LabelSelectorRequirement): boolean =>
   ['In', 'NotIn'].includes(operator) && values?.length === 1
 
-/** What the authorizer is told. */
+/** The requirements for the authorizer. */
 export const followedFields = ({
   rawSelector = '',
   requirements = [],
@@ -133,7 +133,7 @@ export const followedLabels = ({
           }))
     : labelRequirements(rawSelector)
 
-/** Empty when every selector can be followed. */
+/** Empty if no selector is ignored. */
 export const selectorComplaints = (attributes: ReviewSelectors | undefined): string =>
   [
     ...complaint('fieldSelector', attributes?.fieldSelector, parseFieldSelector, isFollowed),

@@ -50,7 +50,7 @@ const labelOperators: Readonly<Record<string, string>> = {
   '!': 'DoesNotExist',
 }
 
-/** Comparisons have no operator there; without them the question is a broader one. */
+/** Reviews have no operator for comparisons, so these are left out, and the review asks for more. */
 const labelRequirements = (requirements: readonly LabelRequirement[]): LabelSelectorRequirement[] =>
   requirements.flatMap(({ key, operator: given, values }) => {
     const operator = labelOperators[given]

@@ -1,4 +1,4 @@
-/** What a user may do, told without a question; and the authorizers that need no rules to tell it. */
+/** Lists the rules of a user; and the authorizers AlwaysAllow and AlwaysDeny, which need none. */
 import type { UserInfo } from '#api/user-info.js'
 import { type Authorizer, allowed, noOpinion } from './authorizer.js'
 import type { PolicyRule } from './rbac-rules.js'
@@ -6,7 +6,7 @@ import type { PolicyRule } from './rbac-rules.js'
 /** Every rule of a user in a namespace. */
 export interface RulesOfUser {
   readonly rules: readonly PolicyRule[]
-  /** Of what could not be told. */
+  /** Errors of rules that could not be resolved. */
   readonly errors: readonly Error[]
   /** There may be more. */
   readonly isIncomplete?: boolean
@@ -30,7 +30,7 @@ export const alwaysDeny: Authorizer & RuleResolver = {
   rulesFor: () => ({ rules: [], errors: [] }),
 }
 
-/** What each of them knows. */
+/** The rules of all resolvers together. */
 export const unionRules = (resolvers: readonly RuleResolver[]): RuleResolver => ({
   rulesFor: async (user, namespace) => {
     const known = await Promise.all(resolvers.map((one) => one.rulesFor(user, namespace)))

@@ -1,4 +1,4 @@
-/** Another server says who may do what (apiserver, plugin/pkg/authorizer/webhook). */
+/** Authorizes by a webhook (apiserver, plugin/pkg/authorizer/webhook). */
 import type { Clock } from '#api/clock.js'
 import { ExpiringCache } from '#api/expiring-cache.js'
 import type { JsonObject } from '#api/object.js'
@@ -11,14 +11,14 @@ import type { RuleResolver } from './rule-resolver.js'
 
 interface WebhookAuthorizerOptions {
   readonly ask: AskReview
-  /** Of the SubjectAccessReview that is sent and answered. */
+  /** Version of the SubjectAccessReviews. */
   readonly version: string
-  /** How long an answer holds; 0 is not at all. */
+  /** How long an answer is kept; 0: not at all. */
   readonly authorizedTtlMs: number
   readonly unauthorizedTtlMs: number
-  /** What is decided where there is no answer. */
+  /** The decision if the call fails. */
   readonly onError: 'deny' | 'no opinion'
-  /** It is asked where all of them hold. */
+  /** The webhook is called only if all of them hold. */
   readonly matchConditions: readonly MatchCondition[]
   readonly clock: Clock
 }
@@ -31,14 +31,14 @@ interface ReviewStatus {
 
 const group = 'authorization.k8s.io'
 
-/** Who asks chooses these: what is too long is not kept. */
+/** Clients choose these texts, so answers for long ones are not kept. */
 const isKept = (a: Attributes): boolean => {
   const chosen = [a.namespace, a.verb, a.apiGroup, a.apiVersion, a.resource, a.subresource]
   const length = [...chosen, a.name, a.path].reduce((sum, text) => sum + text.length, 0)
   return length < limits.authorizationKeptLengthMax
 }
 
-/** v1beta1 has its groups in a field of another name. */
+/** v1beta1 names the field of groups differently. */
 const sentSpec = (spec: ReviewSpec, version: string): JsonObject => {
   const { groups, extra, uid, ...rest } = spec
   const named = version === 'v1' ? { groups } : { group: groups }

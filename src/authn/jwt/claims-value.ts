@@ -1,4 +1,4 @@
-/** The claims of a token and the user made of them, as expressions see them (apiserver, oidc.go: unescapeMapper). */
+/** The claims of a token, and the user made of them, as CEL values (apiserver, oidc.go: unescapeMapper). */
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { ObjectMap } from '#cel/json-values.js'
 import { propertyName } from '#cel/schema-types.js'

@@ -1,4 +1,4 @@
-/** Whose JWTs are known and what is made of their claims (apiserver, pkg/apis/apiserver). */
+/** Issuers of JWTs, and the mapping of their claims to users (apiserver, pkg/apis/apiserver). */
 import {
   child,
   duplicate,
@@ -328,7 +328,7 @@ const rulesOf = (configuration: JwtConfiguration, path: string, checks: Checks):
   }
 }
 
-/** With what is wrong with them. */
+/** Yields the rules and their errors. */
 export const compileJwtRules = (
   configurations: readonly JwtConfiguration[],
 ): { rules: readonly JwtRules[]; errors: readonly FieldError[] } => {

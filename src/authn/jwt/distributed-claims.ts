@@ -1,6 +1,6 @@
 /**
- * Claims that are not in the token, which names where to ask for them (OpenID Connect Core, 5.6.2): a provider whose users
- * are in too many groups does so. The answer is a token of its own.
+ * Distributed claims, for which the token only names an endpoint (OpenID Connect Core, 5.6.2). Providers use them for
+ * users with too many groups. The endpoint answers with a token of its own.
  */
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject } from '#api/object.js'
@@ -12,7 +12,7 @@ interface Source {
   readonly accessToken: string
 }
 
-/** Undefined when the claim is told nowhere else. Whoever verified the token has looked at the names. */
+/** Undefined if the claim is not distributed. The names have been checked when the token was verified. */
 const sourceOf = (claims: JsonObject, claim: string): Source | undefined => {
   const { _claim_names: names, _claim_sources: sources } = claims
   const name = isJsonObject(names) ? names[claim] : undefined
@@ -36,7 +36,7 @@ export class DistributedClaims {
     for (const { issuer } of this.#issuers.values()) issuer.close()
   }
 
-  /** The claims with that one. Rejects with why it could not be had. */
+  /** The claims including the distributed one. Rejects if it cannot be read. */
   async expand(claims: JsonObject, claim: string): Promise<JsonObject> {
     const source = Object.hasOwn(claims, claim) ? undefined : sourceOf(claims, claim)
     if (source === undefined) return claims

@@ -30,7 +30,10 @@ export interface Compiled {
   reads(claim: string): boolean
 }
 
-/** A text says why it is none. A condition is true or false; anything else is looked at when it is evaluated. */
+/**
+ * A string says what is wrong with it. A condition must be boolean; the types of other expressions are checked when they
+ * are evaluated.
+ */
 export const compile = (
   text: string,
   subject: Subject,

@@ -1,4 +1,7 @@
-/** An issuer of JWTs, as it tells about itself (OpenID Connect Discovery), and its tokens (go-oidc's provider and verifier). */
+/**
+ * An issuer of JWTs: its discovery document and keys (OpenID Connect Discovery), and the verification of its tokens
+ * (go-oidc's provider and verifier).
+ */
 import https from 'node:https'
 import type { createRemoteJWKSet } from 'jose'
 import type { Clock } from '#api/clock.js'
@@ -22,7 +25,7 @@ export interface IssuerOptions {
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** GET with these headers, of who has a certificate of that authority (PEM). */
+/** Makes GET requests with these headers to servers with a certificate of that authority (PEM). */
 export const requestOf = (ca: string | undefined) => {
   const agent = new https.Agent({ ...(ca && trusted(ca)) })
   return (url: string, headers: Record<string, string> = {}): Promise<Reply> =>
@@ -36,7 +39,7 @@ export const requestOf = (ca: string | undefined) => {
     })
 }
 
-/** What a token says, whoever signed it. Undefined for what is no JWT. */
+/** The claims of a token without verification. Undefined for a text that is not a JWT. */
 export const unverifiedClaims = (token: string): JsonObject | undefined => {
   const parts = token.split('.')
   if (parts.length !== 3) return undefined
@@ -99,7 +102,7 @@ export class Issuer {
     return this.#keys !== undefined
   }
 
-  /** Asks until the issuer has answered, if need be after the first time: it may be one that runs on this very cluster. */
+  /** Reads the issuer's documents, and retries in the background: the issuer may run on this very cluster. */
   async start(): Promise<void> {
     try {
       const keys = await this.#discover()
@@ -140,7 +143,7 @@ export class Issuer {
     })
   }
 
-  /** Claims of a token that names this issuer. Rejects with why it does not hold. */
+  /** Verified claims of a token that names this issuer. Rejects if it is invalid. */
   async verify(token: string): Promise<JsonObject> {
     const keys = this.#keys
     if (keys === undefined) throw new NotReadyError('oidc: authenticator not initialized')
@@ -177,7 +180,7 @@ export class Issuer {
         `oidc: id token signed with unsupported algorithm, expected ${goQuoteList(algorithms)} got ${goQuote(alg)}`,
       )
     if (await isSigned(token, keys)) return
-    // By a key that is newer than ours, perhaps: not every token names its own.
+    // Perhaps it was signed with a newer key: not every token names its key.
     if (!keys.coolingDown) {
       await keys.reload().catch((error: Error) => {
         throw new Error(`failed to verify signature: fetching keys oidc: ${error.message}`)
@@ -194,7 +197,7 @@ const holds = (verified: Promise<unknown>): Promise<boolean> =>
     () => false,
   )
 
-/** By any of the keys, where the token does not say which. Rejects where they cannot be had. */
+/** Tries all keys if the token names none. Rejects if the keys cannot be read. */
 const isSigned = async (token: string, keys: Keys): Promise<boolean> => {
   const { compactVerify, errors } = await import('jose')
   try {

@@ -1,4 +1,4 @@
-/** JWTs of issuers that a configuration names, and who they are (apiserver, plugin/pkg/authenticator/token/oidc). */
+/** Authenticates JWTs of configured issuers (apiserver, plugin/pkg/authenticator/token/oidc). */
 import { goKindOf } from '#api/decoder-texts.js'
 import type { JsonObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
@@ -10,7 +10,7 @@ import type { DistributedClaims } from './distributed-claims.js'
 import type { Compiled } from './expressions.js'
 import { type Issuer, NotReadyError, unverifiedClaims } from './issuer.js'
 
-/** A claim as Go reads it into a text: what is null is empty. */
+/** A claim as Go reads it into a string: null is empty. */
 const textOf = (claims: JsonObject, name: string): string => {
   if (!Object.hasOwn(claims, name)) throw new Error('claim not present')
   const value = claims[name] ?? ''
@@ -34,7 +34,7 @@ const textsOf = (value: CelValue): string[] => {
   return (texts as string[]).filter((text) => text !== '')
 }
 
-/** An address that its owner was not asked about is nobody's. */
+/** Refuses an email address that is not verified. */
 const checkEmail = (claims: JsonObject): void => {
   const verified = claims.email_verified
   if (!Object.hasOwn(claims, 'email_verified')) return
@@ -167,7 +167,7 @@ export interface KnownIssuer {
   readonly distributed: DistributedClaims
 }
 
-/** Also those that are told elsewhere. Rejects with why the token does not hold. */
+/** Includes distributed claims. Rejects if the token is invalid. */
 const verifiedClaims = async (
   token: string,
   { issuer, rules, distributed }: KnownIssuer,
@@ -183,7 +183,7 @@ const verifiedClaims = async (
   })
 }
 
-/** `undefined`: of none of these issuers; a text says why the token does not hold. */
+/** `undefined`: of none of these issuers; a string: why the token is invalid. */
 export const jwtTokens =
   (known: readonly KnownIssuer[]) =>
   async (token: string): Promise<UserInfo | string | undefined> => {
