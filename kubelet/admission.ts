@@ -7,7 +7,7 @@ import { podRequests } from '#client/pod-requests.js'
 import { operatingSystem } from './machine-platform.js'
 import { isTerminalPhase, type Pod } from './pod.js'
 
-/** Resources that are looked at, with how many thousandths one unit of the message has. */
+/** Checked resources, with the number of thousandths in one unit of the message. */
 const units = { cpu: 1n, memory: 1000n, 'ephemeral-storage': 1000n } as const
 const podUnit = 1000n
 const osLabel = 'kubernetes.io/os'
@@ -18,7 +18,7 @@ export interface NodeFacts {
   readonly allocatable: Amounts
 }
 
-/** Why a node does not run a Pod: both stand in its status. */
+/** Why a node does not run a Pod: reason and message of its status. */
 export interface Refusal {
   readonly reason: string
   readonly message: string
@@ -29,7 +29,7 @@ const activeOthers = (pod: Pod, others: readonly Pod[]): Pod[] =>
     (other) => other.metadata.uid !== pod.metadata.uid && !isTerminalPhase(other.status?.phase),
   )
 
-/** Why the node cannot take the Pod; `others` are those that it has. */
+/** Why the node cannot take the Pod; `others` are the Pods that it has. */
 export const refusalOf = (
   pod: Pod,
   others: readonly Pod[],
@@ -61,7 +61,7 @@ export const refusalOf = (
   return undefined
 }
 
-/** What the other Pods leave too little of. */
+/** The resource of which the other Pods leave too little. */
 export const shortageOf = (
   pod: Pod,
   others: readonly Pod[],

@@ -1,11 +1,11 @@
-/** What a container gets of its node, in a runtime's terms. */
+/** The resources of a container, in a runtime's terms. */
 import type { PodFacts } from './downward.js'
 import { oomScoreOf } from './oom-score.js'
 import type { ContainerSpec } from './pod.js'
 import { amountOf } from './resource-amount.js'
 import type { ContainerResources } from './runtime.js'
 
-/** Of a limit that the container does not have, that of its Pod counts; a limit stands for a missing request. */
+/** The Pod's limit applies where the container has none; a limit stands in for a missing request. */
 export const resourcesOf = (
   { pod, allocatable }: PodFacts,
   container: ContainerSpec,

@@ -1,4 +1,4 @@
-/** What a folder or a file takes of its disk. */
+/** Disk usage of a folder or a file. */
 import type { Stats } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import path from 'node:path'
@@ -7,7 +7,10 @@ import { unlessGone } from './unless-gone.js'
 
 const blockBytes = 512
 
-/** What is removed while we look takes nothing. Whole blocks, a file of several names once, no link followed, and nothing of another file system: as du counts. */
+/**
+ * As du counts: whole blocks, hard links once, no symbolic links followed, one file system. What is removed meanwhile
+ * counts nothing.
+ */
 export const diskUsageOf = async (top: string): Promise<DiskUsage> => {
   const start = await unlessGone(lstat(top))
   if (!start) return { bytes: 0, inodes: 0 }

@@ -1,9 +1,12 @@
-/** Variables out of a file that a container wrote: the strict part of a shell's syntax that upstream reads (pkg/kubelet/util/env). */
+/**
+ * Reads variables from a file that a container wrote, in the strict subset of shell syntax that upstream accepts
+ * (pkg/kubelet/util/env).
+ */
 
 const invalid = (line: number, what: string): Error =>
   new Error(`invalid environment variable format at line ${line}: ${what}`)
 
-/** Empty where the file does not name it. Lines behind the variable are not looked at. */
+/** Empty if the file does not have it. Lines after the variable are not checked. */
 export const readVariable = (text: string, wanted: string): string => {
   const rows = text.split('\n')
   for (let row = 0; row < rows.length; row++) {
@@ -15,7 +18,7 @@ export const readVariable = (text: string, wanted: string): string => {
     if (name.trim() === '') throw invalid(start, 'empty variable name')
     if (/[ \t]$/.test(name)) throw invalid(start, "whitespace before '=' is not allowed")
     if (/^[ \t]/.test(value)) {
-      // To a shell that is the end of it.
+      // An unquoted space ends the value, as in a shell.
       if (name === wanted) return ''
       continue
     }

@@ -25,7 +25,7 @@ interface KeyRef {
   optional?: boolean
 }
 
-/** The value as it is stored; undefined where there may be none. */
+/** The stored value; undefined if it is missing and optional. */
 const valueOfKey = (
   kind: 'ConfigMap' | 'Secret',
   source: DataObject | undefined,
@@ -65,7 +65,7 @@ const referenced = async (
   return undefined
 }
 
-/** In a volume that a container before this one has written to. */
+/** From a file in a volume that an earlier container has written. */
 const valueInFile = async (
   facts: PodFacts,
   { volumeName, path: file, key, optional }: FileKeyRef,
@@ -107,7 +107,7 @@ const addEnvFrom = async (
   }
 }
 
-/** Throws StartError with CreateContainerConfigError for a reference that leads nowhere. */
+/** Throws StartError with CreateContainerConfigError for a reference that cannot be resolved. */
 export const makeEnvironment = async (
   facts: PodFacts,
   container: ContainerSpec,

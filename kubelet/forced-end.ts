@@ -1,16 +1,16 @@
-/** The kubelet itself ends a Pod that would go on: its node goes down, or it uses more than it may. */
+/** A Pod that the kubelet itself ends: its node shuts down, or it uses more than it may. */
 import type { PodCondition } from './pod.js'
 
 export interface ForcedEnd {
-  /** Said of it once it has ended, unless it has succeeded all the same. */
+  /** Reason and message of the status once it has ended, unless it has succeeded. */
   readonly reason: string
   readonly message: string
   readonly graceSeconds: number
-  /** It was no fault of the Pod's own, and the condition DisruptionTarget says so. */
+  /** Not the Pod's own fault: it gets the condition DisruptionTarget. */
   readonly isDisruption: boolean
 }
 
-/** What that condition says; upstream's PodReasonTerminationByKubelet. */
+/** That condition; upstream's PodReasonTerminationByKubelet. */
 export const disruptionOf = ({
   message,
 }: ForcedEnd): Pick<PodCondition, 'type' | 'status' | 'reason' | 'message'> => ({

@@ -1,4 +1,4 @@
-/** The health protocol of gRPC (grpc.health.v1.Health/Check). Loaded when a Pod asks for it and never else. */
+/** The health protocol of gRPC (grpc.health.v1.Health/Check). Loaded only when a Pod has such a probe. */
 import {
   type Client,
   credentials,
@@ -38,7 +38,7 @@ const loaded = loadPackageDefinition(
   }),
 )
 const { v1 } = (loaded.grpc as GrpcObject).health as GrpcObject
-/** Also what a server of the protocol registers. */
+/** Servers register it, too (tests). */
 export const Health = (v1 as GrpcObject).Health as ServiceClientConstructor
 
 type Check = (
@@ -56,7 +56,7 @@ interface GrpcQuestion {
   readonly port: number
   readonly service: string
   readonly userAgent: string
-  /** For the message: the signal says when the time is over. */
+  /** For the message only; the signal ends the call. */
   readonly timeoutSeconds: number
 }
 

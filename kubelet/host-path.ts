@@ -1,4 +1,4 @@
-/** Folders, files and devices of the host that Pods ask for; upstream: pkg/volume/hostpath. */
+/** hostPath volumes: folders, files and devices of the host; upstream: pkg/volume/hostpath. */
 import { closeSync, openSync, type Stats, statSync } from 'node:fs'
 import { makeFolders } from '#api/make-folders.js'
 
@@ -27,7 +27,7 @@ const create = (path: string, type: string): void => {
   if (type === 'FileOrCreate') closeSync(openSync(path, 'a', createdFileMode))
 }
 
-/** Throws where it is not what it should be. */
+/** Throws if the path is not of the wanted type. */
 export const prepareHostPath = ({ path, type = '' }: HostPath): void => {
   const found = () => statSync(path, { throwIfNoEntry: false })
   if (found() === undefined) create(path, type)

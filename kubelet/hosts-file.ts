@@ -1,4 +1,4 @@
-/** A Pod's /etc/hosts: itself, and what it says of others; upstream: ensureHostsFile (pkg/kubelet/kubelet_pods.go). */
+/** A Pod's /etc/hosts: its own address and its hostAliases; upstream: ensureHostsFile (pkg/kubelet/kubelet_pods.go). */
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Pod } from './pod.js'
@@ -37,7 +37,7 @@ const contentOf = async (
   return lines([`${header}.`, ...everybody, ...itself]) + aliasesOf(pod)
 }
 
-/** All containers of a Pod share the file; undefined where there is no address to tell. */
+/** All containers of a Pod share the file. Undefined if the Pod has no address. */
 export const makeHostsFile = async (
   podFolder: string,
   { pod, name, ips }: { pod: Pod; name: PodHostname; ips: readonly string[] },
@@ -46,7 +46,7 @@ export const makeHostsFile = async (
   const hostPath = path.join(podFolder, 'etc-hosts')
   await mkdir(podFolder, { recursive: true })
   await writeFile(hostPath, await contentOf(pod, name, ips))
-  // Whoever the containers run as; a mask of ours must not be in the way.
+  // Readable for every user of the containers, whatever our umask is.
   await chmod(hostPath, 0o644)
   return { volume: '', hostPath, containerPath: hostsPath, readOnly: false }
 }

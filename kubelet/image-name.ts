@@ -11,7 +11,7 @@ const reference = new RegExp(
 )
 const digestLengths: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 }
 
-/** What stands before the first slash is a registry when it looks like one. */
+/** The part before the first slash is a registry if it looks like a host. */
 const withRegistry = (name: string): string => {
   const slash = name.indexOf('/')
   const first = slash < 0 ? '' : name.slice(0, slash)
@@ -47,7 +47,7 @@ const problemOf = (name: string): string | undefined => {
   return parts.digest === undefined ? undefined : digestProblem(parts.digest)
 }
 
-/** The name with its tag, `latest` where it has neither tag nor digest; or why it is none. */
+/** The name with its tag (`latest` if it has neither tag nor digest), or why it is invalid. */
 export const parseImageName = (name: string): { image: string } | { problem: string } => {
   const problem = problemOf(name)
   if (problem !== undefined)

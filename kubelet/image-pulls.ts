@@ -1,6 +1,6 @@
 /**
- * The images of one Pod's containers: pulled as their policy says, and after a failure not before a back-off is over.
- * Upstream: pkg/kubelet/images/image_manager.go.
+ * Pulls the images of a Pod's containers by their policy, with a back-off after failures. Upstream:
+ * pkg/kubelet/images/image_manager.go.
  */
 import type { Clock } from '#api/clock.js'
 import { parseImageName } from './image-name.js'
@@ -19,7 +19,7 @@ interface Failure {
   readonly why: string
 }
 
-/** An image that may not be pulled yet is told of again after this; upstream's backOffPeriod. */
+/** Pause before an image in back-off is reported again; upstream's backOffPeriod. */
 const againMs = 10_000
 
 const fullNameOf = (deps: ImagePullDeps, { image = '', name }: ContainerSpec): string => {
@@ -41,7 +41,7 @@ const find = async (deps: ImagePullDeps, { name }: ContainerSpec, image: string)
   }
 }
 
-/** Errors that a runtime names by their first word, with what is told of them (evalCRIPullErr). */
+/** Errors that a runtime names by their first word, with their messages (evalCRIPullErr). */
 const namedFailures = {
   RegistryUnavailable: 'the registry is unavailable',
   SignatureValidationFailed: 'the signature validation failed',
@@ -66,7 +66,7 @@ export class ImagePulls {
     this.#backoff = backoff
   }
 
-  /** Yields the image's id. Throws StartError; what it was about has been told, but for the error itself. */
+  /** Yields the image's id. Throws StartError, after the Events of the failure have been recorded. */
   async ensure(deps: ImagePullDeps, spec: ContainerSpec, signal: AbortSignal): Promise<string> {
     const { image: asked = '', imagePullPolicy = 'IfNotPresent', name } = spec
     const image = fullNameOf(deps, spec)
@@ -102,7 +102,7 @@ export class ImagePulls {
       return id
     } catch (error) {
       const { message } = error as Error
-      // Ended with its Pod: nothing has failed. Upstream waits for it, as long as that may take.
+      // The pull ended with its Pod, so it is no failure. (Upstream waits for the pull, however long it takes.)
       if (signal.aborted) throw new StartError('ErrImagePull', message)
       deps.event('Warning', 'Failed', `Failed to pull image "${asked}": ${message}`, name)
       const failure = pullFailure(asked, message)

@@ -1,6 +1,6 @@
 /**
- * How one container ends: preStop within the grace, the order of sidecars, then the stop signal with what is left of the
- * grace, but never less than two seconds. The grace may get shorter meanwhile (kubernetes, kuberuntime_container.go).
+ * Ends one container: preStop within the grace, the wait for its turn among sidecars, then the stop signal with the rest
+ * of the grace, but at least two seconds. The grace may be shortened meanwhile (kubernetes, kuberuntime_container.go).
  */
 import { whenAborted } from '#api/sleep.js'
 import type { ContainerSpec } from './pod.js'
@@ -12,14 +12,14 @@ const stopMsMin = 2_000
 
 interface KillOptions {
   readonly container: Container
-  /** Unknown when the Pod is: then there is no preStop to run either. */
+  /** Undefined if the Pod is unknown: then there is no preStop to run. */
   readonly spec: ContainerSpec | undefined
   readonly graceSeconds: number
   /** Resolves when it is this container's turn to get the stop signal. */
   readonly turn?: Promise<void>
   /** Why, for the event. */
   readonly message: string
-  /** The node goes down, the Pod stays: see Container.halted. */
+  /** The node shuts down but the Pod stays: see Container.halted. */
   readonly halted?: boolean
 }
 
@@ -37,7 +37,7 @@ export interface ContainerKill {
 
 const knownSignals = /^SIG[A-Z0-9+-]+$/
 
-/** A moment that can only be brought forward. Monotonic: a clock that is set must not change anybody's grace. */
+/** A deadline that can only be moved forward. On the monotonic clock: setting the wall clock must not change a grace. */
 class Deadline {
   readonly #passed = new AbortController()
   #at: number
@@ -66,7 +66,7 @@ class Deadline {
   }
 }
 
-/** Over time it is not waited for, but goes on until its container is gone. */
+/** After its time it is not waited for, but runs on until its container is gone. */
 const runPreStop = async (
   deps: KillDeps,
   options: KillOptions,
@@ -76,9 +76,9 @@ const runPreStop = async (
   const handler = spec?.lifecycle?.preStop
   if (!spec || !handler || options.graceSeconds <= 0 || container.state !== 'running') return
   const hook = runHook(deps.target(container.id, spec), handler, gone).then((outcome) => {
-    // What would have been answered to a container that is gone nobody knows; a command has ended with it.
+    // If the container is gone, a failure of its hook means nothing; a command has ended with it.
     if (outcome.ok || (gone.aborted && handler.httpGet)) return
-    // A failure is named without its text, which may hold secrets.
+    // The Event leaves out the text of the failure, which may hold secrets.
     deps.event('Warning', 'FailedPreStopHook', 'PreStopHook failed', spec.name)
   })
   await Promise.race([hook, whenAborted(deadline.passed)])

@@ -1,4 +1,4 @@
-/** How all containers of a Pod end: in parallel, sidecars after the others and in reverse order. */
+/** Ends all containers of a Pod: in parallel, but sidecars after the others and in reverse order. */
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
 import { findContainer, isEphemeral, isSidecar, type Pod } from './pod.js'
 import type { Container } from './runtime.js'
@@ -9,14 +9,14 @@ export interface PodKill {
 }
 
 interface PodKillOptions {
-  /** Undefined for containers whose Pod nobody knows any more. */
+  /** Undefined for containers of an unknown Pod. */
   readonly pod: Pod | undefined
   readonly containers: readonly Container[]
   readonly graceSeconds: number
   readonly halted?: boolean
 }
 
-/** Which containers have to be gone before this one gets its stop signal. */
+/** The containers that must be gone before this one gets its stop signal. */
 const mustEndBefore = (pod: Pod, container: Container): ((other: Container) => boolean) => {
   const inits = pod.spec.initContainers ?? []
   const index = inits.findIndex(({ name }) => name === container.name)
@@ -50,7 +50,7 @@ export const killPod = (deps: KillDeps, options: PodKillOptions): PodKill => {
         : {}),
       ...(halted ? { halted } : {}),
     })
-    // A failure is told by `done` below.
+    // A failure is reported by `done` below.
     void kill.done.finally(() => ended.get(container.id)!.end()).catch(() => {})
     return kill
   })

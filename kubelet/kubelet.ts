@@ -1,4 +1,4 @@
-/** The agent: the Pods of one node, each with a worker; what runs here and is nobody's Pod is ended. */
+/** The kubelet: a worker for each Pod of the node. Containers without a Pod are ended. */
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import { sleep } from '#api/sleep.js'
@@ -57,7 +57,7 @@ interface KubeletDeps {
   readonly port: () => number
 }
 
-/** Upstream's, whatever their Pod said (HandlePodCleanups). */
+/** Upstream's grace for orphans, whatever their Pod said (HandlePodCleanups). */
 const orphanGraceSeconds = 1
 
 export class Kubelet {
@@ -177,7 +177,7 @@ export class Kubelet {
           labels: nodeLabels(nodeName),
         })
         if (refusal?.reason !== 'NodeAffinity') return refusal
-        // The scheduler has seen labels that were given to the Node after it was registered.
+        // Read anew: the scheduler may have used labels that were added after the Node was registered.
         const node = await client.get(resources.nodes, { name: nodeName })
         const { labels: given = {} } = node.metadata
         return refusalOf(pod, others, { name: nodeName, allocatable, labels: given })
@@ -197,7 +197,7 @@ export class Kubelet {
   get pods(): readonly Pod[] {
     return [...this.#workers.values()].map((worker) => worker.pod)
   }
-  /** What is said of a Pod, be it on its way to the API yet. */
+  /** The newest status of a Pod, even if it has not been written yet. */
   statusOf(podUid: string): PodStatus {
     return this.#workers.get(podUid)?.status ?? {}
   }
@@ -238,7 +238,7 @@ export class Kubelet {
     log.info({ pods: this.#workers.size }, 'kubelet runs')
   }
 
-  /** Ends the work. With `graceSeconds` every process ends, too, and the Pods start again with the next kubelet. */
+  /** Stops the kubelet. With `graceSeconds` every process ends, too, and the next kubelet starts the Pods again. */
   async stop({ graceSeconds }: { graceSeconds: number | undefined }): Promise<void> {
     this.#stop.abort()
     if (graceSeconds !== undefined) {
@@ -248,7 +248,7 @@ export class Kubelet {
     await this.#deps.runtime.close()
   }
 
-  /** The node goes down for good: no Pod starts here any more, and those that run end as failed, and are said to have. */
+  /** Shuts the node down: no Pod starts here any more, and running ones end as failed, with their statuses written. */
   async shutDown(grace: ShutdownGrace): Promise<void> {
     const { log, nodeName } = this.#deps
     this.#shuttingDown = true
@@ -271,7 +271,7 @@ export class Kubelet {
       await Promise.all(ends)
       await Promise.all([this.#writer.flush(), this.#events.flush()])
     }
-    // Who was killed when the time was over has ended since.
+    // Pods that were killed at the end of their time have ended meanwhile.
     await Promise.race([told(), sleep(limits.lastWordsMsMax)])
   }
 
@@ -293,7 +293,7 @@ export class Kubelet {
     return fresh
   }
 
-  /** Static Pods need nobody: they run before the API server has been reached. */
+  /** Static Pods run even before the API server is reached. */
   async #followManifests(signal: AbortSignal): Promise<{ ended: Promise<void> }> {
     const { manifests } = this.#deps
     const look = async () => this.#statics.set((await manifests?.list()) ?? [])
@@ -308,12 +308,12 @@ export class Kubelet {
     }
     const worker = this.#workers.get(pod.metadata.uid)
     if (!worker) return
-    // The last state may say more than was seen: a grace of 0 for one.
+    // The last state may differ from what was seen before: a grace of 0, for one.
     worker.update(pod)
     worker.disappear()
   }
 
-  /** Ends what runs for a Pod that the API does not know; asked again whenever something of it has changed. */
+  /** Ends the containers of a Pod that the API does not know. Called again whenever one of them changes. */
   #endOrphan(uid: string): void {
     const { runtime, log } = this.#deps
     if (!this.#pods.hasSynced || this.#workers.has(uid) || this.#orphans.has(uid)) return
@@ -325,7 +325,7 @@ export class Kubelet {
       .finally(() => this.#orphans.delete(uid))
   }
 
-  /** What an earlier kubelet could not remove, or was killed before it did. */
+  /** Removes folders that an earlier kubelet left behind. */
   #removeFoldersOfOrphans(): void {
     const { runtime } = this.#deps
     const { volumes, volumeRemoval } = this.#context

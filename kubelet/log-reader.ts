@@ -8,12 +8,12 @@ const newline = 10
 
 export interface LogSource {
   readonly file: string
-  /** Where to begin, when it is not for the options to say. */
+  /** Offset to begin at, instead of what the options say. */
   readonly offset?: number
   marks(): LogMark[]
   /** True once nothing will be written any more. */
   ended(): boolean
-  /** Calls back whenever the log may have grown or the container has ended; yields the way to stop that. */
+  /** Calls back whenever the log may have grown or the container has ended. Returns a function that stops that. */
   onChange(listener: () => void): () => void
 }
 
@@ -38,7 +38,7 @@ const tailOffset = async (file: FileHandle, size: number, lines: number): Promis
 
 const nanoseconds = (time: number): string => `${new Date(time).toISOString().slice(0, -1)}000000Z`
 
-/** The time of the line at `offset`: when the log was first seen to reach beyond it. */
+/** The time of the line at `offset`: when the log was first seen to be longer. */
 const timeAt = (marks: readonly LogMark[], offset: number): number =>
   (marks.find((mark) => mark.offset > offset) ?? marks.at(-1))?.time ?? 0
 
@@ -129,7 +129,7 @@ async function* growingFile(
   let at = offset
   try {
     while (!signal.aborted) {
-      // Asked before reading: what was written before the end is then read for certain.
+      // Checked before reading, so that all that was written before the end is read.
       const ended = source.ended()
       const { bytesRead } = await file.read(buffer, 0, chunkBytes, at)
       if (bytesRead > 0) {
@@ -181,7 +181,7 @@ export async function* readLog(
       left -= piece.length
       return piece
     }
-    // Without following what comes meanwhile is not asked for: it would be more than the last lines.
+    // Without `follow` it stops at the size of now: more would exceed the last lines.
     const chunks = options.follow
       ? growingFile(file, source, { offset, signal })
       : writtenPart(file, { offset, size, signal })

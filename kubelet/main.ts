@@ -28,14 +28,14 @@ interface KubeletOptions {
   verbosity?: number
   /** Default: the host name. */
   nodeName?: string
-  /** How long the node's Lease holds; it is renewed after a quarter of that. */
+  /** Duration of the node's Lease, which is renewed after a quarter of that. */
   nodeLeaseDurationSeconds?: number
   rootDir?: string
   /** Range of Pod addresses, `none` for the node's own. */
   podCidr?: string
   /** Socket of a container runtime that speaks CRI v1; missing, Pods are processes of this host. */
   containerRuntimeEndpoint?: string
-  /** Addresses of the cluster's DNS servers; none: Pods ask whom the node asks. */
+  /** Addresses of the cluster's DNS servers; none: Pods use the node's. */
   clusterDns?: readonly string[]
   /** Default: cluster.local. */
   clusterDomain?: string
@@ -47,12 +47,12 @@ interface KubeletOptions {
   manifests?: { readonly path: string; readonly read: ReadManifest }
   /** At the end leave every process running, as upstream's kubelet does; the next one adopts them. */
   leavePodsRunning?: boolean
-  /** The kubelet's end is the node's: its Pods end as failed, in this time. */
+  /** The node shuts down with the kubelet: its Pods end as failed, in this time. */
   shutdownGrace?: ShutdownGrace
   /** Longest grace for Pods when the kubelet ends. */
   shutdownGraceSeconds?: number
   backoff?: BackoffOptions
-  /** When the node counts as short of something, as flags have it; default: never. */
+  /** Eviction thresholds, as the flags have them. Default: none. */
   eviction?: ThresholdTexts
   evictionPressureTransitionMs?: number
   evictionMaxPodGraceSeconds?: number
@@ -67,7 +67,7 @@ const makeLog = (print: (line: string) => void, verbosity: number): Log => {
   return { debug: at(4, 'debug'), info: at(1, 'info'), warn: at(0, 'warn'), error: at(0, 'error') }
 }
 
-/** What every container has without asking: where commands are. */
+/** The environment of every container: PATH. */
 const baseEnvironment = (): Record<string, string> => ({
   PATH: process.env.PATH ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   ...(process.env.HOME === undefined ? {} : { HOME: process.env.HOME }),

@@ -9,7 +9,10 @@ import { limits } from '#limits'
 import type { Pod } from './pod.js'
 import { makeStatic } from './static-pod.js'
 
-/** Reads a manifest as the API server reads a Pod: with its defaults, and checked after `place` has changed it. It may need nothing of the API. Throws. */
+/**
+ * Reads a manifest as the API server reads a Pod, with defaults; `place` may change it before it is validated. It must
+ * not refer to objects of the API. Throws.
+ */
 export type ReadManifest = (text: Buffer, place: (pod: Pod) => void) => Pod
 
 interface ManifestsOptions {
@@ -20,9 +23,9 @@ interface ManifestsOptions {
   readonly log: Log
 }
 
-/** Upstream's fileCheckFrequency; the folder is watched besides. */
+/** Upstream's fileCheckFrequency; the folder is also watched. */
 const checkMs = 20_000
-/** Who writes a file in several pieces has written them by then. */
+/** Time for a file that is written in several pieces. */
 const settleMs = 100
 
 export class Manifests {
@@ -32,7 +35,7 @@ export class Manifests {
     this.#options = options
   }
 
-  /** Every Pod that there is, by the order of the files' names; a file that cannot be read is none. */
+  /** All Pods, in order of file names. Unreadable files are skipped. */
   async list(): Promise<Pod[]> {
     const pods: Pod[] = []
     for (const file of await this.#files()) {
@@ -48,7 +51,7 @@ export class Manifests {
   /** Calls `look` at once, now and then, and soon after something has changed; until the signal fires. */
   async follow(look: () => Promise<void>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      // What changes while it looks counts, too.
+      // Changes during the call are noticed, too.
       const change = this.#change(signal)
       await look()
       await change
@@ -74,7 +77,7 @@ export class Manifests {
         watcher = watch(this.#options.path, changed)
         watcher.on('error', () => {})
       } catch {
-        // It may come later.
+        // The folder may be made later.
       }
     })
   }

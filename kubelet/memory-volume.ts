@@ -11,7 +11,7 @@ const run = promisify(execFile)
 const memoryLimit = (limits: Readonly<Record<string, string | number>> | undefined): number =>
   amountOf(limits?.memory ?? 0)
 
-/** Of all containers of the Pod together, where each has one; else endless. */
+/** Memory limit of the whole Pod; infinite if a container has none. */
 const limitOfPod = ({ spec }: Pod): number => {
   const { containers, initContainers = [], resources } = spec
   const ofPod = memoryLimit(resources?.limits)
@@ -26,7 +26,7 @@ const limitOfPod = ({ spec }: Pod): number => {
   return Math.max(together, ...all)
 }
 
-/** No more than its Pod and its node may have. */
+/** At most the limits of its Pod and its node. */
 export const memoryVolumeBytes = (
   pod: Pod,
   sizeLimit: string | number | undefined,
@@ -36,7 +36,7 @@ export const memoryVolumeBytes = (
   return Math.min(allocatableBytes, limitOfPod(pod), asked > 0 ? asked : Number.POSITIVE_INFINITY)
 }
 
-/** Once: what an earlier kubelet has mounted stays. */
+/** Does nothing if an earlier kubelet has mounted it. */
 export const mountMemory = async (folder: string, bytes: number): Promise<void> => {
   const [own, above] = await Promise.all([stat(folder), stat(path.dirname(folder))])
   if (own.dev !== above.dev) return
@@ -49,7 +49,10 @@ const unescaped = (name: string): string =>
     String.fromCharCode(Number.parseInt(octal, 8)),
   )
 
-/** Throws where more is mounted than was by us: nothing may be removed through a mount, what is behind it is somebody else's. */
+/**
+ * Throws if there are mounts that are not ours: nothing may be removed through a mount, since the files behind it are
+ * somebody else's.
+ */
 export const unmountVolumes = async (podFolder: string): Promise<void> => {
   const whole = await realpath(podFolder).catch(() => undefined)
   if (whole === undefined) return

@@ -1,6 +1,6 @@
 /**
- * The node goes down for good: its Pods end as failed, those that the cluster cannot do without last, each group in its
- * share of the time. Upstream: pkg/kubelet/nodeshutdown/nodeshutdown_manager.go.
+ * Shutdown of the node: its Pods end as failed, critical ones last, each group in its share of the time. Upstream:
+ * pkg/kubelet/nodeshutdown/nodeshutdown_manager.go.
  */
 import { sleep } from '#api/sleep.js'
 import type { Refusal } from './admission.js'
@@ -19,7 +19,7 @@ interface ShutdownGroup<T> {
   readonly seconds: number
 }
 
-/** What a Node says of itself, and why it takes no Pod any more. */
+/** Message of the Node's condition, and of Pods that it refuses. */
 export const shutdownStatus = 'node is shutting down'
 export const shutdownRefusal: Refusal = {
   reason: 'NodeShutdown',
@@ -46,7 +46,7 @@ export const shutdownGroups = <T extends { readonly pod: Pod }>(
   return groups.filter(({ members }) => members.length > 0)
 }
 
-/** Resolves when all have ended, or their time is over; yields the ends of all, which may be still to come. */
+/** Resolves when all have ended or their time is over. Yields the promises of all ends, which may still be pending. */
 export const endInGroups = async <T extends { readonly pod: Pod }>(
   groups: readonly ShutdownGroup<T>[],
   end: (member: T, graceSeconds: number) => Promise<void>,

@@ -1,4 +1,4 @@
-/** The Node object of this machine: what it has, that it is well, and the Lease that says so every ten seconds. */
+/** The Node object of this machine: capacity, conditions, and the Lease that is renewed every ten seconds. */
 import { readFileSync } from 'node:fs'
 import os from 'node:os'
 import { type Clock, formatMicroTime, formatTime } from '#api/clock.js'
@@ -33,7 +33,7 @@ interface NodeOptions {
   readonly name: string
   readonly address: string
   readonly leaseSeconds: number
-  /** Known once the runtime has been asked. */
+  /** Known once the runtime has answered. */
   readonly runtimeVersion: () => string
   /** The largest first. */
   readonly images: () => Promise<readonly NodeImage[]>
@@ -54,7 +54,7 @@ const machineFile = (file: string): string => {
   }
 }
 
-/** What schedulers and API servers ask of a kubelet before they rely on it; in order. */
+/** Features that the kubelet declares for schedulers and API servers, sorted. */
 const declaredFeatures = [
   'ExtendWebSocketsToKubelet',
   'InPlacePodLevelResourcesVerticalScaling',
@@ -77,7 +77,7 @@ export const nodeLabels = (name: string): Record<string, string> => ({
   'kubernetes.io/os': operatingSystem,
 })
 
-/** What events about a Node name: upstream's kubelet gives its name for a uid. */
+/** The object of Events about a Node: upstream's kubelet puts the name into the uid. */
 export const nodeSubject = (name: string): EventSubject => ({
   kind: 'Node',
   apiVersion: 'v1',
@@ -98,7 +98,7 @@ const conditionTexts: readonly ConditionText[] = [
   ['Ready', 'True', 'KubeletReady', 'kubelet is posting ready status'],
 ]
 
-/** Said instead. */
+/** Messages of the condition while there is no pressure. */
 const pressureTexts: Readonly<Record<Pressure, ConditionText>> = {
   MemoryPressure: [
     'MemoryPressure',
@@ -214,7 +214,7 @@ export class NodeReporter {
     }
   }
 
-  /** The Node was deleted, or the node lifecycle controller has given it up meanwhile. */
+  /** Whether the Node was deleted, or marked by the node lifecycle controller, meanwhile. */
   async #needsReport(): Promise<boolean> {
     const { client, name } = this.#options
     try {
@@ -226,7 +226,7 @@ export class NodeReporter {
     }
   }
 
-  /** Says anew how the node is. */
+  /** Writes the Node's status. */
   async report(): Promise<void> {
     const node = await this.#ensure()
     this.#uid = node.metadata.uid
@@ -244,7 +244,7 @@ export class NodeReporter {
     this.#tellPressures(node.status?.conditions ?? [], status.conditions)
   }
 
-  /** As upstream names its events: by what they begin to say. */
+  /** Events of pressures that begin or end, with upstream's names. */
   #tellPressures(before: readonly Condition[], now: readonly Condition[]): void {
     const { events, name } = this.#options
     const node = nodeSubject(name)

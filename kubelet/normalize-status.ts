@@ -1,4 +1,4 @@
-/** What statuses of containers are cut and put in order to before anybody is told; upstream: pkg/kubelet/status/status_manager.go. */
+/** Normalises statuses of containers before they are written; upstream: pkg/kubelet/status/status_manager.go. */
 import { limits } from '#limits'
 import { allContainers, type ContainerStateStatus, type ContainerStatus, type Pod } from './pod.js'
 
@@ -9,7 +9,7 @@ const withShorterEnd = (state: ContainerStateStatus, bytes: number): ContainerSt
   return { terminated: { ...terminated, message: message.subarray(0, bytes).toString('utf8') } }
 }
 
-/** A Pod has room for so much of what its containers say at their end, and each has its share (normalizeStatus). */
+/** Cuts termination messages so that all of a Pod fit; each container has an equal share (normalizeStatus). */
 export const withinShare = (pod: Pod, statuses: readonly ContainerStatus[]): ContainerStatus[] => {
   const bytes = Math.floor(limits.podTerminationMessageBytesMax / allContainers(pod).length)
   return statuses.map((status) => ({
@@ -19,6 +19,6 @@ export const withinShare = (pod: Pod, statuses: readonly ContainerStatus[]): Con
   }))
 }
 
-/** In the order of their names, other than init containers, which stay in that of the spec (normalizeStatus). */
+/** Sorted by name; statuses of init containers stay in the order of the spec instead (normalizeStatus). */
 export const byName = (statuses: readonly ContainerStatus[]): ContainerStatus[] =>
   statuses.toSorted((a, b) => (a.name < b.name ? -1 : 1))

@@ -1,4 +1,4 @@
-/** ConfigMaps, Secrets, Services and tokens that Pods name: read when needed, kept for a moment. */
+/** Reads ConfigMaps, Secrets, Services and tokens that Pods refer to, and keeps them for a moment. */
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
@@ -30,12 +30,12 @@ export interface ObjectReader {
   serviceVariables(pod: Pod): [name: string, value: string][]
   /** The claim, and the volume that it is bound to. */
   claimedVolume(namespace: string, claim: string): Promise<ClaimedVolume>
-  /** What of the container runtime the Pod's RuntimeClass names; empty for its default. */
+  /** The handler of the Pod's RuntimeClass; empty for the runtime's default. */
   runtimeHandler(pod: Pod): Promise<string>
   token(pod: Pod, audience: string | undefined, seconds: number): Promise<ServiceAccountToken>
 }
 
-/** Many Pods of one set ask for the same object at the same moment; later ones want its new content. */
+/** Many Pods of one set read the same object at the same moment; later reads must see its new content. */
 const keptMs = 1_000
 
 /** Undefined instead of a 404. */
@@ -77,7 +77,7 @@ const readClaimedVolume = async (
   const { persistentVolumeClaims, persistentVolumes } = resources
   const claim = await found(client.get<Claim>(persistentVolumeClaims, { namespace, name }))
   const volumeName = claim?.spec.volumeName
-  // A node may look at a volume once it is the claim's.
+  // A node may read a volume only once it is bound to the claim.
   if (!volumeName || claim.status?.phase !== 'Bound') return { claim, volume: undefined }
   return { claim, volume: await found(client.get<Volume>(persistentVolumes, { name: volumeName })) }
 }

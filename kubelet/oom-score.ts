@@ -1,4 +1,4 @@
-/** Whom the kernel kills first when memory is short; upstream: pkg/kubelet/qos/policy.go. */
+/** oom_score_adj of containers; upstream: pkg/kubelet/qos/policy.go. */
 import { podRequests } from '#client/pod-requests.js'
 import { type ContainerSpec, isCritical, isSidecar, type Pod } from './pod.js'
 import { amountOf } from './resource-amount.js'
@@ -11,7 +11,7 @@ const memoryOf = ({ resources }: Pick<ContainerSpec, 'resources'>): number =>
 const isNodeCritical = (pod: Pod): boolean =>
   isCritical(pod) && pod.spec.priorityClassName === 'system-node-critical'
 
-/** What the Pod asks for beyond its containers, in equal parts. */
+/** A container's equal part of what the Pod requests beyond its containers. */
 const shareOfRest = (pod: Pod): number => {
   const { containers, initContainers = [], resources } = pod.spec
   const ofPod = amountOf(resources?.requests?.memory ?? 0)

@@ -1,6 +1,9 @@
 /** How one attempt of a probe or a hook ended. */
 
-/** `message` says why it failed, in upstream's words, `warning` what is odd about a success. `unknown`: nobody could ask, so it says nothing of the container. */
+/**
+ * `message`: why it failed, in upstream's words. `warning`: what is odd about a success. `unknown`: the attempt could not
+ * be made, so it tells nothing about the container.
+ */
 export type Outcome =
   | { readonly ok: true; readonly warning?: string }
   | { readonly ok: false; readonly message: string; readonly unknown?: true }

@@ -21,14 +21,14 @@ interface ActionInput {
   readonly containers: readonly Container[]
   hashOf(spec: ContainerSpec): string
   failedProbe(containerId: string): { kind: string; probe: Probe } | undefined
-  /** Ended to be started again, and not looked at since. */
+  /** Was ended to be started again, and no pass has run since. */
   wasKilled(containerId: string): boolean
   isStarted(containerId: string, spec: ContainerSpec): boolean
-  /** Ended for another one in its place, whatever the Pod's policy. */
+  /** Was ended to be replaced, whatever the Pod's restartPolicy. */
   isReplaced(containerId: string): boolean
-  /** It has to start anew for the resources that it got. */
+  /** Must restart to get its new resources. */
   restartsToResize(spec: ContainerSpec): boolean
-  /** 0, or more when runs of this container are known whose records are gone. */
+  /** 0, or more if the status knows of earlier runs whose records are gone. */
   firstAttempt(name: string): number
   /** See RestartBackoff.next. */
   backoff(spec: ContainerSpec, finishedAt: number): { waitMs: number; delayMs: number }
@@ -38,9 +38,9 @@ export interface PodActions {
   readonly start: { spec: ContainerSpec; attempt: number }[]
   readonly kill: { container: Container; spec: ContainerSpec; message: string; probe?: Probe }[]
   readonly problems: Map<string, ContainerProblem>
-  /** Look again after this long. */
+  /** Run another pass after this time. */
   waitMs: number | undefined
-  /** No main container is left that goes on or starts again: the Pod has to end. */
+  /** No main container runs on or will start again, so the Pod has to end. */
   nothingStays: boolean
 }
 
@@ -100,7 +100,7 @@ const restart = (
   spec: ContainerSpec,
   latest: Container,
 ): void => {
-  // Upstream ends a container and starts it again in one pass: what holds it back is the end before that.
+  // Upstream ends a container and starts it again in one pass, so its back-off is that of the end before.
   const ended = input.wasKilled(latest.id) ? runBefore(input, latest) : latest
   const { waitMs, delayMs } =
     latest.halted || !ended ? { waitMs: 0, delayMs: 0 } : input.backoff(spec, ended.finishedAt)

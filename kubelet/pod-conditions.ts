@@ -1,4 +1,4 @@
-/** The conditions of a Pod that are the kubelet's to say; upstream: pkg/kubelet/status/generate.go. */
+/** The conditions of a Pod that the kubelet writes; upstream: pkg/kubelet/status/generate.go. */
 import { formatTime } from '#api/clock.js'
 import { conditionOf, putCondition, sinceWhen } from '#api/conditions.js'
 import { mayRestartAll } from '#api/container-restart.js'
@@ -88,14 +88,14 @@ const ownTypes = new Set([
   'PodResizeInProgress',
 ])
 
-/** The kubelet's to say, and to take back. */
+/** Conditions that the kubelet sets and removes. */
 export const isOwnCondition = ({ type }: PodCondition): boolean => ownTypes.has(type)
 
-/** What the kubelet writes: its own, and that it was the one who has ended the Pod. */
+/** Conditions that the kubelet writes: its own, and DisruptionTarget if it has ended the Pod. */
 export const isWrittenCondition = (condition: PodCondition): boolean =>
   isOwnCondition(condition) || isKubeletsDisruption(condition)
 
-/** Of others, with ours in place of theirs of its type once the Pod was disrupted, and has ended. */
+/** Conditions of others; once the Pod has ended because of a disruption, our DisruptionTarget replaces theirs. */
 const conditionsBeforeOwn = (input: StatusInput): PodCondition[] => {
   const { pod, forcedEnd, stopped } = input
   const others = conditionsOfOthers(pod)
@@ -119,7 +119,7 @@ const restarting = ({ pod, containers }: StatusInput, phase: PodPhase): Finding 
   }
 }
 
-/** As it stands now, since its status has last changed. */
+/** The condition with the time of the last change of its status. */
 const conditionFor = (
   { pod, previous, now }: StatusInput,
   type: string,

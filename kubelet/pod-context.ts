@@ -1,4 +1,4 @@
-/** What all Pods of a node share. */
+/** Dependencies that all Pods of a node share. */
 import type { Clock } from '#api/clock.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'
@@ -32,10 +32,10 @@ export interface PodContext {
   dnsOf(pod: Pod): PodDns
   /** Why this node cannot run the Pod; undefined when it can. */
   admit(pod: Pod): Promise<Refusal | undefined>
-  /** Why a Pod of this node finds no room here for what it asks for now. */
+  /** Why a Pod of this node cannot get the resources that it requests now. */
   shortage(pod: Pod): Refusal | undefined
-  /** The API and this node have both let go of the Pod. */
+  /** Called when the Pod is gone from both the API and this node. */
   onFinished(podUid: string): void
-  /** A Pod takes less of the node than before. */
+  /** Called when a Pod needs less of the node than before. */
   onRoom(): void
 }

@@ -1,4 +1,4 @@
-/** Whom a Pod asks for names, as its resolv.conf says; upstream: pkg/kubelet/network/dns. */
+/** The resolv.conf of a Pod; upstream: pkg/kubelet/network/dns. */
 import { readFileSync } from 'node:fs'
 import { limits } from '#limits'
 import { formatPod, type Pod } from './pod.js'
@@ -20,11 +20,11 @@ export interface DnsConfig {
 
 export interface PodDns {
   readonly config: DnsConfig
-  /** What did not fit, or is not to be had: reason and message of an event each. */
+  /** Reason and message of Events for settings that did not fit or are missing. */
   readonly warnings: readonly { readonly reason: string; readonly message: string }[]
 }
 
-/** The later word on an option stands. */
+/** The last value of each option wins. */
 const lastOfEach = (options: readonly string[]): string[] => [
   ...new Map(options.map((option) => [option.split(':')[0], option])).values(),
 ]
@@ -43,7 +43,7 @@ const parseResolvConf = (text: string): DnsConfig => {
   return { servers, searches, options: lastOfEach(options) }
 }
 
-/** Whose settings a Pod's begin with. */
+/** The settings that a Pod's are based on. */
 const originOf = ({ spec }: Pod): 'none' | 'cluster' | 'node' => {
   if (spec.dnsPolicy === 'None') return 'none'
   if (spec.dnsPolicy === 'Default') return 'node'

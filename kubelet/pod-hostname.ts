@@ -1,10 +1,10 @@
-/** What a Pod is called, to itself and in DNS; upstream: GeneratePodHostNameAndDomain (pkg/kubelet/kubelet_pods.go). */
+/** Hostname and domain of a Pod; upstream: GeneratePodHostNameAndDomain (pkg/kubelet/kubelet_pods.go). */
 import { limits } from '#limits'
 import type { Pod } from './pod.js'
 
 export interface PodHostname {
   readonly hostname: string
-  /** Behind the name, where the Pod is one of a Service's; else empty. */
+  /** Domain of a Pod with a subdomain; else empty. */
   readonly domain: string
 }
 
@@ -22,7 +22,7 @@ export const hostnameOf = ({ metadata, spec }: Pod, clusterDomain: string): PodH
   }
 }
 
-/** What its kernel calls it (GetNodenameForKernel). */
+/** The hostname that the kernel gets (GetNodenameForKernel). */
 export const kernelNameOf = (pod: Pod, clusterDomain: string): string => {
   const { hostname, domain } = hostnameOf(pod, clusterDomain)
   if (!pod.spec.setHostnameAsFQDN || domain === '') return hostname

@@ -1,4 +1,7 @@
-/** What a whole Pod was allocated and has, as its status tells it; upstream: convertToAPIPodLevelResourcesStatus (pkg/kubelet/kubelet_pods.go). */
+/**
+ * Allocated and actual resources of a whole Pod, for its status; upstream: convertToAPIPodLevelResourcesStatus
+ * (pkg/kubelet/kubelet_pods.go).
+ */
 import { familyOf, formatMilli, type MilliAmounts, parseAmounts } from '#client/amount.js'
 import type { Amounts } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'

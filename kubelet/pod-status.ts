@@ -1,6 +1,6 @@
 /**
- * What a Pod's status says: computed from its spec and what the runtime and the probes report, never from what was
- * done. Upstream: pkg/kubelet/kubelet_pods.go (generateAPIPodStatus, getPhase) and pkg/kubelet/status/generate.go.
+ * Computes a Pod's status from its spec and from what the runtime and the probes report, never from what was done.
+ * Upstream: pkg/kubelet/kubelet_pods.go (generateAPIPodStatus, getPhase) and pkg/kubelet/status/generate.go.
  */
 import { formatTime } from '#api/clock.js'
 import { mayRestartAll } from '#api/container-restart.js'
@@ -55,7 +55,7 @@ const mountStatuses = (container: ContainerSpec) =>
     ...(readOnly ? { readOnly: true, recursiveReadOnly: 'Disabled' } : {}),
   }))
 
-/** Of a container that is nowhere to be found and will not run again: upstream's words. */
+/** For a container that cannot be found and will not run again; upstream's texts. */
 const unlocated: ContainerStateStatus = {
   terminated: {
     exitCode: 137,
@@ -71,9 +71,9 @@ const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
   state.waiting === undefined || lastState.terminated !== undefined
 
 /**
- * How all has ended once nothing is left (upstream: TerminatePod): a container whose end nobody knows has failed.
- * Those that never had their turn go on waiting: main containers of a Pod that was never initialized, and init
- * containers after the last one that ran; of these the first counts as begun.
+ * Final statuses once nothing is left (upstream: TerminatePod): a container whose end is unknown has failed. Containers
+ * that never had their turn go on waiting: main containers of a Pod that was never initialized, and init containers after
+ * the last one that ran, of which the first counts as begun.
  */
 const locateAll = (
   pod: Pod,
@@ -96,16 +96,16 @@ const locateAll = (
   }
 }
 
-/** What goes on being said of a container that the runtime has no record of; undefined when it is yet to be made. */
+/** The kept status of a container without a record in the runtime; undefined if it has not been made yet. */
 const withoutRecords = (
   { pod, ending, stopped }: StatusInput,
   said: ContainerStatus,
 ): ContainerStatus | undefined => {
   const hadItsTurn = !said.state.waiting || waitsForItsTurn(said)
   if (!ending && hadItsTurn && mayRestartAll(pod.spec)) return removedStatus(said)
-  // How it ended was said already, by a kubelet whose records are gone.
+  // An earlier kubelet has reported its end; its records are gone.
   if (said.state.terminated) return said
-  // It did run, and its records are gone: nobody will learn how it ended.
+  // It did run, but its records are gone, so that its end will stay unknown.
   if (ending && said.containerID) return stopped ? locate(said) : said
   return undefined
 }
@@ -186,7 +186,7 @@ const phaseOfStatuses = (
       restartsAfter(input.pod, spec, exitCode),
   })
 
-/** Whoever is ended by the kubelet fails, other than those that succeed in spite of that (generateAPIPodStatus). */
+/** A Pod that the kubelet ends has failed, unless it succeeds in spite of that (generateAPIPodStatus). */
 const forcedVerdict = (
   { forcedEnd, stopped }: StatusInput,
   computed: PodPhase,
@@ -195,14 +195,14 @@ const forcedVerdict = (
     ? { phase: 'Failed', reason: forcedEnd.reason, message: forcedEnd.message }
     : undefined
 
-/** Why it has ended was said by an earlier kubelet: the reason stays with its phase. */
+/** An earlier kubelet has written a final phase: its reason stays. */
 const keptVerdict = ({ previous }: StatusInput): Verdict | undefined => {
   const { phase, reason = '', message = '' } = previous
   if (!phase || !isTerminalPhase(phase) || (!reason && !message)) return undefined
   return { phase, reason, message }
 }
 
-/** Of a Pod that was turned away at the door there is nothing else to say. */
+/** The status of a Pod that was refused at admission. */
 const refusedStatus = ({ pod, previous, now }: StatusInput, verdict: Verdict): PodStatus => {
   const { generation } = pod.metadata
   return {
@@ -226,7 +226,7 @@ export const addressesOf = (
   return [nodeAddress]
 }
 
-/** Nobody asks whether it is ready, or has started. */
+/** Ephemeral containers have no probes. */
 const ephemeralStatus = (input: StatusInput, spec: ContainerSpec): ContainerStatus => {
   const { started: _, ...status } = containerStatus(input, spec)
   return { ...status, ready: false }
@@ -240,12 +240,12 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
   const ephemerals = (pod.spec.ephemeralContainers ?? []).map((spec) =>
     ephemeralStatus(input, spec),
   )
-  // A phase that is final stays: what runs after it would belong to nobody.
+  // A final phase stays: no container may run after it.
   const settled = isTerminalPhase(previous.phase) ? previous.phase : undefined
   const computed = phaseOfStatuses(input, inits, mains)
   const verdict = input.verdict ?? forcedVerdict(input, computed) ?? keptVerdict(input)
   const wanted = settled ?? verdict?.phase ?? computed
-  // Nobody is told of the end before the last container has stopped (upstream: mergePodStatus).
+  // A final phase is not reported before the last container has stopped (upstream: mergePodStatus).
   const early = !settled && !stopped && isTerminalPhase(wanted)
   const phase = early ? (previous.phase ?? 'Pending') : wanted
   const known = sandbox ? addressesOf(pod, sandbox, nodeAddress) : []

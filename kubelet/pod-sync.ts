@@ -24,7 +24,7 @@ import { hashOf, type StartRequest, startContainer } from './start-container.js'
 import type { ContainerProblem, Verdict } from './status-input.js'
 import { Volumes } from './volumes.js'
 
-/** What the worker of the Pod lends to its passes. */
+/** What a pass needs from the Pod's worker. */
 export interface PodHost {
   readonly pod: Pod
   readonly prober: Prober
@@ -36,17 +36,17 @@ export interface PodHost {
   firstAttempt(name: string): number
   killDeps(): KillDeps
   event(type: 'Normal' | 'Warning', reason: string, message: string, name?: string): void
-  /** What is to be said of the Pod at this moment; saying it may come later. */
+  /** Computes the status of this moment; the returned function writes it. */
   statusToTell(): () => void
   wake(): void
   wakeIn(ms: number): void
 }
 
-/** Volumes and containers that could not be made are tried again after this, doubling. */
+/** Pause before volumes and containers that could not be made are tried again; it doubles. */
 const retryMs = { first: 500, last: 60_000 }
-/** What ConfigMap and Secret volumes show is at most this old; upstream's sync frequency. */
+/** Maximum age of the contents of ConfigMap and Secret volumes; upstream's sync frequency. */
 const resyncMs = 60_000
-/** A start that takes longer is told of while it goes on. */
+/** If a start takes longer, its progress is written. */
 const slowStartMs = 100
 export const defaultGraceSeconds = 30
 
@@ -61,9 +61,9 @@ export class PodSync {
   problems: ReadonlyMap<string, ContainerProblem> = new Map()
   verdict: Verdict | undefined
   readonly #backoffToldAt = new Map<string, number>()
-  /** Containers that were ended to be started again, until that is looked at. */
+  /** Containers that were ended to be started again, until the next pass sees it. */
   readonly #killed = new Set<string>()
-  /** Those of them in whose place another one starts, whatever the Pod's policy. */
+  /** Those of them that are replaced whatever the Pod's restartPolicy. */
   readonly #replaced = new Set<string>()
   #nothingStays = false
   #telling: NodeJS.Timeout | undefined
@@ -89,7 +89,7 @@ export class PodSync {
 
   async run(signal: AbortSignal): Promise<void> {
     if (!(await this.#admit())) return
-    // Upstream says first that containers are created. Here that is one write less for whatever starts at once.
+    // Upstream first writes that containers are being created. Here Pods that start at once save that write.
     if (this.#host.startTime === undefined) this.#tellIfSlow()
     try {
       await this.#run(signal)
@@ -98,7 +98,7 @@ export class PodSync {
     }
   }
 
-  /** What is to be said now, unless there is more to say soon. */
+  /** Writes the status of now, unless a newer one comes soon. */
   #tellIfSlow(): void {
     clearTimeout(this.#telling)
     this.#telling = setTimeout(this.#host.statusToTell(), slowStartMs)
@@ -117,7 +117,7 @@ export class PodSync {
     if (!sandbox) return
     const asking = this.#host.containers().find((one) => asksForAll(this.#host.pod, one))
     if (asking) {
-      // Upstream has no back-off here, and the pace of its passes instead.
+      // Upstream has no back-off here, but its passes are further apart.
       const { waitMs } = this.#backoff.next(asking.name, asking.finishedAt, clock.now())
       if (waitMs > 0) return this.#host.wakeIn(waitMs)
       await this.#removeAll(signal)
@@ -133,7 +133,7 @@ export class PodSync {
       isReplaced: (id) => this.#replaced.has(id),
       isStarted: (id, spec) => this.#host.prober.isStarted(id, spec),
       restartsToResize: (spec) => this.#host.resize.needOf(spec) === 'restart',
-      // With another image the past counts no more (GetStableKey).
+      // A new image resets the back-off (GetStableKey).
       backoff: (spec, finishedAt) =>
         this.#backoff.next(`${spec.name}/${hashOf(spec)}`, finishedAt, clock.now()),
     })
@@ -192,7 +192,7 @@ export class PodSync {
 
   async #admit(): Promise<boolean> {
     if (this.#admitted) return true
-    // What has run here before was admitted then.
+    // A Pod whose containers have run here was admitted before.
     const refusal =
       this.#host.containers().length > 0 ? undefined : await this.#context.admit(this.#host.pod)
     if (refusal) {
@@ -210,7 +210,7 @@ export class PodSync {
     return true
   }
 
-  /** Past its deadline the Pod has failed, also when that passes while it ends (activeDeadlineHandler). */
+  /** A Pod past its deadline has failed, even if it passes while the Pod is being ended (activeDeadlineHandler). */
   checkDeadline(): boolean {
     const { spec, status } = this.#host.pod
     const seconds = spec.activeDeadlineSeconds
