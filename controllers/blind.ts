@@ -1,4 +1,4 @@
-/** What controllers do while an informer does not follow the server, because its watch broke. */
+/** Controllers wait while an informer does not follow the server, because its watch is broken. */
 import type { Informer } from '#client/informer.js'
 import type { SyncResult } from '#client/work-queue.js'
 
@@ -7,8 +7,8 @@ const retryMs = 100
 export const lookAgainSoon: SyncResult = Promise.resolve({ afterMs: retryMs })
 
 /**
- * `sync`, put off while `informer` is blind. Watches come back one after the other when a server was away: an owner
- * that is heard of again before what it owns would get what it has already, or lose its Pods in the wrong order.
+ * Delays `sync` while `informer` is blind. After an outage watches resume one after the other: an owner that is synced
+ * before its objects are known would get duplicates, or lose Pods in the wrong order.
  */
 export const whileSeeing =
   (informer: Pick<Informer, 'blindMs'>, sync: (key: string) => SyncResult) =>

@@ -1,4 +1,4 @@
-/** What every controller is made of: handlers on shared informers that put keys into a queue, and a sync for a key. */
+/** The parts of every controller: handlers on shared informers that put keys into a queue, and a sync for a key. */
 import type { Clock } from '#api/clock.js'
 import { groupOf } from '#api/group-version.js'
 import type { PersistedObject } from '#api/object.js'
@@ -12,13 +12,13 @@ import { keyOf } from '#client/object-store.js'
 import type { ResourceRef } from '#client/resources.js'
 import { type SyncResult, WorkQueue, type WorkQueueOptions, work } from '#client/work-queue.js'
 
-/** What autoscalers go by that do not say it themselves. */
+/** Defaults of autoscalers. */
 export interface AutoscalingSettings {
   /** Deviations below this part are noise. */
   tolerance: number
-  /** For how long no recommendation is gone below. */
+  /** Scaling down goes no lower than the highest recommendation of this time. */
   downscaleStabilizationMs: number
-  /** For how long after its start what a Pod uses of the processor may be passed over, and its readiness be its first. */
+  /** How long after its start a Pod's CPU usage may be ignored; and how long it may take to become ready first. */
   cpuInitializationMs: number
   initialReadinessDelayMs: number
 }
@@ -26,7 +26,7 @@ export interface AutoscalingSettings {
 /** Settings that upstream has flags for; milliseconds and counts. */
 export interface ControllerSettings {
   nodeMonitorGracePeriodMs: number
-  /** The same of a node that has said nothing yet. */
+  /** The same for a new node that has not reported yet. */
   nodeStartupGracePeriodMs: number
   nodeMonitorPeriodMs: number
   /** How often autoscalers are looked at. */
@@ -38,18 +38,18 @@ export interface ControllerSettings {
   /** For how long tokens in Secrets may go unused before they are marked, and stay marked before they go. */
   legacyTokenCleanUpPeriodMs: number
   podGcPeriodMs: number
-  /** Nodes of a zone that are given up, a second. */
+  /** Nodes of a zone per second whose Pods are evicted. */
   nodeEvictionRate: number
   /** The same where most of a large zone is unhealthy. */
   secondaryNodeEvictionRate: number
   /** The part of a zone's nodes from which on it is unhealthy. */
   unhealthyZoneThreshold: number
-  /** An unhealthy zone of no more nodes gives up none. */
+  /** In an unhealthy zone with at most this many nodes no Pods are evicted. */
   largeClusterSizeThreshold: number
-  /** Given: each Node gets a range of addresses for its Pods out of these, which are cut at the mask size. */
+  /** If set, each Node gets a range of Pod addresses of the mask size out of these. */
   nodeCidrs?: {
     cluster: readonly string[]
-    /** Out of which no Node gets any: those of Services. */
+    /** Ranges that no Node gets: those of Services. */
     reserved: readonly string[]
     maskSize4: number
     maskSize6: number
@@ -111,8 +111,8 @@ export const runBeside = (
 }
 
 /**
- * The sync of a key as the sync of the object that has it. Nothing is left to do when the object went away meanwhile,
- * or when its namespace goes: that one takes everything with it.
+ * Turns the sync of an object into the sync of a key. Does nothing if the object is gone, or if its namespace is
+ * terminating, which deletes everything in it.
  */
 export const syncStored = <T extends PersistedObject>(
   { store }: Informer<T>,
@@ -148,7 +148,7 @@ export const enqueueOwn = <T extends PersistedObject>(
 export const controllerRefOf = (object: PersistedObject) =>
   object.metadata.ownerReferences?.find((owner) => owner.controller)
 
-/** Puts the key of what controls a changed object into the queue; both, when it changed hands. */
+/** Enqueues the controller of a changed object; both, if the controller changed. */
 export const enqueueOwner = <T extends PersistedObject>(
   informer: Informer<T>,
   kind: ResourceRef,

@@ -1,4 +1,4 @@
-/** Deletes exactly the object that was seen, and nothing that took its name since. */
+/** Deletes exactly the seen object (uid precondition), not a new one of the same name. */
 import type { PersistedObject } from '#api/object.js'
 import type { DeleteRequestOptions } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
@@ -10,7 +10,7 @@ interface DeleteObjectOptions extends Omit<DeleteRequestOptions, 'preconditions'
   unchanged?: boolean
 }
 
-/** The informer knows of it at once. False: it was gone already. */
+/** The informer is updated at once. False: it was gone already. */
 export const deleteObject = async <T extends PersistedObject>(
   { client, informers }: Pick<ControllerContext, 'client' | 'informers'>,
   ref: ResourceRef,

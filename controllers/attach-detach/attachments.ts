@@ -1,4 +1,4 @@
-/** Which volumes have to be attached to a node, and which may leave it. Pure; upstream: pkg/controller/volume/attachdetach. */
+/** Which volumes to attach to a node, and which to detach. Pure; upstream: pkg/controller/volume/attachdetach. */
 import { createHash } from 'node:crypto'
 import type { PersistedObject } from '#api/object.js'
 import type { Volume } from '#client/persistent-volume.js'
@@ -17,7 +17,7 @@ export interface Wanted {
   pods: Pod[]
 }
 
-/** The name under which the attachment of a volume to a node is looked for by every CSI sidecar. */
+/** The name of a VolumeAttachment, by which CSI sidecars find it. */
 export const attachmentName = ({ spec: { csi } }: Volume, node: string): string =>
   `csi-${createHash('sha256').update(`${csi!.volumeHandle}${csi!.driver}${node}`).digest('hex')}`
 
@@ -25,12 +25,14 @@ export const attachmentName = ({ spec: { csi } }: Volume, node: string): string 
 export const uniqueName = ({ spec: { csi } }: Volume): string =>
   `kubernetes.io/csi/${csi!.driver}^${csi!.volumeHandle}`
 
-/** One that several nodes may have says so by its access modes; none at all says nothing against it. */
+/** Whether several nodes may have the volume, by its access modes; without any they may. */
 export const isShared = ({ spec: { accessModes = [] } }: Volume): boolean =>
   accessModes.length === 0 ||
   accessModes.some((mode) => mode === 'ReadWriteMany' || mode === 'ReadOnlyMany')
 
-/** Why a Pod cannot have a volume that another node has, in upstream's words: no names of other namespaces. */
+/**
+ * Why a Pod cannot have a volume that another node has, with upstream's text, which names no Pods of other namespaces.
+ */
 export const takenBy = (pod: Pod, users: readonly Pod[]): string => {
   if (users.length === 0)
     return "Volume is already exclusively attached to one node and can't be attached to another"
@@ -42,16 +44,16 @@ export const takenBy = (pod: Pod, users: readonly Pod[]): string => {
   return `Volume is already used by pod(s) ${names}${more}`
 }
 
-/** The node is known to be off: nothing there uses a volume any more, whatever its status says. */
+/** The node is marked as off: nothing there uses a volume any more, whatever its status says. */
 export const isOutOfService = (node: Node): boolean =>
   (node.spec.taints ?? []).some(({ key }) => key === 'node.kubernetes.io/out-of-service')
 
-/** After this an unhealthy node's word that it uses a volume no longer counts; upstream's maxWaitForUnmountDuration. */
+/** After this time volumes in use of an unhealthy node's status no longer count; upstream's maxWaitForUnmountDuration. */
 export const unmountWaitMs = 360_000
 
 /**
- * Whether a volume that no Pod has wanted on the node for so long may be taken from it. A node that is gone without a
- * word may use it still, as one may of which nobody knows what it said.
+ * Whether a volume that no Pod has wanted on the node for this long may be detached. A node that disappeared may still
+ * use it, and so may one whose last status is unknown.
  */
 export const mayDetach = (
   node: Node | undefined,

@@ -1,6 +1,6 @@
 /**
- * Asks CSI drivers by VolumeAttachments to attach the volumes of Pods to their nodes and to detach them again, and tells
- * each node what it has; upstream's persistentvolume-attach-detach-controller. Volumes that are folders need none of it.
+ * Makes VolumeAttachments, by which CSI drivers attach the volumes of Pods to nodes and detach them again, and lists them
+ * in the Node's status; upstream's persistentvolume-attach-detach-controller. Volumes that are folders are not attached.
  */
 import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
@@ -26,12 +26,12 @@ import {
 } from './attachments.js'
 
 const component = 'attachdetach-controller'
-/** Kubelets that leave attaching to us say so on their Node. */
+/** Nodes with this annotation leave attaching to the controller. */
 const managedAnnotation = 'volumes.kubernetes.io/controller-managed-attach-detach'
 
 const isManaged = (node: Node | undefined): boolean =>
   node?.metadata.annotations?.[managedAnnotation] === 'true'
-/** What it said last counts on, but nobody has put it out of service. */
+/** The last state of a deleted Node, without the out-of-service taint. */
 const asGone = (node: Node): Node => ({ ...node, spec: { ...node.spec, taints: [] } })
 const usesClaims = (pod: Pod): boolean => claimNames(pod).length > 0
 /** All of a Node that decides what is attached to it. */
@@ -47,11 +47,11 @@ const signature = (node: Node): string =>
 class AttachDetach {
   readonly #context: ControllerContext
   readonly #podsOfNode: (name: string) => readonly Pod[]
-  /** By attachment, since when nobody wants it. */
+  /** By attachment, since when no Pod wants it. */
   readonly #unwantedSince = new Map<string, number>()
-  /** Nodes that are gone and have volumes yet, as they were. */
+  /** Last states of deleted Nodes that still have volumes. */
   readonly #gone = new Map<string, Node>()
-  /** By node, attachments that cannot be made while another node has their volume; told of once. */
+  /** By node, attachments that wait because another node has the volume, so that each is reported once. */
   readonly #refused = new Map<string, ReadonlySet<string>>()
 
   constructor(context: ControllerContext) {
@@ -108,13 +108,13 @@ class AttachDetach {
       },
       onDelete: ({ metadata }) => {
         this.#unwantedSince.delete(metadata.name)
-        // Its volume may be waited for on another node.
+        // Another node may wait for its volume.
         this.#addAllNodes(queue)
       },
     })
   }
 
-  /** Which Nodes want a volume that changes is not known before each is looked at. */
+  /** A changed volume may concern any Node. */
   #watchVolumes(queue: WorkQueue): void {
     const all = (): void => this.#addAllNodes(queue)
     this.#informer<Claim>(resources.persistentVolumeClaims).handle({
@@ -148,7 +148,7 @@ class AttachDetach {
     if (volume?.spec.csi === undefined || volume.spec.claimRef?.uid !== claim.metadata.uid)
       return undefined
     const driver = this.#store<PersistedObject>(resources.csiDrivers).get(volume.spec.csi.driver)
-    // A driver that nobody has described may need it.
+    // An unknown driver may need attaching.
     return driver?.spec?.attachRequired === false ? undefined : volume
   }
 
@@ -181,7 +181,7 @@ class AttachDetach {
     if (there.length === 0) this.#gone.delete(nodeName)
     let waits = false
     const refused = new Set<string>()
-    // What a Pod has on a node that is gone it keeps until it is gone, too; nothing more comes there.
+    // Pods on a deleted node keep their volumes until they are gone, too; no more are attached there.
     for (const entry of isManaged(node) ? wanted.values() : [])
       if (!known.has(entry.name) && !(await this.#attach(nodeName, entry))) refused.add(entry.name)
     if (refused.size > 0) this.#refused.set(nodeName, refused)
@@ -233,7 +233,7 @@ class AttachDetach {
     const volume = this.#store<Volume>(resources.persistentVolumes).get(
       attachment.spec.source.persistentVolumeName ?? '',
     )
-    // What others have made for volumes that we do not know is theirs.
+    // VolumeAttachments of unknown volumes belong to others.
     if (volume?.spec.csi === undefined) return false
     const name = attachment.metadata.name
     const now = this.#context.clock.now()
@@ -245,7 +245,7 @@ class AttachDetach {
     })
   }
 
-  /** A kubelet mounts only what is listed: it learns that a volume leaves before it does. */
+  /** A kubelet mounts only listed volumes, so a volume is taken off the list before it is detached. */
   async #tellNode(
     node: Node,
     there: readonly VolumeAttachment[],
@@ -285,7 +285,7 @@ class AttachDetach {
     await deleteObject(this.#context, resources.volumeAttachments, attachment)
   }
 
-  /** What its driver says of an attachment is told to the Pods that wait for it. */
+  /** Reports the outcome of an attachment as Events of the Pods that wait for it. */
   #tellOutcome({ metadata, spec, status }: VolumeAttachment, before: VolumeAttachment): void {
     const entry = this.#wantedOn(spec.nodeName).get(metadata.name)
     if (entry === undefined) return

@@ -1,4 +1,7 @@
-/** Approves nodes' own requests, signs what is approved, forgets old ones; upstream's three certificatesigningrequest controllers. */
+/**
+ * Approves nodes' own requests, signs approved ones, deletes old ones; upstream's three certificatesigningrequest
+ * controllers.
+ */
 import { formatTime, parseTime } from '#api/clock.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import { resources } from '#client/resources.js'

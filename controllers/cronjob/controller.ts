@@ -47,14 +47,14 @@ interface CronJob extends NamespacedObject {
 }
 
 const component = 'cronjob-controller'
-/** So that a time is really over when its Job starts; upstream's nextScheduleDelta. */
+/** Delay after a scheduled time, so that the time has really passed; upstream's nextScheduleDelta. */
 const lateMs = 100
 
 const jobFor = (cron: CronJob, dueMs: number): { metadata: ObjectMeta; spec: Job['spec'] } => {
   const { jobTemplate } = cron.spec
   return {
     metadata: {
-      // One name a time: two controllers, or one that was killed, cannot start it twice.
+      // The name follows from the time: two controllers, or one that was killed, cannot start it twice.
       name: `${cron.metadata.name}-${Math.floor(dueMs / 60_000)}`,
       namespace: cron.metadata.namespace,
       labels: { ...jobTemplate.metadata?.labels },
@@ -92,7 +92,7 @@ class CronSync {
   async run(): Promise<{ afterMs: number } | undefined> {
     const untold = await this.#readUntold()
     const jobs = this.#jobs()
-    // First, as upstream does: of what goes now nobody hears any more that it was seen to end.
+    // First, as upstream: for Jobs that are deleted now no completion Event is recorded.
     await this.#tidyHistory(jobs)
     this.#noteJobs(jobs, untold)
     const afterMs =
@@ -103,7 +103,9 @@ class CronSync {
     return afterMs === undefined ? undefined : { afterMs }
   }
 
-  /** A Job that is taken for ended because its watch is behind would get company, whatever the concurrency policy. */
+  /**
+   * Reads Jobs that the watch may not have shown yet: a Job that wrongly counts as ended would run beside the next one.
+   */
   async #readUntold(): Promise<Job[]> {
     const known = new Set(this.#jobs().map(({ metadata }) => metadata.uid))
     const untold = (this.#status.active ?? []).filter(({ uid = '' }) => !known.has(uid))
@@ -128,7 +130,7 @@ class CronSync {
     })
     const listed = new Set(active.map((entry) => entry.uid))
     const unlisted = jobs.filter((j) => !isFinished(j) && !listed.has(j.metadata.uid))
-    // One that was made just before we were killed is not listed yet.
+    // A Job that was made just before a crash is not in the status yet.
     const forgotten = unlisted.filter((job) => this.#isOwnName(job.metadata.name))
     this.#status.active = [...active, ...forgotten.map(referenceTo)]
     for (const { metadata } of unlisted)
@@ -242,7 +244,7 @@ class CronSync {
         this.#event('Warning', 'FailedCreate', `Error creating job: ${messageOf(error)}`)
         throw error
       }
-      // Ours of a run that could not note it, or a stranger's, of which nothing is noted.
+      // Our own from a run that crashed before writing the status, or a stranger's, which is ignored.
       const job = await readLive<Job>(this.#context, resources.jobs, wanted.metadata)
       if (job === undefined) throw error
       if (controllerRefOf(job)?.uid === this.#cron.metadata.uid) this.#noteStarted(job, dueMs)
@@ -263,7 +265,7 @@ class CronSync {
   }
 }
 
-/** As the Job was when it was made: the entry is not written anew for each change of it. */
+/** The reference has the resourceVersion of the Job's creation, so that it does not change with the Job. */
 const referenceTo = (job: Job) => ({
   kind: 'Job',
   namespace: job.metadata.namespace,

@@ -95,7 +95,7 @@ const sync = async (
   tools: Tools,
   set: DaemonSet,
 ): Promise<{ afterMs: number } | undefined> => {
-  // Its revisions own no Pods, so that what is left of it cannot be told any more. Upstream: syncDaemonSet.
+  // A deleted set is not synced at all, not even its status. Upstream: syncDaemonSet.
   if (set.metadata.deletionTimestamp !== undefined) return undefined
   const { informers, clock } = context
   await claimOwned(context, set, {

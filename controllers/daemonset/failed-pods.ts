@@ -1,6 +1,6 @@
 /**
- * A kubelet that refuses a daemon's Pod and a controller that makes it anew would chase each other: Pods that failed on
- * a node are replaced after 1 s, then 2 s, up to 15 min. Upstream: failedPodsBackoff.
+ * Back-off for failed Pods: they are replaced after 1 s, then 2 s, up to 15 min. Otherwise a kubelet that refuses a Pod
+ * and this controller would go round in circles. Upstream: failedPodsBackoff.
  */
 import type { Pod } from '#client/pod.js'
 import { type DaemonSet, targetNodeOf } from './reconcile.js'

@@ -37,7 +37,7 @@ export interface DaemonSet extends NamespacedObject {
   }
 }
 
-/** Daemons run where nothing else may; upstream's AddOrUpdateDaemonPodTolerations. */
+/** Daemons tolerate the taints of unhealthy nodes; upstream's AddOrUpdateDaemonPodTolerations. */
 const tolerationOf = (key: string, effect: string): Toleration => ({
   key: `node.kubernetes.io/${key}`,
   operator: 'Exists',
@@ -132,7 +132,7 @@ const byCreation = (a: Pod, b: Pod): number =>
   (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
   (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '')
 
-/** Who has ended and only waits to be removed takes no place any more. */
+/** Ended Pods that only wait to be removed do not count. */
 export const podsByNode = (pods: readonly Pod[]): Map<string, Pod[]> => {
   const map = new Map<string, Pod[]>()
   for (const pod of pods) {
@@ -198,7 +198,7 @@ export const planDaemons = (observed: Observed): DaemonPlan => {
     else if (!shouldContinue) plan.delete.push(...here.filter((p) => !isTerminating(p)))
     else keepOne(observed, sortOutNode(here, observed), plan)
     const replaces = allowsSurge(set) && shouldRun && here.length > 0
-    // The one that ends need not be waited for where two may be.
+    // With maxSurge the new Pod need not wait for the end of the old one.
     if (replaces && here.every(isTerminating)) plan.create.push(node.metadata.name)
   }
   const known = new Set(nodes.map((n) => n.metadata.name))

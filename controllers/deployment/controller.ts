@@ -63,7 +63,7 @@ const applyScale = async (sync: Sync, { set, replicas }: Scale): Promise<void> =
   )
 }
 
-/** The set of the present template with its annotations right; made when there is none and `make` says so. */
+/** The ReplicaSet of the current template, with correct annotations. With `make` it is created if missing. */
 const newSetOf = async (
   sync: Sync,
   make: boolean,
@@ -122,7 +122,7 @@ const createFailed = async (
   return error
 }
 
-/** Somebody else's set has our name: the next try hashes one more number in. */
+/** Another set has our name: increments the collision count, so that the next hash differs. */
 const resolveCollision = async (sync: Sync, name: string): Promise<void> => {
   const { deployment, context } = sync
   const { namespace, uid } = deployment.metadata
@@ -196,8 +196,8 @@ const isComplete = ({ deployment }: Sync, newSet: OwnedSet): boolean => {
 }
 
 /**
- * Whether Pods of an older template still run: a recreate waits for the last of them. Their sets know of some that no
- * watch has told us of, and no more of those that are ending.
+ * Whether Pods of an older template still run, for which a recreate waits. The sets' statuses may know of Pods that our
+ * watch has not shown, and do not count terminating ones.
  */
 const oldPodsRun = ({ context, sets }: Sync, newSet: OwnedSet | undefined): boolean => {
   const oldSets = sets.filter((s) => s.metadata.uid !== newSet?.metadata.uid)
@@ -235,7 +235,7 @@ const scaleOnly = async (sync: Sync): Promise<{ newSet: OwnedSet | undefined; no
   const olds = sync.sets.filter((s) => s.metadata.uid !== result.newSet?.metadata.uid)
   const steps = proportionalScale(sync.deployment, result.newSet, olds)
   for (const step of steps) await applyScale(sync, step)
-  // A size that did not change still has to be remembered, or this would look like scaling for ever.
+  // Sets whose size did not change need the annotation, too, or the Deployment would seem to be scaling for ever.
   for (const set of sync.sets)
     if (replicasOf(set) > 0 && differs(set, sizeAnnotations(sync.deployment)))
       await rememberSize(sync, set)

@@ -1,4 +1,4 @@
-/** What a Deployment says of itself: counts and conditions, in upstream's words. Pure. */
+/** Computes the status of a Deployment: counts and conditions, with upstream's texts. Pure. */
 import { formatTime, parseTime } from '#api/clock.js'
 import { type Condition, conditionOf, sinceWhen } from '#api/conditions.js'
 import {
@@ -66,7 +66,7 @@ const isTimedOut = (deployment: Deployment, next: DeploymentStatus, now: number)
 const hasDeadline = ({ spec }: Deployment): boolean =>
   (spec.progressDeadlineSeconds ?? noDeadline) !== noDeadline
 
-/** Milliseconds until the deadline has to be looked at again. */
+/** Milliseconds until the progress deadline. */
 export const msUntilDeadline = (deployment: Deployment, now: number): number | undefined => {
   const seconds = deployment.spec.progressDeadlineSeconds ?? noDeadline
   const condition = progressing(deployment.status)
@@ -188,7 +188,7 @@ export const deploymentStatus = (
   const pause = pausing(deployment)
   if (pause !== undefined) conditions = put(conditions, pause, time)
   conditions = put(conditions, availability(deployment, next), time)
-  // A paused one is told of by upstream's syncStatusOnly, which looks at no progress.
+  // For a paused Deployment upstream only runs syncStatusOnly, which does not check progress.
   if (!deployment.spec.paused && !hasDeadline(deployment))
     conditions = conditions.filter((c) => c.type !== 'Progressing')
   const progress = progressOf(deployment, newSet, next, now)

@@ -45,7 +45,7 @@ export const expectationOf = (
     }
   if (typeof spec.minAvailable === 'string')
     return { expectedPods: scale, desiredHealthy: scaled(spec.minAvailable, scale, true) }
-  // A budget that says nothing expects nobody, and so allows nothing.
+  // An empty budget expects 0 Pods and allows no disruption.
   if (spec.minAvailable === undefined) return { expectedPods: 0, desiredHealthy: 0 }
   return { expectedPods: pods.length, desiredHealthy: spec.minAvailable }
 }
@@ -123,7 +123,7 @@ export const budgetStatus = (
   }
 }
 
-/** Without a known size nothing is allowed: failing open would break the promise. What was observed last stays. */
+/** If the size is unknown no disruption is allowed (fail closed). Observed counts stay. */
 export const failedStatus = (
   budget: PodDisruptionBudget,
   message: string,

@@ -1,6 +1,5 @@
 /**
- * A Pod that was to go (DisruptionTarget) and is still not deleted two minutes later is shown as one that stays.
- * Upstream: syncStalePodDisruption.
+ * Resets the condition DisruptionTarget of a Pod that is not deleted after two minutes. Upstream: syncStalePodDisruption.
  */
 import { formatTime, parseTime } from '#api/clock.js'
 import { type Condition, conditionOf, putCondition } from '#api/conditions.js'
@@ -16,7 +15,7 @@ const targetType = 'DisruptionTarget'
 /** Milliseconds since the epoch from which the mark means nothing; undefined when the Pod has none that can be wrong. */
 export const staleAt = (pod: Pod): number | undefined => {
   const target = conditionOf(pod, targetType)
-  // The kubelet's own mark is right, however long the end takes.
+  // The kubelet's own condition is right, however long the end takes.
   if (target?.status !== 'True' || target.reason === 'TerminationByKubelet' || !isPodActive(pod))
     return undefined
   return (parseTime(target.lastTransitionTime ?? '') || 0) + staleMs

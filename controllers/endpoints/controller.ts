@@ -60,9 +60,9 @@ const writeEndpoints = async (
 }
 
 /**
- * The Endpoints of a Service that is gone go with it, whoever wrote them. As upstream, without looking whether there are
- * any: what tells of new ones may be behind what tells of the Service. What tells of the Service may be behind, too, and
- * who wrote Endpoints for it by hand would lose them.
+ * Deletes the Endpoints of a deleted Service, whoever wrote them. As upstream it does not look at the informer of
+ * Endpoints, which may be behind that of Services. The informer of Services may be behind, too, so the Service is read
+ * first: handwritten Endpoints of a new one must stay.
  */
 const removeEndpoints = async (context: ControllerContext, key: string): Promise<void> => {
   const at = splitKey(key)
@@ -70,7 +70,7 @@ const removeEndpoints = async (context: ControllerContext, key: string): Promise
   await context.client.delete(resources.endpoints, at)
 }
 
-/** Such Endpoints never had a Service: they were a lock, of a release of upstream's long ago. */
+/** Endpoints with this annotation are a leader election lock of an old release, and have no Service. */
 const leaderAnnotation = 'control-plane.alpha.kubernetes.io/leader'
 
 export const endpointsController: Controller = {
@@ -101,7 +101,7 @@ export const endpointsController: Controller = {
       return chosen?.length ?? 0
     })
     return (signal) => {
-      // Of these the Service may have gone while nobody watched.
+      // At the start: Services of these Endpoints may have been deleted while no controller ran.
       for (const object of endpoints.store.list())
         if (object.metadata.annotations?.[leaderAnnotation] === undefined) queue.add(keyOf(object))
       return run(signal)

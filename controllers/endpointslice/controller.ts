@@ -188,7 +188,7 @@ class EndpointSlices {
       },
     })
     const { endpointSlices } = resources
-    // Changes first, and all at once: proxies wait for them when a Pod has to go.
+    // Updates first, all at once: proxies wait for them when a Pod is deleted.
     await Promise.all([
       ...actions.update.map(async (slice) =>
         this.#written(await client.update(endpointSlices, dated(slice))),

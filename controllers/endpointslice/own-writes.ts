@@ -1,6 +1,6 @@
 /**
- * The slices as this controller has written them: the news of its own writes need no look at all Pods of the Service.
- * Upstream's EndpointSliceTracker.
+ * Remembers the slices that this controller has written, so that events of its own writes cause no sync. Upstream's
+ * EndpointSliceTracker.
  */
 import type { EndpointSlice } from './reconcile.js'
 

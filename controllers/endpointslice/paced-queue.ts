@@ -1,6 +1,6 @@
 /**
- * A queue whose keys rest after their sync, the longer the larger their Service is: one change is told at once, a
- * thousand changes of one large Service are told together. Otherwise n Pods that start cost n times n.
+ * A queue whose keys rest after a sync, the longer the larger the Service is: a single change is written at once, and a
+ * thousand changes of a large Service are written together. Otherwise n starting Pods would cost n² work.
  */
 import type { Log } from '#client/log.js'
 import { WorkQueue, work } from '#client/work-queue.js'

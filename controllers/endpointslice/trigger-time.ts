@@ -1,6 +1,6 @@
 /**
- * What the change that endpoints show began with: a Pod that became ready or not, or the Service itself. Whoever programs
- * a network can tell from the annotation how late it is. Upstream: TriggerTimeTracker.
+ * When the change behind an endpoint change happened: a Pod's readiness, or the Service's creation. Network programs see
+ * their latency by the annotation. Upstream: TriggerTimeTracker.
  */
 import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'

@@ -100,8 +100,8 @@ class GarbageCollector {
   }
 
   /**
-   * An owner whose dependents have not been seen looks like one without any: let go then, it would take those with it
-   * that it should have left, or leave before those it should have waited for.
+   * Whether dependents are known: an owner whose dependents have not been seen yet looks like one without any, and must
+   * not be finalized.
    */
   #knowsDependents(): boolean {
     return [...this.#monitors.values()].every(

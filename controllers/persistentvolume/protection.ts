@@ -1,4 +1,7 @@
-/** Lets go of claims, volumes and classes that are deleted and no longer used (kubernetes, controller/volume/{pv,pvc,vac}protection). */
+/**
+ * Removes the finalizers of deleted claims, volumes and classes that are not used any more (kubernetes,
+ * controller/volume/{pv,pvc,vac}protection).
+ */
 import { attributesClassesOf } from '#api/attributes-classes.js'
 import type { PersistedObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
@@ -20,7 +23,7 @@ const claimFinalizer = 'kubernetes.io/pvc-protection'
 const volumeFinalizer = 'kubernetes.io/pv-protection'
 const attributesClassFinalizer = 'kubernetes.io/vac-protection'
 
-/** When to look again at what is used by something that no informer has told of: its end may stay untold as well. */
+/** Pause before another check if only the live read found a user: the informer may also miss its end. */
 const untoldMs = 1_000
 
 interface Protection {
@@ -38,7 +41,7 @@ const isEnding = ({ metadata }: PersistedObject): boolean =>
 const isProtected = ({ metadata }: PersistedObject, finalizer: string): boolean =>
   (metadata.finalizers ?? []).includes(finalizer)
 
-/** What lives has the finalizer; what is deleted loses it once nobody uses it. */
+/** Adds the finalizer to living objects and removes it from deleted ones that nobody uses. */
 const protect = async (
   { client, informers }: ControllerContext,
   object: PersistedObject | undefined,

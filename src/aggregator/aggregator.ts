@@ -1,6 +1,6 @@
 /**
- * Follows APIServices: keeps the condition Available of each, and of those that another server answers for, what it
- * serves. Upstream's kube-aggregator: availability, discovery and OpenAPI controllers.
+ * Follows APIServices: keeps the condition Available of each, and the discovery of those that another server serves.
+ * Upstream's kube-aggregator: availability, discovery and OpenAPI controllers.
  */
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
@@ -19,7 +19,7 @@ import { workLog } from './work-log.js'
 
 export const apiServices = { group: 'apiregistration.k8s.io', resource: 'apiservices' }
 
-/** What changes with a backend, and of which Service it is. */
+/** Objects that change with a backend, and how they name its Service. */
 const backendObjects = [
   {
     resource: { group: '', resource: 'services' },
@@ -38,9 +38,9 @@ interface AggregatorDeps extends FollowerDeps {
 /** An APIService and what is known of the server behind it. */
 interface Remote {
   service: APIService
-  /** As aggregated discovery shows them; undefined before they were had once. */
+  /** In the form of aggregated discovery; undefined before they were first read. */
   resources: JsonObject[] | undefined
-  /** Whether they are what the server said when it was last asked. */
+  /** Whether the last read of them succeeded. */
   isCurrent: boolean
   openApi: ReadonlyMap<string, string>
 }
@@ -104,7 +104,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     return this.#all.keys()
   }
 
-  /** `listener` is told of each APIService that came, changed or went. */
+  /** `listener` is called for each APIService that was added, changed or deleted. */
   onService(listener: (name: string) => void): () => void {
     this.#serviceListeners.add(listener)
     return () => this.#serviceListeners.delete(listener)
@@ -149,12 +149,12 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Of every APIService whether it is unavailable. */
+  /** Whether each APIService is unavailable. */
   unavailable(): { name: string; isUnavailable: boolean }[] {
     return [...this.#all].map(([name, service]) => ({ name, isUnavailable: !isAvailable(service) }))
   }
 
-  /** How often each was found to be unavailable that was available before. */
+  /** How often each has become unavailable. */
   unavailableTotals(): { name: string; reason: string; value: number }[] {
     return [...this.#unavailableTotals.values()]
   }
@@ -194,7 +194,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     }
     if (!isSame) this.#tell()
     if (!isSame || (isRemote && wasAvailable !== isAvailable(service))) {
-      // A check of a local one has its answer already, unless it was remote before.
+      // A local one needs no check, unless it was remote before.
       if (isRemote || availabilityOf(service)?.reason !== 'Local') this.#checks.add(name)
       if (isRemote) this.#readings.add(name)
     }
@@ -213,7 +213,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Services and slices are watched only while somebody is behind one. */
+  /** Services and slices are followed only while there are remote APIServices. */
   #followBackends(): void {
     if (this.#remotes.size === 0) {
       this.#backendsStopping?.abort()
@@ -257,7 +257,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     })
   }
 
-  /** Looks whether it is available and writes that down. */
+  /** Checks whether it is available and writes the condition. */
   async #check(name: string): Promise<Next> {
     const service = this.#all.get(name)
     if (service === undefined) return undefined
@@ -274,7 +274,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
       })
     }
     if (service.spec.service === undefined) return undefined
-    // Nothing tells when that changes: it is tried again, less and less often.
+    // No event tells when that changes, so it is retried, less and less often.
     if (availability.reason === 'FailedDiscoveryCheck') throw new Error(availability.message)
     return { afterMs: limits.apiServiceCheckIntervalMs }
   }
@@ -299,13 +299,13 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
       remote.resources = await readDiscovery(this.backends, remote.service)
       remote.isCurrent = true
     } catch (error) {
-      // What was known stays known, as stale.
+      // The known resources stay, marked as stale.
       remote.isCurrent = false
       throw error
     } finally {
       this.#tell()
     }
-    // A server without OpenAPI v3, or one that fails to tell, is served without its documents.
+    // A server without OpenAPI v3, or whose index fails, is served without documents.
     remote.openApi = await readOpenApiIndex(this.backends, remote.service).catch(() => new Map())
     this.#tell()
     return { afterMs: limits.aggregatedDiscoveryIntervalMs }
@@ -314,7 +314,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
 
 const workersOfEach = 2
 
-/** When a name is looked at again; undefined: when something changes. */
+/** When to check a name again; undefined: when something changes. */
 type Next = { afterMs: number } | undefined
 
 const queueWithRetries = (backoffBaseMs: number, backoffMaxMs: number): WorkQueue =>

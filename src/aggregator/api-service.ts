@@ -1,4 +1,4 @@
-/** APIServices: which group version another server answers for, and whether it does. */
+/** APIServices: group versions, the servers behind them, and their availability. */
 import { formatTime } from '#api/clock.js'
 import { type Condition, conditionOf, isConditionTrue, sinceWhen } from '#api/conditions.js'
 import { groupVersionPath } from '#api/group-version.js'
@@ -11,7 +11,7 @@ export interface APIService extends PersistedObject {
     version: string
     groupPriorityMinimum: number
     versionPriority: number
-    /** Missing: this server answers. */
+    /** Missing: served by this server. */
     service?: { namespace: string; name: string; port: number }
     /** Base64 of PEM. */
     caBundle?: string
@@ -28,7 +28,7 @@ export const availabilityOf = (service: KubeObject): Condition | undefined =>
 
 export const isAvailable = (service: KubeObject): boolean => isConditionTrue(service, available)
 
-/** The status with that condition; undefined when it says so already. The time changes with the condition's status only. */
+/** The status with that condition; undefined if nothing changes. The time changes only with the condition's status. */
 export const statusWith = (
   service: KubeObject,
   availability: Availability,

@@ -20,14 +20,14 @@ const localAvailability: Availability = {
   message: 'Local APIServices are always available',
 }
 
-/** A slice without a name for its port is no slice of an unnamed one. */
+/** A slice serves a port only if the port's name is the same. */
 const serves = (slice: KubeObject, portName: string): boolean =>
   (slice.endpoints ?? []).some(isReady) &&
   (slice.ports ?? []).some(
     (port: { name?: string; port?: number }) => (port.name ?? '') === portName && port.port,
   )
 
-/** What is wrong with the Service, as far as objects tell. */
+/** Faults of the Service that its objects show. */
 const checkService = async (
   ctx: RequestContext,
   reference: { namespace: string; name: string; port: number },
@@ -66,7 +66,7 @@ const tryDiscovery = async (backends: Backends, service: APIService): Promise<vo
   if (code < 200 || code >= 300) throw failing(`bad status from ${href}: ${code}`)
 }
 
-/** Endpoints are drawn by chance: where the first fails, one of some more that answers is enough. */
+/** Endpoints are drawn at random: if the first fails, several more are tried at once, and one answer is enough. */
 const checkDiscovery = async (
   backends: Backends,
   service: APIService,

@@ -1,4 +1,4 @@
-/** Connections to the servers behind APIServices: who may answer, what this server shows there, where they are. */
+/** Connections to the servers behind APIServices: trusted authorities, the client certificate, endpoints. */
 import https from 'node:https'
 import { findService } from '#admission/find-service.js'
 import { goNetError, urlWithPort } from '#api/go-net-error.js'
@@ -14,11 +14,11 @@ import type { APIService } from './api-service.js'
 import { frontProxyHeaders } from './front-proxy-headers.js'
 
 interface BackendsDeps {
-  /** The front proxy's certificate and key: by it a backend knows that the user's name in a header can be trusted. */
+  /** The front proxy's certificate and key. Because of it a backend trusts the user in the headers. */
   readonly proxyClient: () => { readonly certPem: string; readonly keyPem: string }
-  /** In which Services and EndpointSlices are read. */
+  /** The context for reading Services and EndpointSlices. */
   readonly context: () => RequestContext
-  /** Ends what this server itself is asking. */
+  /** Ends this server's own requests. */
   readonly signal: AbortSignal
 }
 
@@ -86,7 +86,7 @@ const fetchDocument = (
       url,
       {
         ...tls,
-        // A check must not be fooled by a connection to a server that is about to go.
+        // No kept connection: it could be to a server that is about to end.
         agent: false,
         signal,
         headers: {

@@ -23,7 +23,7 @@ const definitions = { group: 'apiextensions.k8s.io', resource: 'customresourcede
 
 interface CustomApiServicesDeps extends FollowerDeps {
   readonly table: ResourceTable
-  /** APIServices as they are stored, and word of each that changes. */
+  /** The stored APIServices, and a callback for changes. */
   readonly services: {
     service(name: string): APIService | undefined
     names(): Iterable<string>
@@ -122,7 +122,7 @@ export class CustomApiServices {
   }
 
   async #remove(name: string, { metadata: { uid } }: APIService): Promise<void> {
-    // Another server may have seen a definition that this one will see soon.
+    // Another server may have made it for a definition that this one has not seen yet.
     if (await this.#isDefined(name)) return
     await this.#store.delete(this.#context(), name, { preconditions: { uid } }).catch((error) => {
       if (!isNotFound(error) && !isConflict(error)) throw error

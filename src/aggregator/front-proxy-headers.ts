@@ -1,4 +1,4 @@
-/** Whom a request is for, told to an aggregated API in headers. Upstream: client-go, transport.SetAuthProxyHeaders. */
+/** Headers that name the user of a request to an aggregated API. Upstream: client-go, transport.SetAuthProxyHeaders. */
 import type { UserInfo } from '#api/user-info.js'
 
 /** Characters of a header's name; the percent sign, which escapes, is none of them. */

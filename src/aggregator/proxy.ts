@@ -1,4 +1,4 @@
-/** Hands requests for an aggregated API on to the server that answers for it. Upstream: kube-aggregator, handler_proxy.go. */
+/** Forwards requests for an aggregated API to its server. Upstream: kube-aggregator, handler_proxy.go. */
 import type { OutgoingHttpHeaders } from 'node:http'
 import path from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -97,12 +97,12 @@ const handOn = async (
   })
 }
 
-/** Behind the filters and before every route: the body has not been read, and no method or path is judged here. */
+/** A hook behind the filters and before every route: the body has not been read, and any method and path is forwarded. */
 export const proxyAggregated = (app: FastifyInstance, deps: ProxyDeps): void => {
   app.addHook('onRequest', (request, reply, done) => {
     const found = deps.find(request.kube.info.path)
     if (found === undefined) return done()
-    // What another server does with it is no work of this one.
+    // The other server does the work, so the request gives up its seat here.
     request.kube.seat?.leave(performance.now())
     handOn(found.service, request, reply, deps).catch((error: Error) => {
       if (!reply.sent) reply.send(error)

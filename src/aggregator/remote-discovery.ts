@@ -1,4 +1,4 @@
-/** What the server behind an APIService says that it serves. Upstream: kube-aggregator, handler_discovery.go. */
+/** Reads the discovery documents of the server behind an APIService. Upstream: kube-aggregator, handler_discovery.go. */
 import type { JsonObject } from '#api/object.js'
 import { type APIService, pathOf } from './api-service.js'
 import { aggregatorUser } from './availability.js'

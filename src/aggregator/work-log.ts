@@ -1,4 +1,4 @@
-/** The server's log for a work queue: only what goes on failing is told. */
+/** The server's log for a work queue: only repeated failures are logged. */
 import type { Log } from '#client/log.js'
 
 const nothing = (): void => {}

@@ -1,6 +1,6 @@
 /**
- * What the audit log tells of one request, while it is handled: fields are filled in as they become known, and each stage
- * that is reached is written down with what is known by then (apiserver, pkg/audit/context.go and request.go).
+ * The audit event of one request while it is handled: fields are filled in as they become known, and at each stage a
+ * record with the known fields is delivered (apiserver, pkg/audit/context.go and request.go).
  */
 import type { AuditTrail } from '#api/audit-trail.js'
 import { formatMicroTime } from '#api/clock.js'
@@ -24,7 +24,7 @@ interface Received {
   readonly at: number
 }
 
-/** Hands over what a stage has come to. False where it could not be kept. */
+/** Delivers the record of a stage. False if it could not be written. */
 export type Deliver = (record: AuditRecord) => boolean | Promise<boolean>
 
 const logged = ({ name, uid, groups, extra }: UserInfo): LoggedUser => ({
@@ -124,7 +124,7 @@ export class AuditEvent implements AuditTrail {
     this.#annotations[key] ??= value
   }
 
-  /** As `annotate`, but told when the answer is done only. */
+  /** As `annotate`, but only in the last stage. */
   annotateAtEnd(key: string, value: string): void {
     this.#last ??= {}
     this.#last[key] = value
@@ -158,7 +158,7 @@ export class AuditEvent implements AuditTrail {
     if (this.showsRequests) this.#requestObject = this.#jsonOf(object as JsonObject)
   }
 
-  /** A patch as it was sent. One in YAML is shown by nothing: upstream cannot write such an event at all. */
+  /** A patch as it was sent. One in YAML is left out: upstream cannot write such an event at all. */
   patched(text: string): void {
     if (!this.showsRequests) return
     try {
@@ -169,7 +169,7 @@ export class AuditEvent implements AuditTrail {
     }
   }
 
-  /** A Status counts at every level. */
+  /** A Status is shown at every level. */
   answeredWith(value: unknown): void {
     const object = value as JsonObject
     if (object.kind === 'Status' && object.apiVersion === 'v1') {
@@ -177,11 +177,11 @@ export class AuditEvent implements AuditTrail {
       this.#status = nonEmpty({ metadata: {}, status, message, reason, details, code })
       this.#responseObject = undefined
     }
-    // What was told of before in its JSON is the same in another form.
+    // If its JSON was noted before, this is the same answer in another form.
     if (this.showsResponses) this.#responseObject ??= this.#jsonOf(object)
   }
 
-  /** The JSON of an answer that was not made for us. */
+  /** The JSON text of an answer from elsewhere (a proxy). */
   answeredWithText(text: string): void {
     if (!this.showsResponses) return
     this.#responseObject = this.#verdict.omitManagedFields
@@ -200,7 +200,7 @@ export class AuditEvent implements AuditTrail {
     this.reach('ResponseStarted')
   }
 
-  /** Whoever asked is gone, and nothing was answered. */
+  /** The client has gone before an answer. */
   brokenOff(): void {
     this.#status ??= {
       metadata: {},

@@ -1,6 +1,6 @@
 /**
- * Events that need not be kept before the request goes on: they wait for one another, and go in batches at a bounded rate.
- * Where more come than go, the newest are dropped (apiserver, plugin/pkg/audit/buffered).
+ * Buffers events, for which requests do not wait, and sends them in batches at a bounded rate. If the buffer is full new
+ * events are dropped (apiserver, plugin/pkg/audit/buffered).
  */
 import { type Rate, TokenBucket } from '#api/token-bucket.js'
 import type { AuditRecord } from './audit-record.js'

@@ -1,7 +1,6 @@
 /**
- * The audit log as a file: a line for each event, written before the request goes on. A file that has grown to its bound is
- * kept beside it under the time at which that was; which of those stay is what lumberjack, which kube-apiserver writes
- * with, would leave.
+ * The audit log as a file: a line for each event, written before the request goes on. A file of the maximum size is
+ * renamed by its time, and old ones are removed as by lumberjack, with which kube-apiserver writes.
  */
 import {
   closeSync,
@@ -112,7 +111,7 @@ export class LogFile implements AuditSink {
   #rotate(): void {
     const { path: file } = this.#options
     if (existsSync(file)) renameSync(file, this.#backupName(this.#deps.clock.now()))
-    // The old one last: where no new one can be opened, what follows still goes there.
+    // Closed last: if no new file can be opened, further events still go to the old one.
     const old = this.#fd
     this.#fd = this.#open()
     closeSync(old)

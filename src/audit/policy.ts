@@ -1,4 +1,4 @@
-/** Which requests the audit log tells of, and how much (apiserver, pkg/audit/policy/checker.go). */
+/** Decides by the policy which requests are audited, at which level (apiserver, pkg/audit/policy/checker.go). */
 import { matchesPath } from '#api/path-pattern.js'
 import type { Attributes } from '#authz/authorizer.js'
 
@@ -33,14 +33,14 @@ export interface Policy {
   readonly omitManagedFields?: boolean
 }
 
-/** What the first rule that matches a request says. */
+/** The verdict of the first matching rule. */
 export interface Verdict {
   readonly level: Level
   readonly omitStages: readonly Stage[]
   readonly omitManagedFields: boolean
 }
 
-/** Who asks is not known where authentication failed. */
+/** The user is unknown if authentication failed. */
 export type Asked = Omit<Attributes, 'user'> & { readonly user: Attributes['user'] | undefined }
 
 const isMet = (list: readonly string[] | undefined, value: string): boolean =>

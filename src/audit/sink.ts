@@ -1,7 +1,7 @@
 /** Where records of the audit log go. */
 import type { AuditRecord } from './audit-record.js'
 
-/** What several have said of what they took. */
+/** Whether all of several sinks have kept what they took. */
 export const allKept = (
   answers: readonly (boolean | Promise<boolean>)[],
 ): boolean | Promise<boolean> =>
@@ -12,6 +12,6 @@ export const allKept = (
 export interface AuditSink {
   /** False where one of them could not be kept. A promise only where it has to wait. */
   take(records: readonly AuditRecord[]): boolean | Promise<boolean>
-  /** Resolves when what was taken is where it belongs. */
+  /** Resolves when everything that was taken is written. */
   close(): Promise<void>
 }

@@ -1,4 +1,7 @@
-/** Events that are too large lose what was sent and answered; those that still are too large are dropped (apiserver, plugin/pkg/audit/truncate). */
+/**
+ * Removes request and response objects from events that are too large; those that still are too large are dropped
+ * (apiserver, plugin/pkg/audit/truncate).
+ */
 import type { AuditRecord } from './audit-record.js'
 import { type AuditSink, allKept } from './sink.js'
 

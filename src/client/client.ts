@@ -27,7 +27,7 @@ export interface WatchOptions extends ListOptions {
   allowWatchBookmarks?: boolean
   timeoutSeconds?: number
   signal: AbortSignal
-  /** Called once the server has agreed: what happens from now on will be told. */
+  /** Called when the server has accepted the watch: changes from now on will be sent. */
   onOpen?(): void
 }
 export interface ObjectList<T> {

@@ -74,8 +74,8 @@ export const discover = async (client: Client): Promise<Discovered> => {
 }
 
 /**
- * The resource of a kind, in whatever version of its group is preferred; throws when the server has none, and tells what
- * was asked for as upstream's RESTMapper does: a kind of a group, or of one version.
+ * The resource of a kind, in the preferred version of its group. If the server has none it throws, with the message of
+ * upstream's RESTMapper.
  */
 export const discoverKind = async (
   client: Client,

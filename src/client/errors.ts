@@ -1,4 +1,4 @@
-/** What our processes ask of an error that the server sent. */
+/** Kinds of errors that the server answers, as our processes tell them apart. */
 import { ApiError, failure } from '#api/errors.js'
 import type { Status } from '#api/status.js'
 
@@ -30,7 +30,7 @@ export const isUnexpectedAnswer = (error: unknown): boolean =>
   error instanceof ApiError &&
   (error.status.details?.causes ?? []).some(({ reason }) => reason === unexpected)
 
-/** What client-go says of them, whatever their text. */
+/** client-go's messages by code, whatever the text of the answer. */
 const genericMessages: Readonly<Record<number, string>> = {
   404: 'the server could not find the requested resource',
   503: 'the server is currently unable to handle the request',

@@ -143,7 +143,7 @@ const involvedObject = (
 
 interface EventRecorderOptions {
   client: Client
-  /** Upstream's name of who records. */
+  /** Upstream's name of the component. */
   component: string
   /** The node, of a kubelet. */
   host?: string

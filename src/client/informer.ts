@@ -1,7 +1,7 @@
 /**
- * Keeps a store equal to what the server has: lists once, then watches for ever. A broken watch resumes where it
- * stopped; when history is gone (410) it lists again and tells of what disappeared meanwhile as deletes.
- * Nothing but its signal ends it.
+ * Keeps a store equal to the server's objects: lists once, then watches for ever. A broken watch resumes where it
+ * stopped; if history is gone (410) it lists again and reports objects that disappeared as deletes. Only its signal ends
+ * it.
  */
 
 import { ApiError } from '#api/errors.js'
@@ -37,9 +37,9 @@ interface InformerOptions<T> {
 }
 
 const backoffMs = { baseMs: 200, maxMs: 5_000 }
-/** What a watch missed comes at once when it is open again, and is read in the turn after this at the latest. */
+/** When a watch is open again, missed events come at once; after this time they have been read. */
 const catchUpMs = 200
-/** Each watch asks to end after this to twice this, so that load moves between servers. As client-go. */
+/** Each watch lasts between this and twice this, so that load moves between servers. As client-go. */
 const watchSecondsMin = 300
 /** Grace beyond the watch's own end, after which a silent connection counts as dead. */
 const watchOverrunMs = 30_000
@@ -62,7 +62,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
   readonly #options: InformerOptions<T>
   readonly #handlers: InformerHandler<T>[] = []
   readonly #backoff: Backoff
-  /** Where the watch goes on; undefined: list first. */
+  /** Where the watch resumes; undefined: list first. */
   #resourceVersion: string | undefined
   #newest: string | undefined
   #markSynced!: () => void
@@ -70,11 +70,11 @@ export class Informer<T extends PersistedObject = PersistedObject> {
     this.#markSynced = resolve
   })
   #hasSynced = false
-  /** Since when no watch is open, on the monotonic clock; it stays until the next one has caught up. */
+  /** Since when no watch is open (of performance.now); kept until the next one has caught up. */
   #blindSince: number | undefined = performance.now()
-  /** Runs while one that is open again catches up. */
+  /** Runs while a reopened watch catches up. */
   #catchingUp: NodeJS.Timeout | undefined
-  /** uid → the newest resourceVersion that the object is known to have had before it went. */
+  /** uid → the newest known resourceVersion of a deleted object. */
   readonly #gone = new Map<string, string>()
 
   constructor(options: InformerOptions<T>) {
@@ -86,7 +86,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
   get hasSynced(): boolean {
     return this.#hasSynced
   }
-  /** How long the store has not been following the server; 0 while a watch is open and what was missed has come. */
+  /** How long the store has not followed the server; 0 while a watch is open and has caught up. */
   get blindMs(): number {
     return this.#blindSince === undefined ? 0 : performance.now() - this.#blindSince
   }
@@ -95,21 +95,21 @@ export class Informer<T extends PersistedObject = PersistedObject> {
     return this.#synced
   }
 
-  /** Tells `handler` of all that is known and of all that comes. */
+  /** Calls `handler` for all known objects and for all changes. */
   handle(handler: InformerHandler<T>): void {
     this.#handlers.push(handler)
     for (const object of this.store.list()) this.#tell(() => handler.onAdd?.(object))
   }
 
   /**
-   * Takes what a write of ours answered, before the watch tells it: who writes and looks again sees its own write.
+   * Takes the answer of one of our own writes before the watch brings it, so that a controller sees its own writes.
    * client-go has expectations for that.
    */
   observe(answer: T): void {
     if (this.#hasSynced) this.#upsert(this.#prepare(answer))
   }
 
-  /** `answer` is what our DELETE of `before` gave: an object that stays, or nothing that does. */
+  /** `answer` is that of our DELETE of `before`: an object that stays, or not. */
   observeDelete(before: T, answer: PersistedObject): void {
     const { metadata } = answer
     const stays =
@@ -120,7 +120,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
     else this.observeGone(before, answer.kind === this.ref.kind ? (answer as T) : undefined)
   }
 
-  /** The server has said that `before` is there no more; `last` is how it was at its end, where that is known. */
+  /** The server has answered that `before` is gone; `last` is its last state, if known. */
   observeGone(before: T, last?: T): void {
     const key = keyOf(before)
     if (this.store.get(key)?.metadata.uid === before.metadata.uid) this.#remove(key, last)
@@ -146,7 +146,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
     this.#catchingUp = undefined
   }
 
-  /** Not by the clock alone: a process that was held up for as long has read nothing yet. */
+  /** A timer and then a turn of the event loop: a process that stood still meanwhile has read nothing yet. */
   #catchUp(): void {
     if (this.#blindSince === undefined || this.#catchingUp !== undefined) return
     const seeAgain = (): void => {
@@ -163,7 +163,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
       this.#resourceVersion = undefined
       return
     }
-    // A refusal other than "busy" may mean that this history is not the server's: only a list tells.
+    // A refusal other than "busy" may mean that the server does not have this history: list again.
     if (error instanceof ApiError && !isTooManyRequests(error)) this.#resourceVersion = undefined
     const ms = this.#backoff.next()
     this.#options.log.debug(
@@ -197,7 +197,8 @@ export class Informer<T extends PersistedObject = PersistedObject> {
   }
 
   #replace(items: readonly T[], resourceVersion: string): void {
-    // A server that went back in time (its data were lost) is believed; else what is newer than its list is ours.
+    // A server that went back in time (it lost data) is believed. Otherwise objects newer than the list are our own
+    // writes.
     const wentBack = isOlder(resourceVersion, this.#newest)
     const listed = new Set(items.map(keyOf))
     for (const object of this.store.list())
@@ -280,7 +281,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
   #remove(key: string, last = this.store.get(key)): void {
     const known = this.store.get(key)
     if (last === undefined || known === undefined) return
-    // The name may have been taken again since, which a write of ours has told before the watch.
+    // An object of the same name may have been made since, and be known from one of our writes.
     if (
       known.metadata.uid !== last.metadata.uid &&
       isOlder(last.metadata.resourceVersion, known.metadata.resourceVersion)

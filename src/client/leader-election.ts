@@ -1,6 +1,6 @@
 /**
- * One of several processes works at a time: the holder of a Lease. Who holds it renews it; the others take it when it
- * was not renewed for its whole duration, measured by their own clock (so that clocks need not agree). As client-go.
+ * Of several processes only one works: the holder of a Lease, which it renews. Another one takes the Lease if it was not
+ * renewed for its whole duration, measured by its own clock (so that clocks need not agree). As client-go.
  */
 import { randomUUID } from 'node:crypto'
 import { type Clock, formatMicroTime } from '#api/clock.js'
@@ -29,7 +29,7 @@ interface LeaderElectionOptions {
   onEvent?(lease: PersistedObject, message: string): void
 }
 
-/** What flags say of it. */
+/** The settings that flags have. */
 export type ElectionSettings = Required<
   Pick<
     LeaderElectionOptions,
@@ -86,7 +86,7 @@ const renew = async (
     const began = performance.now()
     const leftMs = renewedMs + (renewDeadlineMs ?? renewDeadlineDefaultMs) - began
     if (leftMs <= 0) return false
-    // A server that does not answer must not keep us leading while another takes over.
+    // If the server does not answer we must stop leading before another process takes over.
     if (await within(leftMs, elector.tryHold())) renewedMs = began
   }
 }
@@ -123,7 +123,7 @@ export const runElected = (
 class Elector {
   readonly #options: LeaderElectionOptions
   readonly #durationMs: number
-  /** The Lease of another holder as it was seen last, and since when. */
+  /** The last seen Lease of another holder, and when it was first seen so. */
   #observed: Observed | undefined
 
   constructor(options: LeaderElectionOptions) {

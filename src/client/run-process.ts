@@ -1,4 +1,4 @@
-/** The frame of each process that lives off the watch: flags, log, client. */
+/** What all client processes share: flags, log, client. */
 import os from 'node:os'
 import { pino } from 'pino'
 import { type Clock, systemClock } from '#api/clock.js'
@@ -20,7 +20,7 @@ import type { ClientConfig } from './kubeconfig.js'
 import { readKubeconfigOfFlag } from './kubeconfig-flag.js'
 import type { Log } from './log.js'
 
-/** What every process is given, by the command line or by who embeds it. */
+/** Dependencies of every process, from the command line or from an embedder. */
 export interface ProcessDeps {
   client: Client
   clock: Clock
@@ -41,7 +41,7 @@ export interface ProcessSpec {
   ignored?: readonly Flag[]
   /** What the one argument without a flag is called. */
   argument?: string
-  /** A UsageError out of it is told as such. */
+  /** A UsageError is reported as such. */
   run(deps: ProcessDeps, flags: Flags): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** HTTPS to one server over a pool of kept-alive connections. Knows requests and bytes, no objects. */
+/** HTTPS to one server over a pool of kept-alive connections. It knows requests and bytes, not objects. */
 import http from 'node:http'
 import https from 'node:https'
 import tls from 'node:tls'
@@ -14,7 +14,7 @@ interface TransportRequest {
   headers?: Record<string, string>
   body?: string | Buffer
   signal?: AbortSignal
-  /** Stays open for minutes, and may be silent for as long: gets a connection of its own. */
+  /** Stays open for minutes and may be silent, so it gets a connection of its own. */
   longRunning?: boolean
 }
 
@@ -66,7 +66,7 @@ export const createTransport = (
   const secure = url.protocol === 'https:'
   const agents = createAgents(config, secure)
   const start = secure ? https.request : http.request
-  // Who we are is told to nobody whom we do not know, as client-go.
+  // Credentials are not sent over plain HTTP, as client-go.
   const authorization = secure ? authorizationOf(config) : {}
 
   const attempt = (request: TransportRequest, triesLeft: number): Promise<http.IncomingMessage> =>

@@ -1,6 +1,6 @@
 /**
- * Keys that wait to be worked on. A key is in it once, however often it is added, and is never worked on by two at a
- * time: one added meanwhile comes again when its worker is done. The rules of client-go's workqueue.
+ * A queue of keys to work on. A key is in it once, however often it is added, and is worked on by one worker at a time: a
+ * key that is added meanwhile comes again when the worker is done. The rules of client-go's workqueue.
  */
 import { limits } from '#limits'
 import { isConflict, messageOf } from './errors.js'
@@ -107,7 +107,7 @@ export class WorkQueue<K = string> {
   }
 }
 
-/** What a sync may answer: look at this key again in so many milliseconds. */
+/** A sync may ask to be called again for its key after some milliseconds. */
 export type SyncResult = Promise<{ afterMs: number } | undefined> | Promise<void>
 
 interface WorkOptions<K> {
