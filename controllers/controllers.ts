@@ -9,6 +9,7 @@ import type { Controller } from './controller.js'
 import { cronJobController } from './cronjob/controller.js'
 import { daemonSetController } from './daemonset/controller.js'
 import { deploymentController } from './deployment/controller.js'
+import { deviceTaintEvictionController } from './device-taint-eviction/controller.js'
 import { disruptionController } from './disruption/controller.js'
 import { endpointsController } from './endpoints/controller.js'
 import { endpointSliceController } from './endpointslice/controller.js'
@@ -21,6 +22,7 @@ import { namespaceController } from './namespace/controller.js'
 import { nodeIpamController } from './node-ipam/controller.js'
 import { nodeLifecycleController } from './node-lifecycle/controller.js'
 import { persistentVolumeBinderController } from './persistentvolume/binder.js'
+import { volumeExpanderController } from './persistentvolume/expander.js'
 import {
   attributesClassProtectionController,
   claimProtectionController,
@@ -77,6 +79,8 @@ export const controllers: readonly Controller[] = [
   podAutoscalerController,
   ...certificateControllers,
   policyStatusController,
+  volumeExpanderController,
+  deviceTaintEvictionController,
   legacyTokenController,
   bootstrapSignerController,
   tokenCleanerController,

@@ -66,6 +66,7 @@ export const resources = {
     'resourceclaimtemplates',
     'ResourceClaimTemplate',
   ),
+  resourceSlices: cluster('resource.k8s.io', 'v1', 'resourceslices', 'ResourceSlice'),
   csiDrivers: cluster('storage.k8s.io', 'v1', 'csidrivers', 'CSIDriver'),
   csiStorageCapacities: namespaced(
     'storage.k8s.io',
