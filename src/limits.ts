@@ -40,6 +40,11 @@ export const limits = {
   conversionsAtOnceMax: 16,
   /** Largest request body; upstream's MaxRequestBodyBytes. */
   requestBodyBytesMax: 3 * 1024 * 1024,
+  /** A write that etcd takes (DefaultMaxRequestBytes), and one that its client sends (defaultMaxCallSendMsgSize). */
+  etcdRequestBytesMax: 1.5 * 1024 * 1024,
+  etcdSentBytesMax: 2 * 1024 * 1024,
+  /** From how many bytes of JSON on it is counted what etcd would be sent: protobuf is not known to double it. */
+  etcdCountedFromBytes: 768 * 1024,
   /** Expressions inside of each other in one CEL expression, and its characters; cel-go's defaults. */
   celNestingMax: 250,
   celExpressionCodePointsMax: 100_000,
@@ -399,3 +404,4 @@ export const limits = {
 
 assert(limits.writeTimeoutMs < limits.requestTimeoutMs)
 assert(limits.requestBodyBytesMax < limits.groupCommitBytesMax)
+assert(limits.etcdCountedFromBytes <= limits.etcdRequestBytesMax / 2)

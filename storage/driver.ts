@@ -111,6 +111,8 @@ export interface StorageDriver {
      * now.
      */
     hasChanged(): boolean
+    /** How many bytes the value takes when it is encrypted as those of the key are. */
+    sizeOf(key: string, value: Buffer): number
   }
   /** The key as it is in a store that others use, too (etcd's prefix). Missing: the same. */
   storedKey?(key: string): string

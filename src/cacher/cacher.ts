@@ -10,7 +10,7 @@ import type { Clock } from '#api/clock.js'
 import { sleep } from '#api/sleep.js'
 import { limits } from '#limits'
 import { type EventBatch, type StorageDriver, StorageError } from '#storage/driver.js'
-import { ObjectWriter, versionOf, watchDriver } from './direct-storage.js'
+import { ObjectWriter, type UpstreamValueOf, versionOf, watchDriver } from './direct-storage.js'
 import { History } from './history.js'
 import type { ObjectStorage, ObjectWatchOptions } from './object-storage.js'
 import { Progress } from './progress.js'
@@ -27,6 +27,8 @@ interface CacherOptions {
   readonly clock: Clock
   /** Reads stored values that are not JSON. */
   readonly readForeign?: ReadForeign
+  /** What is too large for kube-apiserver to store is refused. Missing: nothing is. */
+  readonly upstreamValueOf?: UpstreamValueOf
   /** Told when the cache has lost its watch of the driver. */
   readonly log?: (message: string, error?: unknown) => void
 }
@@ -87,13 +89,13 @@ class WatchCache implements Cacher, FollowedStore {
   #following: Promise<void> = Promise.resolve()
   #tick: NodeJS.Timeout | undefined
 
-  constructor({ driver, clock, log = () => {}, readForeign }: CacherOptions) {
+  constructor({ driver, clock, log = () => {}, readForeign, upstreamValueOf }: CacherOptions) {
     this.driver = driver
     this.#clock = clock
     this.#log = log
     this.sets = makeWorkingSets(limits.decodedObjectsBytesMax, readForeign)
     this.#unclaimed = new UnclaimedObjects(registryPrefix, this.sets)
-    this.writer = new ObjectWriter(driver, this.sets)
+    this.writer = new ObjectWriter(driver, this.sets, upstreamValueOf)
   }
 
   /** Before anyone asks for a resource. */

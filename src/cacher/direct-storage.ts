@@ -15,6 +15,7 @@ import {
   type StoredObject,
   WriteConflict,
 } from './object-storage.js'
+import { refusalOf } from './request-size.js'
 import { StoredVersion, type WorkingSets } from './stored-version.js'
 import { UnreadableVersion } from './unreadable-version.js'
 import { Change } from './watch-event.js'
@@ -129,16 +130,21 @@ interface Written {
   readonly encoded: Encoded
 }
 
+/** The value that kube-apiserver would store for an object, which is the given JSON here. */
+export type UpstreamValueOf = (object: KubeObject, json: Buffer) => Buffer
+
 /** The three writes of object storage as driver transactions. */
 export class ObjectWriter {
   readonly #driver: StorageDriver
   readonly #sets: WorkingSets
+  readonly #upstreamValueOf: UpstreamValueOf | undefined
   /** Objects that were written and that no event has claimed with `take` yet, by their stored bytes. */
   readonly #written = new Map<Buffer, Written>()
 
-  constructor(driver: StorageDriver, sets: WorkingSets) {
+  constructor(driver: StorageDriver, sets: WorkingSets, upstreamValueOf?: UpstreamValueOf) {
     this.#driver = driver
     this.#sets = sets
+    this.#upstreamValueOf = upstreamValueOf
   }
 
   /** The object that `value` was encoded from, which spares decoding `value`. Yields it once. */
@@ -181,10 +187,11 @@ export class ObjectWriter {
   ): Promise<StoredVersion> {
     const { key } = compare
     const { value } = encoded
+    const sent = this.#within(compare, object, value, ttlSeconds !== undefined)
     this.#written.set(value, { object, encoded })
     let revision: number | undefined
     try {
-      const put = { type: 'put', key, value, ttlSeconds } as const
+      const put = { type: 'put', key, value: sent, ttlSeconds } as const
       const result = await this.#driver.txn([compare], [put])
       if (!result.succeeded) throw this.#conflict(result.current[0])
       revision = result.revision
@@ -192,6 +199,30 @@ export class ObjectWriter {
       if (revision === undefined) this.take(value)
     }
     return new StoredVersion(key, value, revision, this.#sets)
+  }
+
+  /**
+   * What to send. Throws what kube-apiserver would be told of an object that is too large. What others store, too, is only
+   * asked to hold JSON that it has the room for.
+   */
+  #within(
+    { key, modRevision }: Compare,
+    object: KubeObject,
+    json: Buffer,
+    hasLease: boolean,
+  ): Buffer {
+    if (json.length < limits.etcdCountedFromBytes || this.#upstreamValueOf === undefined)
+      return json
+    const driver = this.#driver
+    const value = this.#upstreamValueOf(object, json)
+    const refusal = refusalOf({
+      key: driver.storedKey?.(key) ?? key,
+      valueBytes: driver.encryption?.sizeOf(key, value) ?? value.length,
+      modRevision,
+      hasLease,
+    })
+    if (refusal !== undefined) throw refusal
+    return driver.shared && value.length < json.length ? value : json
   }
 
   #conflict(current: KeyValue | undefined): WriteConflict {

@@ -11,6 +11,7 @@ import {
   type DefinitionCondition,
 } from './definition.js'
 import { isKnownFormat } from './formats.js'
+import { formerDefinition } from './former-definition.js'
 import type { StructuralSchema } from './structural-schema.js'
 import { validateDefinition, validateDefinitionUpdate } from './validate-definition.js'
 
@@ -116,6 +117,7 @@ export const customResourceDefinition = defineKind({
   version: 'v1',
   kind: 'CustomResourceDefinition',
   hasTableOfStatus: false,
+  upstreamForm: (object) => formerDefinition(asDefinition(object)),
   strategy: {
     allowUnconditionalUpdate: false,
     knownFinalizerNames: false,

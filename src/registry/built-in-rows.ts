@@ -152,6 +152,7 @@ const builtInRow = ({ gvr, found, kinds }: RowSource): ResourceDefinition => {
     subresources: subresourcesOf(gvk, found, own?.subresources),
     storagePrefix: own?.storagePrefix ?? storagePrefixOf(gvr.group, gvr.resource),
     storedAsJson: groupsOfInnerServers.has(gvr.group),
+    upstreamForm: own?.upstreamForm,
     storageVersion,
     convert: own?.convert,
     /** Looked up with the first object: a start on existing data reads no schemas. */

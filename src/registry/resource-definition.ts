@@ -275,6 +275,8 @@ export interface ResourceDefinition {
   readonly storagePrefix: string
   /** Upstream stores it as JSON, which tells an empty list from none; protobuf does not. */
   readonly storedAsJson: boolean
+  /** What upstream stores, where it stores JSON of another version. */
+  readonly upstreamForm?: (object: KubeObject) => object
   /** The version that storage holds. Equal to gvk for all but a few. */
   readonly storageVersion: GroupVersionKind
   /** To and from the storage version; missing when this is the storage version. Must not change their argument. */
@@ -357,6 +359,7 @@ export interface KindDefinition {
   readonly subresources?: readonly (Pick<Subresource, 'name' | 'style'> & Partial<Subresource>)[]
   readonly convert?: ResourceDefinition['convert']
   readonly storageVersion?: GroupVersionKind
+  readonly upstreamForm?: ResourceDefinition['upstreamForm']
   readonly storagePrefix?: string
   readonly selectableFields?: ResourceDefinition['selectableFields']
   readonly ownFieldLabels?: boolean

@@ -7,6 +7,7 @@ import { ShownStorage } from '#crd/shown-storage.js'
 import { limits } from '#limits'
 import type { Admission } from '#registry/admission.js'
 import { storedProtobufReader } from '#registry/decode/stored-protobuf.js'
+import { upstreamValueOf } from '#registry/encode/upstream-value.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { randomIds } from '#registry/ids.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -62,7 +63,13 @@ export const openRegistryStores = async (
   const readForeign = storedProtobufReader(table)
   // Backups hold values as they are stored, encrypted or not.
   const shown = encryption === undefined ? driver : new EncryptedDriver(driver, encryption)
-  const making = makeCacher({ driver: shown, clock: steadyClock, log, readForeign })
+  const making = makeCacher({
+    driver: shown,
+    clock: steadyClock,
+    log,
+    readForeign,
+    upstreamValueOf: upstreamValueOf(table),
+  })
   const cacher = await making.catch(async (error) => {
     await closeDriver()
     throw error

@@ -59,6 +59,7 @@ export class EncryptedDriver implements StorageDriver {
     this.encryption = {
       hasChanged: () => encryption.changes > 0,
       covers: (key) => encryption.transformers(key) !== undefined,
+      sizeOf: (key, value) => totalBytes(this.#encrypt(key, value) ?? [value]),
     }
   }
 
@@ -151,13 +152,17 @@ export class EncryptedDriver implements StorageDriver {
 
   #seal(operation: Operation): Operation {
     if (operation.type !== 'put') return operation
-    const by = this.#encryption.transformers
-    const found = by(operation.key)
-    if (found === undefined) return operation
-    const parts = found.transformer.toStorage(operation.value, this.#about(operation.key, found))
+    const parts = this.#encrypt(operation.key, operation.value)
+    if (parts === undefined) return operation
     const value = joined(parts)
+    const by = this.#encryption.transformers
     this.#read.set(value, { value: operation.value, isStale: false, by })
     return { ...operation, value }
+  }
+
+  #encrypt(key: string, value: Buffer): readonly Buffer[] | undefined {
+    const found = this.#encryption.transformers(key)
+    return found?.transformer.toStorage(value, this.#about(key, found))
   }
 
   #about(key: string, { resource }: ResourceTransformer): About {
@@ -167,11 +172,12 @@ export class EncryptedDriver implements StorageDriver {
 
 const shown = (kv: KeyValue, { value, isStale }: Opened): KeyValue => ({ ...kv, value, isStale })
 
+const totalBytes = (parts: readonly Buffer[]): number =>
+  parts.reduce((sum, { length }) => sum + length, 0)
+
 /** No pool: values live long and die one by one, and a slice keeps the whole pool alive. */
 const joined = (parts: readonly Buffer[]): Buffer => {
-  let length = 0
-  for (const part of parts) length += part.length
-  const bytes = Buffer.allocUnsafeSlow(length)
+  const bytes = Buffer.allocUnsafeSlow(totalBytes(parts))
   let at = 0
   for (const part of parts) at += part.copy(bytes, at)
   return bytes

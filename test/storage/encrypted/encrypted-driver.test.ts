@@ -40,3 +40,14 @@ const openWith = async (t: Test, transformer: Transformer) => {
 
 await runDriverSuite(t, { name: 'encrypted memory', open: (t) => openWith(t, quick) })
 await runDriverSuite(t, { name: 'slowly opened memory', open: (t) => openWith(t, slow) })
+
+t.test('how large a value will be is known before it is stored', async (t) => {
+  const memory = await openStorage('memory:', { clock: systemClock })
+  t.teardown(() => memory.close())
+  const driver = new EncryptedDriver(memory, ofTransformer(quick))
+  const value = Buffer.alloc(1000, 'a')
+  await driver.txn([], [{ type: 'put', key: 'k', value }])
+  const { kv } = await memory.get('k')
+  t.equal(driver.encryption.sizeOf('k', value), kv?.value.length)
+  t.ok(kv!.value.length > value.length)
+})
