@@ -5,7 +5,7 @@
 import { limits } from '#limits'
 import { StorageError } from '#storage/driver.js'
 
-export interface CountedWrite {
+interface CountedWrite {
   /** As it is called in etcd. */
   readonly key: string
   /** As kube-apiserver would store it. */

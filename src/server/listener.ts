@@ -97,7 +97,8 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
     return503OnClosing: false,
     forceCloseConnections: true,
     routerOptions: {
-      maxParamLength: 1024,
+      // A longer segment is refused with the header that it comes in; Fastify's own refusal comes before any hook.
+      maxParamLength: limits.requestHeaderBytesMax,
       onBadUrl: refuseBadUrl,
       // Handlers parse the query as Go does (src/registry/query.ts); Fastify's is not used.
       querystringParser: () => noQuery,

@@ -177,3 +177,14 @@ t.test(
     }
   },
 )
+
+t.test('a name may be as long as the header that it comes in', async (t) => {
+  for (const length of [1025, 100_000]) {
+    const name = 'a'.repeat(length)
+    const { status, body } = await get(`${inDefault}/configmaps/${name}`)
+    t.equal(status, 404)
+    t.equal(body.message, `configmaps "${name}" not found`)
+    t.equal((await call(server, { path: `/api/v1/nodes/${name}`, token: 'none' })).status, 401)
+  }
+  t.equal((await get('/version')).status, 200)
+})
