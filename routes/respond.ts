@@ -10,7 +10,13 @@ import { Query } from '#registry/query.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
 import type { Target } from './api-deps.js'
-import { isPretty, type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
+import {
+  isPretty,
+  type Negotiated,
+  negotiateError,
+  notAcceptableConversion,
+  protobuf,
+} from './negotiation.js'
 import { inProtobuf, storedInProtobuf } from './protobuf.js'
 import { sendBytes } from './send-bytes.js'
 import { lineOf, viewOf } from './stored-json.js'
@@ -29,6 +35,15 @@ export const sendValue = (
     return sendBytes(request, reply, Buffer.from(formatYaml(value as JsonObject)))
   return sendBytes(request, reply, jsonFor(request, value, negotiated))
 }
+
+/** An answer of kubelevel's own paths: always JSON. */
+export const sendJson = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  value: object,
+  code = 200,
+): void | Promise<void> =>
+  sendValue(request, reply, value, { code, negotiated: negotiateError(undefined) })
 
 /** JSON, indented for people or in one line with a line end. */
 export const jsonFor = (

@@ -4,5 +4,10 @@
  *     await using server = await createServer({ storage: 'level:/var/lib/demo' })
  *     writeFileSync('kubeconfig', server.kubeconfig)
  */
+
+export type { FaultMatch, FaultRule, FaultStatus } from '#filters/fault-rule.js'
+export type { Fault, FaultRules } from '#filters/faults.js'
 export { createServer, type Server } from '#server/create-server.js'
 export type { AuthorizationMode, ServerOptions } from '#server/options.js'
+export type { Snapshot } from '#server/snapshots.js'
+export type { Restored } from '#storage/snapshot.js'

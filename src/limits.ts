@@ -283,6 +283,16 @@ export const limits = {
   /** Transactions that one LevelDB batch may merge (group commit), and their bytes. */
   groupCommitTransactionsMax: 256,
   groupCommitBytesMax: 4 * 1024 * 1024,
+  /** Named snapshots, and bytes of one. A store in memory shares most of them. */
+  snapshotsMax: 32,
+  snapshotBytesMax: 256 * 1024 * 1024,
+  /** Keys that a restore writes at once: as many as one commit takes. */
+  restoreWritesMax: 256,
+  /** Tries to restore one key that others write to. */
+  restoreTriesMax: 100,
+  /** Fault rules, and the longest delay of a request by one: the longest time that any request may take. */
+  faultRulesMax: 100,
+  faultDelayMsMax: 60_000,
   /** Bytes of one write of a restore; less than etcd's DefaultMaxRequestBytes. */
   restoredBytesMax: 1024 * 1024,
   /**

@@ -18,6 +18,7 @@ import type { ApiDeps, Target } from '../api-deps.js'
 import type { Upgrade } from '../forward.js'
 import { type Negotiated, streamNotAcceptable, streamTypeOf } from '../negotiation.js'
 import { acceptMessages, webSocketOf } from '../websocket.js'
+import { endEarly } from './watch-end.js'
 import { FrameMaker } from './watch-frames.js'
 import { WatchMessages, WatchResponse, type WatchStream } from './watch-streams.js'
 
@@ -201,9 +202,10 @@ export const serveWatch = (
   const sendInitialEvents = options.sendInitialEvents === true
   const watch = { selection, after, sendInitialEvents, timeoutMs, signal }
   if (!sendInitialEvents) kube.seat?.leave(performance.now())
+  const batches = target.store.watch(watch)[Symbol.asyncIterator]()
   return writeEvents({
     definition,
-    batches: target.store.watch(watch)[Symbol.asyncIterator](),
+    batches: kube.watchEnd === undefined ? batches : endEarly(batches, kube.watchEnd),
     stream,
     maker: new FrameMaker(target, {
       negotiated,

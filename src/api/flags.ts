@@ -171,7 +171,7 @@ const readParts = (flag: Flag, rawName: string, value: string): string[] => {
 interface ParseOptions {
   /** Flags that are accepted, unread, and named in `ignored`. */
   readonly ignored?: readonly Flag[] | undefined
-  /** What the one argument that is no flag is called in errors. Without it there is none. */
+  /** What the one argument that is no flag is called in errors. Without it there is none; in brackets it may be missing. */
   readonly argument?: string | undefined
 }
 
@@ -213,7 +213,7 @@ export const parseFlags = (
   const unexpected = positionals[argument === undefined ? 0 : 1]
   if (unexpected !== undefined)
     throw new UsageError(`unexpected argument ${JSON.stringify(unexpected)}`)
-  if (argument !== undefined && positionals.length === 0)
+  if (argument !== undefined && !argument.startsWith('[') && positionals.length === 0)
     throw new UsageError(`${argument} is missing`)
   return new Flags(values, { given, ignored: [...ignored], argument: positionals[0] ?? '' })
 }

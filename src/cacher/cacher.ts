@@ -54,6 +54,8 @@ interface Cacher {
   currentRevision(): number
   /** How much there is under a prefix that `forResource` was called with. */
   sizeOf(prefix: string): StoredSize
+  /** Resolves when a write that is done has come back; an event of a shared store may be held up on its way. */
+  follow(revision: number): Promise<void>
   /** Undefined while the store is followed, else one line that says what is wrong. */
   health(): string | undefined
   /** Ends every watch. The driver stays open: its opener closes it. */

@@ -27,6 +27,7 @@ import { kubelet, kubeletFlags } from './kubelet.js'
 import type { ExitCode, Machine } from './machine.js'
 import { serve } from './serve.js'
 import { kubeconfigPathOf, serveFlags } from './serve-flags.js'
+import { resetCommand, snapshotCommand, snapshotFlags } from './snapshot.js'
 import { up } from './up.js'
 import { ignoredFlags } from './upstream-flags.js'
 
@@ -81,6 +82,18 @@ const commands: Readonly<Record<string, Command>> = {
     flags: restoreFlags,
     argument: 'FILE',
     run: restoreCommand,
+  },
+  snapshot: {
+    help: 'keeps the state of a running server, in its memory, under a name (`default` if none is given)',
+    flags: snapshotFlags,
+    argument: '[NAME]',
+    run: snapshotCommand,
+  },
+  reset: {
+    help: 'restores a snapshot of a running server',
+    flags: snapshotFlags,
+    argument: '[NAME]',
+    run: resetCommand,
   },
   verify: {
     help: 'reads a backup to its end and tells whether it is whole',

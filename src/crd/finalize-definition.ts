@@ -58,23 +58,46 @@ const untilNoneIsLeft = (store: Store, asServer: AsServer): Promise<boolean> =>
   })
 
 /**
+ * Deletes all objects and yields what went wrong. The definition may be restored from a snapshot meanwhile, and its objects
+ * after it, so each object is deleted only as it was while the definition was still terminating.
+ */
+const deleteAll = async (
+  store: Store,
+  asServer: AsServer,
+  isTerminating: () => Promise<boolean>,
+): Promise<string[]> => {
+  const problems: string[] = []
+  for (let wasChanged = true; wasChanged; ) {
+    wasChanged = false
+    const { items } = await listAll(store)
+    if (!(await isTerminating())) return []
+    for (const { object } of items) {
+      const { name, namespace, resourceVersion, deletionTimestamp } = object.metadata
+      if (deletionTimestamp !== undefined) continue
+      const preconditions = { ...(resourceVersion && { resourceVersion }) }
+      await store
+        .deleteAdmitted(asServer(namespace), name!, { preconditions })
+        .catch((error: Error) => {
+          const code = error instanceof ApiError ? error.code : 500
+          if (code === 409) wasChanged = true
+          else if (code !== 404) problems.push(error.message)
+        })
+    }
+  }
+  return problems
+}
+
+/**
  * Deletes all objects, without admission, and waits up to a minute until they are gone. Yields the condition that tells
  * how far it got.
  */
 export const deleteObjects = async (
   store: Store,
   asServer: AsServer,
+  isTerminating: () => Promise<boolean>,
 ): Promise<DefinitionCondition> => {
   try {
-    const { items } = await listAll(store)
-    const problems: string[] = []
-    for (const { object } of items)
-      await store
-        .deleteAdmitted(asServer(object.metadata.namespace), object.metadata.name!, {})
-        .catch((error: Error) => {
-          if (!(error instanceof ApiError && error.code === 404)) problems.push(error.message)
-        })
-    const problem = aggregate(problems)
+    const problem = aggregate(await deleteAll(store, asServer, isTerminating))
     if (problem !== undefined)
       return stillTerminating('InstanceDeletionFailed', `could not issue all deletes: ${problem}`)
   } catch (error) {
@@ -102,6 +125,8 @@ export const release = async (
 ): Promise<void> => {
   for (let ctx = asServer(); !ctx.caller.signal.aborted; ctx = asServer()) {
     const change = (current: KubeObject | undefined): KubeObject => {
+      // It was restored from a snapshot meanwhile.
+      if (current!.metadata.deletionTimestamp === undefined) return current!
       const finalizers = (current!.metadata.finalizers ?? []).filter((f) => f !== cleanupFinalizer)
       const { status } = current as CustomResourceDefinition
       const conditions = withCondition(status?.conditions, outcome, ctx.now)

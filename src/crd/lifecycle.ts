@@ -10,6 +10,7 @@ import { ApiError } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { PersistedObject } from '#api/object.js'
+import { withOwnSignal } from '#api/own-signal.js'
 import { sleep } from '#api/sleep.js'
 import { limits } from '#limits'
 import { type Follower, type FollowerDeps, followObjects } from '#registry/follow-objects.js'
@@ -82,7 +83,9 @@ class Lifecycle implements Follower {
   /** Requests in these groups never reach custom resources (apiserver, pkg/server/handler.go). */
   readonly #builtInGroups: ReadonlySet<string>
   readonly #known = new Map<string, Known>()
-  readonly #emptying = new Map<string, Promise<void>>()
+  /** By name of a terminating definition: stops the deletion of its objects. */
+  readonly #emptying = new Map<string, () => void>()
+  readonly #works = new Set<Promise<void>>()
   /** Names of definitions that are queued for a sync. */
   readonly #waiting = new Set<string>()
   #syncing: Promise<void> = Promise.resolve()
@@ -132,7 +135,7 @@ class Lifecycle implements Follower {
   /** Resolves when nothing is being written and no objects are being deleted any more. */
   async ended(): Promise<void> {
     await this.#syncing
-    await Promise.all(this.#emptying.values())
+    await Promise.all(this.#works)
   }
 
   /** Whether a newer version of the definition is in the table already. */
@@ -148,7 +151,8 @@ class Lifecycle implements Follower {
   /** Updates the rows of a definition in the table. */
   #show(definition: CustomResourceDefinition): void {
     if (this.#isPast(definition)) return
-    const name = definition.metadata.name
+    const { name, deletionTimestamp } = definition.metadata
+    if (deletionTimestamp === undefined) this.#leave(name)
     const before = this.#known.get(name)
     // Even if new names clash with another definition's, the accepted ones stay served.
     const isShown = isConditionTrue(definition, 'Established')
@@ -178,6 +182,7 @@ class Lifecycle implements Follower {
     if (known?.definition.metadata.uid !== metadata.uid) return
     for (const { gvr } of known?.rows ?? []) this.#deps.table.remove(gvr)
     this.#known.delete(name)
+    this.#leave(name)
     // Another definition may be waiting for its names.
     for (const { definition } of this.#known.values())
       if (definition.spec.group === spec.group) this.#syncLater(definition.metadata.name)
@@ -235,15 +240,16 @@ class Lifecycle implements Follower {
     definition: CustomResourceDefinition,
     change: (
       status: NonNullable<CustomResourceDefinition['status']>,
+      current: CustomResourceDefinition,
     ) => CustomResourceDefinition['status'],
   ): Promise<CustomResourceDefinition | undefined> {
-    const next = change(definition.status!)
+    const next = change(definition.status!, definition)
     if (jsonEqual(next, definition.status)) return undefined
     const store = this.#deps.storeOf(definitions)!
     const ctx = { ...this.#context(), subresource: 'status' }
     const { stored } = await store.update(ctx, definition.metadata.name, (current) => {
-      const status = (current as CustomResourceDefinition).status!
-      return { ...current!, status: change(status) }
+      const stored = current as CustomResourceDefinition
+      return { ...stored, status: change(stored.status!, stored) }
     })
     const changed = stored.object as CustomResourceDefinition
     // It may be gone by now, or be another one of the same name.
@@ -260,18 +266,34 @@ class Lifecycle implements Follower {
     const isWanted = () => {
       const known = this.#known.get(name)?.definition
       const terminates = known?.metadata.finalizers?.includes(cleanupFinalizer)
-      return known?.metadata.uid === uid && terminates && !this.#signal.aborted ? known : undefined
+      return known?.metadata.uid === uid && terminates ? known : undefined
     }
-    const work = this.#emptyWhile(isWanted).finally(() => this.#emptying.delete(name))
-    this.#emptying.set(name, work)
+    const work = withOwnSignal(this.#signal, (own) => {
+      this.#emptying.set(name, () => own.abort())
+      return this.#emptyWhile(isWanted, own.signal)
+    }).finally(() => this.#works.delete(work))
+    this.#works.add(work)
+  }
+
+  /** Called when the definition is gone, or was restored: its objects must not be deleted any more. */
+  #leave(name: string): void {
+    this.#emptying.get(name)?.()
+    this.#emptying.delete(name)
   }
 
   /** Retries until it is done, as upstream's finalizer does after errors and after a minute of waiting. */
-  async #emptyWhile(isWanted: () => CustomResourceDefinition | undefined): Promise<void> {
-    for (let definition = isWanted(); definition !== undefined; definition = isWanted()) {
+  async #emptyWhile(
+    isWanted: () => CustomResourceDefinition | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (
+      let definition = isWanted();
+      definition !== undefined && !signal.aborted;
+      definition = isWanted()
+    ) {
       try {
-        const outcome = await this.#emptyOnce(definition)
-        if (this.#signal.aborted) return
+        const outcome = await this.#emptyOnce(definition, signal)
+        if (signal.aborted) return
         if (outcome.status === 'False') {
           const store = this.#deps.storeOf(definitions)!
           return await release(store, definition, outcome, this.#context)
@@ -281,28 +303,42 @@ class Lifecycle implements Follower {
         if (!wasChanged(error))
           this.#deps.log(`objects of ${definition.metadata.name} could not be deleted`, error)
       }
-      await sleep(limits.retryMs, this.#signal, { ref: false })
+      await sleep(limits.retryMs, signal, { ref: false })
     }
   }
 
-  async #emptyOnce(definition: CustomResourceDefinition): Promise<DefinitionCondition> {
-    const { group, names } = definition.spec
+  async #emptyOnce(
+    definition: CustomResourceDefinition,
+    signal: AbortSignal,
+  ): Promise<DefinitionCondition> {
+    const { metadata, spec } = definition
+    const { group, names } = spec
     await this.#tell(definition, inProgress)
     if (!isConditionTrue(definition, 'Established')) return neverEstablished
     // Objects of this name belong to a built-in resource.
     if (this.#builtInGroups.has(group)) return completed
     const store = this.#deps.storeOf({ group, resource: names.plural })
-    return store === undefined ? neverEstablished : deleteObjects(store, this.#context)
+    if (store === undefined) return neverEstablished
+    const asServer = (namespace?: string) => ({ ...this.#context(namespace), caller: { signal } })
+    return deleteObjects(store, asServer, async () => {
+      const { object } = await this.#deps.storeOf(definitions)!.get(asServer(), metadata.name)
+      return object.metadata.deletionTimestamp !== undefined
+    })
   }
 
   #tell(
     definition: CustomResourceDefinition,
     condition: DefinitionCondition,
   ): Promise<CustomResourceDefinition | undefined> {
-    return this.#changeStatus(definition, (status) => ({
-      ...status,
-      conditions: withCondition(status.conditions, condition, this.#deps.clock.now()),
-    }))
+    return this.#changeStatus(definition, (status, { metadata }) =>
+      // It was restored from a snapshot meanwhile.
+      metadata.deletionTimestamp === undefined
+        ? status
+        : {
+            ...status,
+            conditions: withCondition(status.conditions, condition, this.#deps.clock.now()),
+          },
+    )
   }
 }
 

@@ -2,6 +2,7 @@
  * The order of the filters, in one array. Upstream's order (pkg/server/config.go, DefaultBuildHandlerChain):
  * a request is known before its sender is; impersonation needs to know who asks; the limit of requests in flight
  * protects the authorizer, which may have to read; and authorization is last, so that it judges the impersonated user.
+ * Only faults for tests come after it, so that they tell nobody what they may not know.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
@@ -35,6 +36,8 @@ interface ChainDeps {
   frontEnd: FrontEnd
   /** Bounds what runs at once: priority and fairness, or limits of the whole server. */
   flowControl: Filter
+  /** Requests that fail on purpose. */
+  faults: Filter
   /** Missing where nothing is audited. */
   auditor?: Auditor | undefined
 }
@@ -69,6 +72,7 @@ export const filterChain = (deps: ChainDeps): readonly Filter[] => [
   deps.openRequests.track,
   deps.flowControl,
   authorization(deps.authorizer),
+  deps.faults,
 ]
 
 const untilKnown = (deps: ChainDeps): Filter[] => {
@@ -108,7 +112,7 @@ const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended:
   reply.header('audit-id', request.headers['audit-id'] || request.id)
   raw.on('error', ignoreError)
   kube.whenOver((endedAt) => {
-    ended(request, raw.statusCode, (endedAt - kube.startedAt) / 1000)
+    if (!kube.isCut) ended(request, raw.statusCode, (endedAt - kube.startedAt) / 1000)
     if (!request.raw.complete) endUnlessRead(request.raw)
   })
   if (isUndetermined(info)) throw undetermined(request.url)
@@ -145,7 +149,7 @@ export const installChain = (
       try {
         if (start === 0) begin(request, reply, clock.now(), ended)
         // Requests that are reset at once may come by the thousand (HTTP/2 rapid reset), so they must cost little.
-        if (!request.kube.isOver) runFrom(start)
+        if (!request.kube.isOver && !reply.sent) runFrom(start)
       } catch (error) {
         done(error as Error)
       }

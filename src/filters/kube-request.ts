@@ -6,6 +6,12 @@ import type { UserInfo } from '#api/user-info.js'
 import type { AuditEvent } from '#audit/audit-event.js'
 import { limits } from '#limits'
 
+/** How a fault rule ends a watch: with a 410, or by `cut`. */
+interface WatchEnd {
+  readonly afterEvents: number
+  readonly cut?: () => void
+}
+
 interface Seat {
   /** May be called twice. */
   leave(now: number): void
@@ -29,6 +35,10 @@ export class KubeRequest {
   authenticationNotes: [key: string, value: string][] | undefined
   /** Its seat in its priority level, until it is over or a watch has sent its initial events. */
   seat: Seat | undefined
+  /** Set by a fault rule. */
+  watchEnd: WatchEnd | undefined
+  /** A fault rule closed the connection: the client has seen no code, so none is counted. */
+  isCut = false
   readonly #reply: FastifyReply['raw']
   #isOver = false
   /** The same, of its end. */

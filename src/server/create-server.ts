@@ -1,5 +1,7 @@
 /** Builds every collaborator of one server and starts it: the only place that does. */
+import type { FaultRules } from '#filters/faults.js'
 import { repairAddresses } from '#kinds/core/service-repair.js'
+import type { Restored } from '#storage/snapshot.js'
 import { advertiseAddress } from './advertise-address.js'
 import { publishKubernetesService } from './bootstrap.js'
 import { type Controllers, startControllers } from './controllers.js'
@@ -9,6 +11,7 @@ import type { ServerOptions } from './options.js'
 import { makePort } from './port.js'
 import { bootstrapDeps, openServerState, type ServerState } from './server-state.js'
 import { checkServiceOptions } from './service-range.js'
+import type { Snapshot } from './snapshots.js'
 import { StartedParts } from './started-parts.js'
 import { untilStored } from './until-stored.js'
 
@@ -22,6 +25,15 @@ export interface Server {
   nodeKubeconfig(name: string): string
   /** Bearer token of the admin, who is in the group system:masters. */
   readonly adminToken: string
+  /** All that is stored now. It stays in memory as long as somebody holds it. */
+  snapshot(): Promise<Snapshot>
+  /**
+   * Restores a snapshot of this server by ordinary writes: resource versions keep rising, and every watcher sees the
+   * difference. Finalizers and grace periods hold nothing back.
+   */
+  restore(snapshot: Snapshot): Promise<Restored>
+  /** Rules by which requests fail on purpose. */
+  readonly faults: FaultRules
   /** PEM of the server's own CA, which signed the serving certificate unless you provided one. */
   readonly caPem: string
   /**
@@ -76,7 +88,9 @@ const start = async (
   if (options.kubeconfigOut !== undefined) writePrivateFile(options.kubeconfigOut, kubeconfig)
   const nodeKubeconfig = (name: string): string =>
     formatKubeconfig({ ...cluster, user: `system:node:${name}`, ...nodeClient(name) })
-  return { url, kubeconfig, nodeKubeconfig, adminToken, caPem }
+  const { faults, snapshots } = state
+  const { take: snapshot, restore } = snapshots
+  return { url, kubeconfig, nodeKubeconfig, adminToken, caPem, faults, snapshot, restore }
 }
 
 /**

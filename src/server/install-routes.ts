@@ -9,6 +9,7 @@ import { describeSchema, fieldDocsVersion } from '#openapi/field-docs.js'
 import type { ApiDeps } from '#routes/api-deps.js'
 import { installBackup } from '#routes/backup.js'
 import { installDiscovery } from '#routes/discovery.js'
+import { installFaults } from '#routes/faults.js'
 import { installFlowControlDumps } from '#routes/flow-control-dumps.js'
 import { HealthResults } from '#routes/health-results.js'
 import { installHealthz } from '#routes/healthz.js'
@@ -18,6 +19,7 @@ import { installOpenApi } from '#routes/openapi.js'
 import { installOpenId } from '#routes/openid.js'
 import type { RequestMetrics } from '#routes/request-metrics.js'
 import { installRoot } from '#routes/root.js'
+import { installSnapshots } from '#routes/snapshots.js'
 import { installVersion } from '#routes/version.js'
 import { installZPages } from '#routes/z-pages.js'
 import { proxyAggregated } from '#src/aggregator/proxy.js'
@@ -55,6 +57,8 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
   installHealthz(app, checks, { warn, results })
   installRoot(app, state.served, checks)
   installBackup(app, () => stores.backupText())
+  installSnapshots(app, state.snapshots)
+  installFaults(app, state.faults)
   installMetrics(app, {
     requests,
     health: results,

@@ -46,7 +46,7 @@ const filtersOf = (
   openRequests: OpenRequests,
   options: ServerOptions,
 ) => {
-  const { access, trust, audit } = state
+  const { access, trust, audit, faults } = state
   return filterChain({
     authenticator: access.authenticator,
     allowsAnonymous: access.allowsAnonymous,
@@ -61,6 +61,7 @@ const filtersOf = (
       sendsRetryAfter: options.shutdownSendRetryAfter ?? false,
     },
     flowControl: flowControlFilter(state, flowControl, options),
+    faults: faults.filter,
     auditor: audit?.auditor,
   })
 }

@@ -17,7 +17,14 @@ import { backupText } from '#storage/backup.js'
 import type { HealthQuestion, StorageDriver } from '#storage/driver.js'
 import { EncryptedDriver, type Encryption } from '#storage/encrypted/encrypted-driver.js'
 import { openStorage } from '#storage/open.js'
+import {
+  type Restored,
+  restoreSnapshot,
+  type StoreSnapshot,
+  takeSnapshot,
+} from '#storage/snapshot.js'
 import { componentStatuses, componentStatusPrefix } from './component-statuses.js'
+import { restoredObjects } from './restored-objects.js'
 
 export interface RegistryStores extends Stores {
   health(question: HealthQuestion): Promise<string | undefined>
@@ -28,6 +35,9 @@ export interface RegistryStores extends Stores {
   sizeOf(definition: ResourceDefinition): StoredSize | undefined
   /** Everything there is, at one revision. */
   backupText(): AsyncIterable<string>
+  takeSnapshot(): Promise<StoreSnapshot>
+  /** Resolves when what it wrote can be read here. */
+  restoreSnapshot(snapshot: StoreSnapshot): Promise<Restored>
   close(): Promise<void>
 }
 
@@ -111,6 +121,13 @@ export const openRegistryStores = async (
       return cacher.sizeOf(`${prefix}/`)
     },
     backupText: () => backupText(driver),
+    takeSnapshot: () => takeSnapshot(shown),
+    restoreSnapshot: async (snapshot) => {
+      const objects = restoredObjects({ table, readForeign, clock })
+      const restored = await restoreSnapshot(snapshot, shown, objects)
+      await cacher.follow(restored.revision)
+      return restored
+    },
     close: async () => {
       await cacher.close()
       await closeDriver()

@@ -3,6 +3,7 @@ import pino, { type Logger } from 'pino'
 import { type AdmissionOptions, makeAdmission } from '#admission/chain.js'
 import { type Clock, steadyClock, systemClock } from '#api/clock.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
+import { Faults } from '#filters/faults.js'
 import { InFlight } from '#flowcontrol/in-flight.js'
 import type { Admission } from '#registry/admission.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
@@ -26,6 +27,7 @@ import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'
 import { PostStartHooks } from './post-start-hooks.js'
 import { openRegistryStores, type RegistryStores } from './registry-stores.js'
 import { readRuntimeConfig } from './runtime-config.js'
+import { Snapshots } from './snapshots.js'
 import type { StartedParts } from './started-parts.js'
 
 export interface ServerState {
@@ -43,6 +45,8 @@ export interface ServerState {
   readonly featureGates: FeatureGates
   readonly fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   readonly stores: RegistryStores
+  readonly snapshots: Snapshots
+  readonly faults: Faults
   readonly postStartHooks: PostStartHooks
   readonly inFlight: InFlight
   /** Missing where nothing is audited. */
@@ -211,6 +215,8 @@ export const openServerState = async (
     featureGates,
     fieldManagerOf,
     stores,
+    snapshots: new Snapshots(stores),
+    faults: new Faults(),
     postStartHooks,
     inFlight: new InFlight(performance.now()),
     audit,

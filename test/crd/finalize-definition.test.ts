@@ -22,6 +22,7 @@ const storeWith = (more: Partial<Store>): Store =>
     },
     ...more,
   }) as unknown as Store
+const terminates = async () => true
 const fails = async () => {
   throw internalError('the store hiccups')
 }
@@ -29,7 +30,7 @@ const fails = async () => {
 t.test('objects that are held for longer than a minute are told of', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  const outcome = deleteObjects(storeWith({}), asServer)
+  const outcome = deleteObjects(storeWith({}), asServer, terminates)
   for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
   mock.timers.tick(60_000)
   t.match(await outcome, {
@@ -41,11 +42,11 @@ t.test('objects that are held for longer than a minute are told of', async (t) =
 
 t.test('what cannot be read or deleted is told of, and nothing is thrown', async (t) => {
   const reason = 'InstanceDeletionFailed'
-  t.match(await deleteObjects(storeWith({ list: fails }), asServer), {
+  t.match(await deleteObjects(storeWith({ list: fails }), asServer, terminates), {
     reason,
     message: /^could not list instances: .*the store hiccups$/,
   })
-  t.match(await deleteObjects(storeWith({ deleteAdmitted: fails }), asServer), {
+  t.match(await deleteObjects(storeWith({ deleteAdmitted: fails }), asServer, terminates), {
     reason,
     message: /^could not issue all deletes: .*the store hiccups$/,
   })

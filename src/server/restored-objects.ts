@@ -1,0 +1,44 @@
+/** What a restore of a snapshot has to know of objects. */
+import { type Clock, formatTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import { decodeObject, encodeObject } from '#cacher/object-bytes.js'
+import type { ResourceTable } from '#registry/resource-table.js'
+import type { ValuesOfObjects } from '#storage/snapshot.js'
+
+interface RestoredObjectsDeps {
+  readonly table: ResourceTable
+  /** Turns values that kube-apiserver stored as protobuf into JSON. */
+  readonly readForeign: (value: Buffer) => Buffer
+  readonly clock: Clock
+}
+
+const openingBrace = 0x7b
+const podsOf = '/registry/pods/'
+
+export const restoredObjects = ({
+  table,
+  readForeign,
+  clock,
+}: RestoredObjectsDeps): ValuesOfObjects => {
+  const expiring = [...table].filter(({ ttlSeconds }) => ttlSeconds !== undefined)
+  const objectOf = (value: Buffer): KubeObject | undefined => {
+    try {
+      return decodeObject(value[0] === openingBrace ? value : readForeign(value), 0)
+    } catch {
+      return undefined
+    }
+  }
+  return {
+    uidOf: (value) => objectOf(value)?.metadata?.uid,
+    // A snapshot does not know how much time was left, so that it starts anew.
+    ttlSecondsOf: (key) =>
+      expiring.find(({ storagePrefix }) => key.startsWith(`${storagePrefix}/`))?.ttlSeconds,
+    // A kubelet ends a Pod at once if it was shown without grace before it went, as after a forced delete.
+    lastShownOf: (key, value) => {
+      const pod = key.startsWith(podsOf) ? objectOf(value) : undefined
+      if (!pod?.spec?.nodeName || pod.metadata.deletionGracePeriodSeconds === 0) return undefined
+      const end = { deletionTimestamp: formatTime(clock.now()), deletionGracePeriodSeconds: 0 }
+      return encodeObject({ ...pod, metadata: { ...pod.metadata, ...end } }).value
+    },
+  }
+}
