@@ -127,8 +127,9 @@ class Lifecycle implements Follower {
     try {
       const { object } = await store.get(this.#context(), `${resource}.${group}`)
       this.#show(object as CustomResourceDefinition)
-    } catch {
+    } catch (error) {
       // There is no such definition, or the store cannot be asked: the table stays as it is.
+      if (!(error instanceof ApiError)) throw error
     }
   }
 

@@ -31,7 +31,8 @@ import {
 const isBeingDeleted = (current: StoredObject | undefined): boolean => {
   try {
     return current?.object.metadata.deletionTimestamp !== undefined
-  } catch {
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
     return false
   }
 }
