@@ -20,20 +20,20 @@ interface Part {
 /** Why there is no part; the text is Go's. */
 class RangeError416 extends Error {
   readonly isBeyond: boolean
-  constructor(isBeyond: boolean) {
+  constructor({ isBeyond = false } = {}) {
     super(isBeyond ? 'invalid range: failed to overlap' : 'invalid range')
     this.isBeyond = isBeyond
   }
 }
 
 const number = (text: string): number => {
-  if (!/^\d+$/.test(text)) throw new RangeError416(false)
+  if (!/^\d+$/.test(text)) throw new RangeError416()
   return Number(text)
 }
 
 const partOf = (text: string, size: number): Part | undefined => {
   const dash = text.indexOf('-')
-  if (dash < 0) throw new RangeError416(false)
+  if (dash < 0) throw new RangeError416()
   const [from, to] = [text.slice(0, dash).trim(), text.slice(dash + 1).trim()]
   if (from === '') {
     const length = Math.min(number(to), size)
@@ -42,20 +42,20 @@ const partOf = (text: string, size: number): Part | undefined => {
   const start = number(from)
   if (start >= size) return undefined
   const end = to === '' ? size - 1 : number(to)
-  if (end < start) throw new RangeError416(false)
+  if (end < start) throw new RangeError416()
   return { start, length: Math.min(end, size - 1) - start + 1 }
 }
 
 /** No parts: the whole. Throws RangeError416. */
 const partsOf = (range: string, size: number): Part[] => {
-  if (!range.startsWith('bytes=')) throw new RangeError416(false)
+  if (!range.startsWith('bytes=')) throw new RangeError416()
   const texts = range
     .slice('bytes='.length)
     .split(',')
     .map((text) => text.trim())
     .filter((text) => text !== '')
   const parts = texts.map((text) => partOf(text, size)).filter((part) => part !== undefined)
-  if (parts.length === 0 && texts.length > 0) throw new RangeError416(true)
+  if (parts.length === 0 && texts.length > 0) throw new RangeError416({ isBeyond: true })
   // Overlapping parts that are longer than the whole: the whole is sent instead.
   return parts.reduce((sum, { length }) => sum + length, 0) > size ? [] : parts
 }

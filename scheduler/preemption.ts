@@ -47,7 +47,7 @@ const ineligible = (pod: Pod, decision: Refusing): string | undefined => {
     : undefined
 }
 
-const none = (why: string, keepsNomination: boolean): NoPreemption => ({
+const none = (why: string, { keepsNomination }: { keepsNomination: boolean }): NoPreemption => ({
   node: undefined,
   message: ` no new claims to deallocate, preemption: ${why}`,
   keepsNomination,
@@ -64,7 +64,7 @@ export const findPreemption = (
   if (decision.refused.length === 0)
     return { node: undefined, message: '', keepsNomination: view.nodes.length > 0 }
   const why = ineligible(pod, decision)
-  if (why !== undefined) return none(why, true)
+  if (why !== undefined) return none(why, { keepsNomination: true })
   const reasons: string[][] = []
   let best: { node: string; victims: Victims } | undefined
   for (const { info, refusal } of decision.refused) {
@@ -81,5 +81,5 @@ export const findPreemption = (
       best = { node: info.node!.metadata.name, victims }
   }
   if (best !== undefined) return { node: best.node, victims: best.victims.pods }
-  return none(fitMessage(reasons), false)
+  return none(fitMessage(reasons), { keepsNomination: false })
 }

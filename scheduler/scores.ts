@@ -50,7 +50,7 @@ const balanced: Score = (pod, candidates) => {
   })
 }
 
-const relativeToMost = (values: readonly number[], reverse: boolean): number[] => {
+const relativeToMost = (values: readonly number[], { reverse = false } = {}): number[] => {
   const most = Math.max(0, ...values)
   if (most === 0) return values.map(() => (reverse ? 100 : 0))
   return values.map((value) => {
@@ -69,14 +69,11 @@ const untoleratedPreferences: Score = (pod, candidates) =>
             !(pod.spec.tolerations ?? []).some((t) => tolerates(t, taint)),
         ).length,
     ),
-    true,
+    { reverse: true },
   )
 
 const nodeAffinity: Score = (pod, candidates) =>
-  relativeToMost(
-    candidates.map((info) => nodePreference(pod, info.node!)),
-    false,
-  )
+  relativeToMost(candidates.map((info) => nodePreference(pod, info.node!)))
 
 const podAffinity: Score = (pod, candidates, view) => {
   const preference = preferencesOf(pod, view)

@@ -66,7 +66,7 @@ const applyScale = async (sync: Sync, { set, replicas }: Scale): Promise<void> =
 /** The ReplicaSet of the current template, with correct annotations. With `make` it is created if missing. */
 const newSetOf = async (
   sync: Sync,
-  make: boolean,
+  { make }: { readonly make: boolean },
 ): Promise<{ newSet: OwnedSet | undefined; note: Note }> => {
   const { deployment } = sync
   const found = findNewSet(deployment, sync.sets)
@@ -218,7 +218,7 @@ const rollOut = async (sync: Sync): Promise<{ newSet: OwnedSet | undefined; note
     for (const step of down) await applyScale(sync, step)
     if (down.length > 0 || oldPodsRun(sync, present)) return { newSet: present, note: undefined }
   }
-  const result = await newSetOf(sync, true)
+  const result = await newSetOf(sync, { make: true })
   const newSet = result.newSet!
   await writeRevision(sync, newSet)
   const olds = sync.sets.filter((s) => s.metadata.uid !== newSet.metadata.uid)
@@ -231,7 +231,7 @@ const rollOut = async (sync: Sync): Promise<{ newSet: OwnedSet | undefined; note
 }
 
 const scaleOnly = async (sync: Sync): Promise<{ newSet: OwnedSet | undefined; note: Note }> => {
-  const result = await newSetOf(sync, false)
+  const result = await newSetOf(sync, { make: false })
   const olds = sync.sets.filter((s) => s.metadata.uid !== result.newSet?.metadata.uid)
   const steps = proportionalScale(sync.deployment, result.newSet, olds)
   for (const step of steps) await applyScale(sync, step)
