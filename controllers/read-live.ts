@@ -1,6 +1,6 @@
 /**
- * Asks the server where the watch may be behind: each kind has a watch of its own, and what names an object may be told
- * of before the object is. Nothing is ended or given up for an object that is missing before the server says so.
+ * Reads from the server where the watch may be behind: each kind has a watch of its own, and an object may be seen later
+ * than one that refers to it. Nothing is deleted or given up for a missing object before the server has confirmed it.
  */
 import type { PersistedObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
@@ -14,7 +14,7 @@ interface Named {
   uid?: string | undefined
 }
 
-/** The informer knows of it at once, and so will tell of its end. Undefined: it is gone, or another has its name. */
+/** The informer gets the object at once, and so will report its end. Undefined: it is gone, or another has its name. */
 export const readLive = async <T extends PersistedObject>(
   { client, informers }: Pick<ControllerContext, 'client' | 'informers'>,
   ref: ResourceRef,

@@ -1,4 +1,4 @@
-/** What rules nodes out for one Pod: filters made ready for it, and what they would say if other Pods came or went. */
+/** Filters that are prepared for one Pod, and their answers if other Pods came or went. */
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import type { NodeInfo } from './node-info.js'
@@ -11,7 +11,7 @@ export interface Refusal {
 export const hopeless = (reason: string): Refusal => ({ reasons: [reason], hopeless: true })
 export const curable = (reason: string): Refusal => ({ reasons: [reason], hopeless: false })
 
-/** One filter, made ready for one Pod: what it needs to know of all nodes is counted already. */
+/** One filter, prepared for one Pod: it has counted what it needs over all nodes. */
 export interface Filter {
   refuse(info: NodeInfo): Refusal | undefined
   /** A copy whose counts change alone. What has no counts is its own copy. */
@@ -55,8 +55,8 @@ export class Trial {
 }
 
 /**
- * Why the node does not do. `nominated` made room for themselves on it: the Pod has to fit beside them, and, as they
- * may end up elsewhere, without them too. Upstream: RunFilterPluginsWithNominatedPods.
+ * Why the node is ruled out. `nominated`: Pods that made room for themselves on it. The Pod has to fit with them and,
+ * since they may end up elsewhere, without them. Upstream: RunFilterPluginsWithNominatedPods.
  */
 export const refuse = (
   filters: Filters,

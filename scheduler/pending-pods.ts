@@ -1,6 +1,6 @@
 /**
- * Pods that wait for a node: the important ones first, then the oldest. One that fitted nowhere waits until something
- * changes in the cluster, and even then for its back-off (1 s doubling to 10 s); after a while it is tried anyway.
+ * Pods that wait for a node, by priority and then by age. A Pod that fitted nowhere waits for a change in the cluster and
+ * for its back-off (1 s doubling to 10 s); after a while it is tried anyway.
  */
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
@@ -48,7 +48,7 @@ export class PendingPods {
     this.#entries.delete(key)
   }
 
-  /** The Pod was tried in vain. `park`: until a change in the cluster; else for its back-off only. */
+  /** The Pod could not be scheduled. `park`: it waits for a change in the cluster; else only for its back-off. */
   failed(pod: Pod, options: { park: boolean }): void {
     const entry = this.#entries.get(keyOf(pod))
     if (entry === undefined) return
@@ -59,7 +59,7 @@ export class PendingPods {
     entry.parkedUntilMs = options.park ? now + parkedMaxMs : undefined
   }
 
-  /** What the Pod needs is on its way: it waits for a change, but was not tried in vain. */
+  /** The Pod waits for a change, without a back-off: what it needs is on its way. */
   waits(pod: Pod): void {
     const entry = this.#entries.get(keyOf(pod))
     if (entry !== undefined) entry.parkedUntilMs = this.#now() + parkedMaxMs

@@ -1,6 +1,6 @@
 /**
- * Makes room for a Pod of higher priority: on each node that others fill, the fewest and least important of them that
- * have to go. Victims end gracefully; the Pod comes back when they are gone. Upstream: defaultpreemption.
+ * Preemption: finds, for each full node, the fewest and least important Pods that have to go for a Pod of higher
+ * priority. Victims end gracefully, and the Pod is tried again when they are gone. Upstream: defaultpreemption.
  */
 import { conditionOf } from '#api/conditions.js'
 import { isTerminating, type Pod } from '#client/pod.js'
@@ -29,7 +29,9 @@ const endsForPreemption = (pod: Pod): boolean => {
   return isTerminating(pod) && target?.status === 'True' && target.reason === preemptionReason
 }
 
-/** Who made room already waits for it rather than ask for more, unless the node has become one where it cannot go. */
+/**
+ * A Pod that has preempted others waits for their end rather than preempt more, unless its node has become unsuitable.
+ */
 const waitsForVictims = (pod: Pod, { refused }: Refusing): boolean => {
   const nominated = refused.find(
     ({ info }) => info.node!.metadata.name === pod.status?.nominatedNodeName,
@@ -60,7 +62,7 @@ export const findPreemption = (
   view: ClusterView,
   budgets: readonly Budget[] = [],
 ): Preemption | NoPreemption => {
-  // Nobody was looked at: either there are no nodes, or something else has to come first.
+  // No node was checked: there are none, or something else has to come first.
   if (decision.refused.length === 0)
     return { node: undefined, message: '', keepsNomination: view.nodes.length > 0 }
   const why = ineligible(pod, decision)

@@ -1,6 +1,6 @@
 /**
- * Takes one Pod after the other, decides, and binds while the next is decided. All it knows comes from the watch, so
- * that it may be killed at any moment: a Pod is either bound or still waiting.
+ * Decides on one Pod after the other, and binds a Pod while it decides on the next. All its state comes from the watch,
+ * so that it may be killed at any moment: a Pod is either bound or still waiting.
  */
 import type { Clock } from '#api/clock.js'
 import { formatTime } from '#api/clock.js'
@@ -74,7 +74,7 @@ export class Scheduler {
     })
   }
 
-  /** Until the signal fires and what is under way is done. */
+  /** Runs until the signal fires and all work under way is done. */
   async run(signal: AbortSignal): Promise<void> {
     for (;;) {
       const pod = await this.#pending.next(this.#busy, signal)
@@ -123,7 +123,7 @@ export class Scheduler {
   }
 
   #schedule(pod: Pod): void {
-    // Not an attempt yet: somebody still has to make what it asks for. Upstream: DynamicResources.PreEnqueue.
+    // Not an attempt yet: its claims have not been made. Upstream: DynamicResources.PreEnqueue.
     if (awaitsResourceClaim(pod, this.#resourceClaims.store)) {
       this.#pending.waits(pod)
       return
@@ -146,7 +146,7 @@ export class Scheduler {
           : this.#preempt(pod, found, decision.message),
       )
     } else if (claims.waiting.length > 0) {
-      // The volumes are made for this node; when they are bound the Pod is looked at again.
+      // Its volumes are being made for this node; when they are bound the Pod is tried again.
       this.#pending.waits(pod)
       this.#own(pod, this.#bindVolumes(pod, claims, decision.node))
     } else {
@@ -155,7 +155,10 @@ export class Scheduler {
     }
   }
 
-  /** The work belongs to the loop: it counts as busy until it ended, and its failure is a retry that no change has to bring about. */
+  /**
+   * Runs work for a Pod beside the loop. The Pod is busy until it ends, and a failure is retried without a change in the
+   * cluster.
+   */
   #own(pod: Pod, work: Promise<void>): void {
     const key = keyOf(pod)
     this.#busy.add(key)
@@ -172,7 +175,7 @@ export class Scheduler {
       })
   }
 
-  /** Where the Pod is expected is told first, as binding volumes may take long. */
+  /** The nomination is written first, because binding volumes may take long. */
   async #bindVolumes(pod: Pod, claims: ClaimFindings, node: string): Promise<void> {
     if (pod.status?.nominatedNodeName !== node)
       await this.#patchStatus(pod, { nominatedNodeName: node })

@@ -34,7 +34,7 @@ interface Round {
   now: number
 }
 
-/** Figures of a Pod that is only starting say little. */
+/** Samples of a starting Pod are ignored. */
 const isStarting = (pod: Pod, sample: Sample, { starting, now }: Round): boolean => {
   const ready = conditionOf(pod, 'Ready')
   if (ready === undefined || !pod.status?.startTime) return true
@@ -183,7 +183,8 @@ export const propose = (round: Round, measurement: Measurement): Proposal => {
   const growsPastUnready = groups.unready.length > 0 && ratio > 1
   if (!growsPastUnready && groups.missing.length === 0)
     return answer(isWithin(tolerances, ratio) ? current : Math.ceil(ratio * groups.ready))
-  // Who cannot be asked counts against the direction: as idle when growing, as using what it may when shrinking.
+  // A Pod without a sample counts against the direction: as idle when growing, when shrinking as using its whole request (or
+  // the target).
   for (const name of groups.missing)
     if (ratio < 1) {
       const full =

@@ -45,7 +45,7 @@ class Autoscaler {
     this.#selectors.delete(key)
   }
 
-  /** Two that size the same Pods would work against each other, so that neither does. */
+  /** Autoscalers with the same Pods would work against each other, so none of them acts. */
   #autoscalersOf(key: string, selector: Selector, pods: readonly Pod[]): string[] {
     const { store } = this.#context.informers.for(resources.horizontalPodAutoscalers)
     // One that went meanwhile would be remembered for ever.
@@ -294,7 +294,7 @@ export const podAutoscalerController: Controller = {
     const autoscaler = new Autoscaler(context)
     const { autoscalerPeriodMs: periodMs } = context.settings
     const queue = newQueue()
-    // Usage makes no event: each is looked at by the clock, and its own status is no reason.
+    // Usage makes no event, so autoscalers are synced by the clock. A change of their own status causes no sync.
     hpas.handle({
       // Not at once: a workload that is made with it would have no figures yet.
       onAdd: (hpa) => queue.addAfter(keyOf(hpa), periodMs),

@@ -1,6 +1,6 @@
 /**
- * How fast a proposal may be followed: bounds, the memory of the last minutes, and spec.behavior. Pure; upstream's
- * normalizeDesiredReplicas and normalizeDesiredReplicasWithBehaviors.
+ * Limits how fast a proposed size is followed: by bounds, recommendations of the last minutes, and spec.behavior. Pure;
+ * upstream's normalizeDesiredReplicas and normalizeDesiredReplicasWithBehaviors.
  */
 import type { Condition } from '#api/conditions.js'
 import type { HorizontalPodAutoscaler, ScalingRules } from './autoscaler.js'
