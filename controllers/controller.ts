@@ -34,6 +34,14 @@ export interface ControllerSettings {
   autoscaling: AutoscalingSettings
   /** Endpoints of one slice. */
   endpointsPerSliceMax: number
+  /** Addresses of one subset of Endpoints that are mirrored. */
+  mirroredPerSubsetMax: number
+  /** How long changes wait for more of them, by what they are written to. */
+  batchMs: Readonly<Record<'endpoints' | 'slices' | 'mirrored', number>>
+  /** How often quotas are counted anew. */
+  quotaPeriodMs: number
+  /** How many keys are worked on at once, by the controller's name. */
+  workers: Readonly<Record<string, number>>
   terminatedPodGcThreshold: number
   /** For how long tokens in Secrets may go unused before they are marked, and stay marked before they go. */
   legacyTokenCleanUpPeriodMs: number
@@ -72,6 +80,8 @@ export interface ControllerContext {
   clock: Clock
   log: Log
   settings: ControllerSettings
+  /** How many keys are worked on at once, unless the controller knows better. */
+  workers: number
 }
 
 /** Runs after the informers have synced, until the signal fires. */
@@ -93,7 +103,7 @@ export const queueRun = (
   context: ControllerContext,
   queue: WorkQueue,
   sync: (key: string) => SyncResult,
-  workers = workersDefault,
+  workers = context.workers,
 ): Run => {
   return (signal) => work({ queue, sync, workers, log: context.log, signal })
 }

@@ -9,6 +9,35 @@ import type { ControllerSettings } from './controller.js'
 /** Upstream's defaults of the mask size. */
 const maskSizes = { 4: 24, 6: 64 } as const
 
+/** By flag which controller's workers it counts, and how many upstream has. */
+const workerFlags: Readonly<Record<string, readonly [controller: string, workers: number]>> = {
+  'concurrent-cron-job-syncs': ['cronjob-controller', 5],
+  'concurrent-daemonset-syncs': ['daemonset-controller', 2],
+  'concurrent-deployment-syncs': ['deployment-controller', 5],
+  'concurrent-device-taint-eviction-syncs': ['device-taint-eviction-controller', 8],
+  'concurrent-endpoint-syncs': ['endpoints-controller', 5],
+  'concurrent-ephemeralvolume-syncs': ['ephemeral-volume-controller', 5],
+  'concurrent-gc-syncs': ['garbage-collector-controller', 20],
+  'concurrent-horizontal-pod-autoscaler-syncs': ['horizontal-pod-autoscaler-controller', 5],
+  'concurrent-job-syncs': ['job-controller', 5],
+  'concurrent-namespace-syncs': ['namespace-controller', 10],
+  'concurrent-rc-syncs': ['replicationcontroller-controller', 5],
+  'concurrent-replicaset-syncs': ['replicaset-controller', 5],
+  'concurrent-resource-quota-syncs': ['resourcequota-controller', 5],
+  'concurrent-resourceclaim-syncs': ['resourceclaim-controller', 50],
+  'concurrent-service-endpoint-syncs': ['endpointslice-controller', 5],
+  'concurrent-serviceaccount-token-syncs': ['serviceaccount-token-controller', 5],
+  'concurrent-statefulset-syncs': ['statefulset-controller', 5],
+  'concurrent-ttl-after-finished-syncs': ['ttl-after-finished-controller', 5],
+  'concurrent-validating-admission-policy-status-syncs': [
+    'validatingadmissionpolicy-status-controller',
+    5,
+  ],
+  'mirroring-concurrent-service-endpoint-syncs': ['endpointslice-mirroring-controller', 5],
+}
+const positive = (value: string): string | undefined =>
+  Number(value) > 0 ? undefined : 'must be greater than 0'
+
 export const flagTable: readonly Flag[] = [
   {
     name: 'controllers',
@@ -101,6 +130,46 @@ export const flagTable: readonly Flag[] = [
     check: between(1, limits.endpointAddressesMax),
     help: 'endpoints of one EndpointSlice, 1000 at most',
   },
+  {
+    name: 'mirroring-max-endpoints-per-subset',
+    type: 'integer',
+    default: String(limits.endpointAddressesMax),
+    check: between(1, limits.endpointAddressesMax),
+    help: 'addresses of a subset of Endpoints that are mirrored, 1000 at most',
+  },
+  {
+    name: 'endpoint-updates-batch-period',
+    type: 'duration',
+    default: '0s',
+    help: 'how long changes of Pods wait for more before Endpoints are written',
+  },
+  {
+    name: 'endpointslice-updates-batch-period',
+    type: 'duration',
+    default: '0s',
+    help: 'the same of EndpointSlices',
+  },
+  {
+    name: 'mirroring-endpointslice-updates-batch-period',
+    type: 'duration',
+    default: '0s',
+    help: 'the same of Endpoints that are mirrored',
+  },
+  {
+    name: 'resource-quota-sync-period',
+    type: 'duration',
+    default: '5m0s',
+    help: 'how often quotas are counted anew',
+  },
+  ...Object.entries(workerFlags).map(
+    ([name, [controller, workers]]): Flag => ({
+      name,
+      type: 'integer',
+      default: String(workers),
+      check: positive,
+      help: `keys that the ${controller} works on at once`,
+    }),
+  ),
   {
     name: 'terminated-pod-gc-threshold',
     type: 'integer',
@@ -208,6 +277,16 @@ export const settingsFrom = (flags: Flags): ControllerSettings => ({
     )!,
   },
   endpointsPerSliceMax: flags.number('max-endpoints-per-slice')!,
+  mirroredPerSubsetMax: flags.number('mirroring-max-endpoints-per-subset')!,
+  batchMs: {
+    endpoints: flags.milliseconds('endpoint-updates-batch-period')!,
+    slices: flags.milliseconds('endpointslice-updates-batch-period')!,
+    mirrored: flags.milliseconds('mirroring-endpointslice-updates-batch-period')!,
+  },
+  quotaPeriodMs: flags.milliseconds('resource-quota-sync-period')!,
+  workers: Object.fromEntries(
+    Object.entries(workerFlags).map(([flag, [controller]]) => [controller, flags.number(flag)!]),
+  ),
   terminatedPodGcThreshold: flags.number('terminated-pod-gc-threshold')!,
   legacyTokenCleanUpPeriodMs: flags.milliseconds('legacy-service-account-token-clean-up-period')!,
   nodeEvictionRate: flags.number('node-eviction-rate')!,

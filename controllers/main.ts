@@ -4,7 +4,7 @@ import { InformerFactory } from '#client/informer-factory.js'
 import { type ElectionSettings, runElected } from '#client/leader-election.js'
 import { electionSettingsOf } from '#client/leader-election-flags.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
-import type { ControllerContext, ControllerSettings } from './controller.js'
+import { type ControllerContext, type ControllerSettings, workersDefault } from './controller.js'
 import { controllers } from './controllers.js'
 import { flagTable, settingsDefault, settingsFrom } from './flags.js'
 import { selectControllers } from './select-controllers.js'
@@ -27,16 +27,17 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
     recorders.set(component, known)
     return known
   }
-  const context: ControllerContext = {
+  const settings = { ...settingsDefault, ...options.settings }
+  const context: Omit<ControllerContext, 'workers'> = {
     client,
     informers,
     recorder,
     clock,
     log,
-    settings: { ...settingsDefault, ...options.settings },
+    settings,
   }
   const runs = selectControllers(options.controllers ?? ['*'], controllers).map((c) =>
-    c.start(context),
+    c.start({ ...context, workers: settings.workers[c.name] ?? workersDefault }),
   )
   // Acting on half of what is there would create or delete too much.
   await informers.start(signal)

@@ -19,21 +19,12 @@ export const ignoredFlags: readonly Flag[] = [
   cluster-signing-kube-apiserver-client-cert-file cluster-signing-kube-apiserver-client-key-file
   cluster-signing-kubelet-client-cert-file cluster-signing-kubelet-client-key-file
   cluster-signing-kubelet-serving-cert-file cluster-signing-kubelet-serving-key-file
-  cluster-signing-legacy-unknown-cert-file cluster-signing-legacy-unknown-key-file concurrent-cron-job-syncs
-  concurrent-daemonset-syncs concurrent-deployment-syncs concurrent-device-taint-eviction-syncs
-  concurrent-endpoint-syncs concurrent-ephemeralvolume-syncs concurrent-gc-syncs
-  concurrent-horizontal-pod-autoscaler-syncs concurrent-job-syncs concurrent-namespace-syncs concurrent-rc-syncs
-  concurrent-replicaset-syncs concurrent-resource-quota-syncs concurrent-resourceclaim-syncs
-  concurrent-service-endpoint-syncs concurrent-service-syncs concurrent-serviceaccount-token-syncs
-  concurrent-statefulset-syncs concurrent-ttl-after-finished-syncs
-  concurrent-validating-admission-policy-status-syncs controller-shutdown-timeout controller-start-interval
-  endpoint-updates-batch-period endpointslice-updates-batch-period external-cloud-volume-plugin
-  flex-volume-plugin-dir leader-migration-config min-resync-period
-  mirroring-concurrent-service-endpoint-syncs mirroring-endpointslice-updates-batch-period namespace-sync-period
-  pv-recycler-increment-timeout-nfs pv-recycler-minimum-timeout-hostpath pv-recycler-minimum-timeout-nfs
-  pv-recycler-pod-template-filepath-hostpath pv-recycler-pod-template-filepath-nfs
-  pv-recycler-timeout-increment-hostpath pvclaimbinder-sync-period resource-quota-sync-period
-  mirroring-max-endpoints-per-subset route-reconciliation-period
+  cluster-signing-legacy-unknown-cert-file cluster-signing-legacy-unknown-key-file concurrent-service-syncs
+  controller-shutdown-timeout controller-start-interval external-cloud-volume-plugin flex-volume-plugin-dir
+  leader-migration-config min-resync-period namespace-sync-period pv-recycler-increment-timeout-nfs
+  pv-recycler-minimum-timeout-hostpath pv-recycler-minimum-timeout-nfs pv-recycler-pod-template-filepath-hostpath
+  pv-recycler-pod-template-filepath-nfs pv-recycler-timeout-increment-hostpath pvclaimbinder-sync-period
+  route-reconciliation-period
 `,
   ),
 ]

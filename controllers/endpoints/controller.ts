@@ -83,10 +83,11 @@ export const endpointsController: Controller = {
     const triggerTimes = new TriggerTimes()
     services.handle({ onDelete: (service) => triggerTimes.forget(keyOf(service)) })
     // EndpointSlices are what proxies read: their write goes first.
-    const queue = new PacedQueue({ restMsPerEndpoint: 0.5, leadMs: 10 })
+    const leadMs = Math.max(10, context.settings.batchMs.endpoints)
+    const queue = new PacedQueue({ restMsPerEndpoint: 0.5, leadMs })
     servicesOfPods({ services, pods }, (key) => queue.add(key))
     endpoints.handle({ onDelete: (object) => queue.add(keyOf(object)) })
-    const run = queue.run(context.log, async (key) => {
+    const run = queue.run(context, async (key) => {
       const service = services.store.get(key)
       const chosen = service && podsOfService(service, pods)
       try {

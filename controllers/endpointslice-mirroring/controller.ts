@@ -2,14 +2,7 @@
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import { keyOf, splitKey } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
-import { limits } from '#limits'
-import {
-  type Controller,
-  type ControllerContext,
-  enqueueOwn,
-  newQueue,
-  queueRun,
-} from '../controller.js'
+import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import type { Endpoints } from '../endpoints/reconcile.js'
 import type { Service } from '../endpointslice/endpoint.js'
@@ -50,7 +43,7 @@ const tell = (context: ControllerContext, endpoints: Endpoints, plan: MirrorPlan
       endpoints,
       'Warning',
       'TooManyAddressesToMirror',
-      `A max of ${limits.endpointAddressesMax} addresses can be mirrored to EndpointSlices per Endpoints subset. ${plan.skipped + plan.invalid} addresses were skipped`,
+      `A max of ${context.settings.mirroredPerSubsetMax} addresses can be mirrored to EndpointSlices per Endpoints subset. ${plan.skipped + plan.invalid} addresses were skipped`,
     )
 }
 
@@ -61,7 +54,7 @@ const mirror = async (
   mirrored: readonly MirroredSlice[],
 ): Promise<void> => {
   if (source !== undefined) {
-    const plan = planMirror(source, mirrored)
+    const plan = planMirror(source, mirrored, context.settings.mirroredPerSubsetMax)
     tell(context, source, plan)
     await write(context, plan)
   } else if (mirrored.length > 0)
@@ -81,7 +74,9 @@ export const endpointSliceMirroringController: Controller = {
         ? [`${metadata.namespace}/${metadata.labels[serviceNameLabel] ?? ''}`]
         : []
     slices.store.addIndex('mirrored', mirrorKeys)
-    enqueueOwn(endpoints, queue)
+    const { mirrored: batchMs } = context.settings.batchMs
+    const later = (object: Endpoints): void => queue.addAfter(keyOf(object), batchMs)
+    endpoints.handle({ onAdd: later, onUpdate: later, onDelete: later })
     services.handle({
       onAdd: (service) => queue.add(keyOf(service)),
       onUpdate(next, previous) {

@@ -6,7 +6,6 @@ import { isIP } from 'node:net'
 import { jsonEqual } from '#api/json-object.js'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { resources } from '#client/resources.js'
-import { limits } from '#limits'
 import type { EndpointSubset, Endpoints } from '../endpoints/reconcile.js'
 import { addressTypeOf, type EndpointPort } from '../endpointslice/endpoint.js'
 import { inSliceOrder } from '../endpointslice/port-order.js'
@@ -83,6 +82,7 @@ const portsOf = (subset: EndpointSubset): EndpointPort[] =>
 
 const groupsOf = (
   endpoints: Endpoints,
+  perSubsetMax: number,
 ): { groups: Map<string, Group>; invalid: number; skipped: number } => {
   const groups = new Map<string, Group>()
   let invalid = 0
@@ -95,8 +95,8 @@ const groupsOf = (
     ]
     const valid = all.filter(({ address }) => isIP(address.ip) !== 0)
     invalid += all.length - valid.length
-    skipped += Math.max(0, valid.length - limits.endpointAddressesMax)
-    for (const { address, ready } of valid.slice(0, limits.endpointAddressesMax)) {
+    skipped += Math.max(0, valid.length - perSubsetMax)
+    for (const { address, ready } of valid.slice(0, perSubsetMax)) {
       const addressType = addressTypeOf(address.ip)
       const key = groupKey(addressType, ports)
       const group = groups.get(key) ?? { addressType, ports, endpoints: [] }
@@ -114,8 +114,12 @@ const groupsOf = (
   return { groups, invalid, skipped }
 }
 
-export const planMirror = (endpoints: Endpoints, slices: readonly MirroredSlice[]): MirrorPlan => {
-  const { groups, invalid, skipped } = groupsOf(endpoints)
+export const planMirror = (
+  endpoints: Endpoints,
+  slices: readonly MirroredSlice[],
+  perSubsetMax: number,
+): MirrorPlan => {
+  const { groups, invalid, skipped } = groupsOf(endpoints, perSubsetMax)
   const plan: MirrorPlan = { create: [], update: [], delete: [], invalid, skipped }
   const existing = new Map<string, MirroredSlice[]>()
   for (const slice of slices) {

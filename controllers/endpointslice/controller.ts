@@ -216,11 +216,15 @@ export const endpointSliceController: Controller = {
   start(context) {
     // Upstream never rests here (endpointUpdatesBatchPeriod is 0): proxies wait for this write when a Pod is deleted.
     // 5 ms for 500 endpoints is enough for Pods that start together to be told together.
-    const queue = new PacedQueue({ restMsPerEndpoint: 0.01, backoffBaseMs: 1_000 })
+    const queue = new PacedQueue({
+      restMsPerEndpoint: 0.01,
+      leadMs: context.settings.batchMs.slices,
+      backoffBaseMs: 1_000,
+    })
     const slices = new EndpointSlices(context)
     slices.watch(queue)
     const followNodes = slices.watchNodes(queue)
-    const run = queue.run(context.log, (key) => slices.sync(key))
+    const run = queue.run(context, (key) => slices.sync(key))
     return async (signal) => {
       await Promise.all([run(signal), followNodes(signal)])
     }

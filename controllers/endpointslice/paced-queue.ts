@@ -2,9 +2,8 @@
  * A queue whose keys rest after a sync, the longer the larger the Service is: a single change is written at once, and a
  * thousand changes of a large Service are written together. Otherwise n starting Pods would cost n² work.
  */
-import type { Log } from '#client/log.js'
 import { WorkQueue, work } from '#client/work-queue.js'
-import { type Run, workersDefault } from '../controller.js'
+import type { ControllerContext, Run } from '../controller.js'
 
 /** A Service of up to so many endpoints may follow itself at once. */
 const freeSize = 100
@@ -36,13 +35,15 @@ export class PacedQueue {
   }
 
   /** `sync` answers how many endpoints it looked at. */
-  run(log: Log, sync: (key: string) => Promise<number>): Run {
+  run(
+    { log, workers }: Pick<ControllerContext, 'log' | 'workers'>,
+    sync: (key: string) => Promise<number>,
+  ): Run {
     const paced = async (key: string): Promise<void> => {
       this.#rested.delete(key)
       const size = await sync(key)
       if (size > freeSize) this.#rested.set(key, performance.now() + size * this.#restMsPerEndpoint)
     }
-    return (signal) =>
-      work({ queue: this.#queue, sync: paced, workers: workersDefault, log, signal })
+    return (signal) => work({ queue: this.#queue, sync: paced, workers, log, signal })
   }
 }

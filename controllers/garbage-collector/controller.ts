@@ -16,7 +16,6 @@ import { Graph, type GraphNode } from './graph.js'
 const discoveryPeriodMs = 30_000
 /** After a CustomResourceDefinition changed its kind appears soon. */
 const discoverySoonMs = 500
-const workers = 20
 /** A kind that cannot be followed (its conversion webhook is down) must not stop all collecting. As upstream. */
 const blindMaxMs = 30_000
 /** A server that did not say what kinds it has is asked again after this; without kinds nothing is known. */
@@ -71,7 +70,7 @@ class GarbageCollector {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { log } = this.#context
+    const { log, workers } = this.#context
     while (!signal.aborted && !(await this.#discover(signal))) await sleep(discoveryRetryMs, signal)
     // Owners that are known save a question each; the queues fill meanwhile.
     await this.#synced(signal)

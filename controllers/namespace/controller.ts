@@ -12,7 +12,6 @@ import { type EmptyResult, emptyNamespace } from './empty-namespace.js'
 const finalizerName = 'kubernetes'
 /** So that a burst of creates and deletes is settled before the work begins; upstream waits 5 s. */
 const firstLookMs = 100
-const workers = 10
 
 const ownFinalizerHolds = (namespace: PersistedObject): boolean =>
   (namespace.spec?.finalizers ?? []).includes(finalizerName)
@@ -96,19 +95,14 @@ export const namespaceController: Controller = {
         if (namespace !== undefined) look(namespace)
       },
     })
-    return queueRun(
-      context,
-      queue,
-      async (name) => {
-        try {
-          return await syncNamespace(context, name)
-        } catch (error) {
-          if (isNotFound(error)) return undefined
-          if (isConflict(error)) return { afterMs: firstLookMs }
-          throw error
-        }
-      },
-      workers,
-    )
+    return queueRun(context, queue, async (name) => {
+      try {
+        return await syncNamespace(context, name)
+      } catch (error) {
+        if (isNotFound(error)) return undefined
+        if (isConflict(error)) return { afterMs: firstLookMs }
+        throw error
+      }
+    })
   },
 }

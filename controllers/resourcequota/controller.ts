@@ -20,8 +20,6 @@ import { updateStatus } from '../update-object.js'
 import { CountedKinds } from './counted-kinds.js'
 import { hasScopes, noneOf, type ResourceQuota, usedOf } from './used.js'
 
-/** All is counted anew this often, as by upstream's resync: kinds may have come that nobody knew. */
-const recountMs = 300_000
 /** Of these more is measured than their number, in all of their fields. Others are counted. */
 const measuredKinds = [
   resources.pods,
@@ -72,7 +70,8 @@ const sync = async (
   const status = { hard, used: usedOf(quota, [...usages, others]) }
   if (!jsonEqual({ ...quota.status }, status))
     await updateStatus(context, resources.resourceQuotas, quota, status)
-  return { afterMs: recountMs }
+  // As by upstream's resync: kinds may have come that nobody knew.
+  return { afterMs: context.settings.quotaPeriodMs }
 }
 
 const containerResources = ({ status }: Pod): JsonValue =>

@@ -184,7 +184,7 @@ export const createEventRecorder = ({
           // The name must differ between events of one millisecond; upstream has nanoseconds there.
           name: `${name}.${(BigInt(now) * 1_000_000n + BigInt(sequence++ % 1_000_000)).toString(16)}`,
           namespace: namespace || 'default',
-          ...(annotations ? { annotations } : {}),
+          ...(annotations && !combined ? { annotations } : {}),
         },
         involvedObject: involvedObject(subject, fieldPath),
         reason,
@@ -194,9 +194,10 @@ export const createEventRecorder = ({
         firstTimestamp: formatTime(now),
         lastTimestamp: formatTime(now),
         source: { component, ...(host ? { host } : {}) },
-        reportingComponent: component,
-        reportingInstance: host,
-        ...(action ? { action } : {}),
+        // One that stands for many names nobody there (as client-go's EventAggregate).
+        reportingComponent: combined ? '' : component,
+        reportingInstance: combined ? '' : host,
+        ...(action && !combined ? { action } : {}),
       }
       waiting++
       tail = tail

@@ -301,7 +301,7 @@ t.test(
     const synced: string[] = []
     const stop = new AbortController()
     const begin = (queue: PacedQueue) =>
-      queue.run(silentLog, async (key) => {
+      queue.run({ log: silentLog, workers: 5 }, async (key) => {
         synced.push(key)
         return sizes[key]!
       })(stop.signal)
