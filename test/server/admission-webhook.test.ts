@@ -90,8 +90,9 @@ t.test('a webhook has no more time than the client of the request', async (t) =>
   const body = { metadata: { generateName: 'a-' } }
   await call(server, { method: 'POST', path: `${maps}?timeout=20s`, body })
   await call(server, { method: 'POST', path: maps, body })
-  t.same(told, [
-    ['long', '20s'],
+  // Seconds that the machine took before are gone.
+  t.match(told, [
+    ['long', /^(1\d|20)s$/],
     ['short', '5s'],
     ['long', '30s'],
     ['short', '5s'],

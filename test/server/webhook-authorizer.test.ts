@@ -222,7 +222,7 @@ const configure = (folder: string, ...webhooks: object[]): string => {
 }
 
 const webhook = (kubeConfigFile: string, settings: object = {}, ...conditions: string[]) => ({
-  timeout: '1500ms',
+  timeout: '29500ms',
   subjectAccessReviewVersion: 'v1',
   matchConditionSubjectAccessReviewVersion: 'v1',
   failurePolicy: 'NoOpinion',
@@ -255,7 +255,7 @@ t.test('webhooks of a file are asked where their conditions hold', async (t) => 
   t.same(await ask(`${pods}/denied`), [403, ['v1'], ''])
   t.same(await ask(`${pods}/other`), [403, ['v1', 'v1beta1'], ''])
   t.same(await ask('/api/v1/namespaces/kube-public/pods/other'), [403, ['v1beta1'], ''])
-  t.equal(asked[0].url, '/hook?timeout=1.5s')
+  t.equal(asked[0].url, '/hook?timeout=29.5s')
   const failing = `${pods}/failing`
   const notFound = 'the server could not find the requested resource'
   t.same(await ask(failing), [500, ['v1'], `Internal Server Error: "${failing}": ${notFound}`])
