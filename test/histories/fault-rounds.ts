@@ -138,9 +138,10 @@ const faultsOf = (
         const delay = `inject=fdatasync:delay_enter=${Math.round(20_000 + random() * 80_000)}`
         const attach = ['-f', '-qq', '-p', String(any().pid), '-e', 'trace=fdatasync', '-e', delay]
         const tracer = spawn('strace', [...attach, '-o', '/dev/null'], { stdio: 'ignore' })
+        const gone = once(tracer, 'exit')
         await pause(800)
         tracer.kill('SIGTERM')
-        await once(tracer, 'exit')
+        await gone
       },
     }),
   }

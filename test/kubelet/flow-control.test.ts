@@ -84,9 +84,10 @@ t.test('what a command has said before it ended reaches a client that reads late
   // Longer than is waited for a command that says nothing.
   await sleep(3_000)
   t.notOk(ended, 'it is not over')
+  const closed = once(client, 'close')
   client.resume()
   await over
-  await once(client, 'close')
+  await closed
   t.equal(received, 400 * chunk.length)
 })
 

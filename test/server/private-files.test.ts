@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { eventually } from '../eventually.js'
 import { canTrace } from '../histories/fault-rounds.js'
+import { killGroup } from '../kill-group.js'
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const skip = canTrace ? false : 'strace cannot trace here'
@@ -27,7 +28,7 @@ t.test(
     })
     const ended = new Promise((resolve) => child.once('exit', resolve))
     t.teardown(async () => {
-      process.kill(-child.pid!, 'SIGKILL')
+      killGroup(child)
       await ended
     })
     await eventually('a kubeconfig', () => existsSync(kubeconfig))

@@ -61,7 +61,7 @@ export const etcdWith = (
     kill: async () => {
       const ending = child
       child = undefined
-      if (ending === undefined || ending.exitCode !== null) return
+      if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return
       ending.kill('SIGKILL')
       await once(ending, 'exit')
     },

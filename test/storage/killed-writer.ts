@@ -1,6 +1,7 @@
 /** A process that writes until it is killed, and what it had said by then. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { killGroup } from '../kill-group.js'
 
 /** The whole lines of `script`'s output; SIGKILL comes after so many of them. Rejects when it ended by itself. */
 export const writeUntilKilled = (
@@ -55,7 +56,7 @@ export const writeUntilCall = async (
     lines += String(chunk).split('\n').length - 1
     if (lines < linesMax || !hit) return
     hit = false
-    process.kill(-child.pid!, 'SIGKILL')
+    killGroup(child)
   })
   await once(child, 'close')
   return { lines: out.split('\n').slice(0, -1), hit }

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { openStorage } from '#storage/open.js'
+import { killGroup } from '../kill-group.js'
 import { temporaryDirectory } from './level-fixture.js'
 import { lost, type Newest, noteAcknowledged } from './lost-writes.js'
 import { put, write } from './suite.js'
@@ -33,7 +34,7 @@ const run = async (command: string, args: readonly string[]): Promise<string[]> 
   const stdio = ['ignore', 'pipe', 'ignore'] as const
   // A group of its own: strace would leave the writer behind.
   const child = spawn(command, args, { stdio: [...stdio], detached: true })
-  const hang = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), silenceMs)
+  const hang = setTimeout(() => killGroup(child), silenceMs)
   let out = ''
   child.stdout.on('data', (chunk) => {
     out += chunk

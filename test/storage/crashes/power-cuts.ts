@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { openStorage } from '#storage/open.js'
+import { killGroup } from '../../kill-group.js'
 import { temporaryDirectory } from '../level-fixture.js'
 import { CrashJudge } from './crash-judge.js'
 import type { CrashRecord } from './crash-record.js'
@@ -46,7 +47,7 @@ const traceOf = async (directory: string, { seed, plant }: PowerCutOptions) => {
   let acknowledged = 0
   child.stdout.on('data', (chunk) => {
     acknowledged += String(chunk).split('"done"').length - 1
-    if (acknowledged >= acknowledgedMin) process.kill(-child.pid!, 'SIGKILL')
+    if (acknowledged >= acknowledgedMin) killGroup(child)
   })
   await once(child, 'close')
   return readTrace(readFileSync(trace, 'utf8'))
