@@ -1,17 +1,25 @@
 /** Looks until there is something to see: tests wait for what happens, never for a time. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Rejects with `what` when `look` yields nothing for `timeoutMs`. */
+const late = Symbol('late')
+
+/** Rejects with `what` when `look` yields nothing for `timeoutMs`, or does not come back. */
 export const eventually = async <T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
   timeoutMs = 120_000,
 ): Promise<T> => {
-  const end = Date.now() + timeoutMs
-  for (;;) {
-    const found = await look()
-    if (found) return found
-    if (Date.now() > end) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`)
-    await sleep(20)
+  const over = new AbortController()
+  const end = sleep(timeoutMs, late, { signal: over.signal })
+  end.catch(() => {})
+  try {
+    for (;;) {
+      const found = await Promise.race([look(), end])
+      if (found === late) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`)
+      if (found) return found
+      await sleep(20)
+    }
+  } finally {
+    over.abort()
   }
 }

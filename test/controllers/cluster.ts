@@ -73,6 +73,9 @@ export const startCluster = async (t: Test): Promise<Cluster> => {
       let child = start(args)
       return {
         async killAndRestart() {
+          const { exitCode, signalCode } = child
+          if (exitCode !== null || signalCode !== null)
+            throw new Error(`${command} ended by itself: ${exitCode ?? signalCode}`)
           const gone = new Promise((resolve) => child.once('exit', resolve))
           child.kill('SIGKILL')
           await gone

@@ -392,7 +392,7 @@ t.test('a gRPC probe asks the health protocol, not the port', async (t) => {
   t.teardown(() => server.forceShutdown())
   const { status } = await node.client.get(resources.nodes, { name: 'node-1' })
   const port = await listen(status.addresses[0].address)
-  const probe = { grpc: { port, service: 'db' }, periodSeconds: 1 }
+  const probe = { grpc: { port, service: 'db' }, periodSeconds: 1, timeoutSeconds: 30 }
   await node.run('p', { ...script('sleep 1000'), readinessProbe: probe })
   const told = async () =>
     (await node.events('p')).find(({ reason }) => reason === 'Unhealthy')?.message
