@@ -25,7 +25,7 @@ const start = async (t: Test) => {
 kind: Pod
 metadata: {name: web, labels: {app: web}}
 spec:
-  terminationGracePeriodSeconds: 2
+  terminationGracePeriodSeconds: 20
   containers:
   - name: main
     image: none.example/main
