@@ -11,6 +11,7 @@ import type {
   RequestContext,
   ResourceDefinition,
   Subresource,
+  UpdateStrategy,
 } from '#registry/resource-definition.js'
 import type { UpdateOptions } from '#registry/store.js'
 import type { ApiDeps, Target } from '../api-deps.js'
@@ -25,6 +26,15 @@ export const hasTable = ({ view, subresource, definition }: Target): boolean =>
     ? subresource !== 'status' || definition.hasTableOfStatus !== false
     : view.kind.kind === 'Scale'
 
+/** A view that shows the parent itself takes its part of what was sent after admission has seen all of it. */
+const takePart =
+  (view: Subresource): UpdateStrategy['prepareForUpdate'] =>
+  (next, previous, ctx) => {
+    const result = view.write!(cloneJson(previous), { ...next }, ctx)
+    for (const field of Object.keys(next)) delete next[field]
+    Object.assign(next, result)
+  }
+
 /** A view with validation of its own replaces that of the parent's strategy. Admission sees the view. */
 export const hooksOfView = (view: Subresource | undefined): UpdateOptions =>
   view === undefined
@@ -36,6 +46,7 @@ export const hooksOfView = (view: Subresource | undefined): UpdateOptions =>
               strategy: 'none',
               hooks: {
                 validateUpdate: view.validateUpdate,
+                ...(view.read === undefined && { prepareForUpdate: takePart(view) }),
                 ...(view.metadataRevalidation && {
                   metadataRevalidation: view.metadataRevalidation,
                 }),
@@ -57,12 +68,14 @@ export const throughView =
   ) =>
   async (current: KubeObject | undefined): Promise<KubeObject> => {
     if (current === undefined) throw notFound(definition.gvr, name)
-    const parent = cloneJson(current)
     const read = view.readForWrite?.(current) ?? view.read?.(current) ?? current
     const shown = owners?.show(read, current) ?? read
     const changed = await next(shown)
     const { resourceVersion } = changed.metadata
-    const result = view.write?.(parent, changed, ctx) ?? changed
+    const result =
+      view.read === undefined
+        ? { ...changed, metadata: copyWith(changed.metadata) }
+        : view.write!(cloneJson(current), changed, ctx)
     // A scale without a resourceVersion is written unconditionally, even for kinds that require one on their main
     // resource.
     const unconditional = definition.strategy.allowUnconditionalUpdate ?? true

@@ -8,6 +8,7 @@ import { randomInt } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, methodNotSupported } from '#api/errors.js'
 import { offeredProtocols } from '#api/websocket-request.js'
+import { whenKnown } from '#api/when-known.js'
 import type { ObjectEvent, ObjectEventBatch, Selection } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { interpretStorageError } from '#registry/interpret-storage-error.js'
@@ -172,15 +173,34 @@ export const serveWatch = (
   target: Target,
   request: FastifyRequest,
   reply: FastifyReply,
-  { options, negotiated, deps, selection, includeObject }: WatchCall,
-): Promise<void> | undefined => {
+  call: WatchCall,
+): void | Promise<void> => {
   const { definition } = target
+  const { options, negotiated, includeObject } = call
   if (!definition.verbs.includes('watch')) throw methodNotSupported(definition.gvr, 'watch')
   const after = startOf(options)
   parseIncludeObject(negotiated.convert === 'Table' ? includeObject : '')
   if (!negotiated.streams) throw streamNotAcceptable()
-  const refusal = target.store.notReady()
-  if (refusal !== undefined) throw refusal
+  return whenKnown(target.store.notReady(), (refusal) => {
+    if (refusal !== undefined) throw refusal
+    return openWatch(target, request, reply, { ...call, after })
+  })
+}
+
+const openWatch = (
+  target: Target,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  {
+    options,
+    negotiated,
+    deps,
+    selection,
+    includeObject,
+    after,
+  }: WatchCall & { after: ReturnType<typeof startOf> },
+): Promise<void> | undefined => {
+  const { definition } = target
   const { kube } = request
   // Fires when the client leaves, the server shuts down, or the watch ends by itself.
   const { signal } = kube

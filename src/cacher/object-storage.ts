@@ -170,7 +170,7 @@ export interface ObjectStorage {
    */
   watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch>
   /** Why a watch cannot begin now, if so. */
-  readonly notReady?: () => ApiError | undefined
+  readonly notReady?: () => ApiError | undefined | Promise<ApiError | undefined>
   /** The newest revision known here. */
   currentRevision(): number
   /**

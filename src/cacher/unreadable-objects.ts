@@ -6,9 +6,9 @@
  * Each request asks the store again, since an object may have become readable: a plugin is back, a key was added. After a
  * change of keys an object may also have become unreadable.
  */
-import { type ApiError, internalError, tooManyRequests } from '#api/errors.js'
-import { limits } from '#limits'
+import { type ApiError, internalError } from '#api/errors.js'
 import type { StorageDriver } from '#storage/driver.js'
+import { CacheRefusal } from './cache-refusal.js'
 import { listFromDriver, unreadableText, versionOf } from './direct-storage.js'
 import type { ListOptions, ListPage, StoredObject } from './object-storage.js'
 import type { ResourceCache } from './resource-cache.js'
@@ -24,11 +24,11 @@ interface UnreadableDeps {
 
 export class UnreadableObjects {
   readonly #deps: UnreadableDeps
-  /** When lists were refused first (of performance.now). */
-  #since: number | undefined
+  readonly #refuse: CacheRefusal
 
   constructor(deps: UnreadableDeps) {
     this.#deps = deps
+    this.#refuse = new CacheRefusal(deps.typeName)
   }
 
   /** As the store has it now. Rejects with an ApiError where it cannot be read. */
@@ -78,20 +78,11 @@ export class UnreadableObjects {
       if (version?.why !== undefined) return version
       if (version !== undefined) cache.recover(version)
     }
-    this.#since = undefined
+    this.#refuse.isOver()
     return undefined
   }
 
   #refusal({ key, why = '' }: StoredVersion): ApiError {
-    const { driver, typeName } = this.#deps
-    this.#since ??= performance.now()
-    const seconds = (performance.now() - this.#since) / 1000
-    const retryAfterSeconds = Math.min(
-      limits.cacheRetrySecondsMax,
-      Math.floor(Math.exp(0.06 * seconds)),
-    )
-    const problem = unreadableText(driver.storedKey?.(key) ?? key, why)
-    const message = `storage is (re)initializing: failed to list ${typeName}: ${problem}`
-    return tooManyRequests(message, retryAfterSeconds)
+    return this.#refuse.because(unreadableText(this.#deps.driver.storedKey?.(key) ?? key, why))
   }
 }

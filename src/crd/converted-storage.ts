@@ -6,6 +6,7 @@
 import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { sleep } from '#api/sleep.js'
+import { CacheRefusal } from '#cacher/cache-refusal.js'
 import { MadeObject } from '#cacher/made-object.js'
 import {
   type ListOptions,
@@ -85,12 +86,24 @@ const unselected = ({ prefix, key }: Selection): Selection =>
 export class ConvertedStorage implements ObjectStorage {
   readonly #storage: ObjectStorage
   readonly #conversion: StoredConversion
+  readonly #prefix: string
+  readonly #refusal: CacheRefusal
+  /** Until then upstream's cache of this version is being filled. */
+  #isFilled = false
+  #filling: Promise<ApiError | undefined> | undefined
   readonly #shown = new WeakMap<StoredObject, Promise<StoredObject>>()
   readonly #storedBehind = new WeakMap<StoredObject, StoredObject>()
 
-  constructor(storage: ObjectStorage, conversion: StoredConversion) {
+  /** `typeName` is what upstream calls the version: `example.com/v2, Kind=Widget`. */
+  constructor(
+    storage: ObjectStorage,
+    conversion: StoredConversion,
+    { prefix, typeName }: { prefix: string; typeName: string },
+  ) {
     this.#storage = storage
     this.#conversion = conversion
+    this.#prefix = prefix
+    this.#refusal = new CacheRefusal(typeName)
   }
 
   async get(key: string, consistency: ReadConsistency): Promise<StoredObject | undefined> {
@@ -99,7 +112,12 @@ export class ConvertedStorage implements ObjectStorage {
   }
 
   async list(options: ListOptions): Promise<ListPage> {
-    const { matches } = options.selection
+    const { matches, key } = options.selection
+    // A page without a selector is read from the store (cacher/delegator.go).
+    if (options.limit === 0 || matches !== undefined || key !== undefined) {
+      const refusal = await this.notReady()
+      if (refusal !== undefined) throw refusal
+    }
     if (matches !== undefined) return this.#select(options, matches)
     const page = await this.#storage.list(options)
     return { ...page, items: await mapFew(page.items, (item) => this.#show(item)) }
@@ -137,8 +155,28 @@ export class ConvertedStorage implements ObjectStorage {
     return this.#storage.isStale?.(this.#behind(current)) ?? false
   }
 
-  notReady(): ApiError | undefined {
-    return this.#storage.notReady?.()
+  /** One object that the webhook does not convert is enough: upstream's cache of the version is never filled then. */
+  notReady(): Promise<ApiError | undefined> | undefined {
+    if (this.#isFilled) return undefined
+    this.#filling ??= this.#fill().finally(() => {
+      this.#filling = undefined
+    })
+    return this.#filling
+  }
+
+  async #fill(): Promise<ApiError | undefined> {
+    const refusal = await this.#storage.notReady?.()
+    if (refusal !== undefined) return refusal
+    const all = { selection: { prefix: this.#prefix }, limit: 0 }
+    const { items } = await this.#storage.list({ ...all, consistency: { kind: 'consistent' } })
+    try {
+      await mapFew(items, (item) => this.#show(item))
+    } catch (error) {
+      if (error instanceof ApiError) return this.#refusal.because(error.message)
+      throw error
+    }
+    this.#isFilled = true
+    return undefined
   }
 
   async asRead(object: KubeObject): Promise<KubeObject> {

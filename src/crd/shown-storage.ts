@@ -3,7 +3,6 @@
  * (apiextensions decodes every stored object through the schema). Each stored object is checked once; the result is kept
  * with it.
  */
-import type { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
 import { MadeObject } from '#cacher/made-object.js'
@@ -83,7 +82,7 @@ export class ShownStorage implements ObjectStorage {
     return this.#storage.isStale?.(this.#behind(current)) ?? false
   }
 
-  notReady(): ApiError | undefined {
+  notReady(): ReturnType<NonNullable<ObjectStorage['notReady']>> {
     return this.#storage.notReady?.()
   }
 

@@ -40,7 +40,7 @@ export interface Store {
   list(options: ListOptions): ListPage | Promise<ListPage>
   watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch>
   /** Why a watch cannot begin now, if so. */
-  notReady(): ApiError | undefined
+  notReady(): ApiError | undefined | Promise<ApiError | undefined>
   /** `object` in the storage version, decoded and defaulted, private to the store from here on. */
   create(ctx: RequestContext, object: KubeObject): Promise<StoredObject>
   /**

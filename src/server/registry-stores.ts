@@ -1,5 +1,6 @@
 /** Opens the storage and keeps one store for each served version of each resource of the table. */
 import type { Clock } from '#api/clock.js'
+import { formatGroupVersion } from '#api/group-version.js'
 import { makeCacher, type StoredSize } from '#cacher/cacher.js'
 import type { ObjectStorage } from '#cacher/object-storage.js'
 import { ConvertedStorage } from '#crd/converted-storage.js'
@@ -90,15 +91,21 @@ export const openRegistryStores = async (
   const builtIn = new Set<ObjectStorage>()
   const storageOf = (definition: ResourceDefinition) => {
     if (definition.storagePrefix === componentStatusPrefix) return statuses
+    const prefix = `${definition.storagePrefix}/`
     const resource = cacher.forResource({
-      prefix: `${definition.storagePrefix}/`,
+      prefix,
       fields: definition.selectableFields,
       typeName: goTypeName(definition),
     })
     if (!definition.isCustom) builtIn.add(resource)
     const { onRead, conversion } = definition
     const storage = onRead === undefined ? resource : new ShownStorage(resource, onRead)
-    return conversion === undefined ? storage : new ConvertedStorage(storage, conversion)
+    if (conversion === undefined) return storage
+    const { gvk } = definition
+    return new ConvertedStorage(storage, conversion, {
+      prefix,
+      typeName: `${formatGroupVersion(gvk)}, Kind=${gvk.kind}`,
+    })
   }
   const stores = makeStores({
     table,

@@ -96,6 +96,10 @@ t.test('what quotas count grows with updates, and is not given back by them', as
     const write = { namespace: 'n', subresource: 'status' }
     await api.replace('v1/resourcequotas', name, (q) => (q.status = { hard, used }), write)
   }
+  await fill('events', { 'count/events': '0' }, { 'count/events': '0' })
+  const involvedObject = { kind: 'Pod', name: 'p', namespace: 'n' }
+  const event = { metadata: { name: 'e' }, involvedObject }
+  t.match(await create('v1/events', event), { code: 201 }, 'events are never counted')
   const change = (gvr: string, name: string, edit: (object: KubeObject) => void) =>
     api.replace(gvr, name, edit, { namespace: 'n' })
   const refused = (message: RegExp) => ({ code: 403, body: { message } })

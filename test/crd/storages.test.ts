@@ -37,7 +37,7 @@ const conversion = { isNominal: false, convert: copied, toStorage: copied, fromS
 /** Nothing is as it is stored, and all of it looks so. */
 const wrappers: Record<string, (storage: ObjectStorage) => ObjectStorage> = {
   'shown by a schema': (storage) => new ShownStorage(storage, cloneJson),
-  converted: (storage) => new ConvertedStorage(storage, conversion),
+  converted: (storage) => new ConvertedStorage(storage, conversion, { prefix, typeName: '' }),
 }
 
 for (const [name, wrap] of Object.entries(wrappers)) {

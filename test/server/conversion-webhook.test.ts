@@ -151,6 +151,28 @@ t.test('a watch waits for a webhook that fails, and goes on when it is back', as
   t.same(await waited, ['ADDED', 'b'])
 })
 
+t.test('a version is not listed before all objects could be converted to it once', async (t) => {
+  const { server, create, answerWith } = await start(t)
+  answerWith(() => ({ result: { status: 'Failure', message: 'away' } }))
+  await create('v1', 'a', { host: 'h', port: '1' })
+  const problem = `conversion webhook for ${group}/v1, Kind=Address failed: away`
+  const refusal = {
+    code: 429,
+    reason: 'TooManyRequests',
+    message: `storage is (re)initializing: failed to list ${group}/v2, Kind=Address: ${problem}`,
+    details: { retryAfterSeconds: 1 },
+  }
+  const get = (query: string) => call(server, { path: `${path('v2')}${query}` })
+  for (const query of ['', '?limit=1&labelSelector=a', '?resourceVersion=0', '?watch=true'])
+    t.match((await get(query)).body, refusal, query)
+  t.match((await get('?limit=1')).body, { code: 500, message: problem }, 'a page of the store')
+  t.equal((await call(server, { path: path('v1') })).status, 200)
+  answerWith((convertedObjects) => ({ convertedObjects }))
+  t.equal((await get('')).body.items.length, 1)
+  answerWith(() => ({ result: { status: 'Failure', message: 'away' } }))
+  t.equal((await get('')).body.items.length, 1, 'what was converted is kept')
+})
+
 t.test('what the webhook does wrong is told in upstream’s words', async (t) => {
   const { server, create, answerWith } = await start(t)
   const prefix = `conversion webhook for ${group}/v2, Kind=Address`

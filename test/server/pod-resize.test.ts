@@ -49,6 +49,40 @@ t.test('a resize of a Pod is held to limit ranges and quotas', async (t) => {
   t.equal(quota.body.status.used['limits.cpu'], '3')
 })
 
+t.test(
+  'limit ranges add no annotations in a resize, and a Pod as a whole takes what they fill in',
+  async (t) => {
+    const server = await startServer(t, {
+      storage: 'memory:',
+      disableAdmissionPlugins: ['ServiceAccount'],
+    })
+    const send = (method: string, path: string, body: object) =>
+      call(server, {
+        method,
+        path: `/api/v1/namespaces/default/${path}`,
+        body,
+        ...(method === 'PATCH' && {
+          headers: { 'content-type': 'application/strategic-merge-patch+json' },
+        }),
+      })
+    const limits = [{ type: 'Container', default: { cpu: '1', memory: '1Gi' } }]
+    await send('POST', 'limitranges', { metadata: { name: 'l' }, spec: { limits } })
+    const podOf = (name: string, resources?: object) => ({
+      metadata: { name },
+      spec: { containers: [{ name: 'c', image: 'i' }], ...(resources && { resources }) },
+    })
+    const { body: made } = await send('POST', 'pods', podOf('p'))
+    const { annotations } = made.metadata
+    t.match(annotations, { 'kubernetes.io/limit-ranger': /cpu, memory limit/ })
+    const without = { containers: [{ name: 'c', resources: { limits: { cpu: null } } }] }
+    const { body: resized } = await send('PATCH', 'pods/p/resize', { spec: without })
+    t.same(resized.metadata, made.metadata, 'nothing was written')
+
+    const { body: whole } = await send('POST', 'pods', podOf('q', { limits: { cpu: '2' } }))
+    t.same(whole.spec.resources, { limits: { cpu: '2' }, requests: { cpu: '2', memory: '1Gi' } })
+  },
+)
+
 t.test('a Pod on a node is resized as far as the node can, and knows how to', async (t) => {
   const server = await startServer(t, {
     storage: 'memory:',

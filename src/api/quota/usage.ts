@@ -101,7 +101,12 @@ interface QuotaMeasure {
 const serviceResources = ['services', 'services.nodeports', 'services.loadbalancers']
 const claimResources = ['persistentvolumeclaims', 'requests.storage']
 
+/** Upstream has never counted Events (kubernetes, pkg/quota/v1/install/registry.go). */
+const uncounted: QuotaMeasure = { measures: () => false, usage: () => ({}) }
+
 const measured: Readonly<Record<string, QuotaMeasure>> = {
+  events: uncounted,
+  'events.events.k8s.io': uncounted,
   pods: { measures: measuresPods, usage: podUsage },
   services: {
     measures: (name) => name === 'count/services' || serviceResources.includes(name),

@@ -12,7 +12,7 @@ import { validatePodUpdate } from '#validation/pod/pod-update.js'
 import { podSpecWarnings } from '#validation/pod/warnings.js'
 import { applyAppArmorAnnotations } from '../pods/app-armor.js'
 import { applyMatchLabelKeys } from '../pods/match-label-keys.js'
-import { defaultPod } from '../pods/pod-defaults.js'
+import { defaultPod, defaultPodLevelResources } from '../pods/pod-defaults.js'
 import { dropDisabledOfPodSpec } from '../pods/pod-spec-defaults.js'
 import { podStatus } from '../pods/pod-status.js'
 import { ephemeralContainers, resize } from '../pods/pod-views.js'
@@ -46,6 +46,7 @@ const prepareForCreate = (pod: KubeObject, ctx: RequestContext): void => {
     // What is given stays, unlike anything else of a status (upstream's GetPodQOS).
     qosClass: pod.status?.qosClass || podQos(pod.spec),
   }
+  defaultPodLevelResources(pod.spec)
   applyMatchLabelKeys(pod)
   applyAppArmorAnnotations(pod, ctx.warn)
 }

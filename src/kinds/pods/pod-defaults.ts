@@ -23,7 +23,8 @@ const fill = (list: ResourceList | undefined, amounts: Amounts): ResourceList =>
 const only = (amounts: Amounts, keep: (name: string) => boolean): Amounts =>
   new Map([...amounts].filter(([name]) => keep(name)))
 
-const defaultPodLevelResources = (spec: Fields): void => {
+/** Upstream's reading fills these in, from what admission (LimitRanger) has given to the containers, too. */
+export const defaultPodLevelResources = (spec: Fields): void => {
   const { resources } = spec
   if (resources === undefined) return
   const set = (field: 'limits' | 'requests', amounts: Amounts): void => {
