@@ -24,9 +24,17 @@ import {
 import { deleteObject } from '../delete-object.js'
 import { readLive } from '../read-live.js'
 import { updateObject, updateStatus } from '../update-object.js'
-import { deleterOf, hostPathProvisioner, hostPathVolume } from './volume.js'
+import {
+  deleterOf,
+  externalProvisioner,
+  hostPathProvisioner,
+  hostPathVolume,
+  migrationAnnotations,
+} from './volume.js'
 
 const component = 'persistentvolume-controller'
+const storageProvisioner = 'volume.kubernetes.io/storage-provisioner'
+const betaStorageProvisioner = 'volume.beta.kubernetes.io/storage-provisioner'
 
 const claimsOf = ({ informers }: ControllerContext) =>
   informers.for<Claim>(resources.persistentVolumeClaims)
@@ -96,6 +104,29 @@ const setClaimPhase = async (
   await updateStatus(context, resources.persistentVolumeClaims, claim, status)
 }
 
+/** Drivers provision the claims that name them. */
+const expectVolume = async (
+  context: ControllerContext,
+  claim: Claim,
+  provisioner: string,
+): Promise<void> => {
+  const recorder = context.recorder(component)
+  const name = externalProvisioner(provisioner)
+  if (name === undefined) {
+    const message = `no volume plugin matched name: ${provisioner}`
+    recorder.event(claim, 'Warning', 'ProvisioningFailed', message)
+    return
+  }
+  const { annotations } = claim.metadata
+  if (annotations?.[storageProvisioner] !== name) {
+    const named = { [betaStorageProvisioner]: name, [storageProvisioner]: name }
+    const metadata = { ...claim.metadata, annotations: { ...annotations, ...named } }
+    await updateObject(context, resources.persistentVolumeClaims, { ...claim, metadata })
+  }
+  const message = `Waiting for a volume to be created either by the external provisioner '${name}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.`
+  recorder.event(claim, 'Normal', 'ExternalProvisioning', message)
+}
+
 const provision = async (context: ControllerContext, claim: Claim): Promise<void> => {
   const { client, informers, recorder } = context
   const name = claim.spec.storageClassName
@@ -119,7 +150,8 @@ const provision = async (context: ControllerContext, claim: Claim): Promise<void
     recorder(component).event(claim, 'Normal', 'WaitForFirstConsumer', message)
     return
   }
-  if (storageClass.provisioner !== hostPathProvisioner) return
+  if (storageClass.provisioner !== hostPathProvisioner)
+    return expectVolume(context, claim, storageClass.provisioner)
   const wanted = hostPathVolume(claim, storageClass)
   try {
     const volume = await client.create<Volume>(resources.persistentVolumes, wanted)
@@ -147,15 +179,24 @@ const syncClaim = async (context: ControllerContext, key: string): Promise<void>
   // Which volume suits a claim that waits for its Pod, only the scheduler can say.
   const find = (): Volume | undefined =>
     (waits ? promisedVolume : findVolume)(claim, volumes.list())
-  if (find() === undefined) await provision(context, claim)
+  // One that names its volume waits for that very one.
+  if (find() === undefined && !claim.spec.volumeName) await provision(context, claim)
   const volume = find()
   if (volume !== undefined) await bind(context, claim, volume)
 }
 
 /** A volume whose claim is gone is kept or given up as it says. */
 const syncVolume = async (context: ControllerContext, name: string): Promise<void> => {
-  const volume = volumesOf(context).store.get(name)
-  if (volume === undefined) return
+  const known = volumesOf(context).store.get(name)
+  if (known === undefined) return
+  const annotations = migrationAnnotations(known)
+  const volume =
+    annotations === undefined
+      ? known
+      : await updateObject(context, resources.persistentVolumes, {
+          ...known,
+          metadata: { ...known.metadata, annotations },
+        })
   const { claimRef } = volume.spec
   if (claimRef === undefined) {
     await setVolumePhase(context, volume, 'Available')
@@ -171,7 +212,21 @@ const syncVolume = async (context: ControllerContext, name: string): Promise<voi
   if (await readLive(context, resources.persistentVolumeClaims, claimRef)) return
   const released =
     volume.status?.phase === 'Failed' ? volume : await setVolumePhase(context, volume, 'Released')
-  if (volume.spec.persistentVolumeReclaimPolicy === 'Delete') await reclaim(context, released)
+  const { persistentVolumeReclaimPolicy: policy, hostPath, nfs } = volume.spec
+  if (policy === 'Delete') await reclaim(context, released)
+  else if (policy === 'Recycle' && hostPath === undefined && nfs === undefined)
+    await fail(context, released, 'VolumeFailedRecycle', 'No recycler plugin found for the volume!')
+}
+
+const fail = async (
+  context: ControllerContext,
+  volume: Volume,
+  reason: string,
+  problem: string,
+): Promise<void> => {
+  if (volume.status?.phase === 'Failed') return
+  await setVolumePhase(context, volume, 'Failed', problem)
+  context.recorder(component).event(volume, 'Warning', reason, problem)
 }
 
 /** Deletes a released volume, if that is for us to do and nobody has thought better of it meanwhile. */
@@ -180,11 +235,7 @@ const reclaim = async (context: ControllerContext, volume: Volume): Promise<void
   const deleter = deleterOf(volume)
   if (deleter === 'binder')
     await deleteObject(context, resources.persistentVolumes, volume, { unchanged: true })
-  else if (deleter !== 'driver' && volume.status?.phase !== 'Failed') {
-    await setVolumePhase(context, volume, 'Failed', deleter.problem)
-    const recorder = context.recorder(component)
-    recorder.event(volume, 'Warning', 'VolumeFailedDelete', deleter.problem)
-  }
+  else if (deleter !== 'driver') await fail(context, volume, 'VolumeFailedDelete', deleter.problem)
 }
 
 export const persistentVolumeBinderController: Controller = {

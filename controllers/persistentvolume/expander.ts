@@ -14,22 +14,12 @@ import {
   queueRun,
   syncStored,
 } from '../controller.js'
+import { migratedPlugins } from './migrated-plugins.js'
 
 const component = 'volume_expand'
 const reason = 'ExternalExpanding'
 const resizerAnnotation = 'volume.kubernetes.io/storage-resizer'
 const preResizeAnnotation = 'volume.alpha.kubernetes.io/pre-resize-capacity'
-
-/** By the source of a volume the plugin that Kubernetes had for it, and the driver that took its place. */
-const drivers: Readonly<Record<string, readonly [plugin: string, driver: string]>> = {
-  awsElasticBlockStore: ['kubernetes.io/aws-ebs', 'ebs.csi.aws.com'],
-  azureDisk: ['kubernetes.io/azure-disk', 'disk.csi.azure.com'],
-  azureFile: ['kubernetes.io/azure-file', 'file.csi.azure.com'],
-  cinder: ['kubernetes.io/cinder', 'cinder.csi.openstack.org'],
-  gcePersistentDisk: ['kubernetes.io/gce-pd', 'pd.csi.storage.gke.io'],
-  portworxVolume: ['kubernetes.io/portworx-volume', 'pxd.portworx.com'],
-  vsphereVolume: ['kubernetes.io/vsphere-volume', 'csi.vsphere.vmware.com'],
-}
 
 const requestOf = ({ spec }: Claim): string => spec.resources?.requests?.storage ?? '0'
 const capacityOf = ({ status }: Claim): string =>
@@ -91,14 +81,13 @@ export const volumeExpanderController: Controller = {
       syncStored(claims, async (claim) => {
         const volume = await volumeToExpand(context, claim)
         if (volume === undefined) return
-        const [, known] =
-          Object.entries(drivers).find(([source]) => volume.spec[source] !== undefined) ?? []
+        const known = migratedPlugins.find(({ source }) => volume.spec[source] !== undefined)
         const message =
           known === undefined
             ? 'waiting for an external controller to expand this PVC'
-            : `CSI migration enabled for ${known[0]}; waiting for external resizer to expand the pvc`
+            : `CSI migration enabled for ${known.plugin}; waiting for external resizer to expand the pvc`
         context.recorder(component).event(claim, 'Normal', reason, message)
-        if (known !== undefined) await nameResizer(context, claim, known[1])
+        if (known !== undefined) await nameResizer(context, claim, known.driver)
       }),
     )
   },

@@ -7,11 +7,28 @@ import {
   type StorageClass,
   type Volume,
 } from '#client/persistent-volume.js'
+import { migratedPlugins } from './migrated-plugins.js'
 
 /** The class that they are made for. */
 export const hostPathProvisioner = 'kubelevel.io/host-path'
 
 const provisionedBy = 'pv.kubernetes.io/provisioned-by'
+const migratedTo = 'pv.kubernetes.io/migrated-to'
+
+/** Whom a claim's volume is expected of, by the provisioner of its class; undefined: nobody is known by that name. */
+export const externalProvisioner = (provisioner: string): string | undefined =>
+  provisioner.startsWith('kubernetes.io/')
+    ? migratedPlugins.find(({ plugin }) => plugin === provisioner)?.driver
+    : provisioner
+
+/** What says that a driver has taken over from the plugin that made the volume; undefined: it is right. */
+export const migrationAnnotations = ({ metadata }: Volume): Record<string, string> | undefined => {
+  const { annotations } = metadata
+  const made = migratedPlugins.find(({ plugin }) => plugin === annotations?.[provisionedBy])
+  return made === undefined || annotations?.[migratedTo] === made.driver
+    ? undefined
+    : { ...annotations, [migratedTo]: made.driver }
+}
 
 /**
  * Who deletes the volume when its claim is gone: the binder, the driver that made it (whose data would else be lost
@@ -23,12 +40,15 @@ export const deleterOf = ({
 }: Volume): 'binder' | 'driver' | { problem: string } => {
   const provisioner = metadata.annotations?.[provisionedBy]
   if (provisioner === hostPathProvisioner) return 'binder'
-  if (provisioner && !provisioner.startsWith('kubernetes.io/')) return 'driver'
+  if (provisioner && externalProvisioner(provisioner) !== undefined) return 'driver'
   if (spec.csi !== undefined) return 'driver'
-  if (spec.hostPath === undefined)
+  if (spec.hostPath === undefined) {
+    // Upstream has one that only recycles.
+    const missing = spec.nfs === undefined ? 'volume plugin' : 'deletable volume plugin'
     return {
-      problem: `error getting deleter volume plugin for volume "${metadata.name}": no volume plugin matched`,
+      problem: `error getting deleter volume plugin for volume "${metadata.name}": no ${missing} matched`,
     }
+  }
   // Nobody wants to lose more than that by a mistake.
   return /^\/tmp\/.+/.test(spec.hostPath.path)
     ? 'binder'

@@ -33,6 +33,58 @@ t.test('a claim that a Pod has for itself is made again when it is deleted', asy
   await until(async () => ![undefined, before].includes(await uid()))
 })
 
+t.test('a claim names the driver that its volume is expected of', async (t) => {
+  const client = await startControllers(t, ['persistentvolume-binder-controller'])
+  const namespace = 'default'
+  const provisioners = {
+    driver: 'a.b',
+    migrated: 'kubernetes.io/aws-ebs',
+    nobody: 'kubernetes.io/no-provisioner',
+  }
+  for (const [name, provisioner] of Object.entries(provisioners))
+    await client.create(resources.storageClasses, { metadata: { name }, provisioner })
+  const make = (name: string, more: object) =>
+    client.create(resources.persistentVolumeClaims, {
+      metadata: { name, namespace },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '1Gi' } },
+        ...more,
+      },
+    })
+  await make('named', { storageClassName: '', volumeName: 'not-there' })
+  for (const storageClassName of Object.keys(provisioners))
+    await make(storageClassName, { storageClassName })
+  const told = async () =>
+    (await client.list<KubeObject>(resources.events, { namespace })).items
+      .map(
+        ({ regarding, reason, note }) =>
+          `${(regarding as { name: string }).name} ${reason}: ${note}`,
+      )
+      .sort()
+  const waiting = (name: string, driver: string) =>
+    `${name} ExternalProvisioning: Waiting for a volume to be created either by the external provisioner '${driver}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.`
+  const expected = [
+    waiting('driver', 'a.b'),
+    waiting('migrated', 'ebs.csi.aws.com'),
+    'nobody ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner',
+  ]
+  // The watch of classes may be behind, which is told as well.
+  const known = async () => (await told()).filter((text) => !/storageclass.* not found$/.test(text))
+  await until(async () => (await known()).length >= expected.length)
+  t.same(await known(), expected)
+  const annotations = async (name: string) =>
+    (await client.get<KubeObject>(resources.persistentVolumeClaims, { name, namespace })).metadata
+      .annotations
+  const names = (driver: string) => ({
+    'volume.beta.kubernetes.io/storage-provisioner': driver,
+    'volume.kubernetes.io/storage-provisioner': driver,
+  })
+  t.same(await annotations('driver'), names('a.b'))
+  t.same(await annotations('migrated'), names('ebs.csi.aws.com'))
+  t.equal(await annotations('nobody'), undefined)
+})
+
 t.test('a volume is deleted by who made it, never by another', (t) => {
   const of = (spec: object, provisioner?: string) =>
     deleterOf({
@@ -51,6 +103,10 @@ t.test('a volume is deleted by who made it, never by another', (t) => {
     problem: 'host_path deleter only supports /tmp/.+ but received provided /var/x',
   })
   t.match(of({ local: { path: '/mnt' } }), { problem: /no volume plugin matched$/ })
+  t.equal(of({ awsElasticBlockStore: {} }, 'kubernetes.io/aws-ebs'), 'driver')
+  t.match(of({ nfs: { server: 's', path: '/' } }), {
+    problem: /no deletable volume plugin matched$/,
+  })
   t.end()
 })
 
@@ -211,5 +267,35 @@ t.test(
     await client.delete(resources.pods, pod, { gracePeriodSeconds: 0 })
     await until(async () => (await claimNow()) === undefined)
     t.match((await client.get(resources.pods, pod)).metadata, { finalizers: ['example.com/wait'] })
+  },
+)
+
+t.test(
+  'a volume names the driver of its plugin; one that cannot be recycled says so',
+  async (t) => {
+    const client = await startControllers(t, ['persistentvolume-binder-controller'])
+    const make = (name: string, policy: string, provisioner?: string) =>
+      client.create(resources.persistentVolumes, {
+        metadata: {
+          name,
+          ...(provisioner && { annotations: { 'pv.kubernetes.io/provisioned-by': provisioner } }),
+        },
+        spec: {
+          accessModes: ['ReadWriteOnce'],
+          capacity: { storage: '1Gi' },
+          persistentVolumeReclaimPolicy: policy,
+          claimRef: { namespace: 'default', name: 'gone', uid: 'gone' },
+          awsElasticBlockStore: { volumeID: 'v' },
+        },
+      })
+    await make('migrated', 'Delete', 'kubernetes.io/aws-ebs')
+    await make('recycled', 'Recycle')
+    const read = (name: string) => client.get<Volume>(resources.persistentVolumes, { name })
+    await until(async () => (await read('recycled')).status.phase === 'Failed')
+    t.equal((await read('recycled')).status.message, 'No recycler plugin found for the volume!')
+    await until(async () => (await read('migrated')).status.phase === 'Released')
+    t.match((await read('migrated')).metadata.annotations, {
+      'pv.kubernetes.io/migrated-to': 'ebs.csi.aws.com',
+    })
   },
 )
