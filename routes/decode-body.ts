@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { noKindText, noObjectText, strictText } from '#api/decoder-texts.js'
 import { ApiError, badRequest, cannotBeHandled, unsupportedMediaType } from '#api/errors.js'
-import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
+import { formatGroupVersion, type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
 import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
 import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonTrace } from '#api/json-traced.js'
@@ -94,6 +94,28 @@ const parseProtobuf = (
 
 const goAlias = (group: string): string => (group === '' ? 'core' : (group.split('.')[0] ?? ''))
 
+/** Kinds of meta/v1 that every built-in version knows (apimachinery, meta/v1/register.go AddToGroupVersion). */
+const metaKinds = new Set([
+  'CreateOptions',
+  'DeleteOptions',
+  'GetOptions',
+  'ListOptions',
+  'PatchOptions',
+  'UpdateOptions',
+  'WatchEvent',
+])
+
+const isMetaKind = (
+  kind: string,
+  { group, version }: Omit<GroupVersionKind, 'kind'>,
+  table: ResourceTable,
+) => {
+  if (!metaKinds.has(kind)) return false
+  for (const { gvr, isCustom } of table)
+    if (!isCustom && gvr.group === group && gvr.version === version) return true
+  return false
+}
+
 interface TypeCheck {
   unrecognized?: (message: string) => Error
   /** Other apiVersions that the kind may come in. */
@@ -140,24 +162,28 @@ export const checkType = (
   // For custom resources another version is refused after decoding, another kind by validation.
   if (isCustom) return
   const said = { ...gv, kind }
-  const schemaName = schemaNameOfKind(said)
+  const isMeta = isMetaKind(kind, gv, table)
+  const schemaName = schemaNameOfKind(isMeta ? { group: '', version: 'v1', kind } : said)
   const known =
     table.byKind(said) !== undefined ||
     schemaName !== undefined ||
+    isMeta ||
     // The one kind that OpenAPI does not name.
     `${apiVersion} ${kind}` === 'v1 List' ||
     (kind === gvk.kind && isFormerVersion(gv, gvk))
   if (!known) throw cannotBeHandled(said, noKindText(kind, apiVersion), gvk.kind)
   // Upstream decodes the body as the kind that it names before it looks at the kind.
   if (schemaName !== undefined) decodeBuiltIn(said, schemaName, value, trace, gvk.kind)
-  if (kind !== gvk.kind)
-    throw cannotBeHandled(
-      said,
-      `converting (${gv.version}.${kind}) to (${goAlias(gvk.group)}.${gvk.kind}): unknown conversion`,
-      gvk.kind,
-    )
+  if (kind !== gvk.kind) throw noConversion(said, isMeta ? 'v1' : gv.version, gvk)
   throw otherVersion(apiVersion, expected)
 }
+
+const noConversion = (said: GroupVersionKind, goPackage: string, gvk: GroupVersionKind): Error =>
+  cannotBeHandled(
+    said,
+    `converting (${goPackage}.${said.kind}) to (${goAlias(gvk.group)}.${gvk.kind}): unknown conversion`,
+    gvk.kind,
+  )
 
 const otherVersion = (apiVersion: string, expected: string): Error =>
   badRequest(

@@ -176,12 +176,14 @@ const groupIsBuiltIn = ({ table }: ApiDeps, group: string): boolean => {
 /** Upstream's server of custom resources is the last in the chain: it answers unknown paths with text, not a Status. */
 const pageNotFound = (): PlainTextError => new PlainTextError(404, '404 page not found\n')
 
-/** Undefined for a path without a segment for the namespace; '' where that segment is empty (`/namespaces//pods`). */
+/** Undefined for a path without a namespace; '' where its segment is empty, which custom resources take for none. */
 const namespaceOf = (
   { namespace, path }: RequestInfo,
-  { namespaced }: ResourceDefinition,
+  { namespaced, isCustom }: ResourceDefinition,
 ): string | undefined =>
-  namespaced && (namespace !== '' || path.includes('/namespaces//')) ? namespace : undefined
+  namespaced && (namespace !== '' || (!isCustom && path.includes('/namespaces//')))
+    ? namespace
+    : undefined
 
 /**
  * Whether the path has a namespace that the resource does not take, or lacks one that it needs. (In the path of a
@@ -194,9 +196,11 @@ const isWrongScope = (definition: ResourceDefinition, info: RequestInfo): boolea
       !(definition.gvk.kind === 'Namespace' && info.parts[1] === info.namespace)
 
 /** Go's router lets a parameter (the namespace, the name) be an empty segment; an empty segment anywhere else matches no path. */
-const hasStrayEmptySegment = ({ path, resource }: RequestInfo, isCustom: boolean): boolean =>
-  path.includes('//') &&
-  (isCustom || path.replace('/namespaces//', '/').replace(`/${resource}//`, '/').includes('//'))
+const hasStrayEmptySegment = ({ path, resource }: RequestInfo, isCustom: boolean): boolean => {
+  if (!path.includes('//')) return false
+  const rest = path.replace('/namespaces//', '/')
+  return (isCustom ? rest : rest.replace(`/${resource}//`, '/')).includes('//')
+}
 
 const findDefinition = (info: RequestInfo, { table }: ApiDeps): ResourceDefinition | undefined => {
   const { apiGroup: group, apiVersion: version, resource } = info
@@ -324,7 +328,8 @@ const answerWith = (deps: ApiDeps) => {
     const namespace = namespaceOf(info, definition)
     if (isLegacyWatch(info)) {
       if (!definition.verbs.includes('watch') || parts.length > 2) throw pathNotFound()
-      if (request.method !== 'GET') throw methodNotAllowed()
+      // Upstream's handler of custom resources goes by the verb in the path alone.
+      if (request.method !== 'GET' && !isCustom) throw methodNotAllowed()
       const store = deps.stores.of(definition)
       if (!isCustom) warnOfDeprecation(definition, request, reply, true)
       const target = { definition, store, subresource: '', view: undefined, namespace, name }

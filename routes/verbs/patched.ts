@@ -125,6 +125,8 @@ const withOwnVersion = (call: PatchCall, result: JsonValue): OfOwnVersion => {
     return same
   const { apiVersion, kind } = result
   const expected = formatGroupVersion(gvk)
+  if (apiVersion === null)
+    throw badRequest('.apiVersion accessor error: <nil> is of the type <nil>, expected string')
   if ((apiVersion ?? '') === '')
     throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'")
   const gv = typeof apiVersion === 'string' ? parseGroupVersion(apiVersion) : undefined

@@ -1,5 +1,7 @@
 /** Refuses creates in a namespace that does not exist or is terminating (apiserver, namespace/lifecycle/admission.go). */
-import { ApiError, notFound } from '#api/errors.js'
+import { ApiError, internalError, notFound } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
+import { isPathSegmentName } from '#api/names.js'
 import { whenKnown } from '#api/when-known.js'
 import {
   type AdmissionPlugin,
@@ -26,6 +28,14 @@ const withCause = (error: ApiError, namespace: string): ApiError =>
     },
   })
 
+/** Upstream asks its own API for a Namespace that its cache lacks, and client-go refuses what is no name. */
+const missing = (namespace: string): ApiError => {
+  const problems = isPathSegmentName(namespace)
+  return problems.length > 0
+    ? internalError(`invalid resource name ${goQuote(namespace)}: [${problems.join(' ')}]`)
+    : notFound(namespaces, namespace)
+}
+
 export const namespaceLifecycle: AdmissionPlugin = {
   name: 'NamespaceLifecycle',
   mutate: (attributes) => {
@@ -37,7 +47,7 @@ export const namespaceLifecycle: AdmissionPlugin = {
     if (operation !== 'CREATE' && operation !== 'UPDATE') return
     if (resource.resource === 'localsubjectaccessreviews') return
     return whenKnown(findNamespace(attributes), (found) => {
-      if (found === undefined) throw notFound(namespaces, namespace)
+      if (found === undefined) throw missing(namespace)
       if (operation === 'CREATE' && found.status?.phase === 'Terminating')
         throw withCause(
           refuse(

@@ -272,8 +272,9 @@ class LabelParser {
 }
 
 /** Sorted by key. Throws SelectorError. */
+/** Upstream's lexer takes a NUL for the end of the text. */
 export const parseLabelSelector = (text: string): LabelRequirement[] =>
-  new LabelParser(text).parse()
+  new LabelParser(text.split('\0', 1)[0]!).parse()
 
 const splitFieldTerms = (text: string): string[] => {
   const terms: string[] = []

@@ -1,6 +1,6 @@
 /** Collection deletes (apiserver, store.go DeleteCollection): page by page, in the order of the list, stopping at the first error. */
 import { copyWith } from '#api/copy-with.js'
-import { ApiError } from '#api/errors.js'
+import { ApiError, badRequest } from '#api/errors.js'
 import type { ListOptions, ListPage, StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import type { DeleteOptions, RequestContext } from './resource-definition.js'
@@ -40,6 +40,9 @@ const deletePage = async (
   options: DeleteOptions,
   page: ListPage,
 ): Promise<void> => {
+  // The segment of the namespace was empty: all are listed, and none is deleted (apiserver, store.go NamespaceKeyFunc).
+  if (ctx.namespace === '' && store.definition.namespaced && page.items.length > 0)
+    throw badRequest('Namespace parameter required.')
   const failures: unknown[] = []
   let writing: Promise<void>[] = []
   for (const { object } of page.items) {

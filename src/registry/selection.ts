@@ -9,6 +9,7 @@ import type { FieldRequirement, LabelRequirement } from '#api/selectors.js'
 import { labelsRequired, matchesFields, matchesLabels } from '#api/selectors.js'
 import type { Selection, StoredObject } from '#cacher/object-storage.js'
 import type { ResourceDefinition } from './resource-definition.js'
+import { refuseDots } from './store-base.js'
 
 interface SelectionRequest {
   readonly definition: ResourceDefinition
@@ -73,6 +74,7 @@ export const makeSelection = (request: SelectionRequest): Selection => {
     request.namespace ||
     fields.find((f) => f.field === 'metadata.namespace' && f.operator === '=')?.value
   const prefix = prefixOf(definition, request.namespace)
+  refuseDots(request.namespace, prefix.slice(0, -1))
   const name = request.name ?? exactName(fields)
   const hasKey = isOneName(name) && (!definition.namespaced || exactNamespace)
   const fieldEquals = new Map(

@@ -1,7 +1,7 @@
 /** What the parts of the generic store share: keys, reading, admission and the write of an object that is ready. */
 
 import type { Clock } from '#api/clock.js'
-import { badRequest, notFound } from '#api/errors.js'
+import { badRequest, failure, notFound } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { isPathSegmentName } from '#api/names.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
@@ -34,9 +34,18 @@ export const keyOf = (
   const messages = isPathSegmentName(name)
   if (messages.length > 0)
     throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${messages.join(';')}`)
-  return definition.namespaced
-    ? `${definition.storagePrefix}/${namespace ?? ''}/${name}`
-    : `${definition.storagePrefix}/${name}`
+  if (!definition.namespaced) return `${definition.storagePrefix}/${name}`
+  const key = `${definition.storagePrefix}/${namespace ?? ''}/${name}`
+  refuseDots(namespace, key)
+  return key
+}
+
+const rootLength = '/registry'.length
+
+/** What no path of files could hold is no key (apiserver, pkg/storage/interfaces.go PrepareKey). */
+export const refuseDots = (namespace: string | undefined, key: string): void => {
+  if (namespace === '.' || namespace === '..')
+    throw failure({ code: 500, message: `invalid key: ${goQuote(key.slice(rootLength))}` })
 }
 
 export const consistent: ReadConsistency = { kind: 'consistent' }

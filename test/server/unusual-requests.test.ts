@@ -1,6 +1,11 @@
 /** Requests that few clients make, answered as kube-apiserver 1.36.3 answered them. */
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import https from 'node:https'
+import { json } from 'node:stream/consumers'
 import t from 'tap'
 import certificateSigningRequest from '#kinds/certificates/certificate-signing-request.js'
+import { definitionOf, versionOf } from './definition-body.js'
 import { call, startServer } from './start-server.js'
 
 const server = await startServer(t)
@@ -187,4 +192,125 @@ t.test('a name may be as long as the header that it comes in', async (t) => {
     t.equal((await call(server, { path: `/api/v1/nodes/${name}`, token: 'none' })).status, 401)
   }
   t.equal((await get('/version')).status, 200)
+})
+
+const things = '/apis/odd.example.com/v1'
+const defineThings = async () => {
+  const body = definitionOf({
+    group: 'odd.example.com',
+    scope: 'Namespaced',
+    names: { plural: 'things', kind: 'Thing' },
+    versions: [
+      versionOf(
+        'v1',
+        { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+        { subresources: { status: {} } },
+      ),
+    ],
+  })
+  await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', body)
+}
+
+t.test('an empty segment for the namespace lists all, and deletes nothing', async (t) => {
+  await post(`${inDefault}/configmaps`, { metadata: { name: 'kept' } })
+  const everywhere = '/api/v1/namespaces//configmaps'
+  t.ok((await get(everywhere)).body.items.length > 0)
+  const { body } = await call(server, { method: 'DELETE', path: everywhere })
+  t.match(body, { code: 400, message: 'Namespace parameter required.' })
+  t.equal((await get(`${inDefault}/configmaps/kept`)).status, 200)
+  const none = '/api/v1/namespaces//podtemplates'
+  t.equal((await call(server, { method: 'DELETE', path: none })).status, 200)
+  await defineThings()
+  t.equal((await get(`${things}/namespaces//things`)).status, 200)
+  for (const path of [`${things}/namespaces//things/x`, `${things}/namespaces/default//things`])
+    t.equal((await get(path)).text, '404 page not found\n')
+})
+
+/** A URL would lose its dots. */
+const callAsWritten = async (method: string, path: string, body = '') => {
+  const { hostname: host, port } = new URL(server.url)
+  const headers = {
+    authorization: `Bearer ${server.adminToken}`,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  }
+  const request = https.request({ host, port, path, method, ca: server.caPem, headers })
+  request.end(body)
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  return json(response) as Promise<{ message: string; code: number }>
+}
+
+t.test('a namespace that is no name of a file is no part of a key', async (t) => {
+  const namespaces = [
+    ['..', '%2e%2e'],
+    ['..', '..'],
+    ['.', '.'],
+  ] as const
+  for (const [namespace, segment] of namespaces) {
+    const path = `/api/v1/namespaces/${segment}/configmaps`
+    const invalid = (key: string) => ({ code: 500, message: `invalid key: "/configmaps/${key}"` })
+    for (const method of ['GET', 'DELETE']) {
+      t.match(await callAsWritten(method, path), invalid(namespace), method)
+      t.match(await callAsWritten(method, `${path}/x`), invalid(`${namespace}/x`), method)
+    }
+    t.match(await callAsWritten('POST', path, '{"metadata":{"name":"x"}}'), {
+      code: 500,
+      message: `Internal error occurred: invalid resource name "${namespace}": [may not be '${namespace}']`,
+    })
+  }
+})
+
+t.test('a selector of labels ends at a NUL', async (t) => {
+  const path = `${inDefault}/configmaps`
+  await post(path, { metadata: { name: 'labelled', labels: { a: 'b' } } })
+  const namesOf = async (selector: string) =>
+    (await get(`${path}?labelSelector=${selector}`)).body.items.map(
+      ({ metadata }: { metadata: { name: string } }) => metadata.name,
+    )
+  t.same(await namesOf('a%3Db%00,c'), ['labelled'])
+  t.ok((await namesOf('%00')).length > 1)
+})
+
+t.test('custom resources are watched below /watch/ by any method', async (t) => {
+  await defineThings()
+  const query = '?timeoutSeconds=1'
+  for (const method of ['POST', 'DELETE', 'PUT', 'PATCH'])
+    for (const path of ['things', 'namespaces/default/things', 'namespaces/default/things/x'])
+      t.equal((await call(server, { method, path: `${things}/watch/${path}${query}` })).status, 200)
+  const path = `/api/v1/watch/namespaces/default/configmaps${query}`
+  t.equal((await call(server, { method: 'DELETE', path })).status, 405)
+})
+
+t.test('a patch may not make the apiVersion of a custom resource null', async (t) => {
+  await defineThings()
+  const path = `${things}/namespaces/default/things`
+  await post(path, { apiVersion: 'odd.example.com/v1', kind: 'Thing', metadata: { name: 'x' } })
+  for (const subresource of ['', '/status']) {
+    const { body } = await call(server, {
+      method: 'PATCH',
+      path: `${path}/x${subresource}`,
+      body: [{ op: 'add', path: '/apiVersion', value: null }],
+      headers: { 'content-type': 'application/json-patch+json' },
+    })
+    t.match(body, { code: 422, reason: 'Invalid', details: { causes: [{ field: 'patch' }] } })
+    t.match(
+      body.message,
+      /: \.apiVersion accessor error: <nil> is of the type <nil>, expected string$/,
+    )
+  }
+})
+
+t.test('options are no object of any kind, in all versions', async (t) => {
+  const path = `${inDefault}/pods/x/eviction`
+  for (const apiVersion of ['v1', 'apps/v1', 'policy/v1']) {
+    const { body } = await post(path, { apiVersion, kind: 'DeleteOptions' })
+    t.equal(
+      body.message,
+      'DeleteOptions in version "v1" cannot be handled as a Eviction: converting (v1.DeleteOptions) to (policy.Eviction): unknown conversion',
+    )
+  }
+  const unread = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: '5' }
+  t.match((await post(path, unread)).body.message, /json: cannot unmarshal string into Go struct/)
+  const { body } = await post(path, { apiVersion: 'meta.k8s.io/v1', kind: 'DeleteOptions' })
+  t.match(body.message, /no kind "DeleteOptions" is registered for version "meta.k8s.io\/v1"/)
 })
