@@ -1,7 +1,6 @@
 /**
- * Ends Pods that use more of the node's storage than they may, and the least deserving one where the node itself runs
- * short of something. Looks every ten seconds, and again as soon as what was evicted is gone. Upstream:
- * pkg/kubelet/eviction/eviction_manager.go.
+ * Evicts Pods that exceed their own storage limits, and one Pod at a time while the node is short of something. Checks
+ * every ten seconds, and again as soon as an evicted Pod is gone. Upstream: pkg/kubelet/eviction/eviction_manager.go.
  */
 import { sleep } from '#api/sleep.js'
 import { messageOf } from '#client/errors.js'
@@ -23,9 +22,9 @@ import type { Threshold } from './thresholds.js'
 
 export interface EvictionSettings {
   readonly thresholds: readonly Threshold[]
-  /** How long the Node goes on to say what it was short of. */
+  /** How long a condition of pressure stays after the pressure has ended. */
   readonly pressureTransitionMs: number
-  /** The longest that a Pod gets at a soft threshold. */
+  /** Longest grace of a Pod that is evicted at a soft threshold. */
   readonly maxPodGraceSeconds: number
 }
 
@@ -39,16 +38,16 @@ interface EvictorDeps {
   readonly settings: EvictionSettings
   readonly runtime: ContainerRuntime
   readonly usage: PodUsageReader
-  /** Whose disk the node's own is. */
+  /** A folder on the node's disk. */
   readonly folder: string
   readonly events: EventRecorder
   readonly log: Log
   /** What events about the Node name. */
   readonly node: EventSubject
   active(): readonly Evictable[]
-  /** Removes what is left of Pods that have ended. */
+  /** Removes containers of ended Pods. */
   removeEnded(): Promise<void>
-  /** Says anew how the node is. */
+  /** Writes the Node's status. */
   report(): Promise<void>
 }
 
@@ -70,7 +69,7 @@ export class Evictor {
     return this.#pressure.pressures
   }
 
-  /** Why the node takes no such Pod while it is short of something. */
+  /** Why the node refuses the Pod while it is under pressure. */
   refusalOf(pod: Pod): Refusal | undefined {
     const { pressures } = this
     if (pressures.length === 0 || isCritical(pod)) return undefined
@@ -82,7 +81,7 @@ export class Evictor {
     return { reason, message: `The node had condition: [${pressures.join(' ')}]. ` }
   }
 
-  /** Until the signal fires. */
+  /** Runs until the signal fires. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const evicted = await this.#look().catch((error) => {
@@ -95,7 +94,7 @@ export class Evictor {
     }
   }
 
-  /** Yields the ends of the Pods that have to go. */
+  /** Yields promises of the ends of evicted Pods. */
   async #look(): Promise<readonly Promise<void>[]> {
     const { runtime, settings } = this.#deps
     const needed = settings.thresholds.length > 0
@@ -141,7 +140,7 @@ export class Evictor {
     })
   }
 
-  /** First without anybody's loss, then by the end of one Pod. */
+  /** First reclaims what nobody needs, then evicts one Pod. */
   async #relieve(look: {
     readonly starved: readonly Threshold[]
     readonly observations: Observations
@@ -180,7 +179,7 @@ export class Evictor {
     return []
   }
 
-  /** Undefined for a Pod that the cluster cannot do without. */
+  /** Undefined for a critical Pod, which is not evicted. */
   #evict(
     { pod, forceEnd }: Evictable,
     end: ForcedEnd,

@@ -1,4 +1,4 @@
-/** What the machine has left: of memory, of the disk of the kubelet's own files, of that of images. */
+/** Free memory, and free space on the disks of the kubelet's files and of images. */
 
 import { stat, statfs } from 'node:fs/promises'
 import os from 'node:os'
@@ -14,12 +14,12 @@ const diskSignals = async (name: 'nodefs' | 'imagefs', folder: string) => {
   return rows
 }
 
-/** What is on the images' disk counts for both where they are one. */
+/** If both are on one disk, its figures count for both. */
 export const observeMachine = async (
   nodeFolder: string,
   imageFolder: string | undefined,
 ): Promise<Observations> => {
-  // On Linux what is free is what could be had: caches do not count as used.
+  // On Linux this is the available memory: caches do not count as used.
   const memory = { available: BigInt(os.freemem()), capacity: BigInt(os.totalmem()) }
   return new Map<Signal, Observation>([
     ['memory.available', memory],

@@ -1,4 +1,4 @@
-/** Which of its own limits of storage a Pod has gone beyond; upstream: eviction_manager.go (localStorageEviction). */
+/** Checks a Pod's own storage limits; upstream: eviction_manager.go (localStorageEviction). */
 import { parseQuantity, type Quantity, quantityValue } from '#api/quantity.js'
 import { familyOf, formatMilli } from '#client/amount.js'
 import { podRequests } from '#client/pod-requests.js'

@@ -1,4 +1,4 @@
-/** What Pods take of the node's memory and disks, container by container and volume by volume. */
+/** Memory and disk usage of Pods, by container and by volume. */
 import { addDiskUsage, diskUsageOf, noDiskUsage } from '../disk-usage.js'
 import { mainAndInitContainers, type Pod, type VolumeSpec } from '../pod.js'
 import type { Container, ContainerRuntime, DiskUsage } from '../runtime.js'
@@ -7,7 +7,7 @@ import type { Volumes } from '../volumes.js'
 export interface ContainerShare {
   readonly name: string
   readonly memoryBytes: number
-  /** What it has written beside its volumes. */
+  /** Files that it has written outside its volumes. */
   readonly files: DiskUsage
   readonly logs: DiskUsage
 }
@@ -35,7 +35,7 @@ export class PodUsageReader {
     this.#options = options
   }
 
-  /** One look for all of them. */
+  /** Reads the usage of all of them at once. */
   async read(pods: readonly Pod[]): Promise<ReadonlyMap<string, PodUsage>> {
     if (pods.length === 0) return new Map()
     const { runtime } = this.#options
@@ -79,7 +79,7 @@ export class PodUsageReader {
 export const memoryOf = ({ containers }: PodUsage): number =>
   containers.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
 
-/** Which parts of a Pod's storage lie on the disk in question. */
+/** Which parts of a Pod's storage lie on the disk of a signal. */
 export interface DiskParts {
   readonly files: boolean
   readonly logsAndVolumes: boolean

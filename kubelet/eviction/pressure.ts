@@ -1,4 +1,4 @@
-/** What the node is short of, from one look at it to the next; upstream: pkg/kubelet/eviction/eviction_manager.go (synchronize). */
+/** Pressures of the node over time; upstream: pkg/kubelet/eviction/eviction_manager.go (synchronize). */
 import type { Observations, Pressure, Signal } from './signals.js'
 import { signals } from './signals.js'
 import { amountIn, type Threshold } from './thresholds.js'
@@ -19,9 +19,9 @@ const isAboutMemory = (signal: Signal): boolean => signals[signal].resource === 
 export class NodePressure {
   readonly #thresholds: readonly Threshold[]
   readonly #transitionMs: number
-  /** Since when each that is crossed now has been. */
+  /** Thresholds that are crossed now, and since when. */
   #crossedAt = new Map<Threshold, number>()
-  /** Those that somebody had to go for, until there is as much as was asked to be reclaimed. */
+  /** Thresholds that have caused an eviction, until their minimum reclaim is reached. */
   #acting: readonly Threshold[] = []
   readonly #seenAt = new Map<Pressure, number>()
   #pressures: readonly Pressure[] = []
@@ -31,12 +31,12 @@ export class NodePressure {
     this.#transitionMs = transitionMs
   }
 
-  /** What the Node says of itself: also what has lasted until lately. */
+  /** Pressures for the Node's conditions, including those that have ended only lately. */
   get pressures(): readonly Pressure[] {
     return this.#pressures
   }
 
-  /** Takes what was measured; yields the thresholds for which a Pod has to go now, memory first. */
+  /** Takes a measurement; yields the thresholds for which a Pod has to be evicted now, memory first. */
   observe(observations: Observations, nowMs: number): Threshold[] {
     const acting = new Set(this.#acting)
     const crossed = this.#thresholds.filter((one) => isCrossed(one, observations, acting.has(one)))
@@ -51,7 +51,7 @@ export class NodePressure {
     )
   }
 
-  /** Whether there is enough of everything, with what was asked to be reclaimed. */
+  /** Whether no threshold is crossed, minimum reclaims included. */
   isRelieved(observations: Observations): boolean {
     return !this.#thresholds.some((one) => isCrossed(one, observations, true))
   }

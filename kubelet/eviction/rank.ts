@@ -1,4 +1,4 @@
-/** Which Pod goes first where the node is short of something, and what is said of it; upstream: pkg/kubelet/eviction/helpers.go. */
+/** The order in which Pods are evicted, and the message; upstream: pkg/kubelet/eviction/helpers.go. */
 import { formatQuantity, parseQuantity } from '#api/quantity.js'
 import { podRequests } from '#client/pod-requests.js'
 import { mainAndInitContainers, type Pod } from '../pod.js'
@@ -32,14 +32,17 @@ const usedOf = (signal: Signal, { pod, usage }: Candidate, ownImageDisk: boolean
   return resource === 'inodes' ? storage.inodes : storage.bytes
 }
 
-/** Those that use more than they asked for, then those of the least priority, then those that exceed it by most. */
+/**
+ * First those that use more than they request, then those with the lowest priority, then those that exceed their request
+ * most.
+ */
 export const rankForEviction = <T extends Candidate>(
   signal: Signal,
   candidates: readonly T[],
   ownImageDisk: boolean,
 ): T[] => {
   const { resource } = signals[signal]
-  // Nobody asks for inodes; what they are held against is, as upstream, the storage that was asked for.
+  // There are no requests of inodes: as upstream, they are compared with the requested storage.
   const ranked = candidates.map((candidate) => {
     const requests = podRequests(candidate.pod)
     const asked = (name: string) => Number(requests.get(name) ?? 0n) / 1000
@@ -66,7 +69,7 @@ const shareOf = (
   return resource === 'ephemeral-storage' ? BigInt(files.bytes + logs.bytes) : undefined
 }
 
-/** What is said of the Pod that goes, and the annotations of the event. */
+/** The message for the evicted Pod, and the annotations of the Event. */
 export const evictionMessage = (
   { signal }: Threshold,
   { pod, usage }: Candidate,

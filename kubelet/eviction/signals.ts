@@ -1,4 +1,6 @@
-/** What is measured of the node, and what it is called where that runs short; upstream: pkg/kubelet/eviction/helpers.go. */
+/**
+ * Signals that are measured of the node, and their conditions and resources; upstream: pkg/kubelet/eviction/helpers.go.
+ */
 
 export type Pressure = 'MemoryPressure' | 'DiskPressure'
 export type StarvedResource = 'memory' | 'ephemeral-storage' | 'inodes'
@@ -17,5 +19,5 @@ export interface Observation {
   readonly available: bigint
   readonly capacity: bigint
 }
-/** What is not there could not be measured. */
+/** A missing signal could not be measured. */
 export type Observations = ReadonlyMap<Signal, Observation>

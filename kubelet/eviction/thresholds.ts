@@ -1,4 +1,4 @@
-/** The flags that say when the node runs short of something, in upstream's forms and words (ParseThresholdConfig). */
+/** Parses the flags of eviction thresholds, with upstream's texts (ParseThresholdConfig). */
 import { durationMs, durationProblem } from '#api/duration.js'
 import { UsageError } from '#api/flags.js'
 import { parseQuantity, type Quantity, QuantityError, quantityValue } from '#api/quantity.js'
@@ -9,9 +9,9 @@ type Amount = { readonly quantity: Quantity } | { readonly part: number }
 export interface Threshold {
   readonly signal: Signal
   readonly value: Amount
-  /** So much more has to be free before it is enough again. */
+  /** Must be free in addition before the pressure counts as over. */
   readonly minimumReclaim: Amount | undefined
-  /** How long it may last; 0 for a hard one. */
+  /** How long it may be crossed; 0 for a hard threshold. */
   readonly graceMs: number
 }
 
@@ -57,7 +57,7 @@ const readPart = (flag: string, text: string): number => {
   return Math.fround(Math.fround(Number(percent)) / 100)
 }
 
-/** Undefined for one that can never be crossed, or always is: upstream drops those. */
+/** Undefined for a threshold that can never be crossed, or always is: upstream drops these. */
 const readAmount = (flag: string, signal: Signal, text: string): Amount | undefined => {
   if (text === '0%' || text === '100%') return undefined
   if (text.endsWith('%')) {
@@ -128,7 +128,7 @@ export const readThresholds = (texts: ThresholdTexts): Threshold[] => {
   ]
 }
 
-/** How much that is of what there is. */
+/** The absolute amount, of a percentage too. */
 export const amountIn = (amount: Amount, { capacity }: Observation): bigint =>
   'part' in amount
     ? BigInt(Math.trunc(Number(capacity) * amount.part))

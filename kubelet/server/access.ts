@@ -1,6 +1,6 @@
 /**
- * Who asks the kubelet, and whether they may: a client certificate of the cluster's CA or a token that the API server
- * knows, and then the API server's word on what that user may do with this Node. Upstream: pkg/kubelet/server/auth.go.
+ * Authenticates and authorizes requests to the kubelet: by a client certificate of the cluster's CA or a TokenReview, and
+ * then by a SubjectAccessReview about this Node. Upstream: pkg/kubelet/server/auth.go.
  */
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
@@ -30,7 +30,7 @@ const verbs: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 }
 
-/** What of the Node a page is; any of several rights will do. Everything else is its proxy's. */
+/** Subresources of the Node by path; a right to any of them is enough. All other paths are `proxy`. */
 const subresources: Readonly<Record<string, readonly string[]>> = {
   pods: ['pods', 'proxy'],
   healthz: ['healthz', 'proxy'],
@@ -44,7 +44,7 @@ const subresources: Readonly<Record<string, readonly string[]>> = {
   flagz: ['configz'],
 }
 
-/** Answers that hold for a time. */
+/** Reviews that are kept for a time. */
 class Answers<T> {
   readonly #known = new Map<string, { answer: T; until: number }>()
 
@@ -77,7 +77,7 @@ export class Access {
     this.#options = options
   }
 
-  /** Throws the HttpError of who may not. */
+  /** Throws an HttpError if the user is not allowed. */
   async check(request: IncomingMessage): Promise<void> {
     const user = await this.#userOf(request).catch((error) => {
       this.#options.log.warn({ error: messageOf(error) }, 'nobody knows who asks')

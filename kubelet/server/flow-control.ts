@@ -1,9 +1,12 @@
-/** What passes between a client's connection and a process: neither side may leave the other's bytes in our memory. */
+/**
+ * Passes bytes between a client's connection and a process, and pauses the faster side, so that nothing piles up in
+ * memory.
+ */
 import type { Duplex, Readable, Writable } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { limits } from '#limits'
 
-/** What of a WebSocket is asked for here, so that others can be spoken to like one. */
+/** The part of a WebSocket that is used here, so that other connections can look like one. */
 export type Peer = Pick<
   WebSocket,
   'readyState' | 'OPEN' | 'bufferedAmount' | 'isPaused' | 'pause' | 'resume'
@@ -26,7 +29,7 @@ export const peerOf = (socket: Duplex): Peer => ({
   send: (bytes: Uint8Array, sent?: () => void) => void socket.write(bytes, sent),
 })
 
-/** Sends what the stream yields, each chunk as `frame` makes it; pauses it while the client is behind. */
+/** Sends each chunk of the stream as `frame` makes it, and pauses the stream while the client is behind. */
 export const sendAll = (socket: Peer, stream: Readable, frame: (chunk: Buffer) => Buffer): void => {
   stream.on('data', (chunk: Buffer) => {
     if (socket.readyState !== socket.OPEN) return

@@ -1,6 +1,6 @@
 /**
  * The kubelet's own HTTPS port: logs, commands and connections for the API server and whoever else may (access.ts). The
- * kubelet's own certificate is made at each start and proves nothing, as upstream's does unless it is told otherwise.
+ * kubelet's own certificate is self-made at each start, as upstream's by default.
  */
 import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'

@@ -1,12 +1,12 @@
-/** A command's streams and how it ended, whatever carries them to the client. */
+/** Sends a command's streams and its end to the client, over any kind of connection. */
 import type { Readable } from 'node:stream'
 import { sleep } from '#api/sleep.js'
 import type { Session } from '../runtime.js'
 import { type Peer, sendAll } from './flow-control.js'
 
-/** After a command has ended no more of its output is expected when none has come for so long. */
+/** After a command has ended its output counts as complete when none has come for this time. */
 const quietMs = 2_000
-/** How often is looked whether the last of it has left. */
+/** How often to check whether the last bytes have been sent. */
 const unsentMs = 50
 
 /** How the streams of a session reach its client. */
@@ -14,7 +14,7 @@ export interface Wire {
   readonly peer: Peer
   /** The bytes that carry this output. */
   frame(stream: 'stdout' | 'stderr', chunk: Buffer): Buffer
-  /** Tells how it ended, and hangs up. */
+  /** Sends how it ended and closes the connection. */
   end(status: { readonly message?: string }): void
 }
 
@@ -26,7 +26,7 @@ export interface Wanted {
   readonly tty: boolean
 }
 
-/** The session, or why there is none: the client has upgraded by the time that it is told. */
+/** The session, or why there is none, which the client can only be told after the upgrade. */
 export type Opened = { readonly session: Session } | { readonly problem: string }
 
 const statusOf = (code: number) =>
@@ -61,8 +61,8 @@ const pump = (wire: Wire, name: 'stdout' | 'stderr', stream: Readable | undefine
       })
 
 /**
- * Resolves when all output of a command that has ended is handed over, to however slow a client, or it has gone. A child
- * that keeps the pipe open must not keep the client.
+ * Resolves when all output of an ended command has been handed over, however slow the client is, or the client has gone.
+ * A child process that keeps the pipe open must not keep the client waiting.
  */
 const untilHandedOver = async (
   { peer }: Wire,
@@ -85,7 +85,7 @@ const untilHandedOver = async (
     arrived.abort()
   }
   for (const stream of streams) stream?.off('data', heard)
-  // A WebSocket that is closed cuts off after a while what has not left it.
+  // A closing WebSocket drops unsent data after a while.
   while (peer.bufferedAmount > 0 && peer.readyState === peer.OPEN) await sleep(unsentMs)
 }
 

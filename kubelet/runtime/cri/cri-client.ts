@@ -1,4 +1,4 @@
-/** gRPC to a container runtime's socket. Loaded when `--container-runtime-endpoint` is given and never else. */
+/** gRPC to a container runtime's socket. Loaded only with `--container-runtime-endpoint`. */
 import {
   type ClientUnaryCall,
   credentials,
@@ -13,7 +13,7 @@ import { fromJSON } from '@grpc/proto-loader'
 import { grpcText } from '#api/grpc-texts.js'
 import { criDescriptor } from './cri-types.js'
 
-/** Longest a runtime may take for anything but a stop, which takes its grace longer. */
+/** Timeout of calls; a stop has its grace in addition. */
 const callTimeoutMs = 120_000
 
 /** The message is the runtime's own. */
@@ -27,7 +27,7 @@ export class CriError extends Error {
   get goText(): string {
     return grpcText({ code: this.#code, details: this.message })
   }
-  /** The same without a code that says nothing. */
+  /** The same, without the code Unknown. */
   get pullText(): string {
     return this.#code === status.UNKNOWN ? this.message : this.goText
   }
@@ -54,7 +54,7 @@ export class CriClient {
     )
     const { v1 } = loaded.runtime as GrpcObject
     const services = v1 as unknown as Record<string, ServiceClientConstructor>
-    // A socket has no name of its own: containerd wants to be called something.
+    // A Unix socket has no host name, but containerd requires an authority.
     const options = { 'grpc.default_authority': 'localhost' }
     this.#runtime = new services.RuntimeService!(endpoint, credentials.createInsecure(), options)
     this.#images = new services.ImageService!(endpoint, credentials.createInsecure(), options)
@@ -68,7 +68,7 @@ export class CriClient {
   callImages<T>(method: string, request: object): Promise<T> {
     return this.#call(this.#images, method, request, this.#deadline(0))
   }
-  /** How long an image takes nobody knows, and the runtime gives up one that makes no progress. */
+  /** Without a timeout: the runtime itself gives up an image that makes no progress. */
   pull<T>(request: object, signal: AbortSignal): Promise<T> {
     return this.#call(this.#images, 'PullImage', request, {}, signal)
   }

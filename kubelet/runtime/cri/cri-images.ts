@@ -13,7 +13,7 @@ interface CriImage {
   readonly pinned: boolean
 }
 
-/** A container may be about to have one that was pulled a moment ago; upstream's imageMinimumGCAge. */
+/** A container may be about to start from an image that was just pulled; upstream's imageMinimumGCAge. */
 const ageMsMin = 120_000
 
 export class CriImages {
@@ -62,7 +62,7 @@ export class CriImages {
     return all[0]?.fs_id?.mountpoint
   }
 
-  /** Whosever containers have them: the runtime may serve others, too. */
+  /** Keeps images of all containers, since the runtime may also serve others. */
   async removeUnused(): Promise<void> {
     const [images, { containers }] = await Promise.all([
       this.#all(),

@@ -1,4 +1,4 @@
-/** Logs as a runtime writes them: `TIME STREAM P|F text`, one line a line, P for a part of one. */
+/** Reads logs as a runtime writes them: `TIME STREAM P|F text` for each line, P for a part of a line. */
 import { type LogSource, readLog } from '../../log-reader.js'
 import type { LogOptions } from '../../runtime.js'
 
@@ -23,7 +23,7 @@ const readEntry = (line: Buffer): Entry => {
   }
 }
 
-/** Puts the time before each line, and not before what goes on with one. */
+/** Writes the time before each line, but not before the rest of a partial one. */
 class Writer {
   readonly #options: LogOptions
   #atLineStart = true

@@ -1,4 +1,4 @@
-/** Between the kubelet's words and those of CRI. */
+/** Converts between the kubelet's types and those of CRI. */
 import type {
   Container,
   ContainerConfig,

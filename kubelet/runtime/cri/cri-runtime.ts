@@ -1,6 +1,6 @@
 /**
  * Containers of a real container runtime (containerd, CRI-O) over its socket, with its images and its CNI network. The
- * runtime is the truth; this asks it once a second for everything of this node, as upstream's PLEG does.
+ * runtime is the source of truth: it is asked once a second for everything on this node, as by upstream's PLEG.
  */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -119,7 +119,7 @@ export class CriRuntime implements ContainerRuntime {
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    // Whoever began the look is told of its failure, here and in #relist.
+    // Whoever started the relist handles its failure, here and in #relist.
     await this.#relisting?.catch(() => {})
     this.#client.close()
   }
@@ -306,7 +306,7 @@ export class CriRuntime implements ContainerRuntime {
     return path.join(this.#options.root, 'halted', id)
   }
 
-  /** One look at a time; who comes meanwhile waits for a look that began after. */
+  /** One relist at a time; a call meanwhile waits for one that begins later. */
   async #relist(): Promise<void> {
     while (this.#relisting) await this.#relisting.catch(() => {})
     this.#relisting = this.#look()

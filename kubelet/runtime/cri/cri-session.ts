@@ -1,6 +1,6 @@
 /**
- * exec and attach of a runtime: it yields a URL, behind which it speaks SPDY (v4.channel.k8s.io). Not WebSocket, which most
- * runtimes speak as well: its v4 cannot say that the input is over, and a command that reads it to its end goes on for ever.
+ * exec and attach of a runtime: it returns a URL, where it speaks SPDY (v4.channel.k8s.io). Not WebSocket, which most
+ * runtimes speak, too: its v4 cannot signal the end of the input, and a command that reads all input would never end.
  */
 import http from 'node:http'
 import https from 'node:https'
@@ -33,7 +33,7 @@ const upgrade = (url: string): Promise<{ socket: Socket; head: Buffer }> =>
       'x-stream-protocol-version': protocol,
       'content-length': 0,
     }
-    // It is the runtime that has told the URL: who it is need not be proved.
+    // The URL comes from the runtime itself, so its certificate is not checked.
     const options = { method: 'POST', headers, agent: false, rejectUnauthorized: false } as const
     const request = (url.startsWith('https') ? https : http).request(url, options)
     request.once('upgrade', (_, socket, head) => resolve({ socket: socket as Socket, head }))
@@ -49,7 +49,7 @@ interface Opened {
   readonly socket: Socket
   readonly stdin: SpdyStream | undefined
   readonly resize: SpdyStream | undefined
-  /** What the runtime says of the end, once it has hung up. */
+  /** The final status, once the runtime has closed the connection. */
   readonly status: Promise<string>
 }
 
@@ -109,7 +109,7 @@ export const startCriSession = (urlOf: () => Promise<string>, options: SessionOp
     stderr.end()
   })
   done.catch(() => {})
-  /** What cannot be told any more is not told. */
+  /** Dropped if the session has failed. */
   const whenOpen = (use: (session: Opened) => void): void => {
     opened.then((session) => session && use(session)).catch(() => {})
   }

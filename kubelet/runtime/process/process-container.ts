@@ -1,4 +1,4 @@
-/** One container of the process runtime: what its files say, and who waits for its end. */
+/** One container of the process runtime: its state, from its files, and those who wait for a change. */
 import type { Container } from '../../runtime.js'
 import type { ContainerFiles, ContainerRecord } from './container-files.js'
 import { isAlive, type ProcessIdentity, signal } from './process-table.js'
@@ -48,7 +48,7 @@ export class ProcessContainer {
     return this.#view.state === 'exited'
   }
 
-  /** Takes in what the shim has written since; true when the state is another one. */
+  /** Reads what the shim has written; true if the state has changed. */
   refresh(): boolean {
     if (this.exited) return false
     const before = this.#view.state
@@ -84,7 +84,7 @@ export class ProcessContainer {
     }
   }
 
-  /** True when nobody is left who could write the exit code. */
+  /** True if no process is left that could write the exit code. */
   isLost(): boolean {
     if (this.exited) return false
     if (this.#main && isAlive(this.#main)) return false

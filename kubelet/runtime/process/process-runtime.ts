@@ -1,6 +1,6 @@
 /**
- * Containers as process groups on this host: nothing to install, no image, no isolation. The files of shim.ts are the
- * truth; this holds them in memory and turns their changes into reports.
+ * Containers as process groups on this host: nothing to install, no images, no isolation. The files of shim.ts are the
+ * source of truth; this keeps them in memory and reports changes.
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -40,7 +40,7 @@ import { Sweeper } from './sweeper.js'
 import { WithoutImages } from './without-images.js'
 import { makeWorkFolder, withOwnFiles } from './work-folder.js'
 
-/** Reports come from a watch on one folder; this is how often it is checked that none was lost. */
+/** Changes come from a watch on one folder; this is how often it is checked that none was missed. */
 const relistIntervalMs = 2_000
 /** A shim that has not reported a start within this time has been killed or cannot fork. */
 const startTimeoutMs = 20_000
@@ -105,7 +105,7 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
     })
     for (const sandbox of this.#files.readSandboxes()) this.#addSandbox(sandbox)
     for (const record of this.#files.records()) {
-      // What has never been started never will be: its shim finds the claim taken.
+      // A container that was never started never will be: its shim finds the claim taken.
       if (this.#files.claim(record.id)) {
         this.#files.removeAllButClaim(record.id)
         continue
@@ -196,7 +196,7 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
     }
     makeWorkFolder(this.#files.workFolder(id), config.mounts)
     if (config.stdin) execFileSync('mkfifo', ['-m', '600', `${this.#files.prefix(id)}.stdin`])
-    // There from the beginning: whoever follows the log may come before the first byte.
+    // Made at once: a client may follow the log before the first byte.
     writeFileSync(this.#files.log(id), '', { mode: 0o600 })
     this.#files.writeRecord(record)
     const container = this.#add(new ProcessContainer(record, this.#files))
@@ -368,7 +368,7 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
     this.#onChange(container.record.pod.uid)
   }
 
-  /** Nobody saw the end: upstream's ContainerStatusUnknown. */
+  /** The end is unknown: upstream's ContainerStatusUnknown. */
   #lose(id: string): void {
     this.#files.writeExit(
       id,
@@ -383,7 +383,7 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
       if (container.exited || container.view.state === 'created') continue
       this.#refresh(id)
       if (!container.isLost()) continue
-      // Between the two looks its shim may have written the end after all.
+      // Its shim may have written the end meanwhile.
       this.#refresh(id)
       if (container.exited) continue
       this.#lose(id)

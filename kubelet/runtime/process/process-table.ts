@@ -1,6 +1,6 @@
 /**
- * Who a process is. A pid alone is no identity, because pids are used again: with the start time from /proc it is
- * one until the next boot, and with the boot id for ever. Where there is no /proc (macOS) the pid has to do.
+ * Identities of processes. A pid alone is not enough, because pids are reused: with the start time from /proc it is
+ * unique until the next boot, and with the boot id for ever. Without /proc (macOS) the pid has to do.
  */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 

@@ -1,4 +1,7 @@
-/** What is mounted for a container, where there is no mount namespace: below its working folder, the host is not touched. */
+/**
+ * Mounts of a container without a mount namespace: symbolic links below its working folder. The host's paths are not
+ * touched.
+ */
 import { mkdirSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { makeFolders } from '#api/make-folders.js'
