@@ -59,13 +59,12 @@ const countOf = (object: KubeObject, type: string): number =>
 const usageErrors = (given: string[]): FieldError[] => {
   const path = 'spec.usages'
   if (given.length === 0) return [required(path)]
-  return given.flatMap((usage, i) => {
-    const at = index(path, i)
-    return [
-      ...(usages.includes(usage) ? [] : [notSupported(at, usage, usages)]),
-      ...(given.indexOf(usage) < i ? [duplicate(at, usage)] : []),
-    ]
-  })
+  const each = (problem: (usage: string, i: number) => FieldError | false): FieldError[] =>
+    given.flatMap((usage, i) => problem(usage, i) || [])
+  return [
+    ...each((usage, i) => !usages.includes(usage) && notSupported(index(path, i), usage, usages)),
+    ...each((usage, i) => given.indexOf(usage) < i && duplicate(index(path, i), usage)),
+  ]
 }
 
 const validateSpec = ({ spec }: KubeObject): FieldError[] => {
