@@ -12,6 +12,13 @@ export const limits = {
   /** How long the Lease of a server lasts, upstream's hour; it is renewed three times in it, not every 10 s: an idle disk may sleep. */
   identityLeaseSeconds: 3600,
   identityLeaseRenewMs: 20 * 60 * 1000,
+  /** How often a server says that it is alive to the servers that share its store, and how long they believe it; upstream's. */
+  peerRenewMs: 10_000,
+  masterLeaseSeconds: 15,
+  /** How long a server that ends tries to withdraw; upstream's, two rounds of its reconciler. */
+  leaveMs: 20_000,
+  /** How often servers of one store repair the allocations of Services that a killed server left; upstream's. */
+  allocationRepairMs: 3 * 60 * 1000,
   /** Pause before the server retries its own watches, and the writes of its start. */
   retryMs: 1_000,
   /** How long to wait for the objects of a deleted definition before they are deleted again; upstream's minute. */
@@ -311,6 +318,8 @@ export const limits = {
   replayBytes: 4 * 1024 * 1024,
   /** Values on one lease of etcd; upstream's defaultLeaseMaxObjectCount. */
   leaseUsesMax: 1_000,
+  /** How much longer than its lifetime a value on a shared lease may stay; upstream's --lease-reuse-duration-seconds. */
+  leaseReuseSecondsMax: 60,
   /** Objects in one page of a client that reads everything; client-go's DefaultPageSize. */
   pageLength: 500,
   /** Longest delay of Node's timers; longer waits wake up in between. */

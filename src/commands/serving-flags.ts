@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import { between, type Flag, type Flags, notNegative, portProblem, UsageError } from '#api/flags.js'
 import { originProblem } from '#filters/cors.js'
-import type { ServerOptions, SniCertKey } from '#server/options.js'
+import type { EndpointReconcilerType, ServerOptions, SniCertKey } from '#server/options.js'
 import { cipherSuiteProblem, tlsVersionProblem } from '#server/tls-choices.js'
 import { existingFile, oneOf } from './flag-checks.js'
 
@@ -45,7 +45,14 @@ export const servingFlags: readonly Flag[] = [
     type: 'string',
     default: 'lease',
     check: oneOf(['master-count', 'lease', 'none']),
-    help: 'none writes no endpoints of the Service kubernetes',
+    help: 'which servers the endpoints of the Service kubernetes are: those that live, as many as there are to be, or none',
+  },
+  {
+    name: 'apiserver-count',
+    type: 'integer',
+    default: '1',
+    check: (value) => (Number(value) > 0 ? undefined : 'must be a positive number'),
+    help: 'how many servers there are to be, for --endpoint-reconciler-type=master-count',
   },
   {
     name: 'cert-dir',
@@ -161,7 +168,8 @@ export const servingOptionsOf = (flags: Flags): ServerOptions => {
     bindAddress: flags.text('bind-address'),
     advertiseAddress: flags.text('advertise-address'),
     externalHostname: flags.text('external-hostname') || undefined,
-    endpointReconcilerType: flags.text('endpoint-reconciler-type') === 'none' ? 'none' : undefined,
+    endpointReconcilerType: flags.text('endpoint-reconciler-type') as EndpointReconcilerType,
+    apiserverCount: flags.number('apiserver-count'),
     certDir: flags.text('cert-dir'),
     tlsCertFile,
     tlsPrivateKeyFile,

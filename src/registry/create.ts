@@ -62,7 +62,7 @@ const nameTaken = (
     : alreadyExists(definition.gvr, name)
 }
 
-/** Writes an object that passed all checks. The caller must not use `passed` any more. */
+/** Writes an object that passed all checks. The caller must not use `passed` any more. WriteConflict if its key is taken. */
 const writeNew = async (
   deps: StoreDeps,
   ctx: RequestContext,
@@ -73,7 +73,7 @@ const writeNew = async (
   const object = asStored(definition, passed)
   if (ctx.dryRun) {
     const current = await readableOf(storage, key)
-    if (current !== undefined) throw nameTaken(deps, object, current)
+    if (current !== undefined) throw new WriteConflict(current)
     // Upstream checks the resourceVersion when it writes, so a dry run does not.
     return dryRun(deps, key, object, object.metadata.resourceVersion)
   }
@@ -81,17 +81,15 @@ const writeNew = async (
   dropUnstored(object)
   await othersTurn
   const { ttlSeconds } = definition
-  try {
-    return await write(deps, 'create', () =>
-      storage.create(key, object, ttlSeconds === undefined ? {} : { ttlSeconds }),
-    )
-  } catch (error) {
-    if (error instanceof WriteConflict) throw nameTaken(deps, object, error.current)
-    throw error
-  }
+  return write(deps, 'create', () =>
+    storage.create(key, object, ttlSeconds === undefined ? {} : { ttlSeconds }),
+  )
 }
 
-/** From the admitted object to the stored one. Also the second half of a create by update. */
+/**
+ * From the admitted object to the stored one. Also the second half of a create by update, which a WriteConflict (somebody
+ * else created the object) turns into an update.
+ */
 export const createOnce = async (
   deps: StoreDeps,
   ctx: RequestContext,
@@ -126,11 +124,14 @@ const createWithin = async (
   object: KubeObject,
 ): Promise<StoredObject> => {
   try {
-    return await createOnce(deps, ctx, object)
+    return await createOnce(deps, ctx, object).catch((error) => {
+      if (!isTooLarge(error)) throw error
+      delete object.metadata.managedFields
+      return createOnce(deps, ctx, object)
+    })
   } catch (error) {
-    if (!isTooLarge(error)) throw error
-    delete object.metadata.managedFields
-    return createOnce(deps, ctx, object)
+    if (error instanceof WriteConflict) throw nameTaken(deps, object, error.current)
+    throw error
   }
 }
 

@@ -6,7 +6,7 @@
 
 import { formatTime } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
-import { cloneJson, jsonEqual } from '#api/json-object.js'
+import { cloneJson } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { sleep } from '#api/sleep.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
@@ -20,7 +20,7 @@ import {
   type KeptConfigMap,
   keptConfigMaps,
 } from './bootstrap-config-maps.js'
-import { firstServiceAddress, serviceCidrsOf } from './service-range.js'
+import { serviceCidrsOf } from './service-range.js'
 import { unlessRefused, untilStored } from './until-stored.js'
 
 interface ObjectDeps {
@@ -42,7 +42,7 @@ const namespacesPath = '/api/v1/namespaces'
 const cidrsPath = '/apis/networking.k8s.io/v1/servicecidrs'
 const configMapsPath = '/api/v1/namespaces/kube-system/configmaps'
 const apiServicesPath = '/apis/apiregistration.k8s.io/v1/apiservices'
-const servicePath = '/api/v1/namespaces/default/services'
+export const servicePath = '/api/v1/namespaces/default/services'
 const flowControl = '/apis/flowcontrol.apiserver.k8s.io/v1'
 const flowControlManager = 'api-priority-and-fairness-config-producer-v1'
 /** Field managers that differ from the server's own, as upstream's. */
@@ -122,7 +122,7 @@ const writeStatus = async (
 }
 
 /** Yields the stored object, or undefined if it was created now. */
-const ensure = (
+export const ensure = (
   deps: ObjectDeps,
   path: string,
   body: JsonObject,
@@ -219,69 +219,4 @@ export const ensureBootstrap = async (deps: BootstrapDeps, trust: ClientTrust): 
     unlessRefused(deps.log, `ConfigMap ${map.name}`, () => keepConfigMap(deps, map))
   const apiServices = (objects[apiServicesPath] ?? []).map((body) => keepApiService(deps, body))
   await Promise.all([...later.map(ensureAll), ...apiServices, ...maps.map(keep)])
-}
-
-const endpointsOf = (ip: string, port: number): JsonObject => ({
-  metadata: {
-    name: 'kubernetes',
-    namespace: 'default',
-    labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' },
-  },
-  subsets: [{ addresses: [{ ip }], ports: [{ name: 'https', port, protocol: 'TCP' }] }],
-})
-
-const sliceOf = (ip: string, port: number): JsonObject => ({
-  metadata: {
-    name: 'kubernetes',
-    namespace: 'default',
-    labels: { 'kubernetes.io/service-name': 'kubernetes' },
-  },
-  addressType: ip.includes(':') ? 'IPv6' : 'IPv4',
-  endpoints: [{ addresses: [ip], conditions: { ready: true } }],
-  ports: [{ name: 'https', protocol: 'TCP', port }],
-})
-
-/** Creates the object, or corrects `fields` of it: a restarted server may have another port. */
-const publish = async (
-  deps: BootstrapDeps,
-  path: string,
-  body: JsonObject,
-  fields: readonly string[],
-): Promise<void> => {
-  const existing = await ensure(deps, path, body)
-  if (existing === undefined || fields.every((field) => jsonEqual(existing[field], body[field])))
-    return
-  const wanted = Object.fromEntries(fields.map((field) => [field, body[field]]))
-  await untilStored(deps.caller, () =>
-    storeOf(deps, path).update(internalContext(deps, 'default'), 'kubernetes', (current) => ({
-      ...current!,
-      metadata: { ...current!.metadata },
-      ...cloneJson(wanted as JsonObject),
-    })),
-  )
-}
-
-/** Runs once the server listens: publishes where clients inside the cluster find it. */
-export const publishKubernetesService = async (
-  deps: BootstrapDeps,
-  { ip, port, nodePort }: { ip: string | undefined; port: number; nodePort: number },
-): Promise<void> => {
-  const [service] = bootstrapObjects()[servicePath] ?? []
-  if (service === undefined) return
-  const clusterIP = firstServiceAddress(deps.serviceClusterIpRange)
-  const isOnNodes = nodePort > 0
-  const https = { name: 'https', protocol: 'TCP', port: 443, targetPort: port }
-  const ports = [isOnNodes ? { ...https, nodePort } : https]
-  const spec = { ...(service.spec as JsonObject), clusterIP, ports }
-  await ensure(deps, servicePath, {
-    ...service,
-    spec: isOnNodes ? { ...spec, type: 'NodePort' } : spec,
-  })
-  // Upstream refuses loopback addresses in endpoints, so a server that only listens there publishes none.
-  if (ip === undefined || ip.startsWith('127.') || ip === '::1') return
-  const slices = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
-  await unlessRefused(deps.log, 'where the server is', async () => {
-    await publish(deps, '/api/v1/namespaces/default/endpoints', endpointsOf(ip, port), ['subsets'])
-    await publish(deps, slices, sliceOf(ip, port), ['endpoints', 'ports'])
-  })
 }

@@ -1,12 +1,16 @@
 /** The built-in kinds as the options want them. */
 import { kindKey } from '#api/group-version.js'
+import type { NodePorts } from '#kinds/core/node-ports.js'
 import { serviceAllocation } from '#kinds/core/service-allocation.js'
 import { kinds } from '#kinds/index.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
 import type { ServerOptions } from './options.js'
-import { nodePortRangeOf } from './service-range.js'
 
-type Configure = (kind: KindDefinition, options: ServerOptions) => KindDefinition
+type Configure = (
+  kind: KindDefinition,
+  options: ServerOptions,
+  nodePorts: NodePorts,
+) => KindDefinition
 
 /** Lifetimes are whole seconds, and none is for ever. */
 const withTtl: Configure = (kind, { eventTtlMs }) =>
@@ -17,11 +21,11 @@ const withTtl: Configure = (kind, { eventTtlMs }) =>
 const configured: Readonly<Record<string, Configure>> = {
   '/v1/Event': withTtl,
   'events.k8s.io/v1/Event': withTtl,
-  '/v1/Service': (kind, options) => ({
+  '/v1/Service': (kind, _options, nodePorts) => ({
     ...kind,
-    strategy: { ...kind.strategy, ...serviceAllocation(nodePortRangeOf(options)) },
+    strategy: { ...kind.strategy, ...serviceAllocation(nodePorts) },
   }),
 }
 
-export const configuredKinds = (options: ServerOptions): KindDefinition[] =>
-  kinds.map((kind) => configured[kindKey(kind)]?.(kind, options) ?? kind)
+export const configuredKinds = (options: ServerOptions, nodePorts: NodePorts): KindDefinition[] =>
+  kinds.map((kind) => configured[kindKey(kind)]?.(kind, options, nodePorts) ?? kind)

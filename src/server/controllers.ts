@@ -8,8 +8,10 @@ import { CustomApiServices } from '#src/aggregator/custom-api-services.js'
 import { followKeptConfigMaps } from './follow-config-maps.js'
 import { followNodeGraph } from './follow-node-graph.js'
 import { IdentityLease } from './identity-lease.js'
+import { KubernetesService } from './kubernetes-service.js'
+import { MasterLeases, masterLeasesPrefix } from './master-leases.js'
 import type { ServerOptions } from './options.js'
-import type { ServerState } from './server-state.js'
+import { bootstrapDeps, type ServerState } from './server-state.js'
 import { startFlowControl } from './start-flow-control.js'
 import type { StartedParts } from './started-parts.js'
 
@@ -20,6 +22,20 @@ export interface Controllers {
   readonly aggregator: Aggregator
   /** Held once the server listens. */
   readonly lease: IdentityLease
+  /** Published once the server listens. */
+  readonly kubernetesService: KubernetesService
+}
+
+const makeKubernetesService = (state: ServerState, options: ServerOptions): KubernetesService => {
+  const { endpointReconcilerType: reconcilerType = 'lease', apiserverCount = 1 } = options
+  const leases = state.stores.sharedStorage(masterLeasesPrefix)
+  return new KubernetesService({
+    bootstrap: () => bootstrapDeps(options, state),
+    leases: leases && new MasterLeases(leases),
+    reconcilerType,
+    apiserverCount,
+    log: state.log,
+  })
 }
 
 /** Each has read what it follows when this resolves. */
@@ -64,7 +80,7 @@ export const startControllers = async (
     'start-cluster-authentication-info-controller',
     'start-legacy-token-tracking-controller',
   )
-  const lease = new IdentityLease({ ...follow, hostname: hostname() })
-  started.defer(() => lease.stop())
-  return { flowControl, customResources, aggregator, lease }
+  const lease = new IdentityLease({ ...follow, hostname: hostname(), isShared: stores.isShared })
+  const kubernetesService = makeKubernetesService(state, options)
+  return { flowControl, customResources, aggregator, lease, kubernetesService }
 }

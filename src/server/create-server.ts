@@ -1,19 +1,17 @@
 /** Builds every collaborator of one server and starts it: the only place that does. */
 import type { FaultRules } from '#filters/faults.js'
-import { repairAddresses } from '#kinds/core/service-repair.js'
 import type { Restored } from '#storage/snapshot.js'
 import { advertiseAddress } from './advertise-address.js'
-import { publishKubernetesService } from './bootstrap.js'
 import { type Controllers, startControllers } from './controllers.js'
 import { loopbackName, writePrivateFile } from './credentials.js'
+import { keepAllocations } from './keep-allocations.js'
 import { formatKubeconfig } from './kubeconfig.js'
 import type { ServerOptions } from './options.js'
 import { makePort } from './port.js'
-import { bootstrapDeps, openServerState, type ServerState } from './server-state.js'
+import { openServerState, type ServerState } from './server-state.js'
 import { checkServiceOptions } from './service-range.js'
 import type { Snapshot } from './snapshots.js'
 import { StartedParts } from './started-parts.js'
-import { untilStored } from './until-stored.js'
 
 /** A running server. */
 export interface Server {
@@ -48,27 +46,24 @@ export interface Server {
 /** Writes what depends on the port: the `kubernetes` Service, the Lease, the kubeconfig. */
 const publish = async (
   state: ServerState,
-  { lease }: Controllers,
+  { lease, kubernetesService }: Controllers,
   options: ServerOptions,
-  port: number,
+  { port, started }: { port: number; started: StartedParts },
 ): Promise<void> => {
   const { postStartHooks } = state
   const ip = advertiseAddress(options)
-  const deps = bootstrapDeps(options, state)
-  await publishKubernetesService(deps, {
-    ip: options.endpointReconcilerType === 'none' ? undefined : ip,
-    port,
-    nodePort: options.kubernetesServiceNodePort ?? 0,
-  })
-  postStartHooks.finish('bootstrap-controller', 'peer-endpoint-reconciler-controller')
   if (state.featureGates.enabled('APIServerIdentity'))
     state.encryptionFigures.named(await lease.hold(`${ip}:${port}`))
   postStartHooks.finish(
     'start-kube-apiserver-identity-lease-controller',
     'start-kube-apiserver-identity-lease-garbage-collector',
   )
-  await untilStored(deps.caller, () => repairAddresses(deps))
+  await keepAllocations(state, options, started)
   postStartHooks.finish('start-service-ip-repair-controllers')
+  // Last, as upstream: clients come to a server that is ready.
+  const nodePort = options.kubernetesServiceNodePort ?? 0
+  await kubernetesService.publish({ ip, port, nodePort })
+  postStartHooks.finish('bootstrap-controller', 'peer-endpoint-reconciler-controller')
 }
 
 const start = async (
@@ -80,7 +75,7 @@ const start = async (
   const controllers = await startControllers(state, options, started)
   const port = makePort(state, controllers, options)
   started.defer(() => port.close())
-  await publish(state, controllers, options, await port.listen())
+  await publish(state, controllers, options, { port: await port.listen(), started })
   const url = port.url()
   const { caPem, admin, adminToken, loopback, nodeClient } = state.credentials
   const cluster = { url, tlsServerName: loopback && loopbackName, caPem }

@@ -23,6 +23,8 @@ interface IdentityLeaseDeps {
   readonly clock: Clock
   readonly log: (message: string, error?: unknown) => void
   readonly hostname: string
+  /** Whether there may be other servers of the same store. */
+  readonly isShared: boolean
 }
 
 /** Expired Leases of servers are taken away. */
@@ -42,14 +44,44 @@ const forget = async (store: Store, ctx: RequestContext): Promise<void> => {
   }
 }
 
+const lengthPrefixed = (text: string): Buffer => {
+  const bytes = Buffer.from(text)
+  const length = Buffer.alloc(2)
+  length.writeUInt16BE(bytes.length)
+  return Buffer.concat([length, bytes])
+}
+
+const base32 = (bytes: Buffer): string => {
+  let text = ''
+  let bits = 0
+  let value = 0
+  for (const byte of bytes) {
+    value = (value << 8) | byte
+    for (bits += 8; bits >= 5; bits -= 5) text += base32Alphabet[(value >> (bits - 5)) & 31]
+    value &= 255
+  }
+  return bits === 0 ? text : text + base32Alphabet[(value << (5 - bits)) & 31]
+}
+const base32Alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
+
 /**
- * Renewed until it is stopped; then it expires. If it cannot be written (the machine's name may not be a valid label) the
- * server runs all the same, and tries again at each renewal, as upstream.
+ * Upstream's name (apiserver, pkg/server/config.go NewConfig): a server takes over from the one before it on the same
+ * machine, kube-apiserver or not.
+ */
+export const serverIdentity = (hostname: string): string => {
+  const named = Buffer.concat([lengthPrefixed(hostname), lengthPrefixed(identity)])
+  return `apiserver-${base32(createHash('sha256').update(named).digest().subarray(0, 16))}`
+}
+
+/**
+ * Renewed until the server ends, which deletes it; a killed server's expires. If it cannot be written (the machine's name
+ * may not be a valid label) the server runs all the same, and tries again at each renewal, as upstream.
  */
 export class IdentityLease {
   readonly #deps: IdentityLeaseDeps
   readonly #store: Store
   readonly #stopping = new AbortController()
+  #holder: Holder | undefined
   #working: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
 
@@ -62,42 +94,60 @@ export class IdentityLease {
 
   /** `peerAddress` is where other servers of the cluster find this one: `192.0.2.2:6443`. Yields the name of this one. */
   async hold(peerAddress: string): Promise<string> {
-    const { hostname } = this.#deps
-    const hash = createHash('sha256').update(`${hostname} ${peerAddress}`).digest('hex')
-    const name = `apiserver-${hash.slice(0, 26)}`
+    const { hostname, isShared } = this.#deps
+    const name = serverIdentity(hostname)
     const holder = { name, holderIdentity: `${name}_${randomIds.uid()}`, peerAddress }
-    await this.#tick(holder)
+    this.#holder = holder
+    await this.#attempt('written', () => this.#begin(holder))
+    // Nobody looks whether the one server of a store lives: its idle disk may sleep.
+    const everyMs = isShared ? limits.peerRenewMs : limits.identityLeaseRenewMs
     this.#timer = setInterval(() => {
-      this.#working = this.#working.then(() => this.#tick(holder))
-    }, limits.identityLeaseRenewMs)
+      this.#working = this.#working.then(() => this.#attempt('renewed', () => this.#renew(holder)))
+    }, everyMs)
     this.#timer.unref()
     return name
   }
 
-  async stop(): Promise<void> {
+  /** Does not reject. */
+  async release(): Promise<void> {
     clearInterval(this.#timer)
-    this.#stopping.abort()
+    const holder = this.#holder
+    if (holder === undefined) return
     await this.#working
+    await this.#attempt('removed', () => this.#remove(holder))
+    this.#stopping.abort()
   }
 
-  async #tick(holder: Holder): Promise<void> {
+  async #attempt(what: string, make: () => Promise<void>): Promise<void> {
     try {
-      await this.#renew(holder)
-      await forget(this.#store, this.#context())
+      await make()
     } catch (error) {
       if (!this.#stopping.signal.aborted)
-        this.#deps.log('the identity Lease was not renewed', error)
+        this.#deps.log(`the identity Lease was not ${what}`, error)
+    }
+  }
+
+  /** What was left by the server before is no sign of life of this one (component-helpers, the lease controller's Start). */
+  async #begin(holder: Holder): Promise<void> {
+    await this.#remove(holder)
+    await this.#renew(holder)
+  }
+
+  async #remove({ name }: Holder): Promise<void> {
+    try {
+      await this.#store.delete(this.#context(), name, {})
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 404) throw error
     }
   }
 
   async #renew(holder: Holder): Promise<void> {
     const ctx = this.#context()
     await this.#store.update(ctx, holder.name, (current) => {
-      const object = this.#leaseOf(holder, ctx.now)
-      return current === undefined
-        ? object
-        : { ...current, metadata: { ...current.metadata }, spec: object.spec }
+      const { metadata, ...lease } = this.#leaseOf(holder, ctx.now)
+      return { ...lease, metadata: { ...current?.metadata, ...metadata } }
     })
+    await forget(this.#store, ctx)
   }
 
   #leaseOf({ name, holderIdentity, peerAddress }: Holder, now: number): KubeObject {

@@ -6,6 +6,8 @@ import type { EncryptionOptions } from './encryption/open-encryption.js'
 
 export type AuthorizationMode = 'ABAC' | 'AlwaysAllow' | 'AlwaysDeny' | 'Node' | 'RBAC' | 'Webhook'
 
+export type EndpointReconcilerType = 'lease' | 'master-count' | 'none'
+
 export interface ServerOptions {
   /** `memory:` (default), `level:DIR`, `etcd:URL[,URL…]`, or an open driver, which the server does not close. */
   storage?: string | StorageDriver
@@ -18,8 +20,14 @@ export interface ServerOptions {
    * address.
    */
   advertiseAddress?: string
-  /** `none`: the server does not write that address into the endpoints of the Service `kubernetes`. */
-  endpointReconcilerType?: 'none'
+  /**
+   * Whose addresses the endpoints of the Service `kubernetes` are. `lease` (default): those of all servers that share the
+   * storage and are alive. `master-count`: this one's and earlier ones, up to `apiserverCount`. `none`: this server does not
+   * write them.
+   */
+  endpointReconcilerType?: EndpointReconcilerType
+  /** How many servers there are, for `master-count`. Default 1. */
+  apiserverCount?: number
   /** Host, and port if different, in URLs that the server publishes about itself. Default: where it listens. */
   externalHostname?: string
   /** Holds certificates and keys, and the objects under `level:`. Default: the directory of `level:DIR`. */

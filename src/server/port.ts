@@ -72,6 +72,16 @@ const everySecond = (app: FastifyInstance, tick: () => void): void => {
   app.addHook('onClose', async () => clearInterval(timer))
 }
 
+/** A store that does not answer is waited for only so long. */
+const leave = async ({ kubernetesService, lease }: Controllers): Promise<void> => {
+  const late = new AbortController()
+  await Promise.race([
+    Promise.all([kubernetesService.withdraw(), lease.release()]),
+    sleep(limits.leaveMs, late.signal, { ref: false }),
+  ])
+  late.abort()
+}
+
 export const makePort = (
   state: ServerState,
   controllers: Controllers,
@@ -127,7 +137,8 @@ export const makePort = (
     url: () => urlAt(reachableHost(host)),
     close: async () => {
       openRequests.stop()
-      if (options.shutdownDelayMs) await sleep(options.shutdownDelayMs)
+      // Clients are sent elsewhere before the port closes (apiserver, the pre-shutdown hooks).
+      await Promise.all([sleep(options.shutdownDelayMs ?? 0), leave(controllers)])
       if (options.shutdownSendRetryAfter) openRequests.refuse()
       else stopListening()
       await openRequests.drain(limits.drainTimeoutMs)

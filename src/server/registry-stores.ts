@@ -34,6 +34,10 @@ export interface RegistryStores extends Stores {
   currentRevision(): number
   /** Stored objects and bytes of a resource; undefined for one that is computed when it is read. */
   sizeOf(definition: ResourceDefinition): StoredSize | undefined
+  /** Whether other servers may use the same storage. */
+  readonly isShared: boolean
+  /** Objects under a prefix that servers of one storage share and no resource shows. Undefined where nobody shares it. */
+  sharedStorage(prefix: string): ObjectStorage | undefined
   /** Everything there is, at one revision. */
   backupText(): AsyncIterable<string>
   takeSnapshot(): Promise<StoreSnapshot>
@@ -127,6 +131,8 @@ export const openRegistryStores = async (
       stores.of(definition)
       return cacher.sizeOf(`${prefix}/`)
     },
+    isShared: driver.shared,
+    sharedStorage: (prefix) => (driver.shared ? cacher.forResource({ prefix }) : undefined),
     backupText: () => backupText(driver),
     takeSnapshot: () => takeSnapshot(shown),
     restoreSnapshot: async (snapshot) => {

@@ -5,6 +5,7 @@ import { type Clock, steadyClock, systemClock } from '#api/clock.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
 import { Faults } from '#filters/faults.js'
 import { InFlight } from '#flowcontrol/in-flight.js'
+import { NodePorts, rangesPrefix } from '#kinds/core/node-ports.js'
 import type { Admission } from '#registry/admission.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
@@ -27,6 +28,7 @@ import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'
 import { PostStartHooks } from './post-start-hooks.js'
 import { openRegistryStores, type RegistryStores } from './registry-stores.js'
 import { readRuntimeConfig } from './runtime-config.js'
+import { nodePortRangeOf } from './service-range.js'
 import { Snapshots } from './snapshots.js'
 import type { StartedParts } from './started-parts.js'
 
@@ -47,6 +49,7 @@ export interface ServerState {
   readonly stores: RegistryStores
   readonly snapshots: Snapshots
   readonly faults: Faults
+  readonly nodePorts: NodePorts
   readonly postStartHooks: PostStartHooks
   readonly inFlight: InFlight
   /** Missing where nothing is audited. */
@@ -165,8 +168,9 @@ export const openServerState = async (
   for (const name of featureGates.ignored) log(`feature gate ${name} is as it is by default`)
   const plugins = await admissionPluginsOf(options, featureGates, started)
   const access = await openAccess(options, { credentials, clock, warn: log }, started)
+  const nodePorts = new NodePorts(nodePortRangeOf(options))
   const table = makeResourceTable(
-    access.withAccess([...configuredKinds(options), customResourceDefinition]),
+    access.withAccess([...configuredKinds(options, nodePorts), customResourceDefinition]),
   )
   const served = servedOf(table, options, log)
   const fieldManagerOf = makeFieldManagers(table)
@@ -185,6 +189,8 @@ export const openServerState = async (
   })
   started.defer(() => stores.close())
   access.connect(stores)
+  const ranges = stores.sharedStorage(rangesPrefix)
+  if (ranges !== undefined) nodePorts.share(ranges)
   const postStartHooks = new PostStartHooks(
     options.priorityAndFairness === false
       ? ['priority-and-fairness-config-consumer', 'priority-and-fairness-filter']
@@ -217,6 +223,7 @@ export const openServerState = async (
     stores,
     snapshots: new Snapshots(stores),
     faults: new Faults(),
+    nodePorts,
     postStartHooks,
     inFlight: new InFlight(performance.now()),
     audit,

@@ -1,5 +1,5 @@
 /** The ranges of cluster IPs and node ports, from kube-apiserver's flags. */
-import type { PortRange } from '#kinds/core/service-port-pool.js'
+import type { PortRange } from '#kinds/core/node-ports.js'
 import { bigIntToIp, type Cidr, familyOf, parseCidrSloppily } from '#validation/network.js'
 import { advertiseAddress } from './advertise-address.js'
 import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'

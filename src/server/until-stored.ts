@@ -6,7 +6,10 @@ import { StorageError } from '#storage/driver.js'
 
 const lost: ReadonlySet<string> = new Set(['Unavailable', 'UnknownOutcome'])
 
-const isLost = ({ cause }: Error): boolean => cause instanceof StorageError && lost.has(cause.code)
+const isLost = (error: Error): boolean => {
+  const { cause = error } = error
+  return cause instanceof StorageError && lost.has(cause.code)
+}
 
 /**
  * Rejects with the last error: one that is no matter of the connection, or when the signal has fired or the time is over.

@@ -51,7 +51,7 @@ export class Leases {
   }
 
   async #grant(ttlSeconds: number): Promise<Lease> {
-    const reuseSeconds = Math.ceil(ttlSeconds * reusePart)
+    const reuseSeconds = Math.min(Math.floor(ttlSeconds * reusePart), limits.leaseReuseSecondsMax)
     const now = this.#clock.now()
     const request = { TTL: String(ttlSeconds + reuseSeconds), ID: '0' }
     const { ID } = await this.#api.call<{ ID: string }>('Lease', 'LeaseGrant', request, grantCall)

@@ -25,8 +25,8 @@ interface Program {
   readonly defaults: Readonly<Record<string, string>>
 }
 
-/** Every process has them. */
-const everywhere = ['help', 'v', 'version']
+/** Every process has them; upstream's count of servers is deprecated, and its --help does not tell it. */
+const everywhere = ['apiserver-count', 'help', 'v', 'version']
 
 const programs: Readonly<Record<string, Program>> = {
   'kube-apiserver': {

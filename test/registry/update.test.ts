@@ -86,3 +86,27 @@ t.test(
     await t.rejects(applied, { message: 'etcdserver: request is too large' })
   },
 )
+
+t.test('a create on update that another is faster than goes on as an update', async (t) => {
+  const api = await startApiInMemory()
+  t.teardown(() => api.close())
+  const ctx = api.context({ namespace: 'default' })
+  const store = api.context().stores({ group: '', resource: 'configmaps' })!
+  const map = (data: Record<string, string>): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'a', namespace: 'default' },
+    data,
+  })
+  const seen: (KubeObject | undefined)[] = []
+  const change = async (current: KubeObject | undefined): Promise<KubeObject> => {
+    seen.push(current)
+    if (current === undefined) await store.create(ctx, map({ first: '1' }))
+    return { ...map({}), ...current, data: { ...current?.data, second: '2' } }
+  }
+  const { stored, created } = await store.update(ctx, 'a', change, { forceAllowCreate: true })
+  t.equal(created, false)
+  t.equal(seen.length, 2)
+  t.same(stored.object.data, { first: '1', second: '2' })
+  await t.rejects(store.create(ctx, map({})), { message: 'configmaps "a" already exists' })
+})

@@ -1,6 +1,10 @@
 import { syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
 import t from 'tap'
+import { systemClock } from '#api/clock.js'
+import { serverIdentity } from '#server/identity-lease.js'
+import type { Server } from '#src/index.js'
+import { openStorage } from '#storage/open.js'
 import { call, startServer } from './start-server.js'
 
 const path =
@@ -8,30 +12,54 @@ const path =
 
 interface Lease {
   metadata: { name: string }
-  spec: { holderIdentity: string; leaseDurationSeconds: number }
+  spec: { holderIdentity: string }
 }
 
-t.test('a server tells by a Lease that it is there, and forgets expired ones', async (t) => {
-  const storage = `level:${t.testdir()}/db`
-  const startAt = async (now: number) => {
-    const server = await startServer(t, { storage, clock: { now: () => now } })
-    const leases: Lease[] = (await call(server, { path })).body.items
-    await server.close()
-    return leases.map(({ metadata, spec }) => {
-      t.ok(spec.holderIdentity.startsWith(`${metadata.name}_`))
-      return metadata.name
-    })
-  }
-  const minute = 60_000
-  // Certificates are made by this clock, and are to be valid now.
-  const start = Date.now() - 180 * minute
-  const [first, ...others] = await startAt(start)
+const leasesOf = async (server: Server): Promise<Lease[]> =>
+  (await call(server, { path })).body.items
+
+t.test('a server is called as a kube-apiserver of its machine would be', async (t) => {
+  t.equal(
+    serverIdentity('vm'),
+    'apiserver-wlv32tlttr4jl3gtroqexyxapa',
+    'as v1.36.3 on a machine vm',
+  )
+})
+
+t.test('a server tells by a Lease that it is there, and takes it away when it ends', async (t) => {
+  const driver = await openStorage('memory:', { clock: systemClock })
+  t.teardown(() => driver.close())
+  const server = await startServer(t, { storage: driver })
+  const [lease, ...others] = await leasesOf(server)
+  t.equal(lease!.metadata.name, serverIdentity(os.hostname()))
+  t.ok(lease!.spec.holderIdentity.startsWith(`${lease!.metadata.name}_`))
   t.same(others, [])
-  const [, second] = [first, ...(await startAt(start + 59 * minute)).filter((n) => n !== first)]
-  t.ok(second, 'the first may still be there')
-  const last = await startAt(start + 61 * minute)
-  t.notOk(last.includes(first!))
-  t.ok(last.includes(second!))
+  await server.close()
+  t.same((await driver.range({ prefix: '/registry/leases/kube-system/' })).kvs, [])
+})
+
+t.test('Leases of servers that were killed are forgotten when they have ended', async (t) => {
+  const storage = `level:${t.testdir()}/db`
+  const minute = 60_000
+  const now = Date.now()
+  const server = await startServer(t, { storage })
+  const labels = { 'apiserver.kubernetes.io/identity': 'kube-apiserver' }
+  for (const [name, renewed] of [
+    ['apiserver-ended', now - 61 * minute],
+    ['apiserver-silent', now - 55 * minute],
+  ] as const) {
+    const spec = {
+      leaseDurationSeconds: 3600,
+      renewTime: new Date(renewed).toISOString().replace('Z', '000Z'),
+    }
+    const body = { metadata: { name, labels }, spec }
+    t.equal((await call(server, { method: 'POST', path: path.split('?')[0]!, body })).status, 201)
+  }
+  await server.close()
+  const names = (await leasesOf(await startServer(t, { storage }))).map(
+    ({ metadata }) => metadata.name,
+  )
+  t.same(names, ['apiserver-silent', serverIdentity(os.hostname())].sort())
 })
 
 t.test('a machine whose name is no label gets a server without a Lease', async (t) => {

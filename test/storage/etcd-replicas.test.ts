@@ -1,6 +1,10 @@
 /** Two servers on one etcd, asked in turn by clients that do not know which of them answers. */
 import t, { type Test } from 'tap'
+import { systemClock } from '#api/clock.js'
+import { makeCacher } from '#cacher/cacher.js'
+import { NodePorts, rangesPrefix } from '#kinds/core/node-ports.js'
 import type { Server } from '#src/index.js'
+import { openStorage } from '#storage/open.js'
 import { definitionOf, versionOf } from '../server/definition-body.js'
 import { answerThat, call, startServer } from '../server/start-server.js'
 import { hasEtcd, startEtcd } from './etcd-fixture.js'
@@ -78,3 +82,87 @@ t.test(
     }
   },
 )
+
+const services = '/api/v1/namespaces/default/services'
+const allocation = '/registry/ranges/servicenodeports'
+
+const post = (server: Server, name: string, spec: object) =>
+  call(server, { method: 'POST', path: services, body: { metadata: { name }, spec } })
+
+const onNodes = (nodePort?: number) => ({ type: 'NodePort', ports: [{ port: 80, nodePort }] })
+
+t.test('no node port and no address is given out twice', { skip: !hasEtcd }, async (t) => {
+  const { url } = await startEtcd(t)
+  const options = { storage: `etcd:${url}`, serviceNodePortRange: '30000-30031' }
+  const servers = [await startServer(t, options), await startServer(t, options)]
+  const atOnce = (nodePort: number) =>
+    Promise.all(
+      servers.map((server, i) => post(server, `same-${nodePort}-${i}`, onNodes(nodePort))),
+    )
+  for (const port of [30_001, 30_002, 30_003]) {
+    const answers = await atOnce(port)
+    t.same(answers.map(({ status }) => status).sort(), [201, 422])
+    t.match(
+      answers.find(({ status }) => status === 422)!.body.message,
+      /provided port is already allocated$/,
+    )
+  }
+  const any = await Promise.all(
+    Array.from({ length: 32 }, (_, i) => post(servers[i % 2]!, `any-${i}`, onNodes())),
+  )
+  t.equal(any.filter(({ status }) => status === 201).length, 29, 'until the range is full')
+  const { items } = (await call(servers[0]!, { path: services })).body
+  const ports = items.flatMap(({ spec }: (typeof any)[0]['body']) => spec.ports[0].nodePort ?? [])
+  t.equal(new Set(ports).size, 32)
+  t.equal(new Set(items.map(({ spec }: (typeof any)[0]['body']) => spec.clusterIP)).size, 33)
+
+  const driver = await openStorage(`etcd:${url}`, { clock: systemClock })
+  t.teardown(() => driver.close())
+  const taken = async () => {
+    const { range, data } = JSON.parse(String((await driver.get(allocation)).kv!.value))
+    return [range, Buffer.from(data, 'base64').toString('hex')]
+  }
+  t.same(await taken(), ['30000-30031', 'ffffffff'], 'as kube-apiserver tells it')
+  const [first, second] = items.filter(
+    ({ spec }: (typeof any)[0]['body']) => spec.type === 'NodePort',
+  )
+  const bit = (item: typeof first): number => 1 << (item.spec.ports[0].nodePort - 30_000)
+  await call(servers[0]!, { method: 'DELETE', path: `${services}/${first.metadata.name}` })
+  await call(servers[1]!, {
+    method: 'PATCH',
+    path: `${services}/${second.metadata.name}`,
+    headers: { 'content-type': 'application/merge-patch+json' },
+    body: { spec: { type: 'ClusterIP' } },
+  })
+  const left = (~(bit(first) | bit(second)) >>> 0).toString(16)
+  t.same(await taken(), ['30000-30031', left], 'what is left is free on both')
+})
+
+t.test('node ports that a killed server left are put right', async (t) => {
+  const driver = await openStorage('memory:', { clock: systemClock })
+  t.teardown(() => driver.close())
+  const cacher = await makeCacher({ driver, clock: systemClock })
+  t.teardown(() => cacher.close())
+  const ports = new NodePorts({ first: 30_000, last: 30_015 })
+  ports.share(cacher.forResource({ prefix: rangesPrefix }))
+  const free = async (port: number): Promise<boolean> => {
+    const isFree = await ports.take(port)
+    if (isFree) await ports.release([port])
+    return isFree
+  }
+  const used = async () => [30_001]
+  t.ok(await ports.take(30_004), 'its Service is never stored')
+  for (let look = 0; look < 2; look++) {
+    await ports.repair(used)
+    t.same([await free(30_001), await free(30_004)], [false, false])
+  }
+  await ports.repair(used)
+  t.same([await free(30_001), await free(30_004)], [false, true])
+  const other = new NodePorts({ first: 30_000, last: 30_020 })
+  other.share(cacher.forResource({ prefix: rangesPrefix }))
+  await t.rejects(other.take(30_005), {
+    message: /the provided port range does not match the current port range$/,
+  })
+  await other.repair(used)
+  t.ok(await other.take(30_020))
+})

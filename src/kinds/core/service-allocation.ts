@@ -3,6 +3,7 @@ import { ApiError, invalid as invalidObject } from '#api/errors.js'
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import type { RequestContext, Reservation, Strategy } from '#registry/resource-definition.js'
+import type { NodePorts } from './node-ports.js'
 import {
   type Ranges,
   readRanges,
@@ -12,7 +13,7 @@ import {
 } from './service-address-pool.js'
 import { inheritAllocated, normalizeClusterIps } from './service-defaults.js'
 import { initFamilies } from './service-families.js'
-import { type PortRange, type PortReservation, reservePorts } from './service-port-pool.js'
+import { nodePortsOf, type PortReservation, reservePorts } from './service-port-pool.js'
 import {
   givesNodePorts,
   needsHealthCheck,
@@ -84,16 +85,16 @@ const giveBack = async (
   for (const ip of ips) await releaseAddress(ctx, ip, ownerOf(service, ctx))
 }
 
-const takePort = (
+const takePort = async (
   service: KubeObject,
   { path, port, pool }: { path: string; port: number; pool: PortReservation },
-): void => {
-  const why = pool.take(port)
+): Promise<void> => {
+  const why = await pool.take(port)
   if (why !== undefined) refuse(service, [invalid(path, port, why)])
 }
 
 /** On create, ports with one number for several protocols share their node port. */
-const allocateNewPorts = (service: KubeObject, pool: PortReservation): void => {
+const allocateNewPorts = async (service: KubeObject, pool: PortReservation): Promise<void> => {
   const spec: ServiceSpec = service.spec
   const ports: ServicePort[] = spec.ports ?? []
   const byPort = new Map<number, number>()
@@ -103,19 +104,19 @@ const allocateNewPorts = (service: KubeObject, pool: PortReservation): void => {
     const shared = byPort.get(port.port)
     if (shared === undefined) {
       const asked = ports.find((p) => p.port === port.port && (p.nodePort ?? 0) > 0)?.nodePort
-      if (asked !== undefined) takePort(service, { path, port: asked, pool })
-      port.nodePort = asked ?? (port.nodePort || pool.takeAny())
+      if (asked !== undefined) await takePort(service, { path, port: asked, pool })
+      port.nodePort = asked ?? (port.nodePort || (await pool.takeAny()))
       byPort.set(port.port, port.nodePort)
     } else if (!port.nodePort) port.nodePort = shared
-    else if (port.nodePort !== shared) takePort(service, { path, port: port.nodePort, pool })
+    else if (port.nodePort !== shared) await takePort(service, { path, port: port.nodePort, pool })
   }
 }
 
-const allocateChangedPorts = (
+const allocateChangedPorts = async (
   service: KubeObject,
   previous: ServiceSpec,
   pool: PortReservation,
-): void => {
+): Promise<void> => {
   const spec: ServiceSpec = service.spec
   const before = new Set(
     needsNodePort(previous) ? (previous.ports ?? []).map((p) => p.nodePort ?? 0) : [],
@@ -125,21 +126,21 @@ const allocateChangedPorts = (
     if (port.nodePort) {
       if (!before.has(port.nodePort) && !got.has(port.nodePort)) {
         const path = child(index('spec.ports', i), 'nodePort')
-        takePort(service, { path, port: port.nodePort, pool })
+        await takePort(service, { path, port: port.nodePort, pool })
         got.add(port.nodePort)
       }
     } else if (givesNodePorts(spec)) {
-      port.nodePort = pool.takeAny()
+      port.nodePort = await pool.takeAny()
       got.add(port.nodePort)
     }
   }
 }
 
-const allocateHealthCheckPort = (
+const allocateHealthCheckPort = async (
   service: KubeObject,
   previous: ServiceSpec | undefined,
   pool: PortReservation,
-): void => {
+): Promise<void> => {
   const spec: ServiceSpec = service.spec
   const path = 'spec.healthCheckNodePort'
   const had = previous !== undefined && needsHealthCheck(previous)
@@ -148,17 +149,17 @@ const allocateHealthCheckPort = (
     if (had) {
       if (port !== (previous.healthCheckNodePort ?? 0))
         refuse(service, [forbidden(path, 'field is immutable')])
-    } else if (port === 0) spec.healthCheckNodePort = pool.takeAny()
-    else takePort(service, { path, port, pool })
+    } else if (port === 0) spec.healthCheckNodePort = await pool.takeAny()
+    else await takePort(service, { path, port, pool })
   }
 }
 
 const needsPool = (spec: ServiceSpec): boolean => needsNodePort(spec) || needsHealthCheck(spec)
 
-interface Ports {
+interface Taken {
   /** Gives back the ports, and what was allocated before them. */
   revert(): Promise<void>
-  release(): void
+  commit(): void
 }
 
 /** Ports as `allocate` takes them, where the Service needs any; with `taken`, its addresses, when it fails. */
@@ -166,29 +167,29 @@ const allocatePorts = async (
   service: KubeObject,
   ctx: RequestContext,
   taken: readonly string[],
-  { range, allocate }: { range: PortRange; allocate: (pool: PortReservation) => void },
-): Promise<Ports> => {
+  { ports, allocate }: { ports: NodePorts; allocate: (pool: PortReservation) => Promise<void> },
+): Promise<Taken> => {
   let pool: PortReservation | undefined
   const revert = async (): Promise<void> => {
-    pool?.release()
+    await pool?.revert()
     await giveBack(service, ctx, taken)
   }
   try {
     if (needsPool(service.spec)) {
-      pool = await reservePorts(ctx, range)
-      allocate(pool)
+      pool = await reservePorts(ctx, ports)
+      await allocate(pool)
     }
   } catch (error) {
     await revert()
     throw error
   }
-  return { revert, release: () => pool?.release() }
+  return { revert, commit: () => pool?.commit() }
 }
 
 const beginServiceCreate = async (
   service: KubeObject,
   ctx: RequestContext,
-  range: PortRange,
+  ports: NodePorts,
 ): Promise<Reservation> => {
   const spec: ServiceSpec = service.spec
   normalizeClusterIps(spec)
@@ -199,12 +200,11 @@ const beginServiceCreate = async (
   }
   const wantsIps = spec.type !== 'ExternalName' && spec.clusterIPs?.[0] !== 'None'
   const taken = wantsIps ? await allocateIps(service, ctx, ranges, []) : []
-  const allocate = (pool: PortReservation): void => {
-    allocateNewPorts(service, pool)
-    allocateHealthCheckPort(service, undefined, pool)
+  const allocate = async (pool: PortReservation): Promise<void> => {
+    await allocateNewPorts(service, pool)
+    await allocateHealthCheckPort(service, undefined, pool)
   }
-  const { revert, release } = await allocatePorts(service, ctx, taken, { range, allocate })
-  return { revert, commit: release }
+  return allocatePorts(service, ctx, taken, { ports, allocate })
 }
 
 /** Addresses that the update leaves behind. */
@@ -238,7 +238,7 @@ const beginServiceUpdate = async (
   service: KubeObject,
   previous: KubeObject,
   ctx: RequestContext,
-  range: PortRange,
+  ports: NodePorts,
 ): Promise<Reservation | undefined> => {
   if (ctx.subresource !== '') return undefined
   const spec: ServiceSpec = service.spec
@@ -246,29 +246,40 @@ const beginServiceUpdate = async (
   inheritAllocated(spec, before)
   normalizeClusterIps(spec, before)
   const taken = await allocateChangedIps(service, before, ctx)
-  const allocate = (pool: PortReservation): void => {
-    if (needsNodePort(spec)) allocateChangedPorts(service, before, pool)
-    allocateHealthCheckPort(service, before, pool)
+  const allocate = async (pool: PortReservation): Promise<void> => {
+    if (needsNodePort(spec)) await allocateChangedPorts(service, before, pool)
+    await allocateHealthCheckPort(service, before, pool)
   }
-  const { revert, release } = await allocatePorts(service, ctx, taken, { range, allocate })
-  const commit = async (): Promise<void> => {
-    release()
-    await giveBack(previous, ctx, abandonedIps(spec, before))
+  const { revert, commit } = await allocatePorts(service, ctx, taken, { ports, allocate })
+  return {
+    revert,
+    commit: async () => {
+      commit()
+      await giveBack(previous, ctx, abandonedIps(spec, before))
+      // Those that the type may not have went after they were taken.
+      const kept = nodePortsOf(spec)
+      await ports.release(nodePortsOf(before).filter((port) => !kept.includes(port)))
+    },
   }
-  return { revert, commit }
 }
 
-/** The hooks of a strategy; node ports are of this range. */
-export const serviceAllocation = (
-  range: PortRange,
-): Required<Pick<Strategy, 'beginCreate' | 'beginUpdate'>> => ({
-  beginCreate: (service, ctx) => beginServiceCreate(service, ctx, range),
-  beginUpdate: (service, previous, ctx) => beginServiceUpdate(service, previous, ctx, range),
-})
-
-export const releaseService = async (service: KubeObject, ctx: RequestContext): Promise<void> => {
+const releaseService = async (
+  service: KubeObject,
+  ctx: RequestContext,
+  ports: NodePorts,
+): Promise<void> => {
   const spec: ServiceSpec = service.spec
+  await ports.release(nodePortsOf(spec))
   if (spec.type === 'ExternalName' || spec.clusterIPs?.[0] === 'None') return
   const namespaced = { ...ctx, namespace: service.metadata.namespace }
   await giveBack(service, namespaced, spec.clusterIPs ?? [])
 }
+
+/** The hooks of a strategy. */
+export const serviceAllocation = (
+  ports: NodePorts,
+): Required<Pick<Strategy, 'beginCreate' | 'beginUpdate' | 'afterDelete'>> => ({
+  beginCreate: (service, ctx) => beginServiceCreate(service, ctx, ports),
+  beginUpdate: (service, previous, ctx) => beginServiceUpdate(service, previous, ctx, ports),
+  afterDelete: (service, ctx) => releaseService(service, ctx, ports),
+})

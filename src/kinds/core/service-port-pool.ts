@@ -1,19 +1,10 @@
-/**
- * Node ports. What is stored in Services is the truth; ports of writes under way are held beside it, so that two
- * requests of one server never get the same (kubernetes, pkg/registry/core/service/portallocator).
- */
+/** Which node ports one write of a Service gets (kubernetes, pkg/registry/core/service/portallocator). */
 import { randomInt } from 'node:crypto'
 import { internalError } from '#api/errors.js'
 import { listAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
-import type { Store } from '#registry/store.js'
+import type { NodePorts } from './node-ports.js'
 import type { ServiceSpec } from './service-spec.js'
-
-/** Both are in it. */
-export interface PortRange {
-  readonly first: number
-  readonly last: number
-}
 
 /** Dry runs show ports that nobody can get, by default. */
 const dryRunFirst = 32_769
@@ -22,53 +13,71 @@ const dryRunFirst = 32_769
 const lowerBandOf = (count: number): number =>
   count <= 16 ? 0 : Math.max(16, Math.min(128, Math.floor(count / 32)))
 
-/** Ports of writes under way, by the Services' store. */
-const held = new WeakMap<Store, Set<number>>()
-
 /** Every node port that a Service has, the health check's included. */
-const nodePortsOf = (spec: ServiceSpec | undefined): number[] =>
+export const nodePortsOf = (spec: ServiceSpec | undefined): number[] =>
   [...(spec?.ports ?? []).map((p) => p.nodePort ?? 0), spec?.healthCheckNodePort ?? 0].filter(
     (port) => port !== 0,
   )
 
 export interface PortReservation {
   /** Undefined when it is held now; else why not. */
-  take(port: number): string | undefined
-  takeAny(): number
-  /** Ends the hold: the write is through, or has failed. */
-  release(): void
+  take(port: number): Promise<string | undefined>
+  takeAny(): Promise<number>
+  /** The write is through: what is stored tells of the ports now. */
+  commit(): void
+  /** It has failed: they are free. */
+  revert(): Promise<void>
 }
 
-export const reservePorts = async (
-  ctx: RequestContext,
-  { first, last }: PortRange,
-): Promise<PortReservation> => {
+const storedPorts = async (ctx: RequestContext): Promise<number[]> => {
   const store = ctx.stores({ group: '', resource: 'services' })
   if (store === undefined) throw internalError('no store of services')
   const { items } = await listAll(store)
-  const stored = new Set(items.flatMap((item) => nodePortsOf(item.object.spec)))
+  return items.flatMap((item) => nodePortsOf(item.object.spec))
+}
+
+/** Ports of Services that nobody holds, and held ones that no Service has. */
+export const repairPorts = (ports: NodePorts, ctx: RequestContext): Promise<void> =>
+  ports.repair(() => storedPorts(ctx))
+
+export const reservePorts = async (
+  ctx: RequestContext,
+  ports: NodePorts,
+): Promise<PortReservation> => {
+  const { first, last } = ports.range
+  const stored = new Set(await storedPorts(ctx))
   // What a dry run holds is in nobody's way, and what others hold is not in its.
-  const others = ctx.dryRun ? new Set<number>() : (held.get(store) ?? new Set<number>())
-  if (!ctx.dryRun) held.set(store, others)
+  const others = ctx.dryRun ? new Set<number>() : ports.held
   const own = new Set<number>()
   const isFree = (port: number): boolean => !stored.has(port) && !others.has(port) && !own.has(port)
-  const hold = (port: number): void => {
+  const letGo = (port: number): void => {
+    own.delete(port)
+    others.delete(port)
+  }
+  /** False when a server that shares the store has it. */
+  const hold = async (port: number): Promise<boolean> => {
     own.add(port)
     others.add(port)
+    if (ctx.dryRun) return true
+    let isOurs = false
+    try {
+      isOurs = await ports.take(port)
+    } finally {
+      if (!isOurs) letGo(port)
+    }
+    return isOurs
   }
   return {
-    take: (port) => {
+    take: async (port) => {
       // Upstream's dry run asks for no range.
       if (!ctx.dryRun && (port < first || port > last))
         return `provided port is not in the valid range. The range of valid ports is ${first}-${last}`
-      if (!isFree(port)) return 'provided port is already allocated'
-      hold(port)
-      return undefined
+      return isFree(port) && (await hold(port)) ? undefined : 'provided port is already allocated'
     },
-    takeAny: () => {
+    takeAny: async () => {
       if (ctx.dryRun) {
         const port = own.size === 0 ? dryRunFirst : Math.max(...own) + 1
-        hold(port)
+        await hold(port)
         return port
       }
       const band = lowerBandOf(last - first + 1)
@@ -76,14 +85,15 @@ export const reservePorts = async (
       const start = randomInt(upper)
       for (let i = 0; i < upper + band; i++) {
         const port = i < upper ? first + band + ((start + i) % upper) : first + i - upper
-        if (!isFree(port)) continue
-        hold(port)
-        return port
+        if (isFree(port) && (await hold(port))) return port
       }
       throw internalError('failed to allocate a nodePort: range is full')
     },
-    release: () => {
-      for (const port of own) others.delete(port)
+    commit: () => own.forEach(letGo),
+    revert: async () => {
+      const failed = [...own]
+      failed.forEach(letGo)
+      if (!ctx.dryRun) await ports.release(failed)
     },
   }
 }

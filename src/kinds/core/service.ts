@@ -17,7 +17,8 @@ import {
   loadBalancerWarnings,
   validIp,
 } from '#validation/network.js'
-import { releaseService, serviceAllocation } from './service-allocation.js'
+import { NodePorts } from './node-ports.js'
+import { serviceAllocation } from './service-allocation.js'
 import { defaultService, dropOfExternalName, dropTypeDependent } from './service-defaults.js'
 import type { ServiceSpec } from './service-spec.js'
 import { validateService, validateServiceUpdate } from './service-validation.js'
@@ -134,8 +135,7 @@ export default defineKind({
     validateUpdate: validateServiceUpdate,
     warningsOnUpdate: warnings,
     canonicalize: ({ spec }) => dropOfExternalName(spec),
-    ...serviceAllocation({ first: 30_000, last: 32_767 }),
-    afterDelete: releaseService,
+    ...serviceAllocation(new NodePorts({ first: 30_000, last: 32_767 })),
     status: {
       validateUpdate: statusErrors,
       warningsOnUpdate: ({ status }) => loadBalancerWarnings(status),

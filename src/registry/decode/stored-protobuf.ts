@@ -22,12 +22,20 @@ const rowOf = (table: Table, gvk: GroupVersionKind): ResourceDefinition | undefi
   return undefined
 }
 
+/** Objects that servers share and no resource shows. */
+const ofServers: Readonly<Record<string, string>> = {
+  'v1/RangeAllocation': 'io.k8s.api.core.v1.RangeAllocation',
+}
+
 /** What cannot be read stays as it is: whoever asks for that object is told. */
 export const storedProtobufReader =
   (table: Table) =>
   (value: Buffer): Buffer => {
     try {
       const { kind, apiVersion } = openEnvelope(value)
+      const hidden = ofServers[`${apiVersion}/${kind}`]
+      if (hidden !== undefined)
+        return Buffer.from(JSON.stringify({ metadata: {}, ...protobufToJson(value, hidden) }))
       const version = parseGroupVersion(apiVersion)
       const row = version && rowOf(table, { ...version, kind })
       if (row?.schemaName === undefined) return value
