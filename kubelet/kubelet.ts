@@ -11,6 +11,7 @@ import {
 } from '#client/event-recorder.js'
 import { Informer } from '#client/informer.js'
 import type { Log } from '#client/log.js'
+import { keyOf } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { refusalOf, shortageOf } from './admission.js'
@@ -72,6 +73,8 @@ export class Kubelet {
   readonly #node: NodeReporter
   readonly #evictor: Evictor
   readonly #statics: StaticPods
+  /** uids of Pods that the API does not have any more, while their workers end them. */
+  readonly #lost = new Set<string>()
   readonly #stop = new AbortController()
   #running: Promise<unknown> | undefined
   #shuttingDown = false
@@ -184,8 +187,10 @@ export class Kubelet {
       },
       shortage: (pod) => shortageOf(pod, this.pods, allocatable),
       onFinished: (uid) => {
+        const last = this.#workers.get(uid)?.pod
         this.#workers.delete(uid)
         this.#statics.finished(uid)
+        if (last !== undefined && this.#lost.delete(uid)) this.#startAgain(last)
       },
       onRoom: () => {
         for (const worker of this.#workers.values()) worker.retryResize()
@@ -279,11 +284,17 @@ export class Kubelet {
     const { uid } = pod.metadata
     const worker = this.#workers.get(uid)
     if (worker) {
-      worker.update(pod)
+      if (!this.#lost.has(uid)) worker.update(pod)
       return
     }
     if (isMirror(pod)) this.#statics.seeMirror(pod)
     else this.#startWorker(this.#context, pod)
+  }
+
+  /** A Pod that was restored with its uid while its containers were being ended (upstream, podWorkers: restartRequested). */
+  #startAgain({ metadata }: Pod): void {
+    const pod = this.#pods.store.get(keyOf({ metadata }))
+    if (pod?.metadata.uid === metadata.uid && !this.#stop.signal.aborted) this.#see(pod)
   }
 
   #startWorker(context: PodContext, pod: Pod): PodWorker {
@@ -308,6 +319,7 @@ export class Kubelet {
     }
     const worker = this.#workers.get(pod.metadata.uid)
     if (!worker) return
+    this.#lost.add(pod.metadata.uid)
     // The last state may differ from what was seen before: a grace of 0, for one.
     worker.update(pod)
     worker.disappear()
