@@ -16,7 +16,7 @@ import { Graph, type GraphNode } from './graph.js'
 const discoveryPeriodMs = 30_000
 /** After a CustomResourceDefinition changed its kind appears soon. */
 const discoverySoonMs = 500
-/** A kind that cannot be followed (its conversion webhook is down) must not stop all collecting. As upstream. */
+/** A kind that the server refuses to show for so long (its conversion webhook is down) must not stop all collecting. As upstream. */
 const blindMaxMs = 30_000
 /** A server that did not say what kinds it has is asked again after this; without kinds nothing is known. */
 const discoveryRetryMs = 200
@@ -100,11 +100,12 @@ class GarbageCollector {
 
   /**
    * Whether dependents are known: an owner whose dependents have not been seen yet looks like one without any, and must
-   * not be finalized.
+   * not be finalized. A watch that is late, on a slow machine or network, is waited for however long that takes.
    */
   #knowsDependents(): boolean {
     return [...this.#monitors.values()].every(
-      ({ informer }) => informer.blindMs === 0 || informer.blindMs > blindMaxMs,
+      ({ informer }) =>
+        informer.blindMs === 0 || (informer.isRefused && informer.blindMs > blindMaxMs),
     )
   }
 

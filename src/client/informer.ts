@@ -72,6 +72,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
   #hasSynced = false
   /** Since when no watch is open (of performance.now); kept until the next one has caught up. */
   #blindSince: number | undefined = performance.now()
+  #isRefused = false
   /** Runs while a reopened watch catches up. */
   #catchingUp: NodeJS.Timeout | undefined
   /** uid → the newest known resourceVersion of a deleted object. */
@@ -89,6 +90,10 @@ export class Informer<T extends PersistedObject = PersistedObject> {
   /** How long the store has not followed the server; 0 while a watch is open and has caught up. */
   get blindMs(): number {
     return this.#blindSince === undefined ? 0 : performance.now() - this.#blindSince
+  }
+  /** Whether the server's last answer was a refusal, which it may give for ever; not when no answer has come. */
+  get isRefused(): boolean {
+    return this.#isRefused
   }
   /** Resolves after the first complete list was told to the handlers. */
   synced(): Promise<void> {
@@ -153,6 +158,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
       if (this.#catchingUp !== timer) return
       this.#catchingUp = undefined
       this.#blindSince = undefined
+      this.#isRefused = false
     }
     const timer = setTimeout(() => setImmediate(seeAgain), catchUpMs).unref()
     this.#catchingUp = timer
@@ -163,8 +169,9 @@ export class Informer<T extends PersistedObject = PersistedObject> {
       this.#resourceVersion = undefined
       return
     }
-    // A refusal other than "busy" may mean that the server does not have this history: list again.
-    if (error instanceof ApiError && !isTooManyRequests(error)) this.#resourceVersion = undefined
+    this.#isRefused = error instanceof ApiError && !isTooManyRequests(error)
+    // It may mean that the server does not have this history: list again.
+    if (this.#isRefused) this.#resourceVersion = undefined
     const ms = this.#backoff.next()
     this.#options.log.debug(
       { resource: this.ref.resource, error: messageOf(error), retryMs: Math.round(ms) },

@@ -1,6 +1,7 @@
 /** What the garbage collector may not decide while it cannot see every dependent. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { internalError } from '#api/errors.js'
 import type { KubeObject, PersistedObject } from '#api/object.js'
 import { Client, type ObjectList, type RawRequest, type WatchOptions } from '#client/client.js'
 import { type ResourceRef, resources } from '#client/resources.js'
@@ -10,10 +11,12 @@ import { limits } from '#limits'
 import { startCluster, until } from './cluster.js'
 import { manage } from './in-process.js'
 
-/** Its first question for what kinds there are fails, Secrets come late, and can be cut off. */
+/** Its first question for what kinds there are fails, Secrets come late, can be cut off, and be refused. */
 class BadNetwork extends Client {
   #refused = false
   #cut = new AbortController()
+  /** What the server says instead of showing Secrets. */
+  refusal: Error | undefined
 
   cutSecrets(): void {
     this.#cut.abort()
@@ -29,10 +32,12 @@ class BadNetwork extends Client {
   }
   override async list<T = KubeObject>(ref: ResourceRef, options = {}): Promise<ObjectList<T>> {
     if (ref.resource === 'secrets') await sleep(400)
+    if (ref.resource === 'secrets' && this.refusal !== undefined) throw this.refusal
     return super.list(ref, options)
   }
   override watch<T = KubeObject>(ref: ResourceRef, options: WatchOptions) {
     if (ref.resource !== 'secrets') return super.watch<T>(ref, options)
+    if (this.refusal !== undefined) throw this.refusal
     const signal = AbortSignal.any([options.signal, this.#cut.signal])
     return super.watch<T>(ref, { ...options, signal })
   }
@@ -65,10 +70,15 @@ t.test('an orphaning owner goes when its dependents have been seen, not before',
   manage(t, network, { controllers: ['garbage-collector-controller'] })
   await until(async () => (await ownersLeft()) === 0)
 
+  const clock = performance.now.bind(performance)
+  let aheadMs = 0
+  t.intercept(performance, 'now', { value: () => clock() + aheadMs })
   network.cutSecrets()
   await sleep(50)
   await make('meanwhile')
   await remove('meanwhile')
+  // However late they are.
+  aheadMs += 60_000
   await sleep(300)
   network.mend()
   await until(async () => (await ownersLeft()) === 0)
@@ -78,6 +88,15 @@ t.test('an orphaning owner goes when its dependents have been seen, not before',
     ['before', []],
     ['meanwhile', []],
   ])
+
+  network.refusal = internalError('conversion webhook for Secrets failed')
+  network.cutSecrets()
+  await make('unseen')
+  await remove('unseen')
+  await sleep(300)
+  t.equal(await ownersLeft(), 1, 'waits')
+  aheadMs += 60_000
+  await until(async () => (await ownersLeft()) === 0)
 })
 
 t.test('an owner in a namespace may be seen before or after whom it cannot own', (t) => {
