@@ -3,9 +3,9 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
-import { runCommandLine } from '#commands/command-line.js'
 import type { Server } from '#src/index.js'
 import { openStorage } from '#storage/open.js'
+import { runCommand } from '../commands/run-command.js'
 import { eventually } from '../eventually.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
 import { definitionOf, textsOf, versionOf } from './definition-body.js'
@@ -333,20 +333,7 @@ t.test('by name, over HTTP and from the command line', async (t) => {
   })
 
   const run = async (...args: string[]) => {
-    let out = ''
-    const machine = {
-      server: { load: () => import('#server/create-server.js'), started: () => {} },
-      stdout: (text: string) => void (out += text),
-      stderr: (text: string) => void (out += text),
-      isTerminal: false,
-      env: {},
-      nodePath: process.execPath,
-      mainFile: '',
-      stopSignal: new AbortController().signal,
-      uptimeMs: () => 0,
-      now: () => systemClock.now(),
-    }
-    const code = await runCommandLine([...args, '--data-dir', dataDir], machine)
+    const { code, out } = await runCommand(...args, '--data-dir', dataDir)
     return `${code} ${out}`
   }
   t.match(await run('reset'), /^1 kubelevel reset: snapshots "default" not found\n$/)

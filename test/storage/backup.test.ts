@@ -2,29 +2,12 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
-import { runCommandLine } from '#commands/command-line.js'
 import { backup, restore, restoredStart, verifyBackup } from '#storage/backup.js'
 import { openStorage } from '#storage/open.js'
+import { runCommand } from '../commands/run-command.js'
 import { call, startServer } from '../server/start-server.js'
 import { temporaryDirectory } from './level-fixture.js'
 import { put, remove, take, write } from './suite.js'
-
-const run = async (...args: string[]): Promise<{ code: number; out: string }> => {
-  let out = ''
-  const machine = {
-    server: { load: () => import('#server/create-server.js'), started: () => {} },
-    stdout: (text: string) => void (out += text),
-    stderr: (text: string) => void (out += text),
-    isTerminal: false,
-    env: {},
-    nodePath: process.execPath,
-    mainFile: '',
-    stopSignal: new AbortController().signal,
-    uptimeMs: () => 0,
-    now: () => systemClock.now(),
-  }
-  return { code: await runCommandLine(args, machine), out }
-}
 
 const filled = async (t: Test) => {
   const directory = temporaryDirectory(t)
@@ -61,15 +44,15 @@ t.test('a backup is one moment of a store that goes on, and comes back elsewhere
   t.equal(summary.keys, before.length)
   t.equal(statSync(file).mode & 0o777, 0o600)
   t.same(await verifyBackup(file), summary)
-  t.match(await run('verify', file), { code: 0, out: /whole, 700 keys/ })
+  t.match(await runCommand('verify', file), { code: 0, out: /whole, 700 keys/ })
   const to = `level:${join(directory, 'to')}`
-  t.match(await run('restore', file, '--storage', to), { code: 0, out: /700 keys/ })
+  t.match(await runCommand('restore', file, '--storage', to), { code: 0, out: /700 keys/ })
   t.same(await contents(to), before)
   const restored = await openStorage(to, { clock: systemClock })
   t.ok((await restored.headRevision()) > old, 'no revision that a client saw comes again')
   await t.rejects(take(restored, { prefix: '', after: old }, 1), { code: 'Compacted' })
   await restored.close()
-  t.match(await run('restore', file, '--storage', url), { code: 1, out: /not empty/ })
+  t.match(await runCommand('restore', file, '--storage', url), { code: 1, out: /not empty/ })
 })
 
 t.test('a backup of large objects comes back, whatever one write may hold', async (t) => {
@@ -87,11 +70,17 @@ t.test('a backup of large objects comes back, whatever one write may hold', asyn
 
 t.test('backup from the command line; a store in use is not read behind its back', async (t) => {
   const { url, driver, file } = await filled(t)
-  t.match(await run('backup', file, '--storage', url), { code: 1, out: /in use.*stop it first/ })
+  t.match(await runCommand('backup', file, '--storage', url), {
+    code: 1,
+    out: /in use.*stop it first/,
+  })
   await driver.close()
-  t.match(await run('backup', file, '--storage', url), { code: 0, out: /700 keys at revision/ })
-  t.match(await run('backup', '--storage', url), { code: 2, out: /FILE is missing/ })
-  t.match(await run('verify', `${file}-not`), { code: 1, out: /ENOENT/ })
+  t.match(await runCommand('backup', file, '--storage', url), {
+    code: 0,
+    out: /700 keys at revision/,
+  })
+  t.match(await runCommand('backup', '--storage', url), { code: 2, out: /FILE is missing/ })
+  t.match(await runCommand('verify', `${file}-not`), { code: 1, out: /ENOENT/ })
 })
 
 t.test('backup of a server that goes on: one moment of it, and a new server of that', async (t) => {
@@ -113,7 +102,7 @@ t.test('backup of a server that goes on: one moment of it, and a new server of t
     while (going) await create(`meanwhile-${count++}`)
     return count
   })()
-  const answer = await run('backup', file, '--data-dir', dataDir)
+  const answer = await runCommand('backup', file, '--data-dir', dataDir)
   going = false
   t.match(answer, { code: 0, out: /keys at revision \d+/ })
   t.ok((await writing) > 0)
@@ -123,7 +112,7 @@ t.test('backup of a server that goes on: one moment of it, and a new server of t
   t.equal((await call(server, { path: '/kubelevel/backup', token: '' })).status, 403)
 
   const storage = `level:${join(dataDir, 'restored')}`
-  t.match(await run('restore', file, '--storage', storage), { code: 0 })
+  t.match(await runCommand('restore', file, '--storage', storage), { code: 0 })
   const again = await startServer(t, { storage, disableAdmissionPlugins: ['ServiceAccount'] })
   const { body: list } = await call(again, { path })
   // biome-ignore lint/suspicious/noExplicitAny: objects as they come
