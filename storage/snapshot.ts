@@ -44,7 +44,7 @@ export interface ValuesOfObjects {
 
 /**
  * Keys by which running servers know each other. They are neither kept nor restored, or a server would be taken for dead
- * or for alive. `masterleases` are those of a kube-apiserver that shares the store.
+ * or for alive.
  */
 const ofRunningServers =
   /^\/registry\/(?:masterleases|peerserverleases|leases\/kube-system\/apiserver-[0-9a-z]{26}$)/

@@ -78,7 +78,7 @@ const act = async ({ server, agent }: Played, random: Random): Promise<void> => 
   } else await send('DELETE', object)
 }
 
-const ofRunningServer = /^\/registry\/leases\/kube-system\/apiserver-/
+const ofRunningServer = /^\/registry\/(?:masterleases|leases\/kube-system\/apiserver-)/
 
 const storedIn = async (driver: StorageDriver): Promise<Map<string, string>> => {
   const { kvs } = await driver.range({ prefix: '/registry/' })
