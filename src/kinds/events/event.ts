@@ -4,7 +4,7 @@ import { dnsSubdomainName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import { inGoOrder } from '#registry/decode/go-order.js'
-import { defineKind } from '#registry/resource-definition.js'
+import { defineKind, type MetadataChecks } from '#registry/resource-definition.js'
 import { immutable, immutablePointer, samePointer } from '#validation/immutable.js'
 import { eventErrors, eventStrategy } from '../core/event.js'
 import { eventCells } from '../table/core-cells.js'
@@ -80,8 +80,13 @@ const immutableFields: readonly (readonly [string, unknown, string?])[] = [
   ['reportingInstance', ''],
 ]
 
-const updateErrors = (next: KubeObject, previous: KubeObject): FieldError[] => [
+const updateErrors = (
+  next: KubeObject,
+  previous: KubeObject,
+  metadata: MetadataChecks,
+): FieldError[] => [
   ...eventErrors(next, controllerField),
+  ...metadata.change(),
   ...(samePointer(next.series, previous.series) ? [] : seriesErrors(next)),
   ...immutableFields.flatMap(([field, missing, type]) => {
     const stored = field === controllerField ? 'reportingComponent' : field
@@ -133,9 +138,9 @@ export default defineKind({
     // Unlike the core group's: upstream is strict with the group's first stable version.
     validateName: dnsSubdomainName,
     knownFinalizerNames: true,
-    metadataRevalidation: 'change',
+    metadataRevalidation: 'placed',
     validate: createErrors,
-    validateUpdate: updateErrors,
+    validateUpdate: (next, previous, _, metadata) => updateErrors(next, previous, metadata),
   },
   sample: {
     metadata: { name: 'sample-new' },
