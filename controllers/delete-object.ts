@@ -1,7 +1,7 @@
-/** Deletes exactly the seen object (uid precondition), not a new one of the same name. */
-import type { PersistedObject } from '#api/object.js'
-import type { DeleteRequestOptions } from '#client/client.js'
-import { isNotFound } from '#client/errors.js'
+/** Deletes exactly the seen object (uid precondition), not a new one of the same name; or exactly the seen state of it. */
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
+import type { Client, DeleteRequestOptions } from '#client/client.js'
+import { isConflict, isNotFound } from '#client/errors.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { ControllerContext } from './controller.js'
 
@@ -30,5 +30,24 @@ export const deleteObject = async <T extends PersistedObject>(
     if (!isNotFound(error)) throw error
     informers.for<T>(ref).observeGone(object)
     return false
+  }
+}
+
+/** Does nothing when somebody wrote meanwhile, or it is gone. No informer is asked for, or told. */
+export const deleteAsSeen = async (
+  client: Client,
+  ref: ResourceRef,
+  { metadata }: NamespacedObject,
+  options: Omit<DeleteRequestOptions, 'preconditions'> = {},
+): Promise<void> => {
+  const { namespace, name, uid, resourceVersion } = metadata
+  try {
+    await client.delete(
+      ref,
+      { namespace, name },
+      { ...options, preconditions: { uid, resourceVersion } },
+    )
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error
   }
 }

@@ -1,5 +1,4 @@
 /** Deletes bootstrap tokens whose time is over; upstream's token-cleaner-controller. */
-import { isConflict, isNotFound } from '#client/errors.js'
 import { resources } from '#client/resources.js'
 import {
   type Controller,
@@ -9,6 +8,7 @@ import {
   runBeside,
   syncStored,
 } from '../controller.js'
+import { deleteAsSeen } from '../delete-object.js'
 import { timeLeft, tokenSecretInformer } from './token-secret.js'
 
 export const tokenCleanerController: Controller = {
@@ -26,17 +26,8 @@ export const tokenCleanerController: Controller = {
         const left = timeLeft(secret, clock.now())
         if (left === Number.POSITIVE_INFINITY) return undefined
         if (left > 0) return { afterMs: left }
-        const { namespace, name, uid, resourceVersion } = secret.metadata
-        try {
-          // Its end may just have been put off: only this very state may be deleted.
-          await client.delete(
-            resources.secrets,
-            { namespace, name },
-            { preconditions: { uid, resourceVersion } },
-          )
-        } catch (error) {
-          if (!isNotFound(error) && !isConflict(error)) throw error
-        }
+        // Its end may just have been put off: only this very state may be deleted.
+        await deleteAsSeen(client, resources.secrets, secret)
         return undefined
       }),
     )

@@ -1,4 +1,5 @@
 /** Ends tokens in Secrets that nobody uses; upstream's legacy-serviceaccount-token-cleaner-controller. */
+import { legacyTokenTracking } from '#api/legacy-tokens.js'
 import type { Fields, NamespacedObject } from '#api/object.js'
 import { secretNames } from '#api/pod-references.js'
 import { sleep } from '#api/sleep.js'
@@ -7,6 +8,7 @@ import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { Controller, ControllerContext } from '../controller.js'
+import { deleteAsSeen } from '../delete-object.js'
 import { readLive } from '../read-live.js'
 import {
   accountOf,
@@ -16,7 +18,6 @@ import {
   nextStep,
   type ServiceAccount,
   type TokenSecret,
-  trackingMap,
 } from './reconcile.js'
 
 interface ConfigMap extends NamespacedObject {
@@ -34,24 +35,21 @@ const mountedIn = async ({ client }: ControllerContext, namespace: string) => {
 
 const act = async (context: ControllerContext, secret: TokenSecret): Promise<void> => {
   const { client, clock, settings } = context
-  const { namespace, name, uid, resourceVersion } = secret.metadata
   const step = nextStep(secret, clock.now(), settings.legacyTokenCleanUpPeriodMs)
   if (step === 'wait') return
+  // Somebody may just use it, or take the mark away: only this very state may be marked or deleted.
+  if (step === 'delete') {
+    await deleteAsSeen(client, resources.secrets, secret)
+    return
+  }
+  const { namespace, name, uid, resourceVersion } = secret.metadata
   try {
-    // Somebody may just use it, or take the mark away: only this very state may be marked or deleted.
-    if (step === 'delete')
-      await client.delete(
-        resources.secrets,
-        { namespace, name },
-        { preconditions: { uid, resourceVersion } },
-      )
-    else
-      await client.patch(
-        resources.secrets,
-        { namespace, name },
-        { metadata: { uid, resourceVersion, labels: step.mark } },
-        { type: 'merge' },
-      )
+    await client.patch(
+      resources.secrets,
+      { namespace, name },
+      { metadata: { uid, resourceVersion, labels: step.mark } },
+      { type: 'merge' },
+    )
   } catch (error) {
     if (!isNotFound(error) && !isConflict(error)) throw error
   }
@@ -62,7 +60,7 @@ const clean = async (context: ControllerContext): Promise<void> => {
   const { client, clock, log, settings } = context
   const { legacyTokenCleanUpPeriodMs: periodMs } = settings
   const now = clock.now()
-  const map = await client.get<ConfigMap>(resources.configMaps, trackingMap)
+  const map = await client.get<ConfigMap>(resources.configMaps, legacyTokenTracking)
   if (!isTrackedFor(map.data?.since ?? '', now, periodMs)) return
   const secrets = await client.list<TokenSecret>(resources.secrets, {
     fieldSelector: 'type=kubernetes.io/service-account-token',

@@ -1,4 +1,6 @@
 /** What becomes of a token that was made for an account without being asked for, and that nobody uses any more. */
+import { formatDate } from '#api/clock.js'
+import { invalidSinceLabel, lastUsedLabel } from '#api/legacy-tokens.js'
 import type { NamespacedObject } from '#api/object.js'
 import { parseDate } from '#cel/times.js'
 
@@ -9,15 +11,7 @@ export interface ServiceAccount extends NamespacedObject {
   secrets?: readonly { name?: string }[]
 }
 
-export const trackingMap = {
-  namespace: 'kube-system',
-  name: 'kube-apiserver-legacy-service-account-token-tracking',
-} as const
-const lastUsedLabel = 'kubernetes.io/legacy-token-last-used'
-const invalidSinceLabel = 'kubernetes.io/legacy-token-invalid-since'
 const dayMs = 24 * 3_600_000
-
-const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
 
 /** Whether uses have been noted for so long that one that is not noted was none; `since` is a day, and not all of it counts. */
 export const isTrackedFor = (since: string, now: number, periodMs: number): boolean => {
@@ -32,7 +26,7 @@ export const isUnused = ({ metadata }: TokenSecret, now: number, periodMs: numbe
   if (Date.parse(metadata.creationTimestamp ?? '') >= since) return false
   const lastUsed = metadata.labels?.[lastUsedLabel]
   if (lastUsed === undefined) return true
-  return parseDate(lastUsed) !== undefined && lastUsed < dateOf(since)
+  return parseDate(lastUsed) !== undefined && lastUsed < formatDate(since)
 }
 
 /** What the token was made for, by its name and, if it is given, its uid. */
@@ -55,6 +49,7 @@ export const nextStep = (
   periodMs: number,
 ): { mark: Record<string, string> } | 'delete' | 'wait' => {
   const invalidSince = metadata.labels?.[invalidSinceLabel] ?? ''
-  if (parseDate(invalidSince) === undefined) return { mark: { [invalidSinceLabel]: dateOf(now) } }
-  return invalidSince < dateOf(now - periodMs) ? 'delete' : 'wait'
+  if (parseDate(invalidSince) === undefined)
+    return { mark: { [invalidSinceLabel]: formatDate(now) } }
+  return invalidSince < formatDate(now - periodMs) ? 'delete' : 'wait'
 }

@@ -1,9 +1,9 @@
 /** Deletes Jobs some time after they finished; upstream's ttl-after-finished-controller. */
 import { parseTime } from '#api/clock.js'
-import { isConflict, isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
 import { type Controller, newQueue, queueRun, syncStored } from '../controller.js'
+import { deleteAsSeen } from '../delete-object.js'
 import { conditionIn, isFinished, type Job } from '../job/job.js'
 
 /** Milliseconds since the epoch; undefined while the Job runs or keeps no time. */
@@ -33,17 +33,8 @@ export const ttlAfterFinishedController: Controller = {
         if (expiry === undefined) return undefined
         const left = expiry - clock.now()
         if (left > 0) return { afterMs: left }
-        const { namespace, name, uid, resourceVersion } = job.metadata
-        try {
-          // The time to live may just have been raised: only this very state may be deleted.
-          await client.delete(
-            resources.jobs,
-            { namespace, name },
-            { propagationPolicy: 'Foreground', preconditions: { uid, resourceVersion } },
-          )
-        } catch (error) {
-          if (!isNotFound(error) && !isConflict(error)) throw error
-        }
+        // The time to live may just have been raised: only this very state may be deleted.
+        await deleteAsSeen(client, resources.jobs, job, { propagationPolicy: 'Foreground' })
         return undefined
       }),
     )

@@ -27,6 +27,9 @@ export const formatTime = (epochMs: number): string => {
 }
 let latest = { second: Number.NaN, text: '' }
 
+/** The day in UTC: 2026-01-31. */
+export const formatDate = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
+
 /** RFC 3339 with microseconds: the form of metav1.MicroTime. */
 export const formatMicroTime = (epochMs: number): string =>
   `${new Date(epochMs).toISOString().slice(0, 23)}000Z`

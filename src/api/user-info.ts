@@ -35,6 +35,12 @@ export const serviceAccountGroups = (namespace: string): string[] => [
   `system:serviceaccounts:${namespace}`,
 ]
 
+/** A ServiceAccount that comes with a token of its own. */
+export const serviceAccountUser = (namespace: string, name: string): UserInfo => ({
+  name: serviceAccountUsername(namespace, name),
+  groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
+})
+
 /** Undefined for a user that is not a ServiceAccount, or whose parts are not valid names. */
 export const splitServiceAccountUsername = (
   username: string,

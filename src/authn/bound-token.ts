@@ -1,7 +1,7 @@
 /** Tokens that were asked for: they hold as long as the account does, and what they are bound to (upstream: claims.go). */
 import type { JWTPayload } from 'jose'
 import type { KubeObject } from '#api/object.js'
-import { serviceAccountGroups, serviceAccountUsername, type UserInfo } from '#api/user-info.js'
+import { serviceAccountUser, type UserInfo } from '#api/user-info.js'
 import { limits } from '#limits'
 import type { LegacyDeps } from './legacy-token.js'
 
@@ -125,9 +125,8 @@ export const boundUser = async (
     ...bound('pod', pod),
   }
   return {
-    name: serviceAccountUsername(namespace, serviceaccount.name),
+    ...serviceAccountUser(namespace, serviceaccount.name),
     uid: serviceaccount.uid,
-    groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
     ...(Object.keys(extra).length > 0 && { extra }),
   }
 }

@@ -3,8 +3,10 @@
  * valid as long as their Secret exists. Upstream: legacyValidator in pkg/serviceaccount.
  */
 import type { JWTPayload } from 'jose'
+import { formatDate } from '#api/clock.js'
+import { invalidSinceLabel, lastUsedLabel } from '#api/legacy-tokens.js'
 import type { Fields, KubeObject } from '#api/object.js'
-import { serviceAccountGroups, serviceAccountUsername, type UserInfo } from '#api/user-info.js'
+import { serviceAccountUser, serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import type { TokenNotes } from './authenticator.js'
 import { sameSecret } from './same-secret.js'
 import type { TokenReferences } from './token-references.js'
@@ -12,8 +14,6 @@ import type { TokenUses } from './token-uses.js'
 
 export const legacyIssuer = 'kubernetes/serviceaccount'
 const claimPrefix = 'kubernetes.io/serviceaccount'
-const lastUsedLabel = 'kubernetes.io/legacy-token-last-used'
-const invalidSinceLabel = 'kubernetes.io/legacy-token-invalid-since'
 const annotationPrefix = 'authentication.k8s.io/legacy-token'
 const dayMs = 24 * 3_600_000
 
@@ -61,13 +61,11 @@ const problemOfAccount = (
     : `ServiceAccount UID (${account.metadata.uid}) does not match claim (${uid})`
 }
 
-const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
-
 /** Once a day; another server may be ahead of us in that. A Secret that cannot be written costs nobody its token. */
 const noteUse = async (secret: KubeObject, references: TokenReferences, now: number) => {
   const lastUsed = secret.metadata.labels?.[lastUsedLabel]
-  if (lastUsed === dateOf(now) || lastUsed === dateOf(now + dayMs)) return
-  await references.label(secret, { [lastUsedLabel]: dateOf(now) })
+  if (lastUsed === formatDate(now) || lastUsed === formatDate(now + dayMs)) return
+  await references.label(secret, { [lastUsedLabel]: formatDate(now) })
 }
 
 export interface LegacyDeps {
@@ -110,9 +108,5 @@ export const legacyUser = async (
     uses.count('legacy_manual_token_uses')
   }
   await noteUse(secret, references, now)
-  return {
-    name: serviceAccountUsername(namespace, named.name),
-    uid: named.uid,
-    groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
-  }
+  return { ...serviceAccountUser(namespace, named.name), uid: named.uid }
 }

@@ -14,13 +14,7 @@ import {
 import { type StorageDriver, StorageError } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 import type { ExitCode, Machine } from './machine.js'
-
-const dataDirFlag: Flag = {
-  name: 'data-dir',
-  type: 'string',
-  default: '.kubelevel',
-  help: 'data dir of the server',
-}
+import { dataDirFlag, ownKubeconfig, printOutcome, withServer } from './running-server.js'
 
 export const backupFlags: readonly Flag[] = [
   dataDirFlag,
@@ -45,24 +39,18 @@ export const verifyFlags: readonly Flag[] = [helpFlag]
 const urlOf = (flags: Flags): string =>
   flags.text('storage') ?? `level:${path.join(flags.text('data-dir')!, 'db')}`
 
-/** Storage mistakes are the operator's to read: one line, exit code 1. */
-const reported = async (
+/** Storage mistakes are the operator's to read. */
+const explainStorage = (error: Error): string => {
+  const isOfStorage = error instanceof StorageError
+  if (!isOfStorage && (error as NodeJS.ErrnoException).code === undefined) throw error
+  return isOfStorage && error.code === 'Locked' ? `${error.message}: stop it first` : error.message
+}
+
+const reported = (
   machine: Machine,
   command: string,
   run: () => Promise<string>,
-): Promise<ExitCode> => {
-  try {
-    machine.stdout(`${await run()}\n`)
-    return 0
-  } catch (error) {
-    const known =
-      error instanceof StorageError || (error as NodeJS.ErrnoException).code !== undefined
-    if (!known) throw error
-    const hint = error instanceof StorageError && error.code === 'Locked' ? ': stop it first' : ''
-    machine.stderr(`kubelevel ${command}: ${(error as Error).message}${hint}\n`)
-    return 1
-  }
-}
+): Promise<ExitCode> => printOutcome(machine, command, run, explainStorage)
 
 const withStore = async <T>(
   machine: Machine,
@@ -82,25 +70,18 @@ const withStore = async <T>(
 const kubeconfigOf = (flags: Flags): string | undefined => {
   const given = flags.text('kubeconfig')
   if (given !== undefined || flags.text('storage') !== undefined) return given
-  const own = path.join(flags.text('data-dir')!, 'kubeconfig')
+  const own = ownKubeconfig(flags)
   return existsSync(own) ? own : undefined
 }
 
 /** A LevelDB is for one process: the server that has it open is asked. */
-const backupFromServer = async (kubeconfig: string, file: string): Promise<BackupSummary> => {
-  const { loadKubeconfig } = await import('#client/kubeconfig.js')
-  const { createTransport } = await import('#client/transport.js')
-  const config = await loadKubeconfig(kubeconfig)
-  const transport = createTransport(config)
-  try {
+const backupFromServer = (kubeconfig: string, file: string): Promise<BackupSummary> =>
+  withServer(kubeconfig, async (transport, { server }) => {
     const answer = await transport.send({ method: 'GET', path: backupPath, longRunning: true })
     if (answer.statusCode !== 200)
-      throw new StorageError('Unavailable', `${config.server} answered ${answer.statusCode}`)
+      throw new StorageError('Unavailable', `${server} answered ${answer.statusCode}`)
     return await saveBackup(answer, file)
-  } finally {
-    transport.close()
-  }
-}
+  })
 
 export const backupCommand = (machine: Machine, flags: Flags): Promise<ExitCode> =>
   reported(machine, 'backup', async () => {

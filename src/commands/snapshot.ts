@@ -1,11 +1,11 @@
 /** `kubelevel snapshot [NAME]` and `kubelevel reset [NAME]`: ask a running server to take and to restore a snapshot. */
-import path from 'node:path'
 import { type Flag, type Flags, helpFlag } from '#api/flags.js'
 import { snapshotsPath } from '#routes/snapshots.js'
 import type { ExitCode, Machine } from './machine.js'
+import { dataDirFlag, ownKubeconfig, printOutcome, withServer } from './running-server.js'
 
 export const snapshotFlags: readonly Flag[] = [
-  { name: 'data-dir', type: 'string', default: '.kubelevel', help: 'data dir of the server' },
+  dataDirFlag,
   {
     name: 'kubeconfig',
     type: 'string',
@@ -31,13 +31,9 @@ interface Asked {
 }
 
 /** Throws the message of a refusal. */
-const ask = async (flags: Flags, { method, path: asked }: Asked): Promise<JsonAnswer> => {
-  const { loadKubeconfig } = await import('#client/kubeconfig.js')
-  const { createTransport } = await import('#client/transport.js')
-  const file = flags.text('kubeconfig') ?? path.join(flags.text('data-dir')!, 'kubeconfig')
-  const transport = createTransport(await loadKubeconfig(file))
-  try {
-    const answer = await transport.send({ method, path: asked })
+const ask = (flags: Flags, asked: Asked): Promise<JsonAnswer> =>
+  withServer(flags.text('kubeconfig') ?? ownKubeconfig(flags), async (transport) => {
+    const answer = await transport.send(asked)
     let text = ''
     for await (const piece of answer.setEncoding('utf8')) text += piece
     // A 404 of an unknown path is plain text.
@@ -45,36 +41,19 @@ const ask = async (flags: Flags, { method, path: asked }: Asked): Promise<JsonAn
     const body: JsonAnswer = isJson ? JSON.parse(text) : { message: text.trim() }
     if (answer.statusCode !== 200) throw new Error(body.message)
     return body
-  } finally {
-    transport.close()
-  }
-}
-
-const told = async (
-  machine: Machine,
-  command: string,
-  run: () => Promise<string>,
-): Promise<ExitCode> => {
-  try {
-    machine.stdout(`${await run()}\n`)
-    return 0
-  } catch (error) {
-    machine.stderr(`kubelevel ${command}: ${(error as Error).message}\n`)
-    return 1
-  }
-}
+  })
 
 const nameOf = ({ argument }: Flags): string => argument || nameDefault
 const pathOf = (flags: Flags): string => `${snapshotsPath}/${encodeURIComponent(nameOf(flags))}`
 
 export const snapshotCommand = (machine: Machine, flags: Flags): Promise<ExitCode> =>
-  told(machine, 'snapshot', async () => {
+  printOutcome(machine, 'snapshot', async () => {
     const { objects, revision } = await ask(flags, { method: 'PUT', path: pathOf(flags) })
     return `snapshot ${nameOf(flags)}: ${objects} objects at revision ${revision}`
   })
 
 export const resetCommand = (machine: Machine, flags: Flags): Promise<ExitCode> =>
-  told(machine, 'reset', async () => {
+  printOutcome(machine, 'reset', async () => {
     const asked = { method: 'POST', path: `${pathOf(flags)}/restore` } as const
     const { created, updated, deleted, revision } = await ask(flags, asked)
     const name = nameOf(flags)

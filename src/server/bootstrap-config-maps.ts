@@ -1,4 +1,6 @@
 /** The contents of the ConfigMaps in kube-system that kube-apiserver keeps for others to read. */
+import { formatDate } from '#api/clock.js'
+import { legacyTokenTracking } from '#api/legacy-tokens.js'
 import type { JsonObject } from '#api/object.js'
 import { certificatesOf } from '#authn/client-certificate.js'
 import type { RequestHeaderOptions } from './identity.js'
@@ -87,11 +89,11 @@ const authenticationConfigMap = (trust: ClientTrust, now: number): KeptConfigMap
 
 /** Since when the uses of Secret tokens are recorded; a cleaner of such tokens counts from there. */
 const tokenTrackingConfigMap = (now: number): KeptConfigMap => ({
-  name: 'kube-apiserver-legacy-service-account-token-tracking',
+  name: legacyTokenTracking.name,
   dataFor: (existing) => {
     const since = existing?.since ?? ''
     if (/^\d{4}-\d{2}-\d{2}$/.test(since) && !Number.isNaN(Date.parse(since))) return undefined
-    return { ...existing, since: new Date(now).toISOString().slice(0, 10) }
+    return { ...existing, since: formatDate(now) }
   },
 })
 

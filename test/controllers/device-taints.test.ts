@@ -1,6 +1,5 @@
 /** Pods that leave tainted devices, as kube-controller-manager 1.36 lets them; who allocates is played by the test. */
 import t from 'tap'
-import type { KubeObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import {
@@ -10,6 +9,7 @@ import {
 } from '#controllers/device-taint-eviction/reconcile.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
+import { toldEvents } from './told-events.js'
 
 const namespace = 'default'
 const addedAt = '2026-01-01T00:00:00Z'
@@ -138,13 +138,7 @@ t.test('a Pod leaves a tainted device at its time, or stays after all', async (t
       message: 'Device Taint manager: deleting due to NoExecute taint',
     },
   ])
-  const told = async () =>
-    (await client.list<KubeObject>(resources.events, { namespace })).items
-      .map(
-        ({ regarding, reason, note }) =>
-          `${(regarding as { name: string }).name} ${reason}: ${note}`,
-      )
-      .sort()
+  const told = () => toldEvents(client, namespace)
   await put([])
   await until(async () => (await told()).length === 2)
   t.same(await told(), [

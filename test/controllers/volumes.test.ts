@@ -7,6 +7,7 @@ import { type ResourceRef, resources } from '#client/resources.js'
 import { deleterOf, hostPathProvisioner } from '#controllers/persistentvolume/volume.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
+import { toldEvents } from './told-events.js'
 
 t.test('a claim that a Pod has for itself is made again when it is deleted', async (t) => {
   const controllers = ['ephemeral-volume-controller', 'serviceaccount-controller']
@@ -55,13 +56,7 @@ t.test('a claim names the driver that its volume is expected of', async (t) => {
   await make('named', { storageClassName: '', volumeName: 'not-there' })
   for (const storageClassName of Object.keys(provisioners))
     await make(storageClassName, { storageClassName })
-  const told = async () =>
-    (await client.list<KubeObject>(resources.events, { namespace })).items
-      .map(
-        ({ regarding, reason, note }) =>
-          `${(regarding as { name: string }).name} ${reason}: ${note}`,
-      )
-      .sort()
+  const told = () => toldEvents(client, namespace)
   const waiting = (name: string, driver: string) =>
     `${name} ExternalProvisioning: Waiting for a volume to be created either by the external provisioner '${driver}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.`
   const expected = [

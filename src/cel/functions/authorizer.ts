@@ -1,6 +1,6 @@
 /** Checks of authorization in expressions (apiserver, pkg/cel/library/authz.go). */
 import { isDns1123Label, isDns1123Subdomain } from '#api/names.js'
-import { serviceAccountGroups, serviceAccountUsername } from '#api/user-info.js'
+import { serviceAccountUser } from '#api/user-info.js'
 import type { Implementations } from '../evaluation.js'
 import { CelError, KubernetesValue } from '../values.js'
 
@@ -107,10 +107,8 @@ const needed = (text: string, what: string): string => {
 const serviceAccount = (authorizer: Authorizer, namespace: string, name: string): Authorizer => {
   if (isDns1123Subdomain(name).length > 0) throw new CelError('Invalid service account name')
   if (isDns1123Label(namespace).length > 0) throw new CelError('Invalid service account namespace')
-  return new Authorizer(authorizer.ask, {
-    username: serviceAccountUsername(namespace, name),
-    groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
-  })
+  const { name: username, groups } = serviceAccountUser(namespace, name)
+  return new Authorizer(authorizer.ask, { username, groups })
 }
 
 const term =

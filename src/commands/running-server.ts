@@ -1,0 +1,49 @@
+/** What commands share that ask the running server of a data dir. */
+import path from 'node:path'
+import type { Flag, Flags } from '#api/flags.js'
+import type { ClientConfig } from '#client/kubeconfig.js'
+import type { Transport } from '#client/transport.js'
+import type { ExitCode, Machine } from './machine.js'
+
+export const dataDirFlag: Flag = {
+  name: 'data-dir',
+  type: 'string',
+  default: '.kubelevel',
+  help: 'data dir of the server',
+}
+
+/** The one that a server writes into its data dir. */
+export const ownKubeconfig = (flags: Flags): string =>
+  path.join(flags.text('data-dir')!, 'kubeconfig')
+
+/** The client is loaded with its first use: most commands have none. */
+export const withServer = async <T>(
+  kubeconfig: string,
+  use: (transport: Transport, config: ClientConfig) => Promise<T>,
+): Promise<T> => {
+  const { loadKubeconfig } = await import('#client/kubeconfig.js')
+  const { createTransport } = await import('#client/transport.js')
+  const config = await loadKubeconfig(kubeconfig)
+  const transport = createTransport(config)
+  try {
+    return await use(transport, config)
+  } finally {
+    transport.close()
+  }
+}
+
+/** Prints what `run` yields, or why it failed: one line, exit code 1. `explain` throws again what is no operator's to read. */
+export const printOutcome = async (
+  machine: Machine,
+  command: string,
+  run: () => Promise<string>,
+  explain: (error: Error) => string = ({ message }) => message,
+): Promise<ExitCode> => {
+  try {
+    machine.stdout(`${await run()}\n`)
+    return 0
+  } catch (error) {
+    machine.stderr(`kubelevel ${command}: ${explain(error as Error)}\n`)
+    return 1
+  }
+}
