@@ -1,10 +1,12 @@
 /**
  * The floor: a bare node:https server that answers given bytes and does nothing else. What it is to answer comes from
- * the parent process: bytes by method, and for watches the frame that each POST or PATCH sends to every watcher.
+ * the parent process: bytes by method, and for watches the frame that each POST or PATCH sends to every watcher. It can
+ * also do what no server of objects goes without: read JSON and write it again, and keep that in LevelDB first.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { SyncedStore } from './synced-store.js'
 
 export interface FloorAnswer {
   readonly method: string
@@ -12,16 +14,26 @@ export interface FloorAnswer {
   readonly body: string
   /** The answer is not `body` but the body of the request: collected, parsed, and written again. */
   readonly readsJson?: boolean
+  /** What was written again is on disk before it is answered: that of one turn in one batch, with one sync. */
+  readonly stores?: boolean
   /** Sent to every watcher for each request; all of one turn in one write. */
   readonly frame?: string
   /** Sent to each watcher as soon as it asks. */
   readonly history?: string
 }
 
+/** The certificate, and the folder of what it stores. */
+export interface Start {
+  readonly key: string
+  readonly cert: string
+  readonly directory: string
+}
+
 interface Taught {
   readonly status: number
   readonly body: Buffer
   readonly readsJson: boolean
+  readonly stores: boolean
   readonly frame: Buffer | undefined
 }
 
@@ -30,6 +42,7 @@ const untaught: Taught = {
   status: 200,
   body: Buffer.from('{}'),
   readsJson: false,
+  stores: false,
   frame: undefined,
 }
 const watchers = new Set<ServerResponse>()
@@ -62,7 +75,11 @@ const discard = (request: IncomingMessage, done: () => void): void => {
   request.on('end', done)
 }
 
-const serve = (key: string, cert: string): void => {
+let directory = ''
+/** There from the first time that something is to be stored: it takes memory, which is measured too. */
+let store: SyncedStore | undefined
+
+const serve = ({ key, cert }: Start): void => {
   const server = createServer({ key, cert }, (request, response) => {
     if (request.url!.includes('watch=')) {
       response.writeHead(200, { 'content-type': 'application/json' })
@@ -72,7 +89,7 @@ const serve = (key: string, cert: string): void => {
       response.on('close', () => watchers.delete(response))
       return
     }
-    const { status, body, readsJson, frame } = answers.get(request.method!) ?? untaught
+    const { status, body, readsJson, stores, frame } = answers.get(request.method!) ?? untaught
     const answer = (bytes = body): void => {
       if (frame !== undefined) broadcast(frame)
       response.writeHead(status, {
@@ -81,7 +98,8 @@ const serve = (key: string, cert: string): void => {
       })
       response.end(bytes)
     }
-    if (readsJson) readJson(request, answer)
+    if (stores) readJson(request, (bytes) => store!.put(bytes, () => answer(bytes)))
+    else if (readsJson) readJson(request, answer)
     else discard(request, answer)
   })
   // Connections are idle here while the other side is filled and measured, however long that takes.
@@ -91,14 +109,24 @@ const serve = (key: string, cert: string): void => {
   })
 }
 
-process.on('message', (message: { key: string; cert: string } | FloorAnswer) => {
-  if ('key' in message) return serve(message.key, message.cert)
+const teach = async (message: FloorAnswer): Promise<void> => {
+  if (message.stores === true && store === undefined) {
+    const { SyncedStore } = await import('./synced-store.js')
+    store = new SyncedStore(directory)
+  }
   answers.set(message.method, {
     status: message.status,
     body: Buffer.from(message.body),
     readsJson: message.readsJson ?? false,
+    stores: message.stores ?? false,
     frame: message.frame === undefined ? undefined : Buffer.from(message.frame),
   })
   history = message.history === undefined ? undefined : Buffer.from(message.history)
   process.send!({ taken: true })
+}
+
+process.on('message', (message: Start | FloorAnswer) => {
+  if (!('key' in message)) return void teach(message)
+  directory = message.directory
+  serve(message)
 })

@@ -40,7 +40,8 @@ class Comparison {
     const all = workloads(this.#objects)
     for (const workload of all) if (workload.callsMax === undefined) await this.#measure(workload)
     for (const workload of all)
-      if (workload.sendsObject === true) await this.#measureAsJson(workload)
+      if (workload.sendsObject === true)
+        for (const floor of ['JSON', 'LevelDB'] as const) await this.#measureWrites(workload, floor)
     const watched = all.filter((workload) => workload.watched !== undefined)
     for (const workload of watched) await this.#measureDeliveries(workload)
     await this.#measureMemory()
@@ -62,12 +63,11 @@ class Comparison {
     await this.#compare(workload.name, (runner, ms, into) => runner.round(workload, ms, into))
   }
 
-  /** Against a floor that does not discard what it is sent, but parses it and writes it again. */
-  async #measureAsJson(workload: Workload): Promise<void> {
-    const name = `${workload.name} (JSON floor)`
-    const [, floor] = this.#runners
-    if (!this.#options.only.test(name) || !isFloor(floor)) return
-    await this.#teach(workload, 'json')
+  /** Against a floor that does not discard what it is sent, but parses it and writes it again, to disk as well. */
+  async #measureWrites(workload: Workload, floor: 'JSON' | 'LevelDB'): Promise<void> {
+    const name = `${workload.name} (${floor} floor)`
+    if (!this.#options.only.test(name) || !isFloor(this.#runners[1])) return
+    await this.#teach(workload, floor)
     await this.#compare(name, (runner, ms, into) => runner.round(workload, ms, into))
   }
 
@@ -118,7 +118,7 @@ class Comparison {
   }
 
   /** Asks our server once, and has the floor answer the same. */
-  async #teach(workload: Workload, more?: 'frame' | 'history' | 'json'): Promise<void> {
+  async #teach(workload: Workload, more?: 'frame' | 'history' | 'JSON' | 'LevelDB'): Promise<void> {
     const [ours, floor] = this.#runners
     const { set } = floor.rival
     if (set === undefined) return
@@ -130,7 +130,8 @@ class Comparison {
     const parts = {
       frame: () => ({ frame: frames() }),
       history: () => ({ history: frames().repeat(workload.watched!.history!.calls) }),
-      json: () => ({ readsJson: true }),
+      JSON: () => ({ readsJson: true }),
+      LevelDB: () => ({ stores: true }),
     }
     const answer = { method: call.method, status, body: String(body) }
     await set(more === undefined ? answer : { ...answer, ...parts[more]() })
@@ -150,7 +151,8 @@ const jsonBytes = async (runner: Runner): Promise<number> => {
 
 const floorOf = (dataDir: string): Promise<Rival> => {
   const read = (name: string) => readFileSync(join(dataDir, 'pki', name), 'utf8')
-  return startFloor(read('apiserver.key'), read('apiserver.crt'))
+  const directory = join(dataDir, 'floor')
+  return startFloor({ key: read('apiserver.key'), cert: read('apiserver.crt'), directory })
 }
 
 /** The figure that users see first: how soon a server is there again with all that it holds. */

@@ -5,8 +5,9 @@ export const help = `npm run bench -- [options]
 
 Measures two servers by turns in one run. Without --server a server of ours is started on an empty folder, and without
 --against a bare node:https server that answers the same bytes and does nothing else; lines named "JSON floor" are
-against one that also parses what it is sent and writes it again, as each server of objects must. Servers that run
-already are left without the namespace that they were measured in.
+against one that also parses what it is sent and writes it again, as each server of objects must, and lines named
+"LevelDB floor" against one that then stores it, synced, before it answers. Servers that run already are left without
+the namespace that they were measured in.
 
   --server URL          the server that is measured, instead of one of ours
   --token TOKEN         its bearer token (admintoken)

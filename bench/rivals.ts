@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { FloorAnswer } from './floor.js'
+import type { FloorAnswer, Start } from './floor.js'
 import { cpuMsOf, residentBytesOf } from './process-figures.js'
 
 export interface Rival {
@@ -119,11 +119,11 @@ export const startOurs = async (
   return { rival, readyMs: performance.now() - started, dataDir }
 }
 
-/** The floor with the certificate of our server, so that TLS costs the same. */
-export const startFloor = async (key: string, cert: string): Promise<Rival> => {
+/** The floor with the certificate of our server, so that TLS costs the same, and on the same disk. */
+export const startFloor = async (start: Start): Promise<Rival> => {
   const child = fork(here('./floor.js'))
   const next = <T>(): Promise<T> => new Promise((resolve) => child.once('message', resolve))
-  child.send({ key, cert })
+  child.send(start)
   const { port } = await next<{ port: number }>()
   return {
     name: 'node:https',
