@@ -3,7 +3,9 @@ import http from 'node:http'
 import https from 'node:https'
 import tls from 'node:tls'
 import { authorizationOf } from '#api/client-credentials.js'
+import { serverNamed } from '#api/server-name.js'
 import { trusted } from '#api/trusted.js'
+import { urlHost } from '#api/url-host.js'
 import { limits } from '#limits'
 import type { ClientConfig } from './kubeconfig.js'
 
@@ -35,7 +37,7 @@ const isStaleSocket = (request: http.ClientRequest, error: NodeJS.ErrnoException
 const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
   keepAlive: true,
   noDelay: true,
-  ...(config.serverName ? { servername: config.serverName } : {}),
+  ...(config.serverName ? serverNamed(config.serverName) : {}),
   secureContext: tls.createSecureContext({
     ...(config.ca ? trusted(config.ca) : {}),
     ...(config.cert ? { cert: config.cert } : {}),
@@ -73,7 +75,7 @@ export const createTransport = (
     new Promise((resolve, reject) => {
       const outgoing = start({
         agent: request.longRunning ? agents.long : agents.short,
-        host: url.hostname.replace(/^\[|\]$/g, ''),
+        host: urlHost(url),
         port: url.port || (secure ? 443 : 80),
         method: request.method,
         path: request.path,

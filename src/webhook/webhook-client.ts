@@ -8,6 +8,7 @@ import { goQuote } from '#api/go-quote.js'
 import { stringify } from '#api/json.js'
 import type { JsonObject } from '#api/object.js'
 import { trusted } from '#api/trusted.js'
+import { urlHost } from '#api/url-host.js'
 import { type Reply, readReply, reviewOf, type SentReview } from './review-answer.js'
 
 export interface ServiceReference {
@@ -53,14 +54,15 @@ const post = (
       .trim()
     const body = stringify(review)
     const { cert, key } = credentials
+    const host = urlHost(url)
     const request = https.request(
       {
-        host: address?.host ?? url.hostname.replace(/^\[|\]$/g, ''),
+        host: address?.host ?? host,
         port: address?.port ?? (url.port || 443),
         path: `${url.pathname}${url.search}`,
         method: 'POST',
         // A name only: RFC 6066 knows no addresses here.
-        ...(isIP(url.hostname) === 0 ? { servername: url.hostname } : {}),
+        ...(isIP(host) === 0 ? { servername: host } : {}),
         ...(ca === '' ? {} : trusted(ca)),
         ...(cert && { cert }),
         ...(key && { key }),

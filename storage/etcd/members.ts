@@ -3,9 +3,12 @@
  * Calls go round: to members that are connected, and not to one that has left a call unanswered while there are others.
  */
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { checkServerIdentity } from 'node:tls'
 import {
   Channel,
   type ChannelCredentials,
+  type ChannelOptions,
   type Client,
   connectivityState,
   credentials,
@@ -14,6 +17,7 @@ import {
 } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
 import { sleep } from '#api/sleep.js'
+import { urlHost } from '#api/url-host.js'
 import { StorageError } from '../driver.js'
 import { descriptor } from './messages.js'
 
@@ -53,9 +57,10 @@ export class Member {
   readonly #clients: Readonly<Record<string, Client>>
   #silentUntil = 0
 
-  constructor(url: URL, trust: ChannelCredentials, types: ReturnType<typeof loaded>) {
+  constructor(url: URL, tls: EtcdTls, types: ReturnType<typeof loaded>) {
     const target = `dns:${url.hostname}:${url.port || '2379'}`
-    this.#channel = new Channel(target, trust, channelOptions)
+    const { trust, more } = securityOf(url, tls)
+    this.#channel = new Channel(target, trust, { ...channelOptions, ...more })
     const options = { channelOverride: this.#channel }
     this.#clients = Object.fromEntries(
       services.map((name) => [name, new types[name]!(target, trust, options) as unknown as Client]),
@@ -98,11 +103,7 @@ export class Members {
   constructor(servers: string, tls: EtcdTls) {
     const urls = servers.split(',').map(parseServer)
     const types = loaded()
-    const secure = urls.some(isSecure) ? tlsCredentials(tls) : undefined
-    const insecure = credentials.createInsecure()
-    this.#members = urls.map((url) => {
-      return new Member(url, isSecure(url) ? secure! : insecure, types)
-    })
+    this.#members = urls.map((url) => new Member(url, tls, types))
   }
 
   get areSeveral(): boolean {
@@ -157,9 +158,26 @@ const parseServer = (text: string): URL => {
   return url
 }
 
-const isSecure = ({ protocol }: URL): boolean => protocol === 'https:'
+interface Security {
+  readonly trust: ChannelCredentials
+  /** Options of the channel. */
+  readonly more?: ChannelOptions
+}
 
-const tlsCredentials = ({ caFile, certFile, keyFile }: EtcdTls): ChannelCredentials => {
+/**
+ * grpc-js sends an address as the name of the server, which TLS has no room for (RFC 6066): Node 26 refuses to. So
+ * another name is sent, which etcd does not look at, and the certificate is checked against the address.
+ */
+const securityOf = (url: URL, { caFile, certFile, keyFile }: EtcdTls): Security => {
+  if (url.protocol === 'http:') return { trust: credentials.createInsecure() }
   const read = (file: string | undefined) => (file === undefined ? null : readFileSync(file))
-  return credentials.createSsl(read(caFile), read(keyFile), read(certFile))
+  const files = [read(caFile), read(keyFile), read(certFile)] as const
+  const host = urlHost(url)
+  if (isIP(host) === 0) return { trust: credentials.createSsl(...files) }
+  return {
+    trust: credentials.createSsl(...files, {
+      checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),
+    }),
+    more: { 'grpc.ssl_target_name_override': 'localhost' },
+  }
 }

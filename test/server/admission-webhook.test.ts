@@ -1,4 +1,5 @@
 /** Admission webhooks: what they are asked, what their answers do, and what is told of those that are wrong. */
+import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
 import type { Server } from '#src/index.js'
 import { eventually } from '../eventually.js'
@@ -345,6 +346,21 @@ t.test('a condition that fails for one of a collection names none', async (t) =>
   const { body } = await call(server, { method: 'DELETE', path: maps })
   t.match(body.message, /^configmaps is forbidden: expression /)
 })
+
+const hasIPv6 = networkInterfaces().lo?.some(({ family }) => family === 'IPv6') ?? false
+t.test(
+  'a webhook may be at an address of IPv6',
+  { skip: hasIPv6 ? false : 'no IPv6 on this machine' },
+  async (t) => {
+    const server = await startServer(t)
+    const webhook = await startWebhook(t, () => ({ allowed: true }), '::1')
+    await register(server, 'validating', webhook, [{ name: 'w' }])
+    const body = { metadata: { name: 'a' } }
+    const { status, text } = await call(server, { method: 'POST', path: maps, body })
+    t.equal(status, 201, text)
+    t.equal(webhook.requests.length, 1)
+  },
+)
 
 t.test("a refusal is the webhook's own Status", async (t) => {
   const status = {

@@ -1,6 +1,7 @@
 /** A webhook of a test's own: HTTPS under an authority of its own, on a free port, closed with the test. */
 import type { IncomingMessage } from 'node:http'
 import https from 'node:https'
+import { isIPv6 } from 'node:net'
 import type { Test } from 'tap'
 import { issueCertificate } from '#api/x509.js'
 import { listen } from '../listen.js'
@@ -23,13 +24,14 @@ const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2100, 0) }
 export const startWebhook = async (
   t: Test,
   answer: (review: Review, path: string, timeout: string | null) => object | Promise<object>,
+  address = '127.0.0.1',
 ): Promise<WebhookServer> => {
   const ca = issueCertificate({ ...life, use: 'authority', subject: { commonName: 'hook-ca' } })
   const own = issueCertificate({
     ...life,
     use: 'server',
     subject: { commonName: 'hook' },
-    names: ['127.0.0.1'],
+    names: [address],
     issuer: ca,
   })
   const reviews: Review[] = []
@@ -50,10 +52,10 @@ export const startWebhook = async (
       response.end(JSON.stringify('refusal' in given ? given.refusal : answered))
     })
   })
-  const port = await listen(t, server)
+  const port = await listen(t, server, address)
   return {
     clientConfig: {
-      url: `https://127.0.0.1:${port}/`,
+      url: `https://${isIPv6(address) ? `[${address}]` : address}:${port}/`,
       caBundle: Buffer.from(ca.certPem).toString('base64'),
     },
     certificate: own.certPem,

@@ -269,6 +269,10 @@ const unreadable = (t: Test, etcd: Etcd) =>
 
 const secured = (t: Test) =>
   t.test('an etcd that wants a client certificate', async (t) => {
+    const warnings: string[] = []
+    const warned = ({ message }: Error) => void warnings.push(message)
+    process.on('warning', warned)
+    t.teardown(() => process.off('warning', warned))
     const directory = temporaryDirectory(t)
     const notBeforeMs = systemClock.now() - 60_000
     const span = { notBeforeMs, notAfterMs: notBeforeMs + 3_600_000 }
@@ -292,6 +296,8 @@ const secured = (t: Test) =>
     const stranger = new EtcdApi(etcd.url, { caFile })
     t.teardown(() => stranger.close())
     await t.rejects(stranger.call('KV', 'Range', { key: Buffer.from('x') }, { timeoutMs: 1_000 }))
+    // TLS has no room for the address as a name: Node 20 warns, Node 26 does not connect.
+    t.same(warnings, [])
   })
 
 if (!hasEtcd) {

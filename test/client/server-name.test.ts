@@ -1,0 +1,49 @@
+import https from 'node:https'
+import t from 'tap'
+import { systemClock } from '#api/clock.js'
+import { issueCertificate } from '#api/x509.js'
+import { createTransport } from '#client/transport.js'
+import { listen } from '../listen.js'
+
+t.test(
+  'the certificate of a server has to be for tls-server-name, a name or an address',
+  async (t) => {
+    const warnings: string[] = []
+    const warned = ({ message }: Error) => void warnings.push(message)
+    process.on('warning', warned)
+    t.teardown(() => process.off('warning', warned))
+    const notBeforeMs = systemClock.now() - 60_000
+    const span = { notBeforeMs, notAfterMs: notBeforeMs + 3_600_000 }
+    const ca = issueCertificate({ use: 'authority', subject: { commonName: 'ca' }, ...span })
+    const names = ['somewhere.example', '127.0.0.9']
+    const subject = { commonName: 'server' }
+    const issued = issueCertificate({ use: 'server', subject, names, issuer: ca, ...span })
+    const sent: unknown[] = []
+    const server = https.createServer(
+      { key: issued.keyPem, cert: issued.certPem },
+      (request, answer) => {
+        sent.push((request.socket as typeof request.socket & { servername: unknown }).servername)
+        answer.end('hello')
+      },
+    )
+    const port = await listen(t, server)
+    const statusFor = async (serverName?: string) => {
+      const config = { server: `https://127.0.0.1:${port}`, ca: ca.certPem, namespace: 'default' }
+      const transport = createTransport(
+        serverName === undefined ? config : { ...config, serverName },
+      )
+      t.teardown(() => transport.close())
+      const answer = await transport.send({ method: 'GET', path: '/' })
+      answer.resume()
+      return answer.statusCode
+    }
+    t.equal(await statusFor('somewhere.example'), 200)
+    t.equal(await statusFor('127.0.0.9'), 200)
+    t.same(sent, ['somewhere.example', false], 'an address is not sent')
+    const wrong = { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }
+    await t.rejects(statusFor('elsewhere.example'), wrong)
+    await t.rejects(statusFor('127.0.0.8'), wrong)
+    await t.rejects(statusFor(), wrong)
+    t.same(warnings, [])
+  },
+)
