@@ -6,6 +6,7 @@ import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { decodeMade } from '#registry/decode.js'
 import { decodePatched } from '#registry/decode-patched.js'
+import { describeObject } from '#registry/field-manager/check-patch.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { ApiDeps } from '../api-deps.js'
 import { reportStrictErrors } from '../decode-body.js'
@@ -47,19 +48,16 @@ const refuseOwnerless = (live: KubeObject | undefined, scale: ResourceDefinition
   })
 }
 
-/** The merged object cannot be converted to the version of the request: 500. */
+/** The merged object cannot be converted to the version of the request: 500, with the names that the configuration gives. */
 const notConverted = (
-  merged: KubeObject,
-  { gvk: { group, version, kind } }: ResourceDefinition,
+  definition: ResourceDefinition,
   patchObject: JsonObject,
   problem: string,
-): ApiError => {
-  const { namespace = '', name } = (patchObject.metadata ?? {}) as { [key: string]: string }
-  return failure({
+): ApiError =>
+  failure({
     code: 500,
-    message: `failed to convert new object (${namespace}/${name ?? merged.metadata.name}; ${group}/${version}, Kind=${kind}) to proper version: ${problem}`,
+    message: `failed to convert new object (${describeObject(patchObject, definition)}) to proper version: ${problem}`,
   })
-}
 
 /**
  * Decodes the merged object. A value that fits the schema of the merge but not the Go type is upstream's own fault: 500.
@@ -73,7 +71,6 @@ const decodeMerged = (
   const { group, version, kind } = definition.gvk
   const refuse = (problem: string) =>
     notConverted(
-      merged,
       definition,
       patchObject,
       `unable to convert unstructured object to ${group}/${version}, Kind=${kind}: ${problem}`,
@@ -115,8 +112,7 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
   const finish = (merged: KubeObject, live: KubeObject | undefined): KubeObject => {
     const patchObject = patchObjectOf(call)
     const isKept = definition.isCustom && sameButOwners(merged, live)
-    if (isScaleOfCustom && !isKept)
-      throw notConverted(merged, body, patchObject, noScaleOfCustom(body))
+    if (isScaleOfCustom && !isKept) throw notConverted(body, patchObject, noScaleOfCustom(body))
     reportDuplicates(call)
     const before = view === undefined ? live : undefined
     // An apply that changes nothing writes no defaults.

@@ -13,7 +13,7 @@ import { overflown, problemOf } from '#registry/patch/convertible.js'
 import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
 import { applyMergePatch, replaceByMergePatch } from '#registry/patch/merge.js'
-import { patchedText, touchedByJsonPatch } from '#registry/patch/patched-text.js'
+import { documentOf, patchedText, touchedByJsonPatch } from '#registry/patch/patched-text.js'
 import { applyStrategicMergePatch, leftOfStrategicMergePatch } from '#registry/patch/strategic.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
@@ -22,6 +22,7 @@ import type { Target } from '../api-deps.js'
 import { checkType, reportStrictErrors } from '../decode-body.js'
 import { checkName } from '../identity.js'
 import type { Patch } from './patch-body.js'
+import { inOtherVersion } from './patched-version.js'
 import { definitionOfBody } from './view.js'
 
 export interface PatchCall {
@@ -196,8 +197,8 @@ const printed = (call: PatchCall, shown: KubeObject): string => {
   const { schemaName } = definitionOfBody(call.target)
   if (type === 'strategic')
     return goPrint(leftOfStrategicMergePatch(shown, patch, schemaName ?? ''))
-  return patchedText(apply(call, shown, patch), shown, {
-    schemaName,
+  const document = documentOf(shown, schemaName)
+  return patchedText(apply(call, document, patch), document, {
     sortsNew: type === 'merge',
     touched: type === 'merge' ? patch : touchedByJsonPatch(patch),
   })
@@ -224,20 +225,22 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
     // The converter goes through Go maps, and puts what it found in order.
     decoded = { ...decoded, strictErrors: [...decoded.strictErrors].sort() }
   } else {
+    const other = inOtherVersion(call.table, target, result)
     let isOfType = false
     try {
-      const own = withOwnVersion(call, result)
+      const own: OfOwnVersion = other ?? withOwnVersion(call, result)
       refusal = own.refusal
-      checkPatchedType(call, own.value)
+      if (other === undefined) checkPatchedType(call, own.value)
       isOfType = true
       decoded = decode(own.value, own.definition)
       // Several are told in the order of upstream's text.
       if (decoded.strictErrors.length > 1) decoded = decodeText(own.definition, text())
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 400) throw error
-      const first = isOfType ? firstProblem(definition, text()) : undefined
+      const first = isOfType ? firstProblem(other?.definition ?? definition, text()) : undefined
       throw refuse(first ?? problemOfDecoding(error))
     }
+    if (other !== undefined) decoded = { ...decoded, object: other.convert(decoded.object) }
   }
   reportErrors(call, [...patch.textErrors, ...decoded.strictErrors], text)
   if (refusal !== undefined) throw refusal

@@ -351,6 +351,29 @@ t.test('what does not fit the type is a 500 in the words of the merge library', 
   t.equal(metadata.managedFields?.[0]?.manager, 'one')
 })
 
+t.test('what is given up comes back where another version of the object needs it', async (t) => {
+  const old = world('autoscaling', 'v1', 'HorizontalPodAutoscaler')
+  const now = world('autoscaling', 'v2', 'HorizontalPodAutoscaler')
+  const scaler = (version: string, spec: JsonObject): JsonObject => ({
+    apiVersion: `autoscaling/${version}`,
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name: 'a' },
+    spec,
+  })
+  const scaleTargetRef = { kind: 'Deployment', name: 'x', apiVersion: 'apps/v1' }
+  const live = now.apply(undefined, scaler('v2', { maxReplicas: 2, scaleTargetRef }))
+  const { convert } = table.byKind({
+    group: 'autoscaling',
+    version: 'v1',
+    kind: 'HorizontalPodAutoscaler',
+  })!
+  const inVersion1 = convert!.fromStorage(live)
+  // The converter finds it missing and writes it empty, so it never left (addBackOwnedItems).
+  const next = old.apply(inVersion1, scaler('v1', { maxReplicas: 3 }))
+  t.same(next.spec, { ...inVersion1.spec, maxReplicas: 3, scaleTargetRef })
+  t.same(owners(next), { 'Apply one': { 'f:spec': { 'f:maxReplicas': {} } } })
+})
+
 t.test('more than ten updaters: the oldest become ancient-changes', async (t) => {
   let live = maps.create(map({ k0: '1' }), 'm00')
   const all: JsonObject = { k0: '1' }

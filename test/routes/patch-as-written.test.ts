@@ -224,3 +224,18 @@ t.test('strict errors of a JSON patch come in the order of its text, and /v1 is 
   const slashed = { apiVersion: '/v1', kind: 'ConfigMap', metadata: { name: 'slashed' } }
   t.match(await api.post(configMaps, slashed), { code: 201, body: { apiVersion: 'v1' } })
 })
+
+t.test('what a JSON patch copies within the document keeps its order', async (t) => {
+  const { patch } = await start(t)
+  const copy = '[{"op":"copy","from":"/metadata","path":"/data/m"}]'
+  const { code, body } = await patch('json', `${configMaps}/c`, copy)
+  t.equal(code, 422)
+  t.match(body.message, /"m\\?":\{\\?"name\\?":\\?"c\\?",\\?"namespace\\?":\\?"x\\?",\\?"uid\\?":/)
+  const test = '{"op":"test","path":"/metadata/name","value":"c"}'
+  const after = await patch('json', `${configMaps}/c`, copy.replace('[', `[${test},`))
+  t.match(
+    after.body.message,
+    /"m\\?":\{\\?"creationTimestamp\\?":/,
+    'what it went through is sorted',
+  )
+})

@@ -51,6 +51,17 @@ export const zeroObjectOf = (definition: ResourceDefinition): KubeObject => {
   return zero
 }
 
+/** The converter goes through Go types: what was taken away and is always written is there again, and empty. */
+const withZeros = (object: JsonObject, zero: JsonObject): JsonObject => {
+  let result = object
+  for (const [key, empty] of Object.entries(zero)) {
+    const value = object[key]
+    const whole = isJsonObject(value) && isJsonObject(empty) ? withZeros(value, empty) : value
+    if (whole === undefined || whole !== value) result = { ...result, [key]: whole ?? empty }
+  }
+  return result
+}
+
 /** Owners may have claimed what says of which kind an object is, and take it away. Throws CannotConvert. */
 const checkConvertible = (object: JsonObject, apiVersion: string): void => {
   if (!object.kind)
@@ -83,7 +94,7 @@ export const versionsOfKind = (
       const from = find(object.apiVersion as string)
       const to = find(apiVersion)
       if (from === undefined || to === undefined) return undefined
-      const given = object as KubeObject
+      const given = withZeros(object, zeroObjectOf(from)) as KubeObject
       const stored = from.convert?.toStorage(given) ?? given
       return to.convert?.fromStorage(stored) ?? stored
     },

@@ -139,15 +139,18 @@ const copy = (state: State, operation: JsonObject, path: string): void => {
   const fromPath = pathOf(operation, 'from', 'copy operation failed to decode from')
   const what = 'copy operation does not apply: doc is missing'
   const from = find(state, fromPath, `${what} from path: ${fromPath}`)
-  const copied = doing(`error in copy for from: '${fromPath}'`, () => readAt(from))
+  const read = () => doing(`error in copy for from: '${fromPath}'`, () => readAt(from))
+  read()
   const target = find(state, path, `${what} destination path: ${path}`)
+  // The way to the target may have led through what is copied.
+  const copied = read()
   // Doubling by copies would fill the memory: upstream counts the bytes that all copies add.
   if (copied !== undefined) state.copiedBytes += sizeOf(copied)
   if (state.copiedBytes > limits.jsonPatchCopyBytesMax)
     throw problem(
       `Unable to complete the copy, the accumulated size increase of copy is ${state.copiedBytes}, exceeding the limit ${limits.jsonPatchCopyBytesMax}`,
     )
-  doing('error while adding value during copy', () => addAt(target, cloneJson(copied ?? null)))
+  doing('error while adding value during copy', () => addAt(target, copyOf(state, copied ?? null)))
 }
 
 const test = (state: State, path: string, expected: JsonValue): void => {
@@ -173,6 +176,15 @@ const pathOf = (operation: JsonObject, field: 'path' | 'from', what: string): st
 
 const sizeOf = (value: JsonValue): number =>
   JSON.stringify(value, (_key, v) => (typeof v === 'bigint' ? Number(v) : v)).length
+
+/** What the patch has gone through are maps to upstream, which are copied with their keys in order. */
+const copyOf = (state: State, value: JsonValue): JsonValue => {
+  if (value === null || typeof value !== 'object' || !state.own.has(value)) return cloneJson(value)
+  if (Array.isArray(value)) return value.map((item) => copyOf(state, item))
+  const copy: JsonObject = {}
+  for (const key of Object.keys(value).sort()) setOwn(copy, key, copyOf(state, value[key]!))
+  return copy
+}
 
 const asRoot = (value: JsonValue): JsonValue => {
   if (value === null || typeof value !== 'object')

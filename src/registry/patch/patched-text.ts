@@ -11,8 +11,6 @@ import { type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'
 import { checkOperations } from './json.js'
 
 interface PrintedPatch {
-  /** Undefined for custom resources, whose keys are in order everywhere. */
-  readonly schemaName: string | undefined
   /** A merge patch puts the keys of what it brings in order; a JSON patch keeps them as they were written. */
   readonly sortsNew: boolean
   /** Objects along the way of the patch, changed or not; of a merge patch that is the patch itself. */
@@ -49,7 +47,8 @@ const print = (
   if (isObject && isJsonObject(touched)) return printObject(after, before, touched, sortsNew)
   // A merge patch brings all but objects anew, even what is equal.
   if (sortsNew && touched !== undefined) return printWritten(withKeysInOrder(after))
-  if (before !== undefined && jsonEqual(after, before)) return printWritten(before)
+  if (touched === undefined && before !== undefined && jsonEqual(after, before))
+    return printWritten(before)
   if (isObject) return printObject(after, before, {}, sortsNew)
   if (Array.isArray(after) && Array.isArray(before) && !sortsNew)
     return printList(after, before, isJsonObject(touched) ? touched : {}, sortsNew)
@@ -103,12 +102,15 @@ const inGoOrder = (value: JsonValue, type: GoType): JsonValue => {
   return { ...Object.fromEntries(others), ...known }
 }
 
+/** The document that upstream applies a patch to, its fields in order; of custom resources (without a schema's name) all keys are. A copy within it keeps that order. */
+export const documentOf = (object: KubeObject, schemaName: string | undefined): KubeObject =>
+  (schemaName === undefined
+    ? withKeysInOrder(object)
+    : inGoOrder(object, goTypeOfKey(goTypeName(schemaName)))) as KubeObject
+
+/** `before` is the document that was patched. */
 export const patchedText = (after: JsonValue, before: KubeObject, patch: PrintedPatch): string => {
   if (!isJsonObject(after)) return printWritten(after)
-  const { schemaName, sortsNew, touched } = patch
-  const shown =
-    schemaName === undefined
-      ? withKeysInOrder(before)
-      : inGoOrder(before, goTypeOfKey(goTypeName(schemaName)))
-  return printObject(after, shown as JsonObject, isJsonObject(touched) ? touched : {}, sortsNew)
+  const { sortsNew, touched } = patch
+  return printObject(after, before, isJsonObject(touched) ? touched : {}, sortsNew)
 }
