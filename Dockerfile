@@ -4,15 +4,13 @@ WORKDIR /src
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY . .
-RUN npm run build && rm -rf dist/test dist/bench && find dist -name '*.map' -delete && npm prune --omit=dev
+# The image holds what the npm package holds.
+RUN npm run build && npm pack --ignore-scripts && tar -xzf kubelevel-*.tgz && npm prune --omit=dev && mv node_modules package/
 
 FROM node:24-slim
 LABEL org.opencontainers.image.title="kubelevel" org.opencontainers.image.licenses="Apache-2.0"
 WORKDIR /app
-COPY --from=build /src/package.json ./
-COPY --from=build /src/node_modules ./node_modules
-COPY --from=build /src/dist ./dist
-COPY --from=build /src/openapi/data ./openapi/data
+COPY --from=build /src/package ./
 RUN mkdir /data && chown node:node /data
 USER node
 VOLUME /data
