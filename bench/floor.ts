@@ -4,6 +4,7 @@
  * also do what no server of objects goes without: read JSON and write it again, and keep that in LevelDB first.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createSecureServer } from 'node:http2'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { SyncedStore } from './synced-store.js'
@@ -26,6 +27,8 @@ export interface FloorAnswer {
 export interface Start {
   readonly key: string
   readonly cert: string
+  /** It is node:http2 then, which also speaks HTTP/1.1. */
+  readonly http2: boolean
   readonly directory: string
 }
 
@@ -79,31 +82,34 @@ let directory = ''
 /** There from the first time that something is to be stored: it takes memory, which is measured too. */
 let store: SyncedStore | undefined
 
-const serve = ({ key, cert }: Start): void => {
-  const server = createServer({ key, cert }, (request, response) => {
-    if (request.url!.includes('watch=')) {
-      response.writeHead(200, { 'content-type': 'application/json' })
-      response.flushHeaders()
-      if (history !== undefined) response.write(history)
-      watchers.add(response)
-      response.on('close', () => watchers.delete(response))
-      return
-    }
-    const { status, body, readsJson, stores, frame } = answers.get(request.method!) ?? untaught
-    const answer = (bytes = body): void => {
-      if (frame !== undefined) broadcast(frame)
-      response.writeHead(status, {
-        'content-type': 'application/json',
-        'content-length': bytes.length,
-      })
-      response.end(bytes)
-    }
-    if (stores) readJson(request, (bytes) => store!.put(bytes, () => answer(bytes)))
-    else if (readsJson) readJson(request, answer)
-    else discard(request, answer)
-  })
+const answerOne = (request: IncomingMessage, response: ServerResponse): void => {
+  if (request.url!.includes('watch=')) {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.flushHeaders()
+    if (history !== undefined) response.write(history)
+    watchers.add(response)
+    response.on('close', () => watchers.delete(response))
+    return
+  }
+  const { status, body, readsJson, stores, frame } = answers.get(request.method!) ?? untaught
+  const answer = (bytes = body): void => {
+    if (frame !== undefined) broadcast(frame)
+    response.writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': bytes.length,
+    })
+    response.end(bytes)
+  }
+  if (stores) readJson(request, (bytes) => store!.put(bytes, () => answer(bytes)))
+  else if (readsJson) readJson(request, answer)
+  else discard(request, answer)
+}
+
+const serve = ({ key, cert, http2 }: Start): void => {
   // Connections are idle here while the other side is filled and measured, however long that takes.
-  server.keepAliveTimeout = 0
+  const server = http2
+    ? createSecureServer({ key, cert, allowHTTP1: true }, answerOne as never)
+    : createServer({ key, cert, keepAliveTimeout: 0 }, answerOne)
   server.listen(0, '127.0.0.1', () => {
     process.send!({ port: (server.address() as AddressInfo).port })
   })

@@ -110,11 +110,11 @@ class Comparison {
 
   /** Before all else: a process that was busy has memory to spare, and would seem to take none. */
   async #measureIdleWatches(): Promise<void> {
-    const { only, idleWatches } = this.#options
+    const { only, idleWatches, idleOver } = this.#options
     if (!only.test('idle watches')) return
     const grown = []
-    for (const runner of this.#runners) grown.push(await runner.idleWatches(idleWatches))
-    line('idle watches', `${grown.map(mebibytes).join('  ')}  for ${idleWatches}`)
+    for (const runner of this.#runners) grown.push(await runner.idleWatches(this.#options))
+    line('idle watches', `${grown.map(mebibytes).join('  ')}  for ${idleWatches} over ${idleOver}`)
   }
 
   /** Asks our server once, and has the floor answer the same. */
@@ -149,10 +149,15 @@ const jsonBytes = async (runner: Runner): Promise<number> => {
   return bytes
 }
 
-const floorOf = (dataDir: string): Promise<Rival> => {
+const floorOf = (dataDir: string, { idleOver }: BenchOptions): Promise<Rival> => {
   const read = (name: string) => readFileSync(join(dataDir, 'pki', name), 'utf8')
   const directory = join(dataDir, 'floor')
-  return startFloor({ key: read('apiserver.key'), cert: read('apiserver.crt'), directory })
+  return startFloor({
+    key: read('apiserver.key'),
+    cert: read('apiserver.crt'),
+    directory,
+    http2: idleOver === 'http/2',
+  })
 }
 
 /** The figure that users see first: how soon a server is there again with all that it holds. */
@@ -173,7 +178,8 @@ const runOnce = async (options: BenchOptions, objects: number): Promise<Comparis
     server === undefined ? await startOurs({ profileDir, storage, keepsData: true }) : undefined
   if (ours !== undefined) line('ready', `${ours.readyMs.toFixed(0)} ms with an empty folder`)
   const first = ours?.rival ?? running('server', server!)
-  const second = against === undefined ? await floorOf(ours!.dataDir) : running('against', against)
+  const second =
+    against === undefined ? await floorOf(ours!.dataDir, options) : running('against', against)
   const comparison = new Comparison(options, objects, [first, second])
   try {
     await comparison.run()

@@ -24,6 +24,7 @@ the namespace that they were measured in.
                         a write goes through, which may be half of what a write takes
   --watchers N          watchers of the line for deliveries (100)
   --idle-watches N      watches that nothing happens to, for the memory that they take (1000)
+  --idle-over PROTOCOL  http/1.1, with a connection for each of them, or http/2, where they share them as client-go's do
   --only REGEXP         the lines to measure; figures of starts and memory are lines as well
   --storage URL         storage of our server instead of LevelDB (memory:, etcd:http://...)
   --svg FILE            a picture of the table
@@ -50,6 +51,7 @@ export interface BenchOptions {
   readonly warmUpMs: number
   readonly watchers: number
   readonly idleWatches: number
+  readonly idleOver: 'http/1.1' | 'http/2'
   readonly only: RegExp
   readonly storage: string | undefined
   readonly svg: string | undefined
@@ -76,6 +78,7 @@ export const readOptions = (args: readonly string[]): BenchOptions | undefined =
       'warm-up': text('3'),
       watchers: text('100'),
       'idle-watches': text('1000'),
+      'idle-over': text('http/1.1'),
       only: text(''),
       storage: { type: 'string' },
       svg: { type: 'string' },
@@ -86,6 +89,9 @@ export const readOptions = (args: readonly string[]): BenchOptions | undefined =
   if (values.help) return undefined
   const { server, against, token, client } = values
   if (client !== 'raw' && client !== 'node') throw new Error('--client is raw or node')
+  const idleOver = values['idle-over']
+  if (idleOver !== 'http/1.1' && idleOver !== 'http/2')
+    throw new Error('--idle-over is http/1.1 or http/2')
   if (server !== undefined && against === undefined) throw new Error('--server needs --against')
   const sideOf = (url: string | undefined, token: string, pid: string | undefined) =>
     url === undefined ? undefined : { url, token, pid: pid === undefined ? undefined : Number(pid) }
@@ -100,6 +106,7 @@ export const readOptions = (args: readonly string[]): BenchOptions | undefined =
     warmUpMs: Number(values['warm-up']) * 1000,
     watchers: Number(values.watchers),
     idleWatches: Number(values['idle-watches']),
+    idleOver,
     only: new RegExp(values.only!),
     storage: values.storage,
     svg: values.svg,

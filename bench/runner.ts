@@ -5,6 +5,7 @@ import { NodeConnection } from './node-client.js'
 import type { BenchOptions } from './options.js'
 import { jsonOf, RawConnection } from './raw-client.js'
 import type { Rival } from './rivals.js'
+import { WatchSessions } from './watch-sessions.js'
 import {
   accountsPath,
   type Call,
@@ -192,14 +193,24 @@ export class Runner {
   }
 
   /** Bytes that the server grows by for so many watches that nothing happens to. */
-  async idleWatches(count: number): Promise<number> {
+  async idleWatches({ idleWatches, idleOver }: BenchOptions): Promise<number> {
     const before = this.rival.residentBytes()
-    const watchers = await this.#watch(podsPath, count, () => {})
+    const watchers =
+      idleOver === 'http/2'
+        ? [await this.#watchTogether(podsPath, idleWatches)]
+        : await this.#watch(podsPath, idleWatches, () => {})
     await sleep(2_000)
     const bytes = this.rival.residentBytes() - before
     for (const watcher of watchers) watcher.close()
     await sleep(500)
     return bytes
+  }
+
+  async #watchTogether(path: string, count: number): Promise<WatchSessions> {
+    const stream = watchOf(path, await this.#revisionOf(path))
+    const sessions = new WatchSessions(this.rival)
+    for (let n = 0; n < count; n++) await sessions.open(stream)
+    return sessions
   }
 
   async #watch(
