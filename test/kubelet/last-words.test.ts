@@ -48,21 +48,22 @@ t.test('how Pods end', async (t) => {
   await t.test('while a Pod ends, it is shown as it was when that began', async (t) => {
     const sidecar = { name: 'side', image, restartPolicy: 'Always', ...trap('sleep 0.7; exit 0') }
     await node.run('beside', polite, { initContainers: [sidecar] })
-    await node.ready('beside')
+    const up = await node.ready('beside')
     await eventually('the traps', async () =>
       (
         await Promise.all(['main', 'side'].map((name) => node.logs('beside', `?container=${name}`)))
       ).every((log) => log !== ''),
     )
     const said: string[] = []
-    const over = node.until('beside', (pod) => {
+    const noteAndCheck = (pod: Pod): boolean => {
       const { phase, containerStatuses, initContainerStatuses } = pod.status!
       const states = [...containerStatuses!, ...initContainerStatuses!].map(({ state }) =>
         Object.keys(state).join(),
       )
       said.push([phase, conditionsOf(pod).Ready![0], ...states].join(' '))
       return isOver(pod)
-    })
+    }
+    const over = node.until('beside', noteAndCheck, up)
     await node.delete('beside', 10)
     await over
     t.same(
@@ -104,12 +105,13 @@ t.test('how Pods end', async (t) => {
   await t.test('what a probe has ended starts again at once', async (t) => {
     const reasons = new Set<string | undefined>()
     const livenessProbe = { exec: { command: ['false'] }, periodSeconds: 1, failureThreshold: 1 }
-    await node.run('unwell', { ...polite, livenessProbe })
-    await node.until('unwell', ({ status }) => {
+    const made = await node.run('unwell', { ...polite, livenessProbe })
+    const noteAndCheck = ({ status }: Pod): boolean => {
       const [main] = status?.containerStatuses ?? []
       reasons.add(main?.state.waiting?.reason)
       return main?.restartCount === 2
-    })
+    }
+    await node.until('unwell', noteAndCheck, made)
     t.notOk(reasons.has('CrashLoopBackOff'))
     await node.delete('unwell', 0)
   })
@@ -164,12 +166,13 @@ t.test('how Pods end', async (t) => {
       ...trap('sleep 0.5; exit 0'),
       startupProbe: { exec: { command: ['false'] }, failureThreshold: 100 },
     })
-    await node.until('unstarted', ({ status }) => status?.phase === 'Running')
+    const running = await node.until('unstarted', ({ status }) => status?.phase === 'Running')
     await eventually('its trap', async () => (await node.logs('unstarted')) !== '')
-    const over = node.until('unstarted', (pod) => {
+    const noteAndCheck = (pod: Pod): boolean => {
       phases.push(conditionsOf(pod).Ready?.[0])
       return isOver(pod)
-    })
+    }
+    const over = node.until('unstarted', noteAndCheck, running)
     await node.delete('unstarted', 5)
     await over
     t.notOk(phases.includes('True'))
@@ -302,7 +305,7 @@ t.test('how Pods end', async (t) => {
     const runs = `test -e ${at('other')} && exit 0; touch ${at('other')}; exec sleep 1000`
     const volumeMounts = [{ name: 'd', mountPath: '/d' }]
     const asking = { ...script(once), restartPolicy: 'Never', restartPolicyRules: [rule] }
-    await node.run(
+    const made = await node.run(
       'all',
       { ...asking, volumeMounts },
       {
@@ -315,10 +318,11 @@ t.test('how Pods end', async (t) => {
         volumes: [{ name: 'd', emptyDir: {} }],
       },
     )
-    const over = await node.until('all', (pod) => {
+    const noteAndCheck = (pod: Pod): boolean => {
       said.add(conditionsOf(pod).AllContainersRestarting?.[0])
       return isOver(pod)
-    })
+    }
+    const over = await node.until('all', noteAndCheck, made)
     t.ok(said.has('True'))
     const all = [...over.status!.initContainerStatuses!, ...over.status!.containerStatuses!]
     t.same(

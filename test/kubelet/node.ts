@@ -49,8 +49,8 @@ export interface TestNode {
   /** Makes a Pod on this node; `container` is the first and, without a spec, the only one. */
   run(name: string, container: Partial<ContainerSpec>, spec?: Partial<PodSpec>): Promise<Pod>
   get(name: string): Promise<Pod | undefined>
-  /** The Pod once it is as asked. */
-  until(name: string, holds: (pod: Pod) => boolean): Promise<Pod>
+  /** The Pod once it is as asked. With `since`, `holds` sees every state that came after that one, however soon it passed. */
+  until(name: string, holds: (pod: Pod) => boolean, since?: Pod): Promise<Pod>
   ready(name: string): Promise<Pod>
   /** The Node's condition Ready once it is as asked. */
   untilNode(holds: (ready: NodeCondition | undefined) => boolean): Promise<NodeCondition>
@@ -130,7 +130,7 @@ export const startNode = async (
       throw error
     })
   // A state may last for milliseconds only, as the last one before a Pod goes: a watch sees what polling misses.
-  const until: TestNode['until'] = async (name, holds) => {
+  const until: TestNode['until'] = async (name, holds, since) => {
     const enough = new AbortController()
     let seen: Pod | undefined
     const fieldSelector = `metadata.name=${name}`
@@ -138,6 +138,7 @@ export const startNode = async (
       const events = client.watch(resources.pods, {
         namespace,
         fieldSelector,
+        resourceVersion: since?.metadata.resourceVersion,
         signal: enough.signal,
       })
       for await (const { type, object } of events)
