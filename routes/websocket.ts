@@ -3,6 +3,7 @@
  * piece of a log (apimachinery, pkg/util/httpstream/wsstream).
  */
 import { once } from 'node:events'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
@@ -56,11 +57,29 @@ export class MessageStream {
   }
 }
 
+/** Where somebody else decides: the code of a refusal. */
+type RefuseHandshake = (headers: IncomingHttpHeaders) => 400 | 403 | undefined
+
+/** What golang.org/x/net/websocket (hybi.go, server.go) writes to who cannot shake hands: nothing that our answers have. */
+const refusalOf = (
+  headers: IncomingHttpHeaders,
+  refuse: RefuseHandshake | undefined,
+): string | undefined => {
+  const { 'sec-websocket-key': key = '', 'sec-websocket-version': version } = headers
+  const badRequest = 'HTTP/1.1 400 Bad Request\r\n'
+  if (key === '') return `${badRequest}\r\nmismatch challenge/response`
+  if (version !== '13')
+    return `${badRequest}Sec-WebSocket-Version: 13\r\n\r\nmissing or bad WebSocket Version`
+  const code = refuse?.(headers)
+  return code && (code === 403 ? 'HTTP/1.1 403 Forbidden\r\n\r\n' : `${badRequest}\r\n`)
+}
+
 /** Takes the first protocol that is offered. Undefined when the handshake was refused; the refusal has been sent then. */
 export const acceptMessages = (
   request: FastifyRequest,
   reply: FastifyReply,
   { socket, head }: Upgrade,
+  refuse?: RefuseHandshake,
 ): WebSocket | undefined => {
   reply.hijack()
   reply.raw.detachSocket(socket)
@@ -69,6 +88,11 @@ export const acceptMessages = (
   socket.setTimeout(0)
   // OpenRequests waits for this event.
   socket.once('close', () => reply.raw.emit('close'))
+  const refusal = refusalOf(request.headers, refuse)
+  if (refusal !== undefined) {
+    socket.end(refusal)
+    return undefined
+  }
   let accepted: WebSocket | undefined
   sockets.handleUpgrade(request.raw, socket, head, (webSocket) => {
     // Its socket closes after an error, and that event is handled.

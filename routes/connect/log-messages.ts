@@ -17,12 +17,10 @@ export const sendLogMessages = async (
 ): Promise<unknown> => {
   const offered = offeredProtocols(request.headers)
   const protocol = offered.find((name) => name === binaryProtocol || name === base64Protocol)
-  if (protocol === undefined && offered.length > 0) {
-    answer.destroy()
-    return reply.code(403).send()
-  }
   if (protocol !== undefined) request.raw.headers['sec-websocket-protocol'] = protocol
-  const webSocket = acceptMessages(request, reply, upgrade)
+  const webSocket = acceptMessages(request, reply, upgrade, () =>
+    protocol === undefined && offered.length > 0 ? 403 : undefined,
+  )
   if (webSocket === undefined) return answer.destroy()
   const stream = new MessageStream(webSocket, upgrade)
   const isText = protocol === base64Protocol

@@ -4,6 +4,7 @@ import { ApiError, expired } from '#api/errors.js'
 import type { ListMeta } from '#api/object.js'
 import type { ListPage, Selection } from '#cacher/object-storage.js'
 import { encodeContinue } from '#registry/continue-token.js'
+import { hasCache } from '#registry/interpret-storage-error.js'
 import {
   decodeListOptions,
   type ListPosition,
@@ -44,7 +45,9 @@ export const listMetaOf = (
   // Objects that are computed for each reader have no revision.
   if (revision !== 0) metadata.resourceVersion = String(revision)
   if (nextKey !== undefined) {
-    metadata.continue = encodeContinue({ revision, startKey: nextKey }, prefix)
+    // Keys in tokens of upstream's watch cache begin with a slash, those of its storage do not.
+    const before = hasCache(definition.gvr) ? prefix.slice(0, -1) : prefix
+    metadata.continue = encodeContinue({ revision, startKey: nextKey }, before)
     if (remaining !== undefined) metadata.remainingItemCount = remaining
   } else if (definition.isCustom && !isConverted) metadata.continue = ''
   return metadata

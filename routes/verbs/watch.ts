@@ -155,13 +155,10 @@ const openMessages = (
   negotiated: Negotiated,
   upgrade: Upgrade,
 ): WatchStream | undefined => {
-  const { origin = '' } = request.headers
-  const canAgree = offeredProtocols(request.headers).length <= 1
-  if (!URL.canParse(origin) || !canAgree) {
-    reply.code(canAgree ? 403 : 400).send()
-    return undefined
-  }
-  const webSocket = acceptMessages(request, reply, upgrade)
+  const webSocket = acceptMessages(request, reply, upgrade, (headers) => {
+    if (!URL.canParse(headers.origin ?? '')) return 403
+    return offeredProtocols(headers).length > 1 ? 400 : undefined
+  })
   return webSocket && new WatchMessages(webSocket, upgrade, negotiated)
 }
 

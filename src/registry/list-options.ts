@@ -151,22 +151,20 @@ export const listPosition = (
   listed: GroupResource,
 ): ListPosition => {
   const { resourceVersion, resourceVersionMatch, continueToken, limit } = options
+  // What is at hand is shown whole: upstream's watch cache knows no pages then. It compares the text: "00" is no "0".
+  const isAtHand = resourceVersion === '0' && hasCache(listed)
   if (continueToken !== '') {
     const token = decodeContinue(continueToken, prefix)
     if (resourceVersion !== '' && resourceVersion !== '0')
       throw badRequest('specifying resource version is not allowed when using continue')
     const consistency: ReadConsistency =
       token.revision < 0 ? { kind: 'consistent' } : { kind: 'exact', revision: token.revision }
-    return { consistency, startKey: token.startKey, limit }
+    return { consistency, startKey: token.startKey, limit: isAtHand ? 0 : limit }
   }
   if (resourceVersion === '') return { consistency: { kind: 'consistent' }, limit }
   const revision = parseResourceVersion(resourceVersion)
   if (revision === undefined) throw unreadVersion(resourceVersion)
-  if (revision === 0) {
-    // What is at hand is shown whole: upstream's watch cache knows no pages. It compares the text: "00" is no "0".
-    const isAtHand = resourceVersion === '0' && hasCache(listed)
-    return { consistency: { kind: 'any' }, limit: isAtHand ? 0 : limit }
-  }
+  if (revision === 0) return { consistency: { kind: 'any' }, limit: isAtHand ? 0 : limit }
   // A limit with a version but without a match means that version, as before resourceVersionMatch existed: of a range of
   // objects, not of the one that a name chooses (apiserver, storage/util.go ValidateListOptions).
   const isPaged = limit > 0 && key === undefined

@@ -34,6 +34,8 @@ const cleanPath = (path: string): string => {
 }
 
 export const cleanTarget = (target: string): string => {
+  // The router takes `*` for the root.
+  if (target === '*') return '/*'
   if (!needsCare.test(target) || !target.startsWith('/')) return target
   const mark = target.indexOf('?')
   if (mark < 0) return cleanPath(target)

@@ -604,6 +604,7 @@ t.test('evictions ask the disruption budget', async (t) => {
   const stale = await evict('p')
   t.equal(stale.code, 429)
   t.equal(stale.headers['retry-after'], '10')
+  t.same(Object.keys(stale.body.details), ['causes', 'retryAfterSeconds'])
   await api.merge(`${budgets}/b/status`, {
     status: { observedGeneration: 1, disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1 },
   })

@@ -128,6 +128,17 @@ t.test('a limit does not count at version "0", and at no other spelling of it', 
   const path = '/api/v1/namespaces/x/configmaps?limit=1&resourceVersion=0'
   const deleted = (await api.send('DELETE', path, all)).body
   t.same([deleted.items.length, deleted.metadata.continue], [3, undefined], 'nor to a delete')
+  for (const [resource, start, left] of [
+    ['configmaps', '/a\0', ['b', 'c']],
+    ['events', 'a\0', ['b']],
+  ] as const) {
+    const list = (query: string) => api.get(`/api/v1/namespaces/x/${resource}?limit=1${query}`)
+    const { continue: token } = (await list('')).body.metadata
+    t.equal(JSON.parse(Buffer.from(token, 'base64url').toString()).start, start)
+    const { items } = (await list(`&resourceVersion=0&continue=${token}`)).body
+    const names = items.map((item: { metadata: { name: string } }) => item.metadata.name)
+    t.same(names, left, 'nor to what goes on')
+  }
 })
 
 t.test('what goes on is a page of all, even where it asks for one name', async (t) => {

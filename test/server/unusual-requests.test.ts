@@ -118,6 +118,11 @@ t.test('plain handlers take every method, the routes of go-restful GET alone', a
       t.match(await ask(path), { status: 405, body: { reason: 'MethodNotAllowed' } }, path)
     t.match(await ask('/nope'), { status: 404, text: '404 page not found\n' }, method)
   }
+  const headers = { authorization: `Bearer ${server.adminToken}` }
+  const request = https.get(server.url, { path: '*', ca: server.caPem, agent: false, headers })
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  t.equal(response.statusCode, 404, 'what is asked of the server as a whole')
+  response.resume()
   const as = { 'impersonate-user': 'nobody' }
   const { body } = await call(server, { method: 'SEARCH', path: '/metrics', headers: as })
   t.match(body.message, 'cannot search path "/metrics"')

@@ -97,6 +97,35 @@ t.test('watches over WebSocket', async (t) => {
     t.equal(await refusalOf([], { origin }), 403, 'anonymous')
   })
 
+  t.test('a handshake that says too little is refused without our headers', async (t) => {
+    const handshake = {
+      ...admin,
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      'sec-websocket-version': '13',
+    }
+    const told = async (change: Record<string, string>) => {
+      const { status, headers, text } = await call(server, {
+        path: `${configMaps}?watch=1`,
+        headers: { ...handshake, ...change },
+      })
+      return { status, headers, text }
+    }
+    t.same(await told({ 'sec-websocket-key': '' }), {
+      status: 400,
+      headers: {},
+      text: 'mismatch challenge/response',
+    })
+    t.same(await told({ 'sec-websocket-version': '8' }), {
+      status: 400,
+      headers: { 'sec-websocket-version': '13' },
+      text: 'missing or bad WebSocket Version',
+    })
+    t.same(await told({ origin: 'null' }), { status: 403, headers: {}, text: '' })
+    t.same(await told({ 'sec-websocket-protocol': 'a,b' }), { status: 400, headers: {}, text: '' })
+  })
+
   t.test('a client that leaves leaves no watch behind', async (t) => {
     // Each watch has a timer that ends it, at the earliest in half an hour.
     const timers = () => process.getActiveResourcesInfo().filter((n) => n === 'Timeout').length

@@ -37,7 +37,7 @@ const evicted: { code: number; object: JsonObject } = {
 const refusal = (message: string, retryAfterSeconds: number): ApiError => {
   const error = tooManyRequests(violation, retryAfterSeconds)
   const cause: StatusCause = { reason: 'DisruptionBudget', message }
-  error.status.details = { ...error.status.details, causes: [cause] }
+  error.status.details = { causes: [cause], ...error.status.details }
   return error
 }
 const notObserved = (name: string): ApiError =>
