@@ -116,7 +116,9 @@ export const limits = {
   rbacGrantsKept: 4_096,
   /** How far the clocks of machines that make and read tokens may be apart; go-jose's DefaultLeeway. */
   tokenLeewaySeconds: 60,
-  /** Tokens whose verified signature is remembered. */
+  /** How long a token that was found good stays so; upstream's TokenSuccessCacheTTL. */
+  goodTokenKeptMs: 10_000,
+  /** Tokens that are remembered as found good, or by a webhook as nobody's. */
   verifiedTokensKept: 10_000,
   /** Users whose last mode of impersonation is remembered. */
   impersonationModesKept: 10_000,

@@ -91,7 +91,6 @@ export const legacyUser = async (
   const ofAccount = problemOfAccount(account, claims)
   if (ofAccount !== undefined) return ofAccount
   if (secret.metadata.labels?.[invalidSinceLabel]) {
-    notes.annotate(`${annotationPrefix}-invalidated`, `${secretName}/${namespace}`)
     uses.count('invalid_legacy_auto_token_uses')
     await noteUse(secret, references, now)
     return `the token in secret ${namespace}/${secretName} for service account ${namespace}/${named.name} has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '${invalidSinceLabel}' label from the secret to temporarily allow use of this token`

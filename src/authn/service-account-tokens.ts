@@ -59,8 +59,6 @@ export class ServiceAccountTokens {
   readonly #options: ServiceAccountTokensOptions
   #signing: Key | undefined
   #verifying: readonly Key[] | undefined
-  /** Payloads of tokens whose signature was verified. Bound objects are checked each time. */
-  readonly #verified = new Map<string, JWTPayload>()
 
   constructor(options: ServiceAccountTokensOptions) {
     this.#options = options
@@ -170,8 +168,6 @@ export class ServiceAccountTokens {
 
   /** What a signature of ours stands for; a text where there is none, undefined where another issuer is named. */
   async #payloadOf(token: string): Promise<JWTPayload | string | undefined> {
-    const known = this.#verified.get(token)
-    if (known !== undefined) return known
     const claimed = claimedOf(token)
     if (claimed === undefined) return undefined
     const { header, payload } = claimed
@@ -187,9 +183,6 @@ export class ServiceAccountTokens {
         // Another key may fit.
         continue
       }
-      if (this.#verified.size >= limits.verifiedTokensKept)
-        this.#verified.delete(this.#verified.keys().next().value!)
-      this.#verified.set(token, payload)
       return payload
     }
     return 'go-jose/go-jose: error in cryptographic primitive'

@@ -5,6 +5,7 @@
 import type { FastifyRequest } from 'fastify'
 import { aggregate } from '#api/aggregate.js'
 import { internalError } from '#api/errors.js'
+import type { MetricFamily } from '#api/metric-family.js'
 import type { ObjectMeta } from '#api/object.js'
 import { once } from '#api/once.js'
 import {
@@ -43,6 +44,8 @@ export interface Access {
   /** Of the Node authorizer, where it takes part. */
   readonly nodeGraph: NodeGraph | undefined
   readonly tokens: ServiceAccountTokens
+  /** What is counted of tokens. */
+  readonly families: readonly MetricFamily[]
   /** The built-in kinds with what access adds to them: reviews, tokens, the check of escalation. */
   withAccess(kinds: readonly KindDefinition[]): KindDefinition[]
   /** Throws forbidden unless the user may create what an update would create. */
@@ -161,6 +164,7 @@ export const openAccess = async (
     authorizer,
     nodeGraph: authorizer.hasNode ? nodeGraph : undefined,
     tokens,
+    families: bearerTokens.families,
     withAccess: (kinds) => [
       ...kinds.map((kind) => withTokens(withEscalationCheck(kind, { rbac, authorizer }), tokens)),
       ...authenticationKinds(makeReview(bearerTokens)),

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { Clock } from '#api/clock.js'
 import type { GroupResource } from '#api/group-version.js'
+import type { MetricFamily } from '#api/metric-family.js'
 import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import {
@@ -12,6 +13,7 @@ import {
 } from '#authn/authenticator.js'
 import { bootstrapTokens } from '#authn/bootstrap-tokens.js'
 import { ServiceAccountTokens } from '#authn/service-account-tokens.js'
+import { TokenCache } from '#authn/token-cache.js'
 import { staticTokenAuthenticator } from '#authn/token-file.js'
 import type { TokenReferences } from '#authn/token-references.js'
 import { webhookTokens } from '#authn/webhook-tokens.js'
@@ -33,6 +35,7 @@ export interface BearerTokens {
   /** All of them. */
   readonly all: UnionVerifier
   readonly serviceAccounts: ServiceAccountTokens
+  readonly families: readonly MetricFamily[]
 }
 
 export interface BearerTokenDeps {
@@ -149,11 +152,16 @@ export const openBearerTokens = async (
       }),
     )
   }
-  const asVerifier = audienceAgnostic(audiences, async (token) => known(token))
+  const knownVerifier = audienceAgnostic(audiences, async (token) => known(token))
+  const cache = new TokenCache(unionVerifier(verifiers), clock)
   return {
     known,
-    others: unionVerifier(verifiers),
-    all: unionVerifier([asVerifier, ...verifiers]),
+    others: cache.verify,
+    all: async (token, wanted, notes) => {
+      const found = await knownVerifier(token, wanted, notes)
+      return typeof found === 'object' ? found : cache.verify(token, wanted, notes)
+    },
     serviceAccounts,
+    families: [...serviceAccounts.uses.families, ...cache.families],
   }
 }

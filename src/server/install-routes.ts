@@ -67,7 +67,7 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
     build: buildLabels(),
     apiServices: controllers.aggregator,
     audit: state.audit?.figures,
-    families: [...state.encryptionFigures.families, ...state.access.tokens.uses.families],
+    families: [...state.encryptionFigures.families, ...state.access.families],
     features: () => featureGates.all,
     disabled: options.disabledMetrics ?? [],
   })

@@ -258,21 +258,37 @@ t.test(
   },
 )
 
-t.test('a ServiceAccount token works until its account is gone', async (t) => {
+t.test('a ServiceAccount token works until ten seconds after its account is gone', async (t) => {
+  let laterMs = 0
+  const server = await startServer(t, { clock: { now: () => now + laterMs } })
+  const post = (path: string, body: object) => call(server, { method: 'POST', path, body })
   const accounts = '/api/v1/namespaces/default/serviceaccounts'
-  await create(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'bot' } })
-  const made = await create(`${accounts}/bot/token`, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: {},
-  })
-  const { token } = made.body.status
+  await post(accounts, { metadata: { name: 'bot' } })
+  const { token } = (await post(`${accounts}/bot/token`, { spec: {} })).body.status
+  const other = (await post(`${accounts}/bot/token`, { spec: {} })).body.status.token
   const me = await call(server, whoAmI({ token }))
   t.equal(me.body.status.userInfo.username, 'system:serviceaccount:default:bot')
   const tampered = `${token.slice(0, -4)}AAAA`
   t.equal((await call(server, whoAmI({ token: tampered }))).status, 401)
   await call(server, { method: 'DELETE', path: `${accounts}/bot` })
-  t.equal((await call(server, whoAmI({ token }))).status, 401)
+  t.equal((await call(server, whoAmI({ token: other }))).status, 401, 'nobody knew it yet')
+  laterMs = 9_999
+  t.equal((await call(server, whoAmI({ token }))).status, 201)
+  const review = { spec: { token } }
+  const path = '/apis/authentication.k8s.io/v1/tokenreviews'
+  t.equal((await post(path, review)).body.status.authenticated, true, 'a review says so, too')
+  laterMs = 10_000
+  t.equal((await call(server, whoAmI({ token }))).status, 401, 'uses do not prolong it')
+  t.notOk((await post(path, review)).body.status.authenticated)
+  const counted = (await call(server, { path: '/metrics' })).text
+    .split('\n')
+    .filter((line) => /^authentication_token_cache_(request|fetch)_total/.test(line))
+  t.same(counted, [
+    'authentication_token_cache_fetch_total{status="ok"} 1',
+    'authentication_token_cache_fetch_total{status="error"} 4',
+    'authentication_token_cache_request_total{status="miss"} 5',
+    'authentication_token_cache_request_total{status="hit"} 2',
+  ])
 })
 
 t.test('masters may be anybody, others only whom they may impersonate', async (t) => {

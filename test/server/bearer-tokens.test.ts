@@ -2,6 +2,7 @@
 import path from 'node:path'
 import { decodeJwt } from 'jose'
 import t from 'tap'
+import { limits } from '#limits'
 import type { Server } from '#src/index.js'
 import { startReviewer } from './reviewer.js'
 import { call, startServer } from './start-server.js'
@@ -115,7 +116,9 @@ t.test('a server that is away knows no token, and the others go on', async (t) =
 
 t.test('Secrets of kube-system let new nodes join', async (t) => {
   const options = { authorizationModes: ['AlwaysAllow' as const], enableBootstrapTokenAuth: true }
-  const server = await startServer(t, options)
+  let laterMs = 0
+  const clock = { now: () => Date.now() + laterMs }
+  const server = await startServer(t, { ...options, clock })
   const join = async (id: string, data: Record<string, string>, type?: string) => {
     const name = `bootstrap-token-${id}`
     const stringData = {
@@ -159,6 +162,7 @@ t.test('Secrets of kube-system let new nodes join', async (t) => {
   t.equal(await join('opaque', {}, 'Opaque'), undefined)
   const gone = '/api/v1/namespaces/kube-system/secrets/bootstrap-token-plain0'
   await call(server, { method: 'DELETE', path: gone })
+  laterMs = limits.goodTokenKeptMs
   t.equal(await whoIs(server, 'plain0.0123456789abcdef'), undefined)
   const without = await startServer(t, { ...options, enableBootstrapTokenAuth: false })
   t.equal(await whoIs(without, 'future.0123456789abcdef'), undefined)
