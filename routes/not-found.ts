@@ -10,12 +10,13 @@ export const sendNotFound = (reply: FastifyReply): FastifyReply =>
 
 /**
  * Answers requests without a route. `refuseApi`, the handler of all paths of resources, knows whether the method or the
- * path is unknown.
+ * path is unknown. No root begins with two slashes, whatever is asked for behind them.
  */
 export const refuseUnknown = (app: FastifyInstance, refuseApi: RouteHandlerMethod): void => {
   app.setNotFoundHandler(function (request, reply) {
     const info = request.kube?.info
-    if (info?.isResourceRequest) return refuseApi.call(this, request, reply)
+    if (info?.isResourceRequest && !request.url.startsWith('//'))
+      return refuseApi.call(this, request, reply)
     return sendNotFound(reply)
   })
 }

@@ -193,9 +193,7 @@ export const cannotBeHandled = (
   problem: string,
   as = kind,
 ): ApiError =>
-  badRequest(
-    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${as}: ${problem}`,
-  )
+  badRequest(`${kind} in version ${goQuote(version)} cannot be handled as a ${as}: ${problem}`)
 
 /** The problem without the frame around it, for messages with another frame. */
 export const problemOfDecoding = ({ message }: ApiError): string =>

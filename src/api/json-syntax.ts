@@ -1,4 +1,5 @@
 /** Where and why a text is no JSON, in the words of Go's encoding/json. Only texts that JSON.parse refused come here. */
+import { limits } from '#limits'
 
 const quoteByte = (text: string, at: number): string => {
   const char = String.fromCodePoint(text.codePointAt(at)!)
@@ -69,6 +70,7 @@ class Scanner {
   #valueOrOpen(open: ('{' | '[')[]): boolean {
     const char = this.#text[this.#at]
     if (char === '{' || char === '[') {
+      if (open.length >= limits.jsonDepthMax) this.#fail('exceeded max depth')
       this.#at++
       this.#space()
       if (this.#text[this.#at] === (char === '{' ? '}' : ']')) {

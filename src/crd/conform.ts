@@ -29,7 +29,7 @@ const fit = (object: KubeObject, schema: StructuralSchema): string[] => {
 export const conform = (object: KubeObject, schema: StructuralSchema): string[] => {
   const unknown = fit(object, schema)
   coerceEmbedded(object, partsOf(schema))
-  return unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
+  return unknown.map((path) => `unknown field "${path}"`)
 }
 
 /** A stored object as `schema` shows it; the same one when that changes nothing. */

@@ -139,7 +139,7 @@ t.test(
     const { object, strictErrors } = decode(
       '',
       'Pod',
-      '{"spec":{"foo":1,"containers":[{"image":"a","bar":{},"image":"b"}],"Hostname":"x"},"metadata":{"labels":{"a":"1","a":"2"}},"zoo":null}',
+      '{"spec":{"foo":1,"containers":[{"image":"a","bar":{},"image":"b"}],"Hostname":"x"},"metadata":{"labels":{"a":"1","a":"2"}},"zoo":null,"\\u0001é\\"":1}',
     )
     t.same(strictErrors, [
       'unknown field "spec.foo"',
@@ -148,6 +148,7 @@ t.test(
       'unknown field "spec.Hostname"',
       'duplicate field "metadata.labels.a"',
       'unknown field "zoo"',
+      'unknown field "\\x01é\\""',
     ])
     t.notMatch(stringify(object), /foo|bar|zoo|Hostname/)
   },

@@ -111,7 +111,7 @@ t.test('a hook after the start is a check that fails until it has run', async (t
 
 t.test('no group of /apis is without a name', async (t) => {
   const server = await startServer(t)
-  for (const path of ['/apis//', '/apis//apps/v1', '/apis/%2f?x=1'])
+  for (const path of ['/apis//', '/apis//apps/v1', '/apis/%2f?x=1', '//api/v1/pods/p'])
     t.equal((await call(server, { path })).text, '404 page not found\n', path)
   for (const path of ['/apis/', '/api//', '/apis/apps//'])
     t.equal((await call(server, { path })).status, 200, path)

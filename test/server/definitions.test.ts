@@ -245,6 +245,11 @@ t.test(
     const body = JSON.parse(`{${head},"a":${inner},"z":{}}`)
     const strict = `${widgets}?fieldValidation=Strict`
     t.match(
+      (await send('POST', strict, { ...body, '\0"': 1 })).body.message,
+      'unknown field "\0""',
+      'as it stands',
+    )
+    t.match(
       (await send('POST', strict, body)).body.message,
       /strict decoding error: unknown field "z", unknown field "a.metadata.no"$/,
     )

@@ -319,3 +319,8 @@ t.test('options are no object of any kind, in all versions', async (t) => {
   const { body } = await post(path, { apiVersion: 'meta.k8s.io/v1', kind: 'DeleteOptions' })
   t.match(body.message, /no kind "DeleteOptions" is registered for version "meta.k8s.io\/v1"/)
 })
+
+t.test('a version that cannot be shown is quoted as by Go', async (t) => {
+  const { message } = (await post(`${inDefault}/configmaps`, { apiVersion: '\0', kind: 'A' })).body
+  t.match(message, 'A in version "\\x00" cannot be handled as a ConfigMap')
+})

@@ -3,6 +3,7 @@
  * metadata has a Go type.
  */
 import { dotted } from '#api/field-error.js'
+import { goQuote } from '#api/go-quote.js'
 import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { DecodeError } from './explain.js'
@@ -30,7 +31,7 @@ export const copyUnstructured = (value: JsonObject, trace?: JsonTrace): Unstruct
     const seen = new Set<string>()
     return Object.fromEntries(
       (written ?? Object.entries(from)).map(([key, inner]) => {
-        if (seen.has(key)) duplicates.push(`duplicate field ${JSON.stringify(dotted(path, key))}`)
+        if (seen.has(key)) duplicates.push(`duplicate field ${goQuote(dotted(path, key))}`)
         if (written !== undefined) seen.add(key)
         return [key, copy(inner, dotted(path, key), literals?.get(key))]
       }),

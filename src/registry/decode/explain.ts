@@ -4,6 +4,7 @@
  */
 import { goKindOf } from '#api/decoder-texts.js'
 import { dotted } from '#api/field-error.js'
+import { goQuote } from '#api/go-quote.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
@@ -147,7 +148,7 @@ class Explainer {
     const seen = new Set<string>()
     for (const [key, element] of this.#entries(value)) {
       const path = dotted(place.path, key)
-      if (seen.has(key)) this.#strict(`duplicate field "${path}"`)
+      if (seen.has(key)) this.#strict(`duplicate field ${goQuote(path)}`)
       seen.add(key)
       this.value(type.value, element, { ...place, path }, literals?.get(key))
     }
@@ -166,10 +167,10 @@ class Explainer {
       const path = dotted(place.path, key)
       const field = fields.find((f) => f.name === key)
       if (field === undefined) {
-        this.#strict(`unknown field "${path}"`)
+        this.#strict(`unknown field ${goQuote(path)}`)
         continue
       }
-      if (seen.has(key)) this.#strict(`duplicate field "${path}"`)
+      if (seen.has(key)) this.#strict(`duplicate field ${goQuote(path)}`)
       seen.add(key)
       const way = [place.fields, ...embeddingOf(field, fields), key].filter((part) => part !== '')
       this.value(field.type, element, { struct, fields: way.join('.'), path }, literals?.get(key))
