@@ -35,6 +35,12 @@ const dns1123Subdomain = rule(
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
   'example.com',
 )
+const underscoreFormat = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?'
+const underscoreSubdomain = rule(
+  `${underscoreFormat}(\\.${underscoreFormat})*`,
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character",
+  'example.com',
+)
 const dns1035Label = rule(
   '[a-z]([-a-z0-9]*[a-z0-9])?',
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
@@ -70,13 +76,17 @@ export const isDns1123Label = (value: string): string[] => {
   return messages
 }
 
-export const isDns1123Subdomain = (value: string): string[] => {
-  if (fits(value, dns1123Subdomain, 253)) return []
+const isSubdomain = (value: string, form: Rule): string[] => {
+  if (fits(value, form, 253)) return []
   const messages: string[] = []
   if (byteLength(value) > 253) messages.push(maxCharacters(253))
-  if (!dns1123Subdomain.pattern.test(value)) messages.push(dns1123Subdomain.message)
+  if (!form.pattern.test(value)) messages.push(form.message)
   return messages
 }
+
+export const isDns1123Subdomain = (value: string): string[] => isSubdomain(value, dns1123Subdomain)
+export const isDns1123SubdomainWithUnderscore = (value: string): string[] =>
+  isSubdomain(value, underscoreSubdomain)
 
 export const isDns1035Label = (value: string): string[] => {
   const messages: string[] = []

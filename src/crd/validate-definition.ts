@@ -12,11 +12,13 @@ import {
 import { jsonEqual } from '#api/json-object.js'
 import { isDns1035Label, isDns1123Subdomain, isKindName } from '#api/names.js'
 import { approvalAnnotation, approvalNeeded, approvalOf, isProtectedGroup } from './api-approval.js'
+import { hasDefaults } from './apply-defaults.js'
 import {
   type CustomResourceDefinition,
   type DefinitionNames,
   type DefinitionVersion,
   isSharedByVersions,
+  schemaOf,
   type VersionPart,
 } from './definition.js'
 import { internalVersions } from './internal-versions.js'
@@ -43,11 +45,13 @@ export const validateDefinition = (definition: CustomResourceDefinition): FieldE
   ...validatePreservation(definition),
 ]
 
+const preservation = 'spec.preserveUnknownFields'
+
 const validatePreservation = ({ spec }: CustomResourceDefinition): FieldError[] =>
   spec.preserveUnknownFields === true
     ? [
         invalid(
-          'spec.preserveUnknownFields',
+          preservation,
           true,
           'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
         ),
@@ -78,12 +82,20 @@ const validateSpec = (
   for (const [i, version] of versions.entries())
     if (version.schema?.openAPIV3Schema === undefined)
       errors.push(required(`spec.versions[${i}].schema.openAPIV3Schema`))
+  const keepsUnknown = spec.preserveUnknownFields === true
+  if (keepsUnknown && versions.some((version) => hasDefaults(schemaOf(version))))
+    errors.push(invalid(preservation, true, 'must be false in order to use defaults in the schema'))
   const parts = partsOf(versions, previous?.spec.versions ?? [])
   for (const [i, version] of versions.entries())
     errors.push(...validateVersion(version, i), ...parts.ofVersion(version, i))
   errors.push(...validateVersionList(spec.versions))
   errors.push(...validateNames(spec.names))
   errors.push(...parts.shared())
+  const strategy = spec.conversion?.strategy ?? 'None'
+  if (keepsUnknown && strategy !== 'None')
+    errors.push(
+      invalid('spec.conversion.strategy', strategy, `must be None if ${preservation} is true`),
+    )
   errors.push(...validateConversion(definition, previous))
   return errors
 }

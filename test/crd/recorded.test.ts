@@ -52,6 +52,19 @@ t.test('that unknown fields may not be preserved is told of last', (t) => {
     'spec.versions[0].schema.openAPIV3Schema: Required value',
     'spec.preserveUnknownFields: Invalid value: true: cannot set to true',
   ])
+  const properties = { a: { type: 'string', default: 'x' } }
+  const schema = { openAPIV3Schema: { type: 'object', properties } }
+  const webhook = { clientConfig: { url: 'https://x' }, conversionReviewVersions: ['v1'] }
+  const needy = definitionWith({
+    preserveUnknownFields: true,
+    versions: [{ ...version, schema }],
+    conversion: { strategy: 'Webhook', webhook },
+  })
+  t.match(evaluate(kind, JSON.stringify(needy)).causes, [
+    'spec.preserveUnknownFields: Invalid value: true: must be false in order to use defaults in the schema',
+    'spec.conversion.strategy: Invalid value: "Webhook": must be None if spec.preserveUnknownFields is true',
+    'spec.preserveUnknownFields: Invalid value: true: cannot set to true',
+  ])
   t.end()
 })
 

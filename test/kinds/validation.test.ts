@@ -26,3 +26,15 @@ t.test('a create is refused for the same causes in the same words as upstream', 
   }
   t.end()
 })
+
+t.test('a search path is as long as a name may be', (t) => {
+  const searches = [`${'x'.repeat(253)}.`, `${'x'.repeat(254)}.`, `A${'_'.repeat(253)}`]
+  const spec = { containers: [{ name: 'c', image: 'i' }], dnsConfig: { searches } }
+  const body = JSON.stringify({ metadata: { name: 'p' }, spec })
+  t.match(evaluate(definitionOf('Pod'), body).causes, [
+    /^spec\.dnsConfig\.searches\[1\]: .*x": must be no more than 253 characters$/,
+    /^spec\.dnsConfig\.searches\[2\]: .*_": must be no more than 253 characters$/,
+    /^spec\.dnsConfig\.searches\[2\]: .*_": a lowercase RFC 1123 subdomain must consist/,
+  ])
+  t.end()
+})

@@ -1,6 +1,6 @@
 /** A pod's own resolver (kubernetes, core/validation: validatePodDNSConfig). */
-import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
-import { regexMessage } from '#api/names.js'
+import { child, type FieldError, index, invalid, invalidEach, required } from '#api/field-error.js'
+import { isDns1123SubdomainWithUnderscore } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
 import { validIp } from '../network.js'
@@ -10,19 +10,10 @@ const nameserversMax = 3
 const searchesMax = 32
 const searchCharactersMax = 2048
 
-const label = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?'
-const subdomain = `${label}(\\.${label})*`
-const searchPattern = new RegExp(`^${subdomain}$`)
-const searchMessage = regexMessage(
-  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character",
-  subdomain,
-  'example.com',
-)
-
 const searchErrors = (search: string, path: string): FieldError[] => {
   if (search === '.') return []
   const name = search.endsWith('.') ? search.slice(0, -1) : search
-  return searchPattern.test(name) ? [] : [invalid(path, name, searchMessage)]
+  return invalidEach(path, name, isDns1123SubdomainWithUnderscore(name))
 }
 
 export const validDnsConfig = (path: string, { dnsConfig, dnsPolicy }: Fields): FieldError[] => {
