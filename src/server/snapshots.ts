@@ -31,6 +31,8 @@ export class Snapshots implements NamedSnapshots {
   readonly #named = new Map<string, Snapshot>()
   /** Restores run one after the other: two at once would mix. */
   #restoring: Promise<unknown> = Promise.resolve()
+  /** So do named snapshots: each holds the whole store before it has its name, and so all that are taken count. */
+  #putting: Promise<unknown> = Promise.resolve()
 
   constructor(stores: Pick<RegistryStores, 'takeSnapshot' | 'restoreSnapshot'>) {
     this.#stores = stores
@@ -56,15 +58,21 @@ export class Snapshots implements NamedSnapshots {
     return [...this.#named].map(([name, snapshot]) => ({ name, ...snapshot }))
   }
 
-  async put(name: string): Promise<NamedSnapshot> {
-    const snapshot = await this.take().catch((error) => {
-      throw refusal(error)
-    })
+  put(name: string): Promise<NamedSnapshot> {
+    const put = this.#putting.then(() => this.#put(name))
+    this.#putting = put.catch(() => {})
+    return put
+  }
+
+  async #put(name: string): Promise<NamedSnapshot> {
     const count = this.#named.size + (this.#named.has(name) ? 0 : 1)
     if (count > limits.snapshotsMax)
       throw invalid({ group: '', kind: 'Snapshot' }, name, [
         tooMany('snapshots', count, limits.snapshotsMax),
       ])
+    const snapshot = await this.take().catch((error) => {
+      throw refusal(error)
+    })
     this.#named.set(name, snapshot)
     return { name, ...snapshot }
   }
