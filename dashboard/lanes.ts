@@ -2,7 +2,7 @@
 import { parseTime } from '#api/clock.js'
 import type { PersistedObject } from '#api/object.js'
 import { describeEnd, type Terminated } from '#src/timeline/describe-end.js'
-import type { EndpointStates } from '#src/timeline/endpoints.js'
+import type { EndpointState, EndpointStates } from '#src/timeline/endpoints.js'
 import { howItStops } from '#src/timeline/events.js'
 import { type ContainerStatus, deletionAskedAt, statusesOf } from '#src/timeline/timeline.js'
 
@@ -63,9 +63,9 @@ const containerState = (
   return ready ? running : { text: 'runs, not ready', tone: 'waits' }
 }
 
-const endpointTone = (text: string): Tone => {
-  if (text.includes('terminating')) return 'ends'
-  return text.includes('not ready') ? 'waits' : 'runs'
+const endpointTone = ({ ready, terminating }: EndpointState): Tone => {
+  if (ready) return 'runs'
+  return terminating ? 'ends' : 'waits'
 }
 
 /** `stopping`: containers whose kubelet has said that it stops them. */
@@ -75,8 +75,8 @@ export const laneStates = (
   stopping: ReadonlySet<string>,
 ): LaneStates => {
   const states = new Map<string, LaneState>([[objectLane, objectState(pod)]])
-  for (const [service, text] of endpoints)
-    states.set(serviceLane(service), { text, tone: endpointTone(text) })
+  for (const [service, endpoint] of endpoints)
+    states.set(serviceLane(service), { text: endpoint.text, tone: endpointTone(endpoint) })
   for (const status of statusesOf(pod))
     states.set(containerLane(status.name), containerState(status, pod, stopping))
   const { deletionTimestamp, finalizers = [] } = pod.metadata

@@ -52,6 +52,7 @@ const follow = (
   response.writeHead(200, { ...safeHeaders, 'content-type': 'text/event-stream' })
   const told = new Map<string, string>()
   let timer: NodeJS.Timeout | undefined
+  let isSoon = false
   const tell = (name: string, value: unknown) => {
     const text = JSON.stringify(value)
     if (told.get(name) === text) return
@@ -60,6 +61,7 @@ const follow = (
   }
   const send = () => {
     timer = undefined
+    isSoon = false
     // Who reads slowly is told what holds when it has read.
     if (response.writableNeedDrain) return
     tell('pods', podLines(recorder.histories))
@@ -67,7 +69,10 @@ const follow = (
     tell('shown', looked?.shown ?? null)
     if (looked?.isOver === false) timer ??= setTimeout(send, drawAgainMs)
   }
+  // Not put off by further changes: where Pods change all the time a page would never be told.
   const soon = () => {
+    if (isSoon) return
+    isSoon = true
     clearTimeout(timer)
     timer = setTimeout(send, togetherMs)
   }

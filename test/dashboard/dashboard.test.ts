@@ -4,11 +4,15 @@ import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { silentLog } from '#client/log.js'
 import { resources } from '#client/resources.js'
+import { listen } from '#dashboard/listen.js'
 import { runDashboard } from '#dashboard/main.js'
+import { PodHistory } from '#dashboard/pod-history.js'
+import type { Recorder } from '#dashboard/recorder.js'
 import type { PodLine, Shown } from '#dashboard/view.js'
 import { limits } from '#limits'
 import { eventually } from '../eventually.js'
 import { clientOf, startServer } from '../server/start-server.js'
+import { storedMetadata } from '../stored-metadata.js'
 
 const namespace = 'default'
 
@@ -131,4 +135,26 @@ t.test('it is read by pages of its own only, and not by too many', async (t) => 
   await eventually('too many pages', async () => (await statusOf(`${url}follow`)) === 503)
   for (const page of many) page.close()
   await eventually('room again', async () => (await statusOf(`${url}follow`)) === 200)
+})
+
+t.test('a page is told while Pods change all the time', async (t) => {
+  const histories = new Map<string, PodHistory>()
+  const listeners = new Set<() => void>()
+  const onChange = (listener: () => void) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
+  const recorder = { histories, onChange, explain: () => [] } as unknown as Recorder
+  const { url, close } = await listen({ recorder, clock: systemClock, port: 0 })
+  t.teardown(close)
+  const page = new Page(`${url}follow`)
+  t.teardown(() => page.close())
+  await eventually('a page that follows', () => listeners.size === 1)
+  const metadata = storedMetadata({ name: 'p', namespace, uid: 'u' })
+  histories.set('u', new PodHistory({ kind: 'Pod', apiVersion: 'v1', metadata }, [], Date.now()))
+  const changing = setInterval(() => {
+    for (const listener of listeners) listener()
+  }, 5)
+  t.teardown(() => clearInterval(changing))
+  await eventually('the new Pod', () => page.pods.length === 1)
 })

@@ -27,12 +27,23 @@ const lanesOf = ({ lanes }: PodHistory) =>
     ]),
   )
 
+const endpoint = (text: string, conditions: { ready?: boolean; terminating?: boolean }) => ({
+  ready: false,
+  serving: true,
+  terminating: false,
+  ...conditions,
+  text,
+})
+
 /** Seen as it ran, deleted at 10 with 30 s of grace, killed at 40. */
 const watched = (): PodHistory => {
   const history = new PodHistory(podAt({}), [], ms(5))
-  history.seeEndpoints(new Map([['web', 'endpoint ready']]), ms(6))
+  history.seeEndpoints(new Map([['web', endpoint('endpoint ready', { ready: true })]]), ms(6))
   history.see(podAt({ metadata: deleted }), ms(10))
-  history.seeEndpoints(new Map([['web', 'endpoint terminating, still serving']]), ms(10))
+  history.seeEndpoints(
+    new Map([['web', endpoint('endpoint terminating, still serving', { terminating: true })]]),
+    ms(10),
+  )
   history.seeEvent(killing(), ms(11))
   const ended = { state: killed, phase: 'Failed' }
   history.see(podAt({ metadata: { ...deleted, finalizers: ['x/y'] }, ...ended }), ms(40))
@@ -67,6 +78,16 @@ t.test('each lane of a Pod that is watched to its end has its states in order', 
   t.equal(history.graceOverAt, ms(40), 'a grace of 0 says that all has ended')
   t.equal(history.goneAt, ms(43))
   t.match(history.steps.at(-1), { at: ms(43), what: 'the object is gone' })
+  t.end()
+})
+
+t.test('the colour of an endpoint is that of its conditions, whatever the words', (t) => {
+  const history = new PodHistory(podAt({}), [], ms(5))
+  const states = [{}, { ready: true }, { ready: true, terminating: true }, { terminating: true }]
+  for (const [i, conditions] of states.entries())
+    history.seeEndpoints(new Map([['web', endpoint(`words ${i}`, conditions)]]), ms(6 + i))
+  const tones = history.lanes.get('service web')!.map(({ state }) => state?.tone)
+  t.same(tones, ['waits', 'runs', 'runs', 'ends'])
   t.end()
 })
 
