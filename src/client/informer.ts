@@ -41,6 +41,8 @@ const backoffMs = { baseMs: 200, maxMs: 5_000 }
 const catchUpMs = 200
 /** Each watch lasts between this and twice this, so that load moves between servers. As client-go. */
 const watchSecondsMin = 300
+/** A watch that ends sooner and has brought nothing counts as failed, so that the next one waits. As client-go. */
+const watchMsMin = 1_000
 /** Grace beyond the watch's own end, after which a silent connection counts as dead. */
 const watchOverrunMs = 30_000
 
@@ -165,13 +167,10 @@ export class Informer<T extends PersistedObject = PersistedObject> {
   }
 
   async #recover(error: unknown, signal: AbortSignal): Promise<void> {
-    if (isExpired(error)) {
-      this.#resourceVersion = undefined
-      return
-    }
-    this.#isRefused = error instanceof ApiError && !isTooManyRequests(error)
-    // It may mean that the server does not have this history: list again.
-    if (this.#isRefused) this.#resourceVersion = undefined
+    const expired = isExpired(error)
+    if (!expired) this.#isRefused = error instanceof ApiError && !isTooManyRequests(error)
+    // A refusal, too, may mean that the server does not have this history: list again.
+    if (expired || this.#isRefused) this.#resourceVersion = undefined
     const ms = this.#backoff.next()
     this.#options.log.debug(
       { resource: this.ref.resource, error: messageOf(error), retryMs: Math.round(ms) },
@@ -228,6 +227,8 @@ export class Informer<T extends PersistedObject = PersistedObject> {
 
   async #watch(timeoutSeconds: number, signal: AbortSignal): Promise<void> {
     const { client, namespace, fieldSelector, metadataOnly } = this.#options
+    const began = performance.now()
+    let isEmpty = true
     const events = client.watch<T>(this.ref, {
       namespace,
       fieldSelector,
@@ -239,12 +240,15 @@ export class Informer<T extends PersistedObject = PersistedObject> {
       onOpen: () => this.#catchUp(),
     })
     for await (const event of events) {
+      isEmpty = false
       this.#backoff.reset()
       this.#newest = this.#resourceVersion = event.object.metadata.resourceVersion
       if (event.type === 'BOOKMARK') continue
       if (event.type !== 'DELETED') this.#upsert(this.#prepare(event.object))
       else this.#forget(event.object)
     }
+    if (isEmpty && performance.now() - began < watchMsMin)
+      throw new Error('the watch ended at once and brought nothing')
   }
 
   /** Items of a list do not carry their kind; everything kept does. */

@@ -54,16 +54,15 @@ interface Observed {
 export const runAsLeader = async (options: LeaderElectionOptions): Promise<void> => {
   const { log, signal } = options
   const elector = new Elector(options)
-  while (!signal.aborted && !(await elector.tryHold()))
-    await sleep(options.retryPeriodMs ?? retryPeriodDefaultMs, signal)
-  if (signal.aborted) return
+  const heldSince = await acquire(elector, options)
+  if (heldSince === undefined) return
   log.info({ identity: options.identity }, 'became leader')
   const lost = new AbortController()
   const over = new AbortController()
   const leading = options.lead(AbortSignal.any([signal, lost.signal])).finally(() => over.abort())
   // Awaited below; a failure must not go unhandled until then.
   leading.catch(() => {})
-  const isHeld = await renew(elector, options, over.signal)
+  const isHeld = await renew(elector, options, { heldSince, over: over.signal })
   if (!isHeld) lost.abort()
   try {
     await leading
@@ -73,18 +72,42 @@ export const runAsLeader = async (options: LeaderElectionOptions): Promise<void>
   if (!isHeld) throw new Error('lost the leader lease')
 }
 
+/** When it asked for the Lease that it got (of performance.now); undefined when the signal fired before. */
+const acquire = async (
+  elector: Elector,
+  {
+    signal,
+    retryPeriodMs = retryPeriodDefaultMs,
+    renewDeadlineMs = renewDeadlineDefaultMs,
+  }: LeaderElectionOptions,
+): Promise<number | undefined> => {
+  while (!signal.aborted) {
+    const began = performance.now()
+    const isHeld = await elector.tryHold()
+    // If the answer took too long, another process may hold it by now.
+    if (isHeld && performance.now() - began < renewDeadlineMs)
+      return signal.aborted ? undefined : began
+    await sleep(retryPeriodMs, signal)
+  }
+  return undefined
+}
+
 /** Until `over` fires; false as soon as the Lease could not be renewed for too long. */
 const renew = async (
   elector: Elector,
-  { retryPeriodMs, renewDeadlineMs }: LeaderElectionOptions,
-  over: AbortSignal,
+  {
+    retryPeriodMs = retryPeriodDefaultMs,
+    renewDeadlineMs = renewDeadlineDefaultMs,
+  }: LeaderElectionOptions,
+  { heldSince, over }: { heldSince: number; over: AbortSignal },
 ): Promise<boolean> => {
-  let renewedMs = performance.now()
+  let renewedMs = heldSince
+  const leftAt = (now: number): number => renewedMs + renewDeadlineMs - now
   for (;;) {
-    await sleep(retryPeriodMs ?? retryPeriodDefaultMs, over)
+    await sleep(Math.max(0, Math.min(retryPeriodMs, leftAt(performance.now()))), over)
     if (over.aborted) return true
     const began = performance.now()
-    const leftMs = renewedMs + (renewDeadlineMs ?? renewDeadlineDefaultMs) - began
+    const leftMs = leftAt(began)
     if (leftMs <= 0) return false
     // If the server does not answer we must stop leading before another process takes over.
     if (await within(leftMs, elector.tryHold())) renewedMs = began

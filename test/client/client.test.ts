@@ -133,6 +133,34 @@ t.test(
   },
 )
 
+t.test(
+  'an informer waits longer and longer for a server whose watches bring nothing',
+  async (t) => {
+    for (const ending of ['', event('ERROR', { kind: 'Status', code: 410, reason: 'Expired' })]) {
+      let watches = 0
+      const client = await startScripted(t, (request, answer) => {
+        if (!request.url!.includes('watch=true'))
+          return json(answer, 200, { metadata: { resourceVersion: '1' }, items: [] })
+        watches++
+        answer.writeHead(200).end(ending)
+      })
+      const waits: unknown[] = []
+      const log = {
+        ...silentLog,
+        debug: ({ retryMs }: { retryMs?: number }) => waits.push(retryMs),
+      }
+      const random = () => 0
+      const informer = new Informer({ client, ref: resources.pods, log, random })
+      const stop = new AbortController()
+      const running = informer.run(stop.signal)
+      await waitFor(() => watches >= 3)
+      stop.abort()
+      await running
+      t.ok(waits.length >= watches - 1, `${waits.length} waits between ${watches} watches`)
+    }
+  },
+)
+
 t.test('an informer outlives a server that refuses, and a handler that throws', async (t) => {
   let requests = 0
   const client = await startScripted(t, (request, answer) => {
@@ -330,6 +358,58 @@ t.test('a leader whose work fails, or whose server falls silent, leads no longer
   })
   await t.rejects(silenced, /lost the leader lease/)
   t.notOk(isLeading)
+})
+
+t.test('no Lease is led on that could not be renewed in time, or was got too late', async (t) => {
+  let isHeldUp = false
+  let reads = 0
+  let lease: { spec: { holderIdentity: string } } | undefined
+  const client = await startScripted(t, (request, answer, body) => {
+    if (request.method === 'GET') {
+      reads++
+      if (lease === undefined)
+        return json(answer, 404, { kind: 'Status', code: 404, reason: 'NotFound' })
+      return json(answer, 200, lease)
+    }
+    const written = JSON.parse(body)
+    lease = written
+    if (!isHeldUp) return json(answer, 200, written)
+    // Long before the answer comes another one has taken it over.
+    lease = { ...written, spec: { ...written.spec, holderIdentity: 'b' } }
+    setTimeout(() => json(answer, 200, written), 100)
+  })
+  const election = {
+    client,
+    clock: { now: () => performance.now() },
+    log: silentLog,
+    namespace: 'kube-system',
+    name: 'x',
+    identity: 'a',
+    renewDeadlineMs: 50,
+  }
+  const { signal } = new AbortController()
+  const retryPeriodMs = 3_600_000
+  const lead = whenAborted
+  await t.rejects(
+    runAsLeader({ ...election, signal, retryPeriodMs, lead }),
+    /lost the leader lease/,
+  )
+
+  lease = undefined
+  isHeldUp = true
+  reads = 0
+  const stop = new AbortController()
+  const late = runAsLeader({
+    ...election,
+    signal: stop.signal,
+    retryPeriodMs: 5,
+    lead: async () => {
+      t.fail('another one leads')
+    },
+  })
+  await waitFor(() => reads >= 3)
+  stop.abort()
+  await late
 })
 
 t.test(
