@@ -247,6 +247,8 @@ export const limits = {
   componentProbeTextMax: 10 * 1024,
   /** How long a start waits for an etcd that is not there; upstream's dialTimeout. */
   etcdDialTimeoutMs: 20_000,
+  /** Answers of a watch of etcd that wait for who reads them, before no more is read; upstream's incomingBufSize. */
+  etcdBatchesWaitingMax: 100,
   /** How long a health check waits for storage; upstream's --etcd-healthcheck-timeout and --etcd-readycheck-timeout. */
   healthCheckTimeoutMs: 2_000,
   /** Objects in one page that a collection delete reads. */

@@ -2,6 +2,7 @@
  * One watch of etcd that outlives its connections: it remembers the revision up to which everything was handed over,
  * and starts a new stream after it whenever the old one breaks.
  */
+import { limits } from '#limits'
 import { type EventBatch, StorageError, type StorageEvent, type WatchOptions } from '../driver.js'
 import { type EtcdApi, type EtcdWatch, writeCall } from './api.js'
 import { bytesOfKey, fenceSuffix, isFence, type KeySpace } from './key-space.js'
@@ -63,6 +64,7 @@ export class WatchCursor {
         const batch = this.#batches.shift()
         if (batch !== undefined) {
           delay = retryMinMs
+          if (this.#batches.length === 0) this.#resume()
           yield batch
         } else if (this.#error !== undefined) throw this.#error
         else if (this.#broken) {
@@ -96,6 +98,8 @@ export class WatchCursor {
     this.#look = undefined
     const watch = this.#watch
     if ((this.#cursor ?? 0) >= this.#wanted || watch === undefined) return
+    // It goes on when what has come has been taken, which takes as long as it takes.
+    if (watch.stream.isPaused()) return
     if (this.#host.api.hasOthers && performance.now() - this.#heardAt > silenceMs) {
       this.#break()
       return
@@ -190,7 +194,17 @@ export class WatchCursor {
   #push(batch: EventBatch): void {
     this.#cursor = Math.max(this.#cursor ?? 0, batch.revision)
     this.#batches.push(batch)
+    // From here on etcd keeps what a slow reader has not taken.
+    if (this.#batches.length >= limits.etcdBatchesWaitingMax) this.#watch?.stream.pause()
     this.#wake()
+  }
+
+  #resume(): void {
+    const { stream } = this.#watch ?? {}
+    if (stream?.isPaused() !== true) return
+    this.#heardAt = performance.now()
+    stream.resume()
+    this.reach(this.#wanted)
   }
 
   #break(): void {
