@@ -13,6 +13,7 @@ import { internalContext } from '#registry/internal-context.js'
 import { listAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
+import { Rounds } from './rounds.js'
 
 const namespace = 'kube-system'
 const identityLabel = 'apiserver.kubernetes.io/identity'
@@ -82,8 +83,7 @@ export class IdentityLease {
   readonly #store: Store
   readonly #stopping = new AbortController()
   #holder: Holder | undefined
-  #working: Promise<void> = Promise.resolve()
-  #timer: NodeJS.Timeout | undefined
+  readonly #renewals = new Rounds()
 
   constructor(deps: IdentityLeaseDeps) {
     const store = deps.storeOf({ group: 'coordination.k8s.io', resource: 'leases' })
@@ -101,19 +101,15 @@ export class IdentityLease {
     await this.#attempt('written', () => this.#begin(holder))
     // Nobody looks whether the one server of a store lives: its idle disk may sleep.
     const everyMs = isShared ? limits.peerRenewMs : limits.identityLeaseRenewMs
-    this.#timer = setInterval(() => {
-      this.#working = this.#working.then(() => this.#attempt('renewed', () => this.#renew(holder)))
-    }, everyMs)
-    this.#timer.unref()
+    this.#renewals.start(everyMs, () => this.#attempt('renewed', () => this.#renew(holder)))
     return name
   }
 
   /** Does not reject. */
   async release(): Promise<void> {
-    clearInterval(this.#timer)
+    await this.#renewals.stop()
     const holder = this.#holder
     if (holder === undefined) return
-    await this.#working
     await this.#attempt('removed', () => this.#remove(holder))
     this.#stopping.abort()
   }

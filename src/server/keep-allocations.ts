@@ -7,6 +7,7 @@ import { repairAddresses } from '#kinds/core/service-repair.js'
 import { limits } from '#limits'
 import { internalContext } from '#registry/internal-context.js'
 import type { ServerOptions } from './options.js'
+import { Rounds } from './rounds.js'
 import { bootstrapDeps, type ServerState } from './server-state.js'
 import type { StartedParts } from './started-parts.js'
 import { untilStored } from './until-stored.js'
@@ -25,13 +26,7 @@ export const keepAllocations = async (
   await untilStored(bootstrapDeps(options, state).caller, repair)
   if (!state.stores.isShared) return
   const warn = (error: unknown) => state.log('allocations of Services could not be repaired', error)
-  let working = Promise.resolve()
-  const timer = setInterval(() => {
-    working = working.then(repair).catch(warn)
-  }, limits.allocationRepairMs)
-  timer.unref()
-  started.defer(async () => {
-    clearInterval(timer)
-    await working
-  })
+  const repairs = new Rounds()
+  repairs.start(limits.allocationRepairMs, () => repair().catch(warn))
+  started.defer(() => repairs.stop())
 }

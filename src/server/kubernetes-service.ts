@@ -23,6 +23,7 @@ import {
 } from './endpoint-reconciler.js'
 import type { MasterLeases } from './master-leases.js'
 import type { EndpointReconcilerType } from './options.js'
+import { Rounds } from './rounds.js'
 import { firstServiceAddress } from './service-range.js'
 import { unlessRefused, untilStored } from './until-stored.js'
 
@@ -75,8 +76,7 @@ const isLoopback = (ip: string): boolean => ip.startsWith('127.') || ip === '::1
 export class KubernetesService {
   readonly #deps: KubernetesServiceDeps
   #place: ServerPlace | undefined
-  #working: Promise<void> = Promise.resolve()
-  #timer: NodeJS.Timeout | undefined
+  readonly #checks = new Rounds()
   #isLeaving = false
 
   constructor(deps: KubernetesServiceDeps) {
@@ -91,19 +91,16 @@ export class KubernetesService {
     await unlessRefused(deps.log, 'where the server is', () =>
       untilStored(deps.caller, () => this.#join(deps, place)),
     )
-    this.#timer = setInterval(() => {
-      this.#working = this.#working.then(() => this.#check(place))
-    }, limits.peerRenewMs)
-    this.#timer.unref()
+    this.#checks.start(limits.peerRenewMs, () => this.#check(place))
   }
 
   /** From now on clients should use other servers. Does not reject. */
   async withdraw(): Promise<void> {
-    clearInterval(this.#timer)
+    const checked = this.#checks.stop()
     this.#isLeaving = true
     if (this.#place === undefined) return
     try {
-      await this.#working
+      await checked
       await this.#leave(this.#place)
     } catch (error) {
       this.#deps.log('the server is still in the endpoints of the Service kubernetes', error)
@@ -111,7 +108,6 @@ export class KubernetesService {
   }
 
   async #check(place: ServerPlace): Promise<void> {
-    if (this.#isLeaving) return
     try {
       const deps = this.#deps.bootstrap()
       await this.#keepService(deps, place)
