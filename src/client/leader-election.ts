@@ -83,11 +83,9 @@ const acquire = async (
 ): Promise<number | undefined> => {
   while (!signal.aborted) {
     const began = performance.now()
-    const isHeld = await elector.tryHold()
-    // If the answer took too long, another process may hold it by now.
-    if (isHeld && performance.now() - began < renewDeadlineMs)
-      return signal.aborted ? undefined : began
-    await sleep(retryPeriodMs, signal)
+    if (!(await elector.tryHold())) await sleep(retryPeriodMs, signal)
+    // If the answer took longer, another process may hold it by now: it asks again.
+    else if (performance.now() - began < renewDeadlineMs) return signal.aborted ? undefined : began
   }
   return undefined
 }

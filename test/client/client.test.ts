@@ -134,6 +134,35 @@ t.test(
 )
 
 t.test(
+  'an informer whose watch has ended as planned sees nothing until the next is open',
+  async (t) => {
+    let watches = 0
+    let end = (): void => {}
+    const ending = new Promise<void>((resolve) => (end = resolve))
+    const metadata = { resourceVersion: '1' }
+    const client = {
+      list: async () => ({ metadata, items: [] }),
+      async *watch(_: unknown, { onOpen, signal }: WatchOptions) {
+        // The second one is not answered.
+        if (++watches > 1) return whenAborted(signal)
+        onOpen?.()
+        await ending
+        yield { type: 'BOOKMARK', object: { metadata } }
+      },
+    } as unknown as Client
+    const informer = new Informer({ client, ref: resources.pods, log: silentLog })
+    const stop = new AbortController()
+    const running = informer.run(stop.signal)
+    await waitFor(() => informer.blindMs === 0)
+    end()
+    await waitFor(() => watches === 2)
+    await waitFor(() => informer.blindMs > 0)
+    stop.abort()
+    await running
+  },
+)
+
+t.test(
   'an informer waits longer and longer for a server whose watches bring nothing',
   async (t) => {
     for (const ending of ['', event('ERROR', { kind: 'Status', code: 410, reason: 'Expired' })]) {

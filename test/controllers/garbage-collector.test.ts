@@ -8,6 +8,7 @@ import { type ResourceRef, resources } from '#client/resources.js'
 import { AbsentOwners } from '#controllers/garbage-collector/absent-owners.js'
 import { Graph } from '#controllers/garbage-collector/graph.js'
 import { limits } from '#limits'
+import { definitionOf, versionOf } from '../server/definition-body.js'
 import { startCluster, until } from './cluster.js'
 import { manage } from './in-process.js'
 
@@ -97,6 +98,53 @@ t.test('an orphaning owner goes when its dependents have been seen, not before',
   t.equal(await ownersLeft(), 1, 'waits')
   aheadMs += 60_000
   await until(async () => (await ownersLeft()) === 0)
+})
+
+t.test('a kind whose version is not served any more is followed in the one that is', async (t) => {
+  const { client, createNamespace } = await startCluster(t)
+  const namespace = 'versions'
+  await createNamespace(namespace)
+  const { group, kind, plural } = { group: 'gc.example.com', kind: 'Widget', plural: 'widgets' }
+  const definition = (...versions: object[]) =>
+    definitionOf({ group, scope: 'Namespaced', names: { plural, kind }, versions })
+  const definitions: ResourceRef = {
+    group: 'apiextensions.k8s.io',
+    version: 'v1',
+    resource: 'customresourcedefinitions',
+    kind: 'CustomResourceDefinition',
+    namespaced: false,
+  }
+  const widgets = (version: string): ResourceRef => ({
+    group,
+    version,
+    resource: plural,
+    kind,
+    namespaced: true,
+  })
+  const schema = { type: 'object' }
+  const served = (version: string) =>
+    until(() => client.list(widgets(version)).then(Boolean, () => false))
+  const isCollected = async (version: string) => {
+    const owner = await client.create(resources.configMaps, { metadata: { name: 'o', namespace } })
+    const ownerReferences = [
+      { apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: owner.metadata.uid },
+    ]
+    const metadata = { name: 'w', namespace, ownerReferences }
+    await client.create(widgets(version), { metadata })
+    await client.delete(resources.configMaps, { namespace, name: 'o' })
+    await until(async () => (await client.list(widgets(version), { namespace })).items.length === 0)
+  }
+  const { metadata } = await client.create(definitions, definition(versionOf('v1', schema)))
+  await served('v1')
+  manage(t, client, { controllers: ['garbage-collector-controller'] })
+  await isCollected('v1')
+  const { spec } = definition(
+    versionOf('v1', schema, { served: false, storage: false }),
+    versionOf('v2', schema),
+  )
+  await client.patch(definitions, metadata, { spec }, { type: 'merge' })
+  await served('v2')
+  await isCollected('v2')
 })
 
 t.test('an owner in a namespace may be seen before or after whom it cannot own', (t) => {
