@@ -137,8 +137,7 @@ class GarbageCollector {
         this.#byKind.set(`${resource.group}/${resource.kind}`, resource)
         if (isMonitored(resource)) wanted.set(`${resource.group}/${resource.resource}`, resource)
       }
-      for (const [key, resource] of wanted)
-        if (!this.#monitors.has(key)) this.#monitors.set(key, this.#monitor(resource, signal))
+      for (const [key, resource] of wanted) this.#follow(key, resource, signal)
       // A group that did not answer has not lost its kinds.
       if (stale.length === 0)
         for (const [key, monitor] of this.#monitors)
@@ -151,6 +150,14 @@ class GarbageCollector {
       this.#context.log.info({ error: messageOf(error) }, 'discovery failed')
       return false
     }
+  }
+
+  /** In the version that the server prefers: another may be served no longer. */
+  #follow(key: string, resource: DiscoveredResource, signal: AbortSignal): void {
+    const known = this.#monitors.get(key)
+    if (known?.informer.ref.version === resource.version) return
+    known?.stop.abort()
+    this.#monitors.set(key, this.#monitor(resource, signal))
   }
 
   #monitor(resource: DiscoveredResource, signal: AbortSignal): Monitor {

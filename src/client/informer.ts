@@ -72,7 +72,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
     this.#markSynced = resolve
   })
   #hasSynced = false
-  /** Since when no watch is open (of performance.now); kept until the next one has caught up. */
+  /** Since when no watch is open (of performance.now), also after one that ended as planned; kept until the next one has caught up. */
   #blindSince: number | undefined = performance.now()
   #isRefused = false
   /** Runs while a reopened watch catches up. */
@@ -139,6 +139,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
       try {
         if (this.#resourceVersion === undefined) await this.#list(signal)
         await this.#watchInTime(signal)
+        this.#goBlind()
       } catch (error) {
         if (signal.aborted) return
         this.#goBlind()

@@ -135,7 +135,7 @@ t.test(
 
 t.test(
   'an informer whose watch has ended as planned sees nothing until the next is open',
-  async (t) => {
+  async () => {
     let watches = 0
     let end = (): void => {}
     const ending = new Promise<void>((resolve) => (end = resolve))
