@@ -59,13 +59,15 @@ const changedSince = new Set([
   'DeviceClass',
   'EndpointSlice',
   'Ingress',
+  'MutatingWebhookConfiguration',
   'PriorityLevelConfiguration',
   'ResourceClaim',
   'ResourceClaimTemplate',
   'ResourceSlice',
+  'ValidatingWebhookConfiguration',
 ])
 
-/** Whether the fields of the kind's former versions have the names that they have now. */
+/** Whether the fields of the kind's former versions have the names and mean what they do now. */
 export const hasKeptItsFields = ({ kind }: { kind: string }): boolean => !changedSince.has(kind)
 
 /** Versions in which labels that are not given are those of the template. */

@@ -31,7 +31,8 @@ export const defaultService = (object: KubeObject): void => {
   }
   if (isExternallyAccessible(spec)) spec.externalTrafficPolicy ||= 'Cluster'
   if (needsInternalTrafficPolicy(spec)) spec.internalTrafficPolicy ??= 'Cluster'
-  if (spec.type === 'LoadBalancer') spec.allocateLoadBalancerNodePorts ??= true
+  if (spec.type !== 'LoadBalancer') return
+  spec.allocateLoadBalancerNodePorts ??= true
   for (const ingress of object.status?.loadBalancer?.ingress ?? [])
     if (ingress.ip) ingress.ipMode ??= 'VIP'
 }

@@ -132,7 +132,7 @@ const move = (state: State, operation: JsonObject, path: string): void => {
     return value
   })
   const place = find(state, path, `${what} destination path: ${path}`)
-  doing(`error in move for path: '${path}'`, () => addAt(place, moved ?? null))
+  doing(`error in move for path: '${path}'`, () => addAt(place, copyOf(state, moved ?? null)))
 }
 
 const copy = (state: State, operation: JsonObject, path: string): void => {
@@ -177,7 +177,7 @@ const pathOf = (operation: JsonObject, field: 'path' | 'from', what: string): st
 const sizeOf = (value: JsonValue): number =>
   JSON.stringify(value, (_key, v) => (typeof v === 'bigint' ? Number(v) : v)).length
 
-/** What the patch has gone through are maps to upstream, which are copied with their keys in order. */
+/** What the patch has gone through are maps to upstream, which go elsewhere with their keys in order. */
 const copyOf = (state: State, value: JsonValue): JsonValue => {
   if (value === null || typeof value !== 'object' || !state.own.has(value)) return cloneJson(value)
   if (Array.isArray(value)) return value.map((item) => copyOf(state, item))
