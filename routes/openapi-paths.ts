@@ -17,6 +17,7 @@ interface Parameter extends JsonObject {
 /** In which form operations and parameters of a version are written. */
 interface Form {
   readonly operation: readonly string[]
+  readonly gvk: readonly string[]
   readonly parameter: (given: Parameter, method: string) => Parameter
   readonly response: (given: JsonObject) => JsonObject
 }
@@ -42,6 +43,7 @@ const v2: Form = {
     ...['description', 'consumes', 'produces', 'schemes', 'tags', 'operationId'],
     ...['parameters', 'responses'],
   ],
+  gvk: ['group', 'kind', 'version'],
   parameter: (given, method) => {
     const { name, in: place, schema, type, description, uniqueItems } = given
     if (place === 'body')
@@ -72,6 +74,7 @@ const contentOf = (content: JsonValue | undefined): JsonObject =>
 
 const v3: Form = {
   operation: ['tags', 'description', 'operationId', 'parameters', 'requestBody', 'responses'],
+  gvk: ['group', 'version', 'kind'],
   parameter: (given) => {
     const { name, in: place, description, schema } = given
     const text: JsonObject = description === undefined ? {} : { description }
@@ -101,7 +104,7 @@ const writtenOperation = (given: JsonObject, method: string, form: Form): JsonOb
     ...(body && {
       requestBody: { content: contentOf(body.content), ...required(method !== 'delete') },
     }),
-    ...(gvk && { 'x-kubernetes-group-version-kind': pick(gvk, ['group', 'kind', 'version']) }),
+    ...(gvk && { 'x-kubernetes-group-version-kind': pick(gvk, form.gvk) }),
   }
   return pick(operation, [...form.operation, ...extensionsOf(operation)])
 }

@@ -236,10 +236,18 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
     if (form === undefined) return reply.code(406).send()
     const asked = new URLSearchParams(request.url.split('?')[1] ?? '').get('hash')
     reply.header('content-type', form === 'json' ? json : protobufV3)
-    if (asked && asked !== hash)
+    if (asked && asked !== hash) {
+      reply.header('etag', `"${hash}"`)
       return reply.code(301).header('location', `/openapi/v3/${name}?hash=${hash}`).send()
+    }
     // Under its hash a document never changes.
-    if (asked) reply.header('cache-control', 'public, immutable')
+    if (asked) {
+      const nextYear = new Date(request.kube.now)
+      nextYear.setUTCFullYear(nextYear.getUTCFullYear() + 1)
+      // Upstream names the zone of its clock.
+      const expires = nextYear.toUTCString().replace('GMT', 'UTC')
+      reply.header('cache-control', 'public, immutable').header('expires', expires)
+    }
     const document = form === 'json' ? documents.v3(name, hash) : documents.v3Protobuf(name, hash)
     return sendDocument(request, reply, await document, { packs: false })
   })

@@ -3,6 +3,7 @@
  * naming controller). Names that it has already stay its own.
  */
 import { conditionOf } from '#api/conditions.js'
+import { jsonEqual } from '#api/json-object.js'
 import { caBundleProblem } from './ca-bundle.js'
 import type {
   CustomResourceDefinition,
@@ -12,8 +13,8 @@ import type {
 
 interface NamesDecision {
   readonly acceptedNames: DefinitionNames
-  readonly namesAccepted: DefinitionCondition
-  readonly established: DefinitionCondition
+  readonly namesAccepted: DefinitionCondition | undefined
+  readonly established: DefinitionCondition | undefined
 }
 
 const inUse = (name: string) => `${JSON.stringify(name)} is already in use`
@@ -23,6 +24,8 @@ export const decideNames = (
   others: readonly CustomResourceDefinition[],
 ): NamesDecision => {
   const requested = definition.spec.names
+  // Whoever has the names is not asked again, even if somebody took the conditions away.
+  if (jsonEqual(requested, definition.status?.acceptedNames)) return establish(definition)
   const accepted: DefinitionNames = { ...definition.status?.acceptedNames } as DefinitionNames
   const taken = others
     .filter((o) => o.spec.group === definition.spec.group)
@@ -91,23 +94,12 @@ const conditionsFor = (
   const before = conditionOf(definition, 'Established')
   if (before?.status === 'True') return { namesAccepted, established: before }
   // Two writes, as of two controllers upstream: the names are installed first, then the definition is established.
-  const isInstalling = before?.reason === 'Installing' || before?.reason === 'InvalidCABundle'
-  if (problem === undefined && isInstalling && caBundleProblem(definition) !== undefined)
-    return {
-      namesAccepted,
-      established: {
-        type: 'Established',
-        status: 'False',
-        reason: 'InvalidCABundle',
-        message: 'The conversion webhook CABundle is invalid',
-      },
-    }
   const established: DefinitionCondition =
     problem === undefined
       ? {
           type: 'Established',
-          status: isInstalling ? 'True' : 'False',
-          reason: isInstalling ? 'InitialNamesAccepted' : 'Installing',
+          status: 'False',
+          reason: 'Installing',
           message: 'the initial names have been accepted',
         }
       : {
@@ -117,4 +109,28 @@ const conditionsFor = (
           message: 'not all names are accepted',
         }
   return { namesAccepted, established }
+}
+
+/** What becomes of a definition that has its names (apiextensions' establishing controller). */
+const establish = (definition: CustomResourceDefinition): NamesDecision => {
+  const { acceptedNames } = definition.status!
+  const namesAccepted = conditionOf(definition, 'NamesAccepted')
+  const before = conditionOf(definition, 'Established')
+  if (namesAccepted?.status !== 'True' || before?.status === 'True')
+    return { acceptedNames, namesAccepted, established: before }
+  const established: DefinitionCondition =
+    caBundleProblem(definition) === undefined
+      ? {
+          type: 'Established',
+          status: 'True',
+          reason: 'InitialNamesAccepted',
+          message: 'the initial names have been accepted',
+        }
+      : {
+          type: 'Established',
+          status: 'False',
+          reason: 'InvalidCABundle',
+          message: 'The conversion webhook CABundle is invalid',
+        }
+  return { acceptedNames, namesAccepted, established }
 }

@@ -1,4 +1,5 @@
 /** How the objects of one version of a custom resource are stored in another. */
+import { failure } from '#api/errors.js'
 import { cloneJson } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import type { StoredConversion } from '#registry/resource-definition.js'
@@ -11,7 +12,10 @@ import { prune } from './prune.js'
 export const rename: Converter = async (object, apiVersion) =>
   object.apiVersion === apiVersion ? object : { ...cloneJson(object), apiVersion }
 
-/** Converted objects are pruned and defaulted by the schema of their version. */
+/**
+ * Converted objects are pruned and defaulted by the schema of their version. What is stored in a version that the definition
+ * has no more is refused (apiextensions, conversion/converter.go).
+ */
 export const conversionOf = (
   convert: Converter,
   apiVersion: string,
@@ -19,7 +23,12 @@ export const conversionOf = (
 ): StoredConversion => {
   const group = apiVersion.slice(0, apiVersion.indexOf('/'))
   const storedAs = `${group}/${versions.find((v) => v.storage)!.name}`
+  const known = new Set(versions.map(({ name }) => `${group}/${name}`))
   const to = async (object: KubeObject, wanted: string): Promise<KubeObject> => {
+    if (!known.has(object.apiVersion!)) {
+      const message = `request to convert CR from an invalid group/version: ${object.apiVersion}`
+      throw failure({ code: 500, message })
+    }
     const converted = await convert(object, wanted)
     if (converted === object) return object
     const version = versions.find(({ name }) => `${group}/${name}` === wanted)!

@@ -124,9 +124,13 @@ export class ConvertedStorage implements ObjectStorage {
   }
 
   create(key: string, object: KubeObject, options?: WriteOptions): Promise<StoredObject> {
-    return this.#write(async () =>
-      this.#storage.create(key, await this.#conversion.toStorage(object), options),
-    )
+    const write = async () =>
+      this.#storage.create(key, await this.#conversion.toStorage(object), options)
+    // A name is taken even by what cannot be converted (apiserver, registry/store.go).
+    return this.#write(write, (error) => {
+      if (error instanceof ApiError) return undefined
+      throw error
+    })
   }
 
   update(
@@ -235,12 +239,15 @@ export class ConvertedStorage implements ObjectStorage {
     return this.#storedBehind.get(shown) ?? shown
   }
 
-  async #write(write: () => Promise<StoredObject>): Promise<StoredObject> {
+  async #write(
+    write: () => Promise<StoredObject>,
+    showFailed?: (error: unknown) => undefined,
+  ): Promise<StoredObject> {
     try {
       return await this.#show(await write())
     } catch (error) {
       if (!(error instanceof WriteConflict) || error.current === undefined) throw error
-      throw new WriteConflict(await this.#show(error.current))
+      throw new WriteConflict(await this.#show(error.current).catch(showFailed))
     }
   }
 

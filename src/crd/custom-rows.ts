@@ -106,14 +106,12 @@ const onReadOf = (definition: CustomResourceDefinition): ResourceDefinition['onR
   }
 }
 
-/** `rename` where objects of other versions may be stored and no webhook converts; undefined where there are none. */
-const converterOf = (definition: CustomResourceDefinition): Converter | undefined => {
-  const { spec, status } = definition
-  const { name } = storageVersionOf(definition)
-  const hasOtherVersions =
-    spec.versions.length > 1 || (status!.storedVersions ?? []).some((version) => version !== name)
-  return hasOtherVersions ? rename : undefined
-}
+/**
+ * `rename` where objects of other versions may be stored and no webhook converts; undefined where there are none. A spec
+ * that was changed may have had other versions: status.storedVersions says what its writers say.
+ */
+const converterOf = ({ metadata, spec }: CustomResourceDefinition): Converter | undefined =>
+  spec.versions.length > 1 || (metadata.generation ?? 1) > 1 ? rename : undefined
 
 /**
  * An object is checked against the version that it names, wherever it was sent; in an unknown version all fields are

@@ -5,6 +5,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { daysIn } from '#api/clock.js'
 import { parseUrl } from '#api/go-url.js'
+import { isEmailAddress } from './email-address.js'
 import { mapSchemas, type StructuralSchema } from './structural-schema.js'
 
 const isDate = (text: string): boolean => {
@@ -128,7 +129,7 @@ const stringFormats: Readonly<Record<string, (text: string) => boolean>> = {
   uuid5: (text) => uuid('5', '[89ab]').test(text),
   byte: (text) =>
     /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/.test(text),
-  email: (text) => /^[^\s@<>]+@[^\s@<>]+$/.test(text),
+  email: isEmailAddress,
   hostname: isHostname,
   uri: isUrl,
   bsonobjectid: (text) => /^[0-9a-f]{24}$/i.test(text),

@@ -226,15 +226,18 @@ class Lifecycle implements Follower {
     const changed = await this.#changeStatus(definition, (status) => ({
       ...status,
       conditions: [
-        ...(approval === undefined ? [] : [approval]),
+        approval,
         namesAccepted,
         // Another server may have been faster: an established definition stays so.
         status.conditions?.find((c) => c.type === 'Established' && c.status === 'True') ??
           established,
-      ].reduce((list, condition) => withCondition(list, condition, now), status.conditions ?? []),
+      ]
+        .filter((condition) => condition !== undefined)
+        .reduce((list, condition) => withCondition(list, condition, now), status.conditions ?? []),
       acceptedNames,
     }))
-    if (changed !== undefined && established.reason === 'Installing') await this.#syncNames(changed)
+    if (changed !== undefined && established?.reason === 'Installing')
+      await this.#syncNames(changed)
   }
 
   async #changeStatus(

@@ -20,3 +20,61 @@ t.test('an address of a device is divided one way or, since Go 1.26, not at all'
     t.notOk(matchesFormat(text, 'mac'), text)
   t.end()
 })
+
+t.test('an address of mail may have a name, comments, or be the one of a group', (t) => {
+  const good = [
+    'a@b',
+    'a@b.c',
+    'A <a@b.c>',
+    '<a@b.c>',
+    '"A B" <a@b>',
+    'A B <a@b>',
+    ' a@b ',
+    'a@b (comment)',
+    '"a b"@c',
+    'a@[1.2.3.4]',
+    'A.B <a@b>',
+    'ü@b',
+    'a@ü',
+    '=?utf-8?q?x?= <a@b>',
+    'g: a@b;',
+    '"a\\"b"@c',
+    "a!#$%&'*+-/=?^_`{|}~@b",
+    'a@-b',
+    '"A" "B" <a@b>',
+    'A\t<a@b>',
+    '" "@b',
+    `${'x'.repeat(65)}@b`,
+  ]
+  for (const text of good) t.ok(matchesFormat(text, 'email'), text)
+  const bad = [
+    'a',
+    '',
+    '@',
+    'a@',
+    '@b',
+    'a@b@c',
+    'a..b@c',
+    '.a@b',
+    'a.@b',
+    'a@b.',
+    'a@.b',
+    'a@b, c@d',
+    'a @b',
+    '<a@b',
+    'a@b>',
+    'a\\@b@c',
+    'A <>',
+    'a(b)@c',
+    'a@b c',
+    'a@[IPv6:::1]',
+    'a@[x]',
+    'a,b <c@d>',
+    'A <a@b> x',
+    '(c) a@b',
+    'a@b\n',
+    '""@b',
+  ]
+  for (const text of bad) t.notOk(matchesFormat(text, 'email'), text)
+  t.end()
+})

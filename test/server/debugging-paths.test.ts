@@ -94,6 +94,21 @@ t.test('an OpenAPI document that has not changed is not sent again', async (t) =
     t.equal((await call(server, { path, headers: asked })).status, status, JSON.stringify(asked))
 })
 
+t.test('an OpenAPI document that is asked for under its hash is kept for a year', async (t) => {
+  const server = await startServer(t)
+  const path = '/openapi/v3/apis/apps/v1'
+  const { headers: plain } = await call(server, { path })
+  t.equal(plain.expires, undefined)
+  const moved = await call(server, { path: `${path}?hash=FORMER` })
+  t.equal(moved.status, 301)
+  t.equal(moved.headers.etag, plain.etag)
+  const { headers } = await call(server, { path: String(moved.headers.location) })
+  t.equal(headers['cache-control'], 'public, immutable')
+  const expires = new Date(String(headers.expires))
+  t.match(headers.expires, / UTC$/)
+  t.equal(expires.getUTCFullYear(), new Date(String(headers.date)).getUTCFullYear() + 1)
+})
+
 t.test('a hook after the start is a check that fails until it has run', async (t) => {
   const hooks = new PostStartHooks()
   hooks.finish('rbac/bootstrap-roles')

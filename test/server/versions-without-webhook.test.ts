@@ -276,3 +276,34 @@ t.test('what cannot be decoded is told of the kind that it says to be', async (t
     ],
   )
 })
+
+t.test('what is stored in a version that was taken away is told of, not shown', async (t) => {
+  const { server, create } = await start(t)
+  await create('v1', 'old', { a: '1' })
+  const change = async (path: string, body: object) => {
+    const { status } = await call(server, { method: 'PATCH', path, headers: merge, body })
+    t.equal(status, 200)
+  }
+  const definition = `${crds}/notes.${group}`
+  const stored = version('v2', true, ['a', 'b'])
+  await change(definition, { spec: { versions: [version('v1', false, ['a']), stored] } })
+  await create('v2', 'new', { a: '1' })
+  await change(`${definition}/status`, { status: { storedVersions: ['v2'] } })
+  await change(definition, { spec: { versions: [stored] } })
+  const problem = `request to convert CR from an invalid group/version: ${group}/v1`
+  const reinitializing = `storage is (re)initializing: failed to list ${group}/v2, Kind=Note: ${problem}`
+  const told = async (name: string, method = 'GET', body?: object) => {
+    const headers = method === 'PATCH' ? merge : {}
+    const answer = await call(server, { method, path: path('v2', name), headers, body })
+    return [answer.status, answer.body.message]
+  }
+  t.strictSame(await told('new'), [200, undefined])
+  t.strictSame(await told('old'), [500, problem])
+  t.strictSame(await told('old', 'PATCH', { b: '2' }), [500, problem])
+  t.strictSame(await told('old', 'DELETE'), [500, problem])
+  t.strictSame(await told(''), [429, reinitializing])
+  const taken = await create('v2', 'old', {})
+  t.strictSame([taken.status, taken.body.reason], [409, 'AlreadyExists'])
+  await change(definition, { spec: { versions: [version('v1', false, ['a']), stored] } })
+  t.strictSame(await told('old'), [200, undefined], 'it is there again with its version')
+})
