@@ -2,7 +2,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { mapValues } from '#api/entries.js'
 import type { JsonObject } from '#api/object.js'
-import { schemaNameOfRef, schemaNames } from './schemas.js'
 
 /** By schema, then by field; the empty field is the schema itself. */
 type FieldDocs = Record<string, Record<string, string>>
@@ -41,17 +40,6 @@ export const docOfParameter = (
 export const conventions =
   'https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md'
 
-/** Of `metadata`, which is the same wherever it stands: the type files do not tell. */
-const metadataDocs: Readonly<Record<string, string>> = {
-  [schemaNames.objectMeta]: `Standard object's metadata. More info: ${conventions}#metadata`,
-  [schemaNames.listMeta]: `Standard list metadata. More info: ${conventions}#types-kinds`,
-}
-
-const docOfMetadata = ({ $ref, allOf }: JsonObject): string | undefined => {
-  const ref = $ref ?? (allOf as { $ref?: string }[] | undefined)?.[0]?.$ref
-  return metadataDocs[schemaNameOfRef(String(ref))]
-}
-
 /** A reference cannot have neighbours in OpenAPI 3.0: described ones are wrapped, as upstream does. */
 const describeProperty = (schema: JsonObject, description: string): JsonObject =>
   schema.$ref === undefined
@@ -70,7 +58,7 @@ export const describeSchema = (name: string, schema: JsonObject): JsonObject => 
       ? {}
       : {
           properties: mapValues(properties, (property, field) => {
-            const text = docs[field] ?? (field === 'metadata' ? docOfMetadata(property) : undefined)
+            const text = docs[field]
             return text === undefined ? property : describeProperty(property, text)
           }),
         }),

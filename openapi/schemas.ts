@@ -47,6 +47,7 @@ export const schemaNames = {
   objectMeta: 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
   listMeta: 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta',
   status: 'io.k8s.apimachinery.pkg.apis.meta.v1.Status',
+  pod: 'io.k8s.api.core.v1.Pod',
   jsonSchemaProps: 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps',
 } as const
 

@@ -17,11 +17,11 @@ const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}
 /** Adds documentation to the schema of that name, where there is any. */
 type Describe = (name: string, schema: JsonObject) => JsonObject
 
-/** What every kind says of itself, documented as where all say it alike. */
-const ownProperties = (describe: Describe, metadata: string): JsonObject => {
+/** What every kind or list says of itself, documented as in one of the many that say it alike. */
+const ownProperties = (describe: Describe, metadata: string, documented: string): JsonObject => {
   const string = { type: 'string' }
   const properties = { apiVersion: string, kind: string, metadata: { allOf: [ref(metadata)] } }
-  const { properties: described } = describe(schemaNames.status, { properties })
+  const { properties: described } = describe(documented, { properties })
   return described as JsonObject
 }
 
@@ -50,7 +50,7 @@ const spelledOut = (schema: JsonValue, ofResource: JsonObject): JsonValue => {
 
 const customSchemas = (row: ResourceDefinition, describe: Describe): [string, JsonObject][] => {
   const name = schemaNameOf(row.gvk)
-  const ofResource = ownProperties(describe, schemaNames.objectMeta)
+  const ofResource = ownProperties(describe, schemaNames.objectMeta, schemaNames.pod)
   const own = spelledOut(row.structuralSchema ?? { type: 'object' }, ofResource) as JsonObject
   const { group, version, kind } = row.gvk
   const paths = Object.keys(row.selectableFields ?? {})
@@ -75,7 +75,7 @@ const customSchemas = (row: ResourceDefinition, describe: Describe): [string, Js
         type: 'object',
         required: ['items'],
         properties: {
-          ...ownProperties(describe, schemaNames.listMeta),
+          ...ownProperties(describe, schemaNames.listMeta, schemaNames.status),
           items: {
             description: `List of ${row.gvr.resource}. More info: ${conventions}`,
             type: 'array',

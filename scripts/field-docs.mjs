@@ -1,42 +1,53 @@
-// Takes the documentation of fields, for `kubectl explain`, and of parameters out of the type files of @kubernetes/client-node
-// into dist/field-docs.json. They are read as text; without them the build goes on and explain has no prose.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+// Takes documentation, for `kubectl explain`, out of type files of packages into dist/field-docs.json: of types and fields out of
+// kubernetes-models; of parameters, apiVersion and kind, which those do not describe, out of @kubernetes/client-node.
+// The files are read as text; without them the build goes on and explain has no prose.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
+const models = ['kubernetes-models', '@kubernetes-models/apimachinery'].map((name) =>
+  path.join(root, 'node_modules', name),
+)
 const gen = path.join(root, 'node_modules/@kubernetes/client-node/dist/gen')
-const models = path.join(gen, 'models')
 const calls = path.join(gen, 'types/ObjectParamAPI.d.ts')
 const schemas = JSON.parse(readFileSync(path.join(root, 'openapi/data/schemas.json'), 'utf8'))
-
-const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1)
-
-/** `io.k8s.api.core.v1.Event` is CoreV1Event, or V1Event where no other group has one. */
-const fileOf = (name) => {
-  const parts = name.split('.')
-  const [group = '', version = '', kind = ''] = parts.slice(-3)
-  const names = [`${capital(group)}${capital(version)}${kind}`, `${capital(version)}${kind}`]
-  if (name === 'io.k8s.apimachinery.pkg.version.Info') names.push('VersionInfo')
-  return names.map((n) => path.join(models, `${n}.d.ts`)).find((file) => existsSync(file))
-}
 
 const textOf = (comment) =>
   comment
     .split('\n')
     .map((line) => line.replace(/^\s*\*\s?/, ''))
     .join('\n')
-    .replace(/\\(['"`])/g, '$1')
+    .replace(/\n@deprecated\s*$/, '')
+    .replace(/\\([*/])/g, '$1')
     .trim()
 
+/** Comments of classes and their fields, in the form of both packages. */
 const docsOf = (source) => {
   const docs = {}
-  const ofType = /\/\*\*\n((?:\*[^\n]*\n)+)\*\/\nexport declare class/.exec(source)
+  const ofType =
+    /\/\*\*\n((?: ?\*[^\n]*\n)+?) ?\*\/\nexport (?:declare class|interface|type) /.exec(source)
   if (ofType !== null) docs[''] = textOf(ofType[1])
   for (const [, comment, name] of source.matchAll(
-    /\n {4}\/\*\*\n((?: {4}\*[^\n]*\n)+) {4}\*\/\n {4}'([^']+)'\??:/g,
+    /\n {4}\/\*\*\n((?: {4,5}\*[^\n]*\n)+?) {4,5}\*\/\n {4}['"]([^'"]+)['"]\??:/g,
   ))
-    docs[name.replace(/^_/, '')] = textOf(comment.replace(/^ {4}/gm, ''))
+    docs[name] = textOf(comment)
+  return docs
+}
+
+/** `io.k8s.api.apps.v1.Deployment` is exported as IoK8sApiAppsV1Deployment too. */
+const exportedName = (schema) => schema.replace(/[.-]/g, '').toLowerCase()
+
+const modelDocs = () => {
+  const docs = new Map()
+  for (const folder of models.filter((folder) => existsSync(folder))) {
+    for (const file of readdirSync(folder, { recursive: true })) {
+      if (!file.endsWith('.d.ts')) continue
+      const source = readFileSync(path.join(folder, file), 'utf8')
+      const name = /\b(Io[A-Z]\w+)(?: as default)? \};?\s*$/.exec(source)?.[1]
+      if (name !== undefined) docs.set(name.toLowerCase(), docsOf(source))
+    }
+  }
   return docs
 }
 
@@ -89,19 +100,22 @@ const parametersOf = (source, call) => {
   )
 }
 
-if (!existsSync(models)) {
+const readIfThere = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')
+
+const ofModels = modelDocs()
+const { apiVersion, kind } = docsOf(readIfThere(path.join(gen, 'models/V1Pod.d.ts')))
+const source = readIfThere(calls)
+if (ofModels.size === 0 || source === '')
   console.error(
-    'kubelevel: @kubernetes/client-node is not installed: kubectl explain will have no descriptions',
+    'kubelevel: kubernetes-models or @kubernetes/client-node is not installed: kubectl explain will lack descriptions',
   )
-} else {
-  const all = {}
-  for (const name of Object.keys(schemas)) {
-    const file = fileOf(name)
-    if (file !== undefined) all[name] = docsOf(readFileSync(file, 'utf8'))
-  }
-  const source = existsSync(calls) ? readFileSync(calls, 'utf8') : ''
-  for (const [name, ofDocs] of Object.entries(callsByDocs))
-    all[name] = Object.assign({}, ...ofDocs.map((call) => parametersOf(source, call)))
-  mkdirSync(path.join(root, 'dist'), { recursive: true })
-  writeFileSync(path.join(root, 'dist/field-docs.json'), JSON.stringify(all))
+
+const all = {}
+for (const [name, { properties }] of Object.entries(schemas)) {
+  const ofType = properties?.apiVersion && properties.kind ? { apiVersion, kind } : {}
+  all[name] = { ...ofType, ...ofModels.get(exportedName(name)) }
 }
+for (const [name, ofDocs] of Object.entries(callsByDocs))
+  all[name] = Object.assign({}, ...ofDocs.map((call) => parametersOf(source, call)))
+mkdirSync(path.join(root, 'dist'), { recursive: true })
+writeFileSync(path.join(root, 'dist/field-docs.json'), JSON.stringify(all))
