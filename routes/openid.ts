@@ -1,7 +1,7 @@
 /** The OpenID documents with which others check ServiceAccount tokens. */
 import type { KeyObject } from 'node:crypto'
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
-import { methodNotAllowed } from '#api/errors.js'
+import { methodNotAllowed, pathNotFound } from '#api/errors.js'
 import { fitsRoute, notAcceptable } from './accept.js'
 
 interface TokenIssuer {
@@ -17,7 +17,7 @@ export const installOpenId = (
   issuer: TokenIssuer,
   keysUrl: () => string,
 ): void => {
-  // As go-restful's routes: other methods are refused, and a slash at the end does not matter.
+  // As go-restful's routes: other methods are refused, a slash at the end does not matter, and what is below gets a Status.
   const serve = (path: string, handler: RouteHandlerMethod): void => {
     const onlyGet: RouteHandlerMethod = function (request, reply) {
       if (request.method !== 'GET') throw methodNotAllowed()
@@ -25,6 +25,9 @@ export const installOpenId = (
     }
     app.all(path, onlyGet)
     app.all(`${path}/`, onlyGet)
+    app.all(`${path}/*`, () => {
+      throw pathNotFound()
+    })
   }
   serve('/.well-known/openid-configuration', (request, reply) => {
     const produced = ['application/json']

@@ -345,7 +345,12 @@ t.test('at /version every other method is refused, and nothing is below it', asy
     const ask = (path: string) => call(server, { method, path })
     for (const path of ['/version', '/version/'])
       t.match(await ask(path), { status: 405, body: { reason: 'MethodNotAllowed' } }, method)
-    for (const path of ['/version/x', '/version/x/y'])
+    for (const path of [
+      '/version/x',
+      '/version/x/y',
+      '/openid/v1/jwks/x',
+      '/.well-known/openid-configuration/x',
+    ])
       t.match(await ask(path), { status: 404, body: { reason: 'NotFound', details: {} } }, method)
     t.match(await ask('/versionx'), { status: 404, text: '404 page not found\n' }, method)
   }
