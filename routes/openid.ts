@@ -48,12 +48,11 @@ export const installOpenId = (
   })
   serve('/openid/v1/jwks', (request, reply) => {
     if (!fitsRoute(request.headers.accept, [keySetType])) throw notAcceptable([keySetType])
-    const keys = issuer.verifyingKeys.map(({ id, key, algorithm }) => ({
-      use: 'sig',
-      kid: id,
-      alg: algorithm,
-      ...key.export({ format: 'jwk' }),
-    }))
+    // In the order of go-jose's fields, of which an RSA key has no crv and an EC key no n and e.
+    const keys = issuer.verifyingKeys.map(({ id, key, algorithm }) => {
+      const { kty, crv, x, y, n, e } = key.export({ format: 'jwk' })
+      return { use: 'sig', kty, kid: id, crv, alg: algorithm, x, y, n, e }
+    })
     return reply
       .header('content-type', keySetType)
       .header('cache-control', 'public, max-age=3600')

@@ -122,6 +122,12 @@ t.test('the keys of tokens are where they are said to be', async (t) => {
   t.equal(body.jwks_uri, serviceAccountJwksUri)
 })
 
+t.test("a key of tokens has its members in upstream's order", async (t) => {
+  const server = await startServer(t)
+  const { body } = await call(server, { path: '/openid/v1/jwks' })
+  t.same(Object.keys(body.keys[0]), ['use', 'kty', 'kid', 'alg', 'n', 'e'])
+})
+
 t.test('others find the server where it says', async (t) => {
   const server = await startServer(t, { advertiseAddress: '10.1.2.3' })
   const { body } = await call(server, { path: '/api/v1/namespaces/default/endpoints/kubernetes' })
