@@ -148,13 +148,9 @@ const keepPod = async (sync: Sync, pod: Pod): Promise<void> => {
   }
 }
 
-const deletePod = async (
-  sync: Sync,
-  { pod, why }: Extract<Action, { do: 'delete' }>,
-): Promise<void> => {
+const deletePod = async (sync: Sync, { pod }: Extract<Action, { do: 'delete' }>): Promise<void> => {
   const { context } = sync
   const { name } = pod.metadata
-  if (why === 'scale') await ownClaims(sync, pod)
   try {
     if (await deleteObject(context, resources.pods, pod)) tellOfPod(sync, 'Delete', name)
   } catch (error) {
@@ -167,6 +163,7 @@ const perform = async (sync: Sync, action: Action): Promise<void> => {
   if (action.do === 'create') await createPod(sync, action)
   else if (action.do === 'claims') await createClaims(sync, action.ordinal)
   else if (action.do === 'keep') await keepPod(sync, action.pod)
+  else if (action.do === 'ownClaims') await ownClaims(sync, action.pod)
   else await deletePod(sync, action)
 }
 
@@ -191,12 +188,14 @@ const claimState = ({ context, set }: Sync) => {
   }
 }
 
-/** Claims come before the Pods that mount them; Pods of a parallel set all at once. */
+const isOfClaims = (action: Action): boolean => action.do === 'claims' || action.do === 'ownClaims'
+
+/** Claims come before the Pods that mount them, and are handed to those that go; Pods of a parallel set all at once. */
 const performAll = async (sync: Sync, actions: readonly Action[]): Promise<unknown> => {
   try {
-    for (const action of actions) if (action.do === 'claims') await perform(sync, action)
+    for (const action of actions) if (isOfClaims(action)) await perform(sync, action)
     await inParallel(
-      actions.filter((a) => a.do !== 'claims'),
+      actions.filter((action) => !isOfClaims(action)),
       (action) => perform(sync, action),
     )
     return undefined

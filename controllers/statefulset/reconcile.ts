@@ -26,11 +26,14 @@ export type Action =
   | { do: 'claims'; ordinal: number }
   /** Sees to what makes it the set's: its labels, its claims and who owns them. */
   | { do: 'keep'; pod: Pod }
-  | { do: 'delete'; pod: Pod; why: 'scale' | 'update' | 'failed' }
+  /** Sees to who owns the claims of one beyond the size, before it goes. */
+  | { do: 'ownClaims'; pod: Pod }
+  | { do: 'delete'; pod: Pod }
 
 const startOf = (set: StatefulSet): number => set.spec.ordinals?.start ?? 0
 const sizeOf = (set: StatefulSet): number => set.spec.replicas ?? 1
 const isOrdered = (set: StatefulSet): boolean => set.spec.podManagementPolicy !== 'Parallel'
+const hasClaims = (set: StatefulSet): boolean => (set.spec.volumeClaimTemplates ?? []).length > 0
 const partitionOf = (set: StatefulSet): number =>
   set.spec.updateStrategy?.rollingUpdate?.partition ?? 0
 
@@ -90,14 +93,13 @@ const growOne = (round: Round, index: number, actions: Action[]): boolean => {
     return ordered
   }
   if (isPodTerminal(pod)) {
-    if (!isTerminating(pod)) actions.push({ do: 'delete', pod, why: 'failed' })
+    if (!isTerminating(pod)) actions.push({ do: 'delete', pod })
     return ordered
   }
   if (pod.status?.phase === 'Pending' && claims === 'missing')
     actions.push({ do: 'claims', ordinal })
   if (ordered && !round.isHealthy(pod)) return true
-  if (!hasItsLabels(pod) || (set.spec.volumeClaimTemplates ?? []).length > 0)
-    actions.push({ do: 'keep', pod })
+  if (!hasItsLabels(pod) || hasClaims(set)) actions.push({ do: 'keep', pod })
   return false
 }
 
@@ -110,7 +112,7 @@ const shrink = (round: Round, actions: Action[]): boolean => {
     }
     // An unhealthy one elsewhere blocks the scaling down, unless it is this one that goes first.
     if (ordered && !round.isHealthy(pod) && pod !== round.firstUnhealthy) return true
-    actions.push({ do: 'delete', pod, why: 'scale' })
+    actions.push({ do: 'delete', pod })
     if (ordered) return true
   }
   return false
@@ -130,7 +132,7 @@ const update = (round: Round, actions: Action[]): void => {
     const pod = round.replicas[index]
     if (pod === undefined) return
     if (revisionOf(pod) !== updateRevision && !isTerminating(pod)) {
-      actions.push({ do: 'delete', pod, why: 'update' })
+      actions.push({ do: 'delete', pod })
       room--
     } else if (!round.isHealthy(pod)) room--
   }
@@ -142,6 +144,9 @@ export const planStatefulSet = (observed: Observed): Action[] => {
   const actions: Action[] = []
   for (let index = 0; index < round.replicas.length; index++)
     if (growOne(round, index, actions)) return actions
+  // Not only of the one that is deleted now: others may be gone before it is their turn.
+  if (hasClaims(observed.set))
+    for (const pod of round.condemned) actions.push({ do: 'ownClaims', pod })
   if (shrink(round, actions)) return actions
   update(round, actions)
   return actions

@@ -114,6 +114,36 @@ t.test('a Pod that is taken in without its claims is told of as one that cannot 
   t.ok(await client.get(resources.persistentVolumeClaims, at), 'the claim is there for the next')
 })
 
+t.test(
+  'a claim goes with a Pod beyond the size, also one that somebody else has deleted',
+  async (t) => {
+    const client = await start(t)
+    const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
+    const second = { name: 'db-1', namespace }
+    await createSet(client, {
+      podManagementPolicy: 'Parallel',
+      replicas: 2,
+      persistentVolumeClaimRetentionPolicy: { whenScaled: 'Delete' },
+      template: {
+        // Held, so that it is still there when the set shrinks.
+        metadata: { labels, finalizers: ['example.com/hold'] },
+        spec: { containers: [{ name: 'main', image: 'x' }] },
+      },
+      volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: claim }],
+    })
+    await until(() => client.get(resources.pods, second).catch(() => undefined))
+    const { metadata } = await client.get(resources.pods, second)
+    await client.delete(resources.pods, second)
+    await client.patch(resources.statefulSets, set, { spec: { replicas: 1 } }, { type: 'merge' })
+    await until(async () => {
+      const at = { namespace, name: 'data-db-1' }
+      const { ownerReferences = [] } = (await client.get(resources.persistentVolumeClaims, at))
+        .metadata
+      return ownerReferences.some(({ uid }) => uid === metadata.uid)
+    })
+  },
+)
+
 t.test('a set that goes without its Pods makes no revision any more', async (t) => {
   const client = await start(t, 'garbage-collector-controller')
   const seen: string[] = []
