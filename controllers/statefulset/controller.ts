@@ -250,10 +250,14 @@ const syncSet = async (
   const all = revision === undefined ? older : [...older, revision]
   const sync: Sync = { context, set, revisions: all }
   const updateRevision = revision?.metadata.name ?? set.status?.updateRevision ?? ''
+  const noted = set.status?.currentRevision
+  // One that somebody has deleted is nobody's template any more.
+  const isThere = isEnding || all.some(({ metadata }) => metadata.name === noted)
+  const currentRevision = (isThere && noted) || updateRevision
   const observe = (): Observed => ({
     set,
     pods: ownedBy<Pod>(context, set, resources.pods),
-    currentRevision: set.status?.currentRevision || updateRevision,
+    currentRevision,
     updateRevision,
     claims: claimState(sync),
     now: clock.now(),

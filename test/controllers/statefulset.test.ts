@@ -144,6 +144,31 @@ t.test(
   },
 )
 
+t.test('where the current revision was deleted, the newest is the current one', async (t) => {
+  const client = await start(t)
+  const status = async () =>
+    (await client.get<StatefulSet>(resources.statefulSets, set)).status ?? {}
+  const isUpdating = async () => {
+    const { currentRevision, updateRevision } = await status()
+    return currentRevision !== updateRevision
+  }
+  const change = (change: object) =>
+    client.patch(resources.statefulSets, set, change, { type: 'merge' })
+  await createSet(client, {
+    updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1 } },
+  })
+  await until(async () => (await status()).currentRevision)
+  await change({ spec: { template: { spec: { terminationGracePeriodSeconds: 1 } } } })
+  await until(isUpdating)
+  const name = String((await status()).currentRevision)
+  await client.delete(resources.controllerRevisions, { name, namespace })
+  let looks = 0
+  await until(async () => {
+    await change({ metadata: { annotations: { look: String(looks++) } } })
+    return !(await isUpdating())
+  })
+})
+
 t.test('a set that goes without its Pods makes no revision any more', async (t) => {
   const client = await start(t, 'garbage-collector-controller')
   const seen: string[] = []
