@@ -82,6 +82,29 @@ t.test('a value of a wrong type is refused in the words of Go, at its Go field',
     )
 })
 
+t.test('what a part of a schema holds is refused where it is, and not read strictly', async (t) => {
+  const [group, kind] = ['apiextensions.k8s.io', 'CustomResourceDefinition'] as const
+  const definition = (properties: string) =>
+    `{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"properties":${properties}}}}]}}`
+  const told = (properties: string) => messageOf(group, kind, definition(properties))
+  const words = (what: string, where: string, type: string) =>
+    `CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: json: cannot unmarshal ${what} into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.properties.${where} of type ${type}`
+  const schema = 'v1.JSONSchemaProps'
+  for (const [properties, message] of [
+    ['{"a":{"items":{"type":5}}}', words('number', 'items.type', 'string')],
+    ['{"a":{"items":{"properties":{"b":"x"}}}}', words('string', 'items.properties', schema)],
+    ['{"a":{"items":[{},"x"]}}', words('string', 'items', schema)],
+    ['{"a":{"dependencies":{"b":[1]}}}', words('number', 'dependencies', 'string')],
+    [
+      '{"z":{"type":5},"a":{"additionalProperties":{"anyOf":[true]}}}',
+      words('bool', 'additionalProperties.anyOf', schema),
+    ],
+  ] as const)
+    t.equal(told(properties), message, properties)
+  const { strictErrors } = decode(group, kind, definition('{"a":{"items":{"b":1,"c":1,"c":2}}}'))
+  t.strictSame(strictErrors, [])
+})
+
 t.test('what a kind within another is says the struct that says so', async (t) => {
   t.equal(
     messageOf('apps', 'StatefulSet', '{"spec":{"volumeClaimTemplates":[{"kind":5}]}}'),

@@ -6,10 +6,9 @@ import { noteGivenEmpty } from '#api/given-empty.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
-import { schemaNames } from '#openapi/schemas.js'
 import { compiledStructs } from '../compiled-structs.js'
 import { isInt32, isUint8, readCustom, zeroCustom } from './custom.js'
-import { type GoField, type GoType, goFieldsOf } from './go-type.js'
+import { type GoField, type GoType, goFieldsOf, isPartOfSchema, schemaPartOf } from './go-type.js'
 
 interface DecodeState {
   /** Something was of a wrong type, unknown or ambiguous: the result is not complete. */
@@ -249,14 +248,11 @@ const structDecoder = compiledStructs(compileStruct)
 
 const customDecoder = (type: Extract<GoType, { form: 'custom' }>): Decode => {
   const read = readCustom[type.custom]
-  if (!type.custom.startsWith('Schema'))
+  if (!isPartOfSchema(type.custom))
     return (value, state) => read(value) ?? (value === null ? null : refuse(state))
-  const decodeSchema = structDecoder(schemaNames.jsonSchemaProps)
   return (value, state) => {
-    if (isJsonObject(value)) return decodeSchema(value, state)
-    if (Array.isArray(value) && type.custom === 'SchemaOrArray')
-      return value.map((item) => (item === null ? {} : decodeSchema(item, state)))
-    return read(value) ?? refuse(state)
+    const part = schemaPartOf(type.custom, value)
+    return part === undefined ? (read(value) ?? refuse(state)) : decoderOf(part)(value, state)
   }
 }
 

@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from '#api/object.js'
 import { limits } from '#limits'
 import { canonicalBase64 } from './compile.js'
 import { customProblem, isInt32, isUint8, readCustom } from './custom.js'
-import { type GoField, type GoType, goFieldsOf } from './go-type.js'
+import { type GoField, type GoType, goFieldsOf, schemaPartOf } from './go-type.js'
 
 /** A value that its type refuses; the message is that of Go's decoder. */
 export class DecodeError extends Error {}
@@ -183,6 +183,14 @@ class Explainer {
     place: Place,
     literal?: string,
   ): void {
+    const part = schemaPartOf(type.custom, value)
+    if (part !== undefined) {
+      // Its reader calls a decoder that is not strict, and whose error ends the decoding.
+      const inner = new Explainer(this.#trace)
+      inner.value(part, value, place)
+      if (inner.problem !== undefined) throw inner.problem
+      return
+    }
     // A whole number with a point or exponent is no integer for Go, and a quantity as it is written.
     const refused =
       readCustom[type.custom](value, literal) === undefined ||

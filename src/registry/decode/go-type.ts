@@ -1,6 +1,8 @@
 /** The Go types behind the API, as far as decoding needs them; read from openapi/data/go-fields.json when first met. */
 import assert from 'node:assert'
-import { configurationFields, goFields, schemas } from '#openapi/schemas.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonValue } from '#api/object.js'
+import { configurationFields, goFields, schemaNames, schemas } from '#openapi/schemas.js'
 
 export type GoType =
   | { form: 'scalar'; name: string; scalar: 'string' | 'int32' | 'int64' | 'float64' | 'bool' }
@@ -82,6 +84,16 @@ export const isListMessage = ({ form, name }: GoType): boolean =>
 
 /** The struct of go-fields.json with this name, or the type that reads it by itself. */
 export const goTypeOfKey = (key: string): GoType => structType(key)
+
+export const isPartOfSchema = (custom: CustomType): boolean => custom.startsWith('Schema')
+
+/** What a part of a schema is whose reader calls a decoder again; undefined where it does not, for this value. */
+export const schemaPartOf = (custom: CustomType, value: JsonValue): GoType | undefined => {
+  if (!isPartOfSchema(custom)) return undefined
+  if (isJsonObject(value)) return structType(schemaNames.jsonSchemaProps)
+  if (!Array.isArray(value) || custom === 'SchemaOrBool') return undefined
+  return parseType(custom === 'SchemaOrArray' ? `[]#${schemaNames.jsonSchemaProps}` : '[]string')
+}
 
 const parseType = (text: string): GoType => {
   if (text.startsWith('#')) return structType(text.slice(1))
