@@ -57,13 +57,18 @@ export const parseAccept = (header: string | undefined): readonly Clause[] => {
   return clauses
 }
 
+const typesOf = (header: string): string[] =>
+  header.split(',').map((clause) => (clause.split(';')[0] ?? '').trim())
+
 /** go-restful's choice of a route: does any type of the header, without parameters, appear among the route's? */
-export const fitsRoute = (header: string | undefined, produced: readonly string[]): boolean => {
-  if (header === undefined || header === '') return true
-  return header.split(',').some((clause) => {
-    const type = (clause.split(';')[0] ?? '').trim()
-    return type === '*/*' || produced.includes(type)
-  })
+export const fitsRoute = (header: string | undefined, produced: readonly string[]): boolean =>
+  !header || typesOf(header).some((type) => type === '*/*' || produced.includes(type))
+
+/** What go-restful says of the type of a body that the route does not take, though the method has no use for any body. */
+export const checkContentType = (header: string, consumed: readonly string[]): void => {
+  if (!header || typesOf(header).some((type) => consumed.includes(type))) return
+  const message = '415: Unsupported Media Type'
+  throw failure({ code: 415, reason: 'UnsupportedMediaType', message, details: {} })
 }
 
 /** What go-restful says before a handler runs, for routes that list their media types. */

@@ -10,6 +10,7 @@ import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {
   asksForKind,
   type Clause,
+  checkContentType,
   fitsRoute,
   notAcceptable as notAcceptableRoute,
   parseAccept,
@@ -157,6 +158,7 @@ type Params = { group: string; version: string }
  */
 const checkRoute = (request: FastifyRequest): void => {
   if (request.method !== 'GET') throw methodNotAllowed()
+  checkContentType(request.bodyType, mediaTypes)
   if (!fitsRoute(request.headers.accept, mediaTypes)) throw notAcceptableRoute(mediaTypes)
 }
 

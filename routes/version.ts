@@ -1,7 +1,7 @@
 /** /`/version`: which Kubernetes this server answers as. The build metadata names kubelevel. */
 import type { FastifyInstance, RouteHandler } from 'fastify'
 import { methodNotAllowed, pathNotFound } from '#api/errors.js'
-import { fitsRoute, notAcceptable } from './accept.js'
+import { checkContentType, fitsRoute, notAcceptable } from './accept.js'
 
 interface BuildInfo {
   /** Of package.json. */
@@ -35,6 +35,7 @@ export const installVersion = (app: FastifyInstance, build: BuildInfo): void => 
   const body = Buffer.from(JSON.stringify(versionDocument(build), null, 2))
   const version: RouteHandler = (request, reply) => {
     if (request.method !== 'GET') throw methodNotAllowed()
+    checkContentType(request.bodyType, produced)
     if (!fitsRoute(request.headers.accept, produced)) throw notAcceptable(produced)
     return reply.header('content-type', 'application/json').send(body)
   }

@@ -339,6 +339,24 @@ t.test('what may take no time at all is late before anybody asks who sent it', a
   t.equal((await call(server, { path: `${configMaps}/late` })).status, 404, 'nothing was written')
 })
 
+t.test('documents say so if a request names a type that they do not take', async (t) => {
+  const server = await startServer(t)
+  const statusOf = async (path: string, type: string) =>
+    (await call(server, { path, headers: { 'content-type': type } })).status
+  const documents = ['/version', '/api', '/api/v1', '/apis/apps/v1', '/apis/apiregistration.k8s.io']
+  for (const path of documents) {
+    const refused = await call(server, { path, headers: { 'content-type': 'text/plain' } })
+    t.match(refused.body, { code: 415, message: '415: Unsupported Media Type', details: {} }, path)
+    t.equal(await statusOf(path, '*/*'), 415, path)
+    t.equal(await statusOf(path, 'application/json; charset=utf-8'), 200, path)
+    t.equal(await statusOf(path, 'text/plain,application/json'), 200, path)
+  }
+  t.equal(await statusOf('/version', 'application/yaml'), 415)
+  t.equal(await statusOf('/api/v1', 'application/yaml'), 200)
+  for (const path of ['/apis', '/apis/apps', '/openid/v1/jwks', '/api/v1/pods', '/healthz'])
+    t.equal(await statusOf(path, 'text/plain'), 200, path)
+})
+
 t.test('at /version every other method is refused, and nothing is below it', async (t) => {
   const server = await startServer(t)
   for (const method of ['POST', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
