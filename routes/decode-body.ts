@@ -1,8 +1,10 @@
 /** From the bytes of a body to a decoded object, with upstream's texts for everything that can be wrong with it. */
+
 import type { FastifyRequest } from 'fastify'
 import { noKindText, noObjectText, strictText } from '#api/decoder-texts.js'
 import { ApiError, badRequest, cannotBeHandled, unsupportedMediaType } from '#api/errors.js'
 import { formatGroupVersion, type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
+import { internalType } from '#api/internal-type.js'
 import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
 import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonTrace } from '#api/json-traced.js'
@@ -92,8 +94,6 @@ const parseProtobuf = (
   }
 }
 
-const goAlias = (group: string): string => (group === '' ? 'core' : (group.split('.')[0] ?? ''))
-
 /** Kinds of meta/v1 that every built-in version knows (apimachinery, meta/v1/register.go AddToGroupVersion). */
 const metaKinds = new Set([
   'CreateOptions',
@@ -104,6 +104,14 @@ const metaKinds = new Set([
   'UpdateOptions',
   'WatchEvent',
 ])
+
+/** Is it a kind of a version that is no longer served, whatever kind the route is for? */
+const isFormerKind = ({ group, version, kind: name }: GroupVersionKind): boolean => {
+  const kind = name.replace(/(?<=.)List$/, '')
+  if (!isFormerVersion({ group, version }, { group, kind })) return false
+  if (group === 'extensions' || kind === 'Scale') return true
+  return schemaNameOfKind({ group, version: 'v1', kind }) !== undefined
+}
 
 const isMetaKind = (
   kind: string,
@@ -170,7 +178,7 @@ export const checkType = (
     isMeta ||
     // The one kind that OpenAPI does not name.
     `${apiVersion} ${kind}` === 'v1 List' ||
-    (kind === gvk.kind && isFormerVersion(gv, gvk))
+    isFormerKind(said)
   if (!known) throw cannotBeHandled(said, noKindText(kind, apiVersion), gvk.kind)
   // Upstream decodes the body as the kind that it names before it looks at the kind.
   if (schemaName !== undefined) decodeBuiltIn(said, schemaName, value, trace, gvk.kind)
@@ -181,7 +189,7 @@ export const checkType = (
 const noConversion = (said: GroupVersionKind, goPackage: string, gvk: GroupVersionKind): Error =>
   cannotBeHandled(
     said,
-    `converting (${goPackage}.${said.kind}) to (${goAlias(gvk.group)}.${gvk.kind}): unknown conversion`,
+    `converting (${goPackage}.${said.kind}) to (${internalType(gvk.group, gvk.kind)}): unknown conversion`,
     gvk.kind,
   )
 

@@ -2,6 +2,7 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, failure } from '#api/errors.js'
+import { internalType } from '#api/internal-type.js'
 import { stringify } from '#api/json.js'
 import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'
@@ -102,18 +103,14 @@ export const isProtobuf = ({ convert, mediaType }: Negotiated): boolean =>
 export const isIndented = (negotiated: Negotiated, request: FastifyRequest): boolean =>
   isPretty(negotiated.pretty, request.url, userAgentOf(request))
 
-/**
- * `core.PodList`: the internal type, which events of both groups share. A subresource of another kind than its parent has
- * a group of its own.
- */
+/** A subresource of another kind than its parent has a group of its own. */
 export const goTypeOf = (
   definition: ResourceDefinition,
   kind: string,
-  of: string = definition.storageVersion?.group ?? definition.gvr.group,
+  group: string = definition.gvr.group,
 ): string => {
   if (definition.isCustom) return `*unstructured.Unstructured${kind.endsWith('List') ? 'List' : ''}`
-  const group = of.split('.')[0]
-  return `*${group === '' ? 'core' : group}.${kind}`
+  return `*${internalType(group, kind)}`
 }
 
 const notAList = ({ definition, view }: Target, kind: string): ApiError => {

@@ -1,6 +1,8 @@
 /** Opens the storage and keeps one store for each served version of each resource of the table. */
+
 import type { Clock } from '#api/clock.js'
 import { formatGroupVersion } from '#api/group-version.js'
+import { internalType } from '#api/internal-type.js'
 import { makeCacher, type StoredSize } from '#cacher/cacher.js'
 import type { ObjectStorage } from '#cacher/object-storage.js'
 import { ConvertedStorage } from '#crd/converted-storage.js'
@@ -60,11 +62,8 @@ interface RegistryStoresOptions {
 }
 
 /** Upstream's Go type for objects of a resource. */
-const goTypeName = ({ isCustom, gvk: { group, kind } }: ResourceDefinition): string => {
-  if (isCustom) return '*unstructured.Unstructured'
-  if (group === 'internal.apiserver.k8s.io') return `*apiserverinternal.${kind}`
-  return `*${group.split('.')[0] || 'core'}.${kind}`
-}
+const goTypeName = ({ isCustom, gvk: { group, kind } }: ResourceDefinition): string =>
+  isCustom ? '*unstructured.Unstructured' : `*${internalType(group, kind)}`
 
 export const openRegistryStores = async (
   options: RegistryStoresOptions,

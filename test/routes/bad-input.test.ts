@@ -272,6 +272,25 @@ t.test(
       await problemOf('{"apiVersion":"v1","kind":"Secret","unknown":5}'),
       as('Secret', 'converting (v1.Secret) to (core.ConfigMap): unknown conversion'),
     )
+    for (const [apiVersion, kind] of [
+      ['apps/v1beta1', 'Deployment'],
+      ['apps/v1beta1', 'StatefulSetList'],
+      ['extensions/v1beta1', 'Ingress'],
+      ['extensions/v1beta1', 'Scale'],
+      ['policy/v1beta1', 'Eviction'],
+    ])
+      t.equal(
+        await problemOf(
+          JSON.stringify({ apiVersion, kind }),
+          '/apis/events.k8s.io/v1/namespaces/x/events',
+        ),
+        `${kind} in version "v1beta1" cannot be handled as a Event: converting (v1beta1.${kind}) to (core.Event): unknown conversion`,
+        'versions that are served no more are known',
+      )
+    t.match(
+      await problemOf('{"apiVersion":"apps/v1beta1","kind":"DaemonSet"}'),
+      /no kind "DaemonSet" is registered for version "apps\/v1beta1"/,
+    )
     t.equal(
       await problemOf(
         '{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","spec":5}',
