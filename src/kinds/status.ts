@@ -30,12 +30,28 @@ export const specStays = ({ labels = false } = {}): NonNullable<Strategy['status
   },
 })
 
-const metadataFields = ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const
+type MetadataField = keyof KubeObject['metadata']
 
-/** The status subresource where metadata stays, too (apimachinery, ResetObjectMetaForStatus). */
-export const onlyStatusChanges: Prepare = (next, previous) => {
-  next.spec = previous.spec
-  for (const field of metadataFields)
+const keep = (fields: readonly MetadataField[], next: KubeObject, previous: KubeObject): void => {
+  for (const field of fields)
     if (previous.metadata[field] === undefined) delete next.metadata[field]
     else Object.assign(next.metadata, { [field]: previous.metadata[field] })
+}
+
+/** What strategies of statuses and of parts of a spec leave as it is stored (apimachinery, ResetObjectMetaForStatus). */
+const metadataFields = ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const
+
+export const keepMetadata = (next: KubeObject, previous: KubeObject): void =>
+  keep([...metadataFields, 'deletionTimestamp', 'generation', 'selfLink'], next, previous)
+
+/** The status subresource where metadata stays, too. */
+export const onlyStatusChanges: Prepare = (next, previous) => {
+  next.spec = previous.spec
+  keepMetadata(next, previous)
+}
+
+/** The same for APIServices, which the aggregator's own strategy serves: a deletionTimestamp is refused. */
+export const onlyServiceStatusChanges: Prepare = (next, previous) => {
+  next.spec = previous.spec
+  keep(metadataFields, next, previous)
 }

@@ -34,6 +34,12 @@ t.test('a resize of a Pod is held to limit ranges and quotas', async (t) => {
     spec: { containers: [{ name: 'c', image: 'i', resources }] },
   })
   t.equal(made.status, 201, made.body.message)
+  for (const view of ['resize', 'ephemeralcontainers'])
+    t.match(
+      (await send('PATCH', `pods/p/${view}`, { metadata: { uid: 'another' } })).body.message,
+      'metadata.uid: Invalid value: "another": field is immutable',
+      view,
+    )
   const resize = (limits: object) => send('PATCH', 'pods/p/resize', sized(limits))
   t.match((await resize({ memory: '2Gi' })).body, {
     code: 403,

@@ -5,7 +5,7 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validDns1035Label, validDnsSubdomain } from '#validation/formats.js'
 import { isPort, portMessage } from '#validation/network.js'
-import { keepStatus, onlyStatusChanges } from '../status.js'
+import { keepStatus, onlyServiceStatusChanges } from '../status.js'
 
 const groupPriorityMax = 20_000
 const versionPriorityMax = 1_000
@@ -124,7 +124,7 @@ export default defineKind({
       ...metadata.create(),
       ...specErrors(next.spec ?? {}),
     ],
-    status: { prepareForUpdate: onlyStatusChanges, validateUpdate: statusErrors },
+    status: { prepareForUpdate: onlyServiceStatusChanges, validateUpdate: statusErrors },
   },
   sample: {
     metadata: { name: 'v1.example.com' },

@@ -4,25 +4,16 @@ import type { Fields, KubeObject } from '#api/object.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
 import { validateEphemeralContainersUpdate } from '#validation/pod/pod-update.js'
 import { validateResize } from '#validation/pod/resize.js'
+import { keepMetadata } from '../status.js'
 
 type View = NonNullable<KindDefinition['subresources']>[number]
 
-/** A copy of the parent with another spec; of metadata, what is reset for status strategies is not the client's to change. */
-const withSpec = (
-  parent: KubeObject,
-  spec: Fields,
-  { metadata: given }: KubeObject,
-): KubeObject => ({
-  ...parent,
-  metadata: withoutUndefined({
-    ...parent.metadata,
-    generateName: given.generateName,
-    deletionGracePeriodSeconds: given.deletionGracePeriodSeconds,
-    resourceVersion: given.resourceVersion ?? parent.metadata.resourceVersion,
-    managedFields: given.managedFields ?? parent.metadata.managedFields,
-  }),
-  spec,
-})
+/** The parent with another spec, as the client names it. */
+const withSpec = (parent: KubeObject, spec: Fields, { metadata }: KubeObject): KubeObject => {
+  const written = { ...parent, metadata: { ...metadata }, spec }
+  keepMetadata(written, parent)
+  return written
+}
 
 export const ephemeralContainers: View = {
   name: 'ephemeralcontainers',
