@@ -129,6 +129,10 @@ t.test('patches that make no sense are refused in words that show them as Go wou
     [{ spec: { $patch: null } }, '500 unknown patch type: %!s(<nil>) in map: map[$patch:<nil>]'],
     [{ spec: { $patch: 1 } }, '500 unknown patch type: %!s(int64=1) in map: map[$patch:1]'],
     [{ spec: { $patch: ['x'] } }, '500 unknown patch type: [x] in map: map[$patch:[x]]'],
+    [
+      { spec: { $patch: { a: 1, b: 'x' } } },
+      '500 unknown patch type: map[a:%!s(int64=1) b:x] in map: map[$patch:map[a:1 b:x]]',
+    ],
     [{ spec: { $retainKeys: ['x'], nodeName: 'n' } }, '400 invalid patch format of retainKeys'],
     [{ spec: { $retainKeys: 'containers' } }, '400 invalid patch format of retainKeys'],
     [

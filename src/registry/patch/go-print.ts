@@ -7,24 +7,33 @@ import type { JsonValue } from '#api/object.js'
 /** Of a value whose type is float64. */
 const doubleOf = (value: JsonValue): number => Number(writtenText(value) ?? value)
 
-/** `map[a:1 b:[x y]]`; keys sorted, strings bare, null as `<nil>`. */
-export const goPrint = (value: JsonValue | undefined): string => {
-  if (value === null || value === undefined) return '<nil>'
-  if (Array.isArray(value)) return `[${value.map(goPrint).join(' ')}]`
-  if (!isJsonObject(value))
-    return goTypeOf(value) === 'float64' ? formatDouble(doubleOf(value)) : String(value)
+type Value = JsonValue | undefined
+
+const printWith = (value: Value, scalar: (value: Value) => string): string => {
+  if (Array.isArray(value)) return `[${value.map((one) => printWith(one, scalar)).join(' ')}]`
+  if (!isJsonObject(value)) return scalar(value)
   const entries = Object.keys(value)
     .sort()
-    .map((key) => `${key}:${goPrint(value[key])}`)
+    .map((key) => `${key}:${printWith(value[key], scalar)}`)
   return `map[${entries.join(' ')}]`
 }
 
-/** `%s`, which fits strings only. */
-export const goPrintAsText = (value: JsonValue | undefined): string => {
-  if (typeof value === 'string') return value
-  if (value === null || value === undefined) return '%!s(<nil>)'
-  return typeof value === 'object' ? goPrint(value) : `%!s(${goTypeOf(value)}=${goPrint(value)})`
+const scalarOf = (value: Value): string => {
+  if (value === null || value === undefined) return '<nil>'
+  return goTypeOf(value) === 'float64' ? formatDouble(doubleOf(value)) : String(value)
 }
+
+/** `map[a:1 b:[x y]]`; keys sorted, strings bare, null as `<nil>`. */
+export const goPrint = (value: Value): string => printWith(value, scalarOf)
+
+const textOf = (value: Value): string => {
+  if (typeof value === 'string') return value
+  const type = value === null || value === undefined ? '' : `${goTypeOf(value)}=`
+  return `%!s(${type}${scalarOf(value)})`
+}
+
+/** `%s`, which fits strings only: `map[a:%!s(int64=1) b:x]` */
+export const goPrintAsText = (value: Value): string => printWith(value, textOf)
 
 /** What reflect.TypeOf says of a decoded JSON value. Of those as written (json-as-written.ts) only numbers come here. */
 export const goTypeOf = (value: JsonValue | undefined): string => {
