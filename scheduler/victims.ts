@@ -1,5 +1,7 @@
 /** Who would have to leave a node for a Pod of higher priority, and how much that costs. Upstream: SelectVictimsOnNode. */
+
 import { parseTime } from '#api/clock.js'
+import { compareTexts } from '#api/compare-texts.js'
 import { isEmptySelector, type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { NamespacedObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
@@ -17,7 +19,7 @@ export const priorityOf = (pod: Pod): number => pod.spec.priority ?? 0
 /** More important first: priority, then who has run longer. */
 const byImportance = (a: Pod, b: Pod): number =>
   priorityOf(b) - priorityOf(a) ||
-  (a.status.startTime ?? '9').localeCompare(b.status.startTime ?? '9')
+  compareTexts(a.status.startTime ?? '9', b.status.startTime ?? '9')
 
 /** Those whose going would break a budget's promise, taken one after the other. */
 const guardedBy = (budgets: readonly Budget[], pods: readonly Pod[]): Set<Pod> => {

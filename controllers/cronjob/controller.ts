@@ -1,5 +1,7 @@
 /** Starts Jobs by the clock; upstream's cronjob-controller. */
+
 import { formatTime, parseTime } from '#api/clock.js'
+import { compareTexts } from '#api/compare-texts.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { isAlreadyExists, isNamespaceTerminating, messageOf } from '#client/errors.js'
@@ -67,6 +69,11 @@ const jobFor = (cron: CronJob, dueMs: number): { metadata: ObjectMeta; spec: Job
     spec: jobTemplate.spec,
   }
 }
+
+/** Those that were never started last. */
+const byStart = (a: Job, b: Job): number =>
+  compareTexts(a.status.startTime ?? '9', b.status.startTime ?? '9') ||
+  compareTexts(a.metadata.name, b.metadata.name)
 
 class CronSync {
   readonly #context: ControllerContext
@@ -163,7 +170,7 @@ class CronSync {
     for (const [type, limit] of limits) {
       const finished = jobs
         .filter((j) => conditionIn(j, type) && j.metadata.deletionTimestamp === undefined)
-        .sort((a, b) => (a.status.startTime ?? '').localeCompare(b.status.startTime ?? ''))
+        .sort(byStart)
       for (const job of finished.slice(0, Math.max(0, finished.length - limit)))
         await this.#deleteJob(job)
     }

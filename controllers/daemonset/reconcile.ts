@@ -1,4 +1,5 @@
 /** A DaemonSet and the nodes → where Pods are missing, where they have to go, and what the status says. Pure. */
+
 import type { Condition } from '#api/conditions.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
@@ -14,6 +15,7 @@ import {
   type Toleration,
   tolerates,
 } from '#client/pod.js'
+import { byAge } from '../by-age.js'
 import { isPodAvailable } from '../pods/availability.js'
 import type { NewPod, PodTemplate } from '../pods/pod-control.js'
 import { revisionOf } from '../pods/revisions.js'
@@ -128,9 +130,7 @@ interface DaemonPlan {
 
 /** Those that have a node first, then by age. */
 const byCreation = (a: Pod, b: Pod): number =>
-  Number(!a.spec.nodeName) - Number(!b.spec.nodeName) ||
-  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
-  (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '')
+  Number(!a.spec.nodeName) - Number(!b.spec.nodeName) || byAge(a, b)
 
 /** Ended Pods that only wait to be removed do not count. */
 export const podsByNode = (pods: readonly Pod[]): Map<string, Pod[]> => {

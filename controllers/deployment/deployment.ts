@@ -1,8 +1,10 @@
 /** Types and small facts of Deployments and their ReplicaSets. */
+
 import { type Condition, conditionOf } from '#api/conditions.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
+import { byAge } from '../by-age.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 import { scaled } from '../pods/scaled.js'
 import type { ReplicaSetStatus } from '../replicaset/reconcile.js'
@@ -74,10 +76,6 @@ const withoutHash = (template: PodTemplate): unknown => {
 /** Whether two templates make the same Pods; our own label aside. */
 export const isSameTemplate = (a: PodTemplate, b: PodTemplate): boolean =>
   jsonEqual(withoutHash(a), withoutHash(b))
-
-const byAge = (a: PersistedObject, b: PersistedObject): number =>
-  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
-  (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '')
 
 /** The set of the present template: the oldest, should there be several. */
 export const findNewSet = (

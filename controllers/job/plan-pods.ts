@@ -1,5 +1,6 @@
 /** Which Pods of a Job to make and to end while it goes on. Pure. */
-import { isPodActive, isPodReady, type Pod } from '#client/pod.js'
+import { isPodActive, type Pod } from '#client/pod.js'
+import { byProgress } from '../pods/rank.js'
 import { total } from './ending.js'
 import { hasIndex, predecessors, retriesPerIndex, triesOf } from './indexes.js'
 import {
@@ -66,19 +67,19 @@ export const planPods = (
 ): PodPlan => {
   const active = pods.filter(isPodActive)
   if (job.spec.suspend) return { create: [], delete: active, waitMs: 0 }
-  const extra = doubled(job, active)
-  const surplus = active.length - extra.length - wantedActive(job, status, active.length)
-  if (surplus > 0)
-    return { create: [], delete: [...extra, ...leastFar(active, surplus)], waitMs: 0 }
+  const extra = unwanted(job, active)
+  const left = active.filter((pod) => !extra.has(pod)).sort(byProgress)
+  const surplus = left.length - wantedActive(job, status, active.length)
+  if (surplus > 0) return { create: [], delete: [...extra, ...left.slice(0, surplus)], waitMs: 0 }
   const ending = onlyReplaceFailed(job) ? pods.filter(isEnding).length : 0
   const missing = Math.max(0, -surplus - ending)
   // With a limit for each index, each has its own back-off.
   const waitMs = missing > 0 && retriesPerIndex(job) === undefined ? backoffMs(job, pods, now) : 0
-  if (missing === 0 || waitMs > 0) return { create: [], delete: extra, waitMs }
+  if (missing === 0 || waitMs > 0) return { create: [], delete: [...extra], waitMs }
   const made = isIndexed(job)
     ? planIndexes(job, status, { pods, missing, now })
     : { create: Array.from({ length: missing }, () => ({ index: undefined })), waitMs: 0 }
-  return { ...made, delete: extra }
+  return { ...made, delete: [...extra] }
 }
 
 /** The next `missing` indexes, but for those whose last Pod failed too short a time ago. */
@@ -105,30 +106,14 @@ const planIndexes = (
 const settledIndexes = (status: JobStatus): Set<number> =>
   new Set([...parseIndexes(status.completedIndexes), ...parseIndexes(status.failedIndexes)])
 
-/** Of two active Pods with one index the younger is too many, and so is one beyond the completions. */
-const doubled = (job: Job, active: readonly Pod[]): Pod[] => {
-  if (!isIndexed(job)) return []
-  const seen = new Set<number>()
-  return [...active]
-    .sort((a, b) =>
-      (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''),
-    )
-    .filter((pod) => {
-      const bad = seen.has(indexOf(pod)) || !hasIndex(job, pod)
-      seen.add(indexOf(pod))
-      return bad
-    })
+/** Those that an indexed Job never wants: all but the furthest of each index, and those beyond the completions. */
+const unwanted = (job: Job, active: readonly Pod[]): Set<Pod> => {
+  if (!isIndexed(job)) return new Set()
+  const furthest = new Map<number, Pod>()
+  for (const pod of [...active].sort(byProgress))
+    if (hasIndex(job, pod)) furthest.set(indexOf(pod), pod)
+  return new Set(active.filter((pod) => furthest.get(indexOf(pod)) !== pod))
 }
-
-const leastFar = (active: readonly Pod[], count: number): Pod[] =>
-  [...active]
-    .sort(
-      (a, b) =>
-        Number(Boolean(a.spec.nodeName)) - Number(Boolean(b.spec.nodeName)) ||
-        Number(isPodReady(a)) - Number(isPodReady(b)) ||
-        (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? ''),
-    )
-    .slice(0, count)
 
 const freeIndexes = (
   job: Job,

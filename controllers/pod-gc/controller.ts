@@ -39,7 +39,7 @@ class PodGarbageCollector {
   }
 
   async #absentNodes(pods: readonly Pod[], nodes: ReadonlyMap<string, Node>): Promise<Set<string>> {
-    const { client, clock } = this.#context
+    const { client, clock, log } = this.#context
     const now = clock.now()
     const named = new Set(pods.flatMap(({ spec }) => spec.nodeName || []))
     for (const name of this.#missing.keys())
@@ -54,6 +54,7 @@ class PodGarbageCollector {
         await client.get(resources.nodes, { name })
       } catch (error) {
         if (isNotFound(error)) absent.add(name)
+        else log.info({ node: name, error: messageOf(error) }, 'node was not looked up')
       }
     }
     return absent

@@ -1,6 +1,8 @@
 /** Pods that nobody else will ever take away (kubernetes, podgc/gc_controller.go). Pure. */
+
 import { isNodeReady, isPodTerminal, isTerminating, type Node, type Pod } from '#client/pod.js'
 import { isOutOfService } from '../attach-detach/attachments.js'
+import { byAge } from '../by-age.js'
 
 export interface Doomed {
   pod: Pod
@@ -15,19 +17,16 @@ interface PodGcObservation {
   terminatedThreshold: number
 }
 
-const isEvicted = (pod: Pod): boolean => pod.status?.reason === 'Evicted'
+const isEvicted = ({ status }: Pod): boolean =>
+  status?.phase === 'Failed' && status.reason === 'Evicted'
 
-/** Finished ones beyond the threshold: evicted first, then the oldest. */
+/** Finished ones beyond the threshold: evicted first, then the oldest. Those that a finalizer holds back count, too. */
 const terminatedSurplus = ({ pods, terminatedThreshold }: PodGcObservation): Doomed[] => {
   if (terminatedThreshold <= 0) return []
-  const finished = pods.filter((pod) => isPodTerminal(pod) && !isTerminating(pod))
+  const finished = pods.filter(isPodTerminal)
   const surplus = Math.max(0, finished.length - terminatedThreshold)
   return finished
-    .sort(
-      (a, b) =>
-        Number(isEvicted(b)) - Number(isEvicted(a)) ||
-        (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''),
-    )
+    .sort((a, b) => Number(isEvicted(b)) - Number(isEvicted(a)) || byAge(a, b))
     .slice(0, surplus)
     .map((pod) => ({ pod }))
 }

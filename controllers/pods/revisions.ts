@@ -1,9 +1,11 @@
 /** ControllerRevisions: the templates that a StatefulSet or DaemonSet has had, in order. */
+
 import { canonicalJson, jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isAlreadyExists } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import { byAge } from '../by-age.js'
 import type { ControllerContext } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { claim, ownerReference } from '../ownership/claim.js'
@@ -45,9 +47,7 @@ const isSameData = (a: ControllerRevision['data'], b: ControllerRevision['data']
   jsonEqual(a, b)
 
 const byRevision = (a: ControllerRevision, b: ControllerRevision): number =>
-  a.revision - b.revision ||
-  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
-  (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '')
+  a.revision - b.revision || byAge(a, b)
 
 export class RevisionHistory {
   readonly #context: ControllerContext

@@ -3,12 +3,12 @@ import type { LabelSelector } from '#api/label-selector.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { isPodActive, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
-import type { Controller, ControllerContext } from '../controller.js'
+import { type Controller, type ControllerContext, controllerRefOf } from '../controller.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'
 import { updateStatus } from '../update-object.js'
-import { planReplicas, type ReplicaSet, replicaStatus } from './reconcile.js'
+import { planReplicas, type ReplicaPlan, type ReplicaSet, replicaStatus } from './reconcile.js'
 
 interface Variant {
   name: string
@@ -36,14 +36,23 @@ interface Failure {
   message: string
 }
 
+/** Of all sets that have the same controller; none where a set has no controller. */
+const relatedPods = (context: ControllerContext, ref: ResourceRef, set: ReplicaSet): Pod[] => {
+  const owner = controllerRefOf(set)
+  if (owner === undefined) return []
+  return context.informers
+    .for<ReplicaSet>(ref)
+    .store.byIndex('namespace', set.metadata.namespace)
+    .filter((other) => controllerRefOf(other)?.uid === owner.uid)
+    .flatMap((other) => ownedBy<Pod>(context, other, resources.pods))
+}
+
 /** Makes and ends Pods as planned; what went wrong is a condition of the set. */
 const act = async (
+  { ref, control }: { ref: ResourceRef; control: PodControl },
   set: ReplicaSet,
-  ref: ResourceRef,
-  pods: readonly Pod[],
-  control: PodControl,
+  plan: ReplicaPlan,
 ): Promise<{ failure?: Failure; error?: unknown }> => {
-  const plan = planReplicas(set, pods)
   const { error } = await slowStart(plan.create, () =>
     control.create(podFromTemplate(set.spec.template, ref, set), set),
   )
@@ -72,7 +81,9 @@ const sync = async (
     owned: resources.pods,
     selector: selectorOf(set),
   })
-  const { failure, error } = await act(set, ref, mine, control)
+  const related = () => relatedPods(context, ref, set)
+  const plan = planReplicas(set, mine, { related, now: clock.now() })
+  const { failure, error } = await act({ ref, control }, set, plan)
   const after = ownedBy<Pod>(context, set, resources.pods)
   const now = clock.now()
   const status = replicaStatus(set, after, { now, failure })

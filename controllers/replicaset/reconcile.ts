@@ -30,22 +30,24 @@ export interface ReplicaSet extends NamespacedObject {
   status: ReplicaSetStatus
 }
 
-interface ReplicaPlan {
+export interface ReplicaPlan {
   create: number
   delete: Pod[]
 }
 
-/** `pods` are those that the set controls. */
-export const planReplicas = (set: ReplicaSet, pods: readonly Pod[]): ReplicaPlan => {
+/** `pods` are those that the set controls; `related` those of all sets of its controller, asked for when some have to go. */
+export const planReplicas = (
+  set: ReplicaSet,
+  pods: readonly Pod[],
+  { related, now }: { related: () => readonly Pod[]; now: number },
+): ReplicaPlan => {
   const active = pods.filter(isPodActive)
   const surplus = active.length - (set.spec.replicas ?? 1)
   if (set.metadata.deletionTimestamp !== undefined) return { create: 0, delete: [] }
   if (surplus < 0) return { create: Math.min(-surplus, limits.replicaBurstMax), delete: [] }
   if (surplus === 0) return { create: 0, delete: [] }
-  return {
-    create: 0,
-    delete: rankForDeletion(active).slice(0, Math.min(surplus, limits.replicaBurstMax)),
-  }
+  const ranked = rankForDeletion(active, { related: related(), now })
+  return { create: 0, delete: ranked.slice(0, Math.min(surplus, limits.replicaBurstMax)) }
 }
 
 const failureCondition = (

@@ -195,7 +195,7 @@ t.test('pod GC takes what has no node to end it, and nothing else', (t) => {
   const doomed = (terminatedThreshold: number) =>
     findDoomed({ ...observed, terminatedThreshold }).map((d) => d.pod.metadata.name)
   const withoutNode = ['off', 'orphan', 'unscheduled']
-  t.same(doomed(2), ['evicted', 'done-1', ...withoutNode])
-  for (const enough of [4, 5, 0]) t.same(doomed(enough), withoutNode)
+  t.same(doomed(2), ['evicted', 'done-and-ending', 'done-1', ...withoutNode])
+  for (const enough of [5, 6, 0]) t.same(doomed(enough), withoutNode)
   t.end()
 })
