@@ -1,10 +1,13 @@
 /** Rolls Deployments out over ReplicaSets; upstream's deployment-controller. One small step a sync, then the watch. */
+
 import { jsonEqual } from '#api/json-object.js'
 import { isAlreadyExists, isNamespaceTerminating, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { byAge } from '../by-age.js'
 import { type ControllerContext, controllerRefOf } from '../controller.js'
+import { deleteAsSeen } from '../delete-object.js'
 import { claimOwned, ownerController } from '../ownership/owner-controller.js'
 import { updateObject, updateStatus } from '../update-object.js'
 import {
@@ -26,7 +29,7 @@ import {
   rollingStep,
   type Scale,
 } from './rollout.js'
-import { deploymentStatus, failedNote, msUntilDeadline, setNote } from './status.js'
+import { deploymentStatus, failedNote, hasDeadline, msUntilDeadline, setNote } from './status.js'
 
 interface Sync {
   context: ControllerContext
@@ -63,18 +66,31 @@ const applyScale = async (sync: Sync, { set, replicas }: Scale): Promise<void> =
   )
 }
 
-/** The ReplicaSet of the current template, with correct annotations. With `make` it is created if missing. */
-const newSetOf = async (
-  sync: Sync,
-  { make }: { readonly make: boolean },
-): Promise<{ newSet: OwnedSet | undefined; note: Note }> => {
-  const { deployment } = sync
-  const found = findNewSet(deployment, sync.sets)
+interface Step {
+  newSet: OwnedSet | undefined
+  note: Note
+}
+
+/**
+ * The ReplicaSet of the current template, with correct annotations; its revision is the Deployment's, too. With `make` it
+ * is created if missing.
+ */
+const newSetOf = async (sync: Sync, { make }: { readonly make: boolean }): Promise<Step> => {
+  const found = findNewSet(sync.deployment, sync.sets)
   const olds = sync.sets.filter((s) => s !== found)
-  if (found === undefined) return make ? createNewSet(sync, olds) : nothing
+  if (found === undefined && !make) return { newSet: undefined, note: undefined }
+  const step =
+    found === undefined ? await createNewSet(sync, olds) : await keepNewSet(sync, found, olds)
+  await writeRevision(sync, step.newSet)
+  return step
+}
+
+const keepNewSet = async (sync: Sync, found: OwnedSet, olds: readonly OwnedSet[]) => {
+  const { deployment } = sync
   const annotations = newSetAnnotations(deployment, found, olds)
   const minReadySeconds = deployment.spec.minReadySeconds ?? 0
-  const note = progressing(deployment.status) ? undefined : setNote(found, false)
+  const isNoted = progressing(deployment.status) !== undefined || !hasDeadline(deployment)
+  const note = isNoted ? undefined : setNote(found, false)
   if (!differs(found, annotations) && (found.spec.minReadySeconds ?? 0) === minReadySeconds)
     return { newSet: found, note }
   const newSet = await updateSet(sync, {
@@ -84,7 +100,6 @@ const newSetOf = async (
   })
   return { newSet, note }
 }
-const nothing = { newSet: undefined, note: undefined }
 
 const createNewSet = async (sync: Sync, olds: readonly OwnedSet[]) => {
   const { deployment, recorder, context } = sync
@@ -118,7 +133,7 @@ const createFailed = async (
   if (isNamespaceTerminating(error)) return error
   const message = `Failed to create new replica set "${wanted.metadata.name}": ${messageOf(error)}`
   sync.recorder.event(sync.deployment, 'Warning', 'ReplicaSetCreateError', message)
-  await writeStatus(sync, undefined, failedNote(message))
+  await writeStatus(sync, undefined, { note: failedNote(message), rollsOut: true })
   return error
 }
 
@@ -137,9 +152,14 @@ const resolveCollision = async (sync: Sync, name: string): Promise<void> => {
   await updateStatus(context, resources.deployments, deployment, status)
 }
 
-const writeStatus = async (sync: Sync, newSet: OwnedSet | undefined, note: Note): Promise<void> => {
+const writeStatus = async (
+  sync: Sync,
+  newSet: OwnedSet | undefined,
+  round: { note?: Note; rollsOut: boolean },
+): Promise<void> => {
   const { deployment, context, sets } = sync
-  const status = deploymentStatus(deployment, newSet, sets, { now: context.clock.now(), note })
+  const now = context.clock.now()
+  const status = deploymentStatus(deployment, newSet, sets, { now, ...round })
   const { terminatingReplicas = 0, ...rest } = deployment.status ?? {}
   const before = { ...rest, terminatingReplicas }
   if (!jsonEqual(before, status))
@@ -160,29 +180,24 @@ const writeRevision = async (sync: Sync, newSet: OwnedSet): Promise<void> => {
   sync.deployment = await updateStatus(context, resources.deployments, next, deployment.status)
 }
 
+const oldSetsOf = ({ sets }: Sync, newSet: OwnedSet | undefined): OwnedSet[] =>
+  sets.filter(({ metadata }) => metadata.uid !== newSet?.metadata.uid)
+
+const isIdle = (set: OwnedSet): boolean =>
+  replicasOf(set) === 0 &&
+  (set.status?.replicas ?? 0) === 0 &&
+  (set.metadata.generation ?? 0) <= (set.status?.observedGeneration ?? 0)
+
 /** Old sets without Pods beyond the history that is to be kept. */
 const cleanUp = async (sync: Sync, newSet: OwnedSet | undefined): Promise<void> => {
   const { deployment, context } = sync
   const limit = deployment.spec.revisionHistoryLimit ?? 10
-  const idle = sync.sets
-    .filter(
-      (s) =>
-        s.metadata.uid !== newSet?.metadata.uid &&
-        s.metadata.deletionTimestamp === undefined &&
-        replicasOf(s) === 0 &&
-        (s.status?.replicas ?? 0) === 0 &&
-        (s.metadata.generation ?? 0) <= (s.status?.observedGeneration ?? 0),
-    )
-    .sort((a, b) => Number(revisionOf(a) - revisionOf(b)))
-  const olds = sync.sets.filter((s) => s.metadata.uid !== newSet?.metadata.uid)
-  for (const set of idle.slice(0, Math.max(0, olds.length - limit))) {
-    const { namespace, name, uid, resourceVersion } = set.metadata
-    await context.client.delete(
-      resources.replicaSets,
-      { namespace, name },
-      { preconditions: { uid, resourceVersion } },
-    )
-  }
+  const olds = oldSetsOf(sync, newSet)
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .sort((a, b) => Number(revisionOf(a) - revisionOf(b)) || byAge(a, b))
+  // Old ones that still have Pods stay, and nobody goes in their place.
+  for (const set of olds.slice(0, Math.max(0, olds.length - limit)).filter(isIdle))
+    await deleteAsSeen(context.client, resources.replicaSets, set)
 }
 
 const isComplete = ({ deployment }: Sync, newSet: OwnedSet): boolean => {
@@ -199,8 +214,9 @@ const isComplete = ({ deployment }: Sync, newSet: OwnedSet): boolean => {
  * Whether Pods of an older template still run, for which a recreate waits. The sets' statuses may know of Pods that our
  * watch has not shown, and do not count terminating ones.
  */
-const oldPodsRun = ({ context, sets }: Sync, newSet: OwnedSet | undefined): boolean => {
-  const oldSets = sets.filter((s) => s.metadata.uid !== newSet?.metadata.uid)
+const oldPodsRun = (sync: Sync, newSet: OwnedSet | undefined): boolean => {
+  const { context, sets } = sync
+  const oldSets = oldSetsOf(sync, newSet)
   if (oldSets.some(({ status }) => (status?.replicas ?? 0) > 0)) return true
   const olds = new Set(oldSets.map((s) => s.metadata.uid))
   return context.informers
@@ -209,19 +225,17 @@ const oldPodsRun = ({ context, sets }: Sync, newSet: OwnedSet | undefined): bool
     .some((pod) => !isPodTerminal(pod) && olds.has(controllerRefOf(pod)?.uid ?? ''))
 }
 
-const rollOut = async (sync: Sync): Promise<{ newSet: OwnedSet | undefined; note: Note }> => {
-  const { deployment } = sync
-  const recreate = deployment.spec.strategy?.type === 'Recreate'
-  const present = findNewSet(deployment, sync.sets)
+const rollOut = async (sync: Sync): Promise<Step> => {
+  const recreate = sync.deployment.spec.strategy?.type === 'Recreate'
   if (recreate) {
-    const down = recreateDown(sync.sets.filter((s) => s !== present))
+    const present = await newSetOf(sync, { make: false })
+    const down = recreateDown(oldSetsOf(sync, present.newSet))
     for (const step of down) await applyScale(sync, step)
-    if (down.length > 0 || oldPodsRun(sync, present)) return { newSet: present, note: undefined }
+    if (down.length > 0 || oldPodsRun(sync, present.newSet)) return present
   }
   const result = await newSetOf(sync, { make: true })
   const newSet = result.newSet!
-  await writeRevision(sync, newSet)
-  const olds = sync.sets.filter((s) => s.metadata.uid !== newSet.metadata.uid)
+  const olds = oldSetsOf(sync, newSet)
   const steps = recreate
     ? recreateUp(sync.deployment, newSet)
     : rollingStep(sync.deployment, newSet, olds)
@@ -230,9 +244,9 @@ const rollOut = async (sync: Sync): Promise<{ newSet: OwnedSet | undefined; note
   return { newSet: findNewSet(sync.deployment, sync.sets), note: result.note }
 }
 
-const scaleOnly = async (sync: Sync): Promise<{ newSet: OwnedSet | undefined; note: Note }> => {
+const scaleOnly = async (sync: Sync): Promise<Step> => {
   const result = await newSetOf(sync, { make: false })
-  const olds = sync.sets.filter((s) => s.metadata.uid !== result.newSet?.metadata.uid)
+  const olds = oldSetsOf(sync, result.newSet)
   const steps = proportionalScale(sync.deployment, result.newSet, olds)
   for (const step of steps) await applyScale(sync, step)
   // Sets whose size did not change need the annotation, too, or the Deployment would seem to be scaling for ever.
@@ -260,14 +274,12 @@ const syncDeployment = async (
   })
   const sync: Sync = { context, recorder, deployment, sets: claimed }
   if (deployment.metadata.deletionTimestamp !== undefined) {
-    await writeStatus(sync, findNewSet(deployment, claimed), undefined)
+    await writeStatus(sync, findNewSet(deployment, claimed), { rollsOut: false })
     return undefined
   }
-  const { newSet, note } =
-    deployment.spec.paused || isScaling(deployment, claimed)
-      ? await scaleOnly(sync)
-      : await rollOut(sync)
-  await writeStatus(sync, newSet, note)
+  const rollsOut = !deployment.spec.paused && !isScaling(deployment, claimed)
+  const { newSet, note } = rollsOut ? await rollOut(sync) : await scaleOnly(sync)
+  await writeStatus(sync, newSet, { note, rollsOut })
   const afterMs = msUntilDeadline(sync.deployment, context.clock.now())
   return afterMs === undefined ? undefined : { afterMs }
 }

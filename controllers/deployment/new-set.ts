@@ -27,6 +27,9 @@ const notCopied = new Set([
   'deprecated.deployment.rollback.to',
 ])
 
+/** Characters of the history of a set's revisions; upstream's maxRevHistoryLengthInChars. */
+const historyMax = 2000
+
 const copied = (deployment: Deployment): Record<string, string> =>
   Object.fromEntries(
     Object.entries(deployment.metadata.annotations ?? {}).filter(([key]) => !notCopied.has(key)),
@@ -102,6 +105,8 @@ export const newSetAnnotations = (
     annotations[revisionAnnotation] = String(revision)
     if (before !== undefined) {
       const history = (annotations[revisionHistoryAnnotation] ?? '').split(',').filter(Boolean)
+      while (history.length > 0 && [...history, before].join(',').length > historyMax)
+        history.shift()
       annotations[revisionHistoryAnnotation] = [...history, before].join(',')
     }
   }

@@ -18,6 +18,8 @@ export interface Scale {
 }
 
 const available = (set: OwnedSet): number => set.status?.availableReplicas ?? 0
+const sizeIn = (set: OwnedSet, annotation: string): number =>
+  Number(set.metadata.annotations?.[annotation] ?? Number.NaN)
 const scale = (set: OwnedSet, replicas: number): Scale[] =>
   replicasOf(set) === replicas ? [] : [{ set, replicas }]
 
@@ -80,11 +82,15 @@ export const recreateUp = (deployment: Deployment, newSet: OwnedSet): Scale[] =>
 /** The user changed spec.replicas since the sets were last sized. */
 export const isScaling = (deployment: Deployment, sets: readonly OwnedSet[]): boolean =>
   sets.some((set) => {
-    const desired = set.metadata.annotations?.[desiredAnnotation]
-    return (
-      replicasOf(set) > 0 && desired !== undefined && Number(desired) !== replicasOf(deployment)
-    )
+    const desired = sizeIn(set, desiredAnnotation)
+    return replicasOf(set) > 0 && !Number.isNaN(desired) && desired !== replicasOf(deployment)
   })
+
+/** It has all Pods of the size that it was last given, which is the present one. */
+const isSaturated = (deployment: Deployment, set: OwnedSet): boolean =>
+  [replicasOf(set), available(set), sizeIn(set, desiredAnnotation)].every(
+    (size) => size === replicasOf(deployment),
+  )
 
 /**
  * Spreads a new size over the sets of a rollout that is under way, in proportion to what each has, so that a half done
@@ -103,25 +109,33 @@ export const proportionalScale = (
     return only === undefined ? [] : scale(only, wanted)
   }
   // The new set already carries everything: what is left of the old ones goes.
-  if (newSet !== undefined && replicasOf(newSet) === wanted && available(newSet) === wanted)
+  if (newSet !== undefined && isSaturated(deployment, newSet))
     return oldSets.flatMap((set) => scale(set, 0))
   if (deployment.spec.strategy?.type === 'Recreate') return []
   return spread(deployment, active)
+}
+
+/** What a set would gain or lose if all kept their proportions. */
+const shareOf = (deployment: Deployment, set: OwnedSet, allowed: number): number => {
+  if (allowed === 0) return -replicasOf(set)
+  const before = sizeIn(set, maxAnnotation) || deployment.status?.replicas
+  return before ? Math.round((replicasOf(set) * allowed) / before) - replicasOf(set) : 0
 }
 
 const spread = (deployment: Deployment, active: readonly OwnedSet[]): Scale[] => {
   const wanted = replicasOf(deployment)
   const allowed = wanted > 0 ? wanted + rollingLimits(deployment).maxSurge : 0
   const toAdd = allowed - sumReplicas(active)
+  if (toAdd === 0) return []
   // The largest first; at a tie the newest when growing, the oldest when shrinking.
   const ordered = sortByAge(active)
   if (toAdd > 0) ordered.reverse()
   ordered.sort((a, b) => replicasOf(b) - replicasOf(a))
   let added = 0
   const sizes = ordered.map((set) => {
-    const before = Number(set.metadata.annotations?.[maxAnnotation] ?? 0) || wanted
-    const share = Math.round((replicasOf(set) * allowed) / before) - replicasOf(set)
     const left = toAdd - added
+    if (left === 0) return replicasOf(set)
+    const share = shareOf(deployment, set, allowed)
     const step = toAdd > 0 ? Math.min(share, left) : Math.max(share, left)
     added += step
     return replicasOf(set) + step

@@ -53,17 +53,19 @@ const isProgressing = (deployment: Deployment, next: DeploymentStatus): boolean 
 }
 
 /** Nothing moved for progressDeadlineSeconds. */
-const isTimedOut = (deployment: Deployment, next: DeploymentStatus, now: number): boolean => {
-  const seconds = deployment.spec.progressDeadlineSeconds ?? noDeadline
-  const condition = progressing(deployment.status)
-  if (seconds === noDeadline || condition === undefined || isComplete(deployment, next))
-    return false
+const isTimedOut = (
+  { spec }: Deployment,
+  condition: Condition | undefined,
+  now: number,
+): boolean => {
+  const seconds = spec.progressDeadlineSeconds ?? noDeadline
+  if (seconds === noDeadline || condition === undefined) return false
   if (condition.reason === 'NewReplicaSetAvailable') return false
   if (condition.reason === 'ProgressDeadlineExceeded') return true
   return parseTime(condition.lastUpdateTime ?? '') + seconds * 1000 < now
 }
 
-const hasDeadline = ({ spec }: Deployment): boolean =>
+export const hasDeadline = ({ spec }: Deployment): boolean =>
   (spec.progressDeadlineSeconds ?? noDeadline) !== noDeadline
 
 /** Milliseconds until the progress deadline. */
@@ -105,7 +107,7 @@ const progressOf = (
   next: DeploymentStatus,
   now: number,
 ): { wanted: Wanted; refresh: boolean } | undefined => {
-  if (deployment.spec.paused || !hasDeadline(deployment)) return undefined
+  if (!hasDeadline(deployment)) return undefined
   const subject = newSet
     ? `ReplicaSet "${newSet.metadata.name}"`
     : `Deployment "${deployment.metadata.name}"`
@@ -128,7 +130,8 @@ const progressOf = (
     }
   if (isProgressing(deployment, next))
     return { wanted: condition('True', 'ReplicaSetUpdated', 'is progressing.'), refresh: true }
-  if (isTimedOut(deployment, next, now))
+  // Since a resume of this round, too: a pause does not count.
+  if (isTimedOut(deployment, progressing(next), now))
     return {
       wanted: condition('False', 'ProgressDeadlineExceeded', 'has timed out progressing.'),
       refresh: false,
@@ -174,12 +177,19 @@ const pausing = (deployment: Deployment): Wanted | undefined => {
   return undefined
 }
 
-/** `note`: a step of this round that the Progressing condition tells of (a set was made or found). */
+interface Round {
+  now: number
+  /** A step that the Progressing condition tells of (a set was made or found). */
+  note?: Wanted | undefined
+  /** False while it is paused, scaled or deleted: then nothing is said of its progress (upstream's syncDeploymentStatus). */
+  rollsOut: boolean
+}
+
 export const deploymentStatus = (
   deployment: Deployment,
   newSet: OwnedSet | undefined,
   all: readonly OwnedSet[],
-  { now, note }: { now: number; note?: Wanted | undefined },
+  { now, note, rollsOut }: Round,
 ): DeploymentStatus => {
   const time = formatTime(now)
   const next = counts(deployment, newSet, all)
@@ -188,13 +198,11 @@ export const deploymentStatus = (
   const pause = pausing(deployment)
   if (pause !== undefined) conditions = put(conditions, pause, time)
   conditions = put(conditions, availability(deployment, next), time)
-  // For a paused Deployment upstream only runs syncStatusOnly, which does not check progress.
-  if (!deployment.spec.paused && !hasDeadline(deployment))
-    conditions = conditions.filter((c) => c.type !== 'Progressing')
-  const progress = progressOf(deployment, newSet, next, now)
+  if (!rollsOut) return { ...next, conditions }
+  if (!hasDeadline(deployment)) conditions = conditions.filter((c) => c.type !== 'Progressing')
+  const progress = progressOf(deployment, newSet, { ...next, conditions }, now)
   if (progress !== undefined) conditions = put(conditions, progress.wanted, time, progress.refresh)
-  conditions = withReplicaFailure(conditions, newSet, all, time)
-  return { ...next, conditions }
+  return { ...next, conditions: withReplicaFailure(conditions, newSet, all, time) }
 }
 
 const withReplicaFailure = (
@@ -206,8 +214,9 @@ const withReplicaFailure = (
   const failureOf = (set: OwnedSet | undefined) => conditionOf(set, 'ReplicaFailure')
   const failure = failureOf(newSet) ?? all.map(failureOf).find((c) => c !== undefined)
   if (failure === undefined) return conditions.filter((c) => c.type !== 'ReplicaFailure')
-  const { reason = '', message = '' } = failure
-  return put(conditions, { type: 'ReplicaFailure', status: 'True', reason, message }, time)
+  const { reason = '', message = '', lastTransitionTime } = failure
+  const wanted: Wanted = { type: 'ReplicaFailure', status: 'True', reason, message }
+  return put(conditions, wanted, lastTransitionTime ?? time)
 }
 
 /** A set was made, or one with this template was found. */

@@ -17,13 +17,6 @@ import {
 import { aggregatedRules } from '#controllers/clusterrole-aggregation/controller.js'
 import { dueTimes, formatInZone, parseSchedule } from '#controllers/cronjob/schedule.js'
 import { planDaemons } from '#controllers/daemonset/reconcile.js'
-import {
-  type Deployment,
-  type OwnedSet,
-  rollingLimits,
-} from '#controllers/deployment/deployment.js'
-import { proportionalScale, rollingStep } from '#controllers/deployment/rollout.js'
-import { deploymentStatus } from '#controllers/deployment/status.js'
 import { budgetStatus, expectationOf, failedStatus } from '#controllers/disruption/reconcile.js'
 import { reconcileSlices } from '#controllers/endpointslice/reconcile.js'
 import { settingsDefault } from '#controllers/flags.js'
@@ -117,122 +110,6 @@ t.test('slices hold each Pod once, are never too long, and change no more than t
     endpointsMax: 100,
   })
   t.same(create[0]!.endpoints[0]!.conditions, { ready: false, serving: true, terminating: true })
-  t.end()
-})
-
-const set = (name: string, replicas: number, available: number, max?: number): OwnedSet => ({
-  kind: 'ReplicaSet',
-  apiVersion: 'apps/v1',
-  metadata: storedMetadata({
-    name,
-    uid: name,
-    creationTimestamp: `2026-01-01T00:00:0${name.length}Z`,
-    annotations: max === undefined ? {} : { 'deployment.kubernetes.io/max-replicas': String(max) },
-  }),
-  spec: { replicas, selector: {}, template: { spec: { containers: [] } } },
-  status: { replicas, availableReplicas: available },
-})
-const deployment = (replicas: number, maxSurge: number, maxUnavailable: number): Deployment => ({
-  kind: 'Deployment',
-  apiVersion: 'apps/v1',
-  metadata: storedMetadata({ name: 'd' }),
-  spec: {
-    replicas,
-    selector: {},
-    template: { spec: { containers: [] } },
-    strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge, maxUnavailable } },
-  },
-  status: {},
-})
-
-t.test('a rolling update keeps its two bounds at every step and comes to an end', (t) => {
-  const small = fc.integer({ min: 0, max: 4 })
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 0, max: 12 }),
-      small,
-      small,
-      fc.integer({ min: 0, max: 12 }),
-      (wanted, surge, unavailable, old) => {
-        const d = deployment(wanted, surge, unavailable === 0 && surge === 0 ? 1 : unavailable)
-        let next = set('new', 0, 0)
-        let before = set('older', Math.min(old, wanted), Math.min(old, wanted))
-        const begun = before.spec.replicas!
-        for (let step = 0; step < 200; step++) {
-          const scales = rollingStep(d, next, [before])
-          for (const { set: which, replicas } of scales) {
-            if (which === next)
-              next = set('new', replicas, Math.min(next.status.availableReplicas!, replicas))
-            else
-              before = set('older', replicas, Math.min(before.status.availableReplicas!, replicas))
-          }
-          const total = next.spec.replicas! + before.spec.replicas!
-          if (
-            total > wanted + surge &&
-            scales.length > 0 &&
-            next.spec.replicas! > 0 &&
-            total > begun
-          )
-            return false
-          const least = Math.min(
-            begun,
-            wanted - Math.min(unavailable === 0 && surge === 0 ? 1 : unavailable, wanted),
-          )
-          if (next.status.availableReplicas! + before.status.availableReplicas! < least)
-            return false
-          if (scales.length === 0 && next.status.availableReplicas === next.spec.replicas) break
-          next = set('new', next.spec.replicas!, next.spec.replicas!)
-        }
-        return next.spec.replicas === wanted && before.spec.replicas === 0
-      },
-    ),
-  )
-  t.end()
-})
-
-t.test(
-  'of a Deployment, what changed last is told last, and no progress without a deadline',
-  (t) => {
-    const told = (d: Deployment, replicas: number) => {
-      const newSet = set('new', replicas, replicas)
-      newSet.status.replicas = replicas
-      return deploymentStatus(d, newSet, [newSet], { now: 0 }).conditions!
-    }
-    const made = { type: 'Progressing', status: 'True', reason: 'NewReplicaSetCreated' } as const
-    const d = { ...deployment(2, 0, 1), status: { conditions: [made] } } as Deployment
-    d.spec.progressDeadlineSeconds = 600
-    const up = told(d, 2)
-    t.same(
-      up.map(({ type, reason }) => `${type} ${reason}`),
-      ['Available MinimumReplicasAvailable', 'Progressing NewReplicaSetAvailable'],
-    )
-    t.same(
-      told({ ...d, status: { conditions: up } }, 0).map(({ type, status }) => `${type} ${status}`),
-      ['Progressing True', 'Available False'],
-    )
-    delete d.spec.progressDeadlineSeconds
-    t.same(
-      told({ ...d, status: { conditions: up } }, 2).map(({ type }) => type),
-      ['Available'],
-    )
-    t.end()
-  },
-)
-
-t.test('scaling in the middle of a rollout keeps the proportion of its sets', (t) => {
-  const sizes = (d: Deployment, ...sets: OwnedSet[]) =>
-    Object.fromEntries(
-      proportionalScale(d, sets[0], sets.slice(1)).map((s) => [s.set.metadata.name, s.replicas]),
-    )
-  t.same(sizes(deployment(20, 0, 1), set('new', 4, 2, 10), set('older', 6, 6, 10)), {
-    new: 8,
-    older: 12,
-  })
-  t.same(sizes(deployment(5, 0, 1), set('new', 3, 3, 3)), { new: 5 })
-  t.same(sizes(deployment(0, 1, 1), set('new', 4, 2, 10), set('older', 6, 6, 10)), {
-    new: 0,
-    older: 0,
-  })
   t.end()
 })
 
@@ -336,18 +213,6 @@ t.test(
     t.end()
   },
 )
-
-t.test('of a part of the Pods, more may come than may be missing', (t) => {
-  const limits = (replicas: number, share: string) => {
-    const d = deployment(replicas, 0, 0)
-    d.spec.strategy!.rollingUpdate = { maxSurge: share, maxUnavailable: share }
-    return rollingLimits(d)
-  }
-  t.same(limits(3, '25%'), { maxSurge: 1, maxUnavailable: 0 })
-  t.same(limits(10, '25%'), { maxSurge: 3, maxUnavailable: 2 })
-  t.same(limits(10, '0%'), { maxSurge: 0, maxUnavailable: 1 })
-  t.end()
-})
 
 t.test('a Pod leaves a tainted node when its shortest toleration has run out', (t) => {
   const taint = { key: 'k', effect: 'NoExecute', timeAdded: '2026-01-01T00:00:00Z' }
