@@ -349,6 +349,8 @@ export const limits = {
   /** Pods that one round makes or ends; upstream's BurstReplicas of ReplicaSets and of DaemonSets. */
   replicaBurstMax: 500,
   daemonBurstMax: 250,
+  /** Characters of the revisions that a ReplicaSet tells it had before; upstream's maxRevHistoryLengthInChars. */
+  revisionHistoryChars: 2_000,
   /** Addresses of one Endpoints object, and of a subset that is mirrored; upstream's maxCapacity and --mirroring-max-endpoints-per-subset. */
   endpointAddressesMax: 1_000,
   /** Missed starts of a CronJob that are caught up; with more, a clock is wrong or the schedule too dense. */

@@ -198,8 +198,9 @@ export const planDaemons = (observed: Observed): DaemonPlan => {
     else if (!shouldContinue) plan.delete.push(...here.filter((p) => !isTerminating(p)))
     else keepOne(observed, sortOutNode(here, observed), plan)
     const replaces = allowsSurge(set) && shouldRun && here.length > 0
-    // With maxSurge the new Pod need not wait for the end of the old one.
-    if (replaces && here.every(isTerminating)) plan.create.push(node.metadata.name)
+    // With maxSurge the new Pod need not wait for the end of the old one, nor for the removal of one that ended.
+    if (replaces && here.every((pod) => isTerminating(pod) || isPodTerminal(pod)))
+      plan.create.push(node.metadata.name)
   }
   const known = new Set(nodes.map((n) => n.metadata.name))
   // A Pod that still waits for a node that is gone would wait for ever.

@@ -1,6 +1,7 @@
 /** The ReplicaSet of the present template: its name, labels, revision and annotations. */
 import type { PersistedObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
+import { limits } from '#limits'
 import { ownerReference } from '../ownership/claim.js'
 import { templateHash } from '../pods/hash.js'
 import {
@@ -26,9 +27,6 @@ const notCopied = new Set([
   maxAnnotation,
   'deprecated.deployment.rollback.to',
 ])
-
-/** Characters of the history of a set's revisions; upstream's maxRevHistoryLengthInChars. */
-const historyMax = 2000
 
 const copied = (deployment: Deployment): Record<string, string> =>
   Object.fromEntries(
@@ -105,7 +103,10 @@ export const newSetAnnotations = (
     annotations[revisionAnnotation] = String(revision)
     if (before !== undefined) {
       const history = (annotations[revisionHistoryAnnotation] ?? '').split(',').filter(Boolean)
-      while (history.length > 0 && [...history, before].join(',').length > historyMax)
+      while (
+        history.length > 0 &&
+        [...history, before].join(',').length > limits.revisionHistoryChars
+      )
         history.shift()
       annotations[revisionHistoryAnnotation] = [...history, before].join(',')
     }

@@ -274,6 +274,33 @@ t.test('a budget counts what is healthy and not promised away already', (t) => {
   t.end()
 })
 
+t.test('a surging daemon set waits for no Pod that ended', (t) => {
+  const metadata = storedMetadata({ name: 'n' })
+  const node = { kind: 'Node', apiVersion: 'v1', metadata, spec: {}, status: {} }
+  const rollingUpdate = { maxSurge: 1, maxUnavailable: 0 }
+  const created = (...phases: string[]) =>
+    planDaemons({
+      set: {
+        kind: 'DaemonSet',
+        apiVersion: 'apps/v1',
+        metadata: storedMetadata({ name: 'd' }),
+        spec: {
+          selector: {},
+          template: { spec: { containers: [] } },
+          updateStrategy: { type: 'RollingUpdate', rollingUpdate },
+        },
+        status: {},
+      },
+      nodes: [node],
+      pods: phases.map((phase) => pod(phase, { spec: { nodeName: 'n' }, status: { phase } })),
+      hash: 'h',
+      now: 0,
+    }).create
+  t.same(created('Failed'), ['n'])
+  t.same(created('Failed', 'Running'), [])
+  t.end()
+})
+
 t.test('daemons run where the set wants them, one a node', (t) => {
   const node = (name: string, spec = {}) => ({
     kind: 'Node',
