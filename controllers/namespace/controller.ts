@@ -71,9 +71,9 @@ const syncNamespace = async (
   })
   if (discoveryError !== undefined) result.discoveryError = discoveryError
   const current = await writeConditions(context, namespace, result)
-  if (result.estimateSeconds > 0) return { afterMs: (result.estimateSeconds / 2 + 1) * 1000 }
   if (discoveryError !== undefined || result.contentErrors.length > 0)
     throw new Error([discoveryError, ...result.contentErrors].filter(Boolean).join('; '))
+  if (result.estimateSeconds > 0) return { afterMs: (result.estimateSeconds / 2 + 1) * 1000 }
   await finalize(context, current)
   return undefined
 }

@@ -132,23 +132,20 @@ export const emptyNamespace = async ({
   const deletable = resources.filter(
     (r) => r.namespaced && r.verbs.includes('delete') && r.verbs.includes('list'),
   )
-  const pods = deletable.find(isPods)
-  if (pods !== undefined) {
-    const { remaining, error } = await emptyOne(client, pods, { namespace, now })
-    // Upstream does not report totals in this step, so that the conditions say less than is known.
-    if (remaining.length > 0 || error !== undefined)
-      return {
-        contentErrors: error === undefined ? [] : [error],
-        remaining: [],
-        finalizers: [],
-        estimateSeconds: estimateOf(pods, remaining, now),
-      }
-  }
   const result: EmptyResult = {
     contentErrors: [],
     remaining: [],
     finalizers: [],
     estimateSeconds: 0,
+  }
+  const pods = deletable.find(isPods)
+  if (pods !== undefined) {
+    const { remaining, error } = await emptyOne(client, pods, { namespace, now })
+    if (error !== undefined) result.contentErrors.push(error)
+    // Upstream does not report totals in this step, so that the conditions say less than is known. If Pods cannot be deleted
+    // at all, what is left is not known either, and the rest goes.
+    if (remaining.length > 0)
+      return { ...result, estimateSeconds: estimateOf(pods, remaining, now) }
   }
   const left: PersistedObject[] = []
   for (const resource of deletable) {

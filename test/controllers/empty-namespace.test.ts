@@ -35,3 +35,21 @@ t.test(
     t.same(await errorsWith('configMaps', { ...late, finalizers: ['x.io/f'] }), [])
   },
 )
+
+t.test('what else is in a namespace goes, too, if its Pods cannot be deleted at all', async (t) => {
+  const deleted: string[] = []
+  const client = {
+    async deleteCollection({ resource }: { resource: string }) {
+      if (resource === 'pods') throw new Error('no Pod may go')
+      deleted.push(resource)
+    },
+    list: async () => ({ items: [] }),
+  }
+  const { contentErrors } = await emptyNamespace({
+    client: client as unknown as Client,
+    namespace: 'x',
+    resources: [resources.pods, resources.configMaps].map((ref) => ({ ...ref, verbs })),
+    now,
+  })
+  t.same({ deleted, contentErrors }, { deleted: ['configmaps'], contentErrors: ['no Pod may go'] })
+})
