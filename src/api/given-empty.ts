@@ -68,7 +68,9 @@ const hasEmptyField = (holder: object): boolean => {
 }
 
 /** Whether something under the value is noted. */
-export const holdsGivenEmpty = (value: unknown): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (hasEmptyField(value) || Object.values(value).some(holdsGivenEmpty))
+export const holdsGivenEmpty = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return false
+  if (hasEmptyField(value)) return true
+  for (const key in value) if (holdsGivenEmpty(value[key as never])) return true
+  return false
+}

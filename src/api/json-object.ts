@@ -26,7 +26,17 @@ export const getOwn = <T>(
 export const isNumber = (value: unknown): value is number | bigint =>
   typeof value === 'number' || typeof value === 'bigint'
 
-/** Structural equality of JSON values; the order of keys does not count, and an int64 equals its other form. */
+/** How many keys there are, without a list of them. */
+export const lengthOf = (object: JsonObject): number => {
+  let length = 0
+  for (const _key in object) length++
+  return length
+}
+
+/**
+ * Structural equality of JSON values; the order of keys does not count, and an int64 equals its other form. Every write
+ * comes through here many times, so that no list of keys is made.
+ */
 export const jsonEqual = (a: unknown, b: unknown): boolean => {
   if (a === b) return true
   // biome-ignore lint/suspicious/noDoubleEquals: 1n == 1 is what is asked here.
@@ -39,11 +49,8 @@ export const jsonEqual = (a: unknown, b: unknown): boolean => {
   if (!isJsonObject(a) || !isJsonObject(b))
     // Two texts as they were written (json-as-written.ts).
     return typeof a === 'symbol' && typeof b === 'symbol' && a.description === b.description
-  const keys = Object.keys(a)
-  if (keys.length !== Object.keys(b).length) return false
-  for (const key of keys) {
-    if (!Object.hasOwn(b, key) || !jsonEqual(a[key], b[key])) return false
-  }
+  if (lengthOf(a) !== lengthOf(b)) return false
+  for (const key in a) if (!Object.hasOwn(b, key) || !jsonEqual(a[key], b[key])) return false
   return true
 }
 
@@ -57,13 +64,15 @@ const isNothing = (value: unknown): boolean =>
 export const semanticEqual = (a: unknown, b: unknown): boolean => {
   if (a === b) return true
   if (isNothing(a) || isNothing(b)) return isNothing(a) && isNothing(b)
-  if (Array.isArray(a))
-    return (
-      Array.isArray(b) && a.length === b.length && a.every((item, i) => semanticEqual(item, b[i]))
-    )
+  if (Array.isArray(a)) {
+    if (!Array.isArray(b) || a.length !== b.length) return false
+    for (let i = 0; i < a.length; i++) if (!semanticEqual(a[i], b[i])) return false
+    return true
+  }
   if (!isJsonObject(a) || !isJsonObject(b)) return jsonEqual(a, b)
-  for (const key of Object.keys(a)) if (!semanticEqual(a[key], getOwn(b, key))) return false
-  return Object.keys(b).every((key) => Object.hasOwn(a, key) || isNothing(b[key]))
+  for (const key in a) if (!semanticEqual(a[key], getOwn(b, key))) return false
+  for (const key in b) if (!Object.hasOwn(a, key) && !isNothing(b[key])) return false
+  return true
 }
 
 /** A copy with the keys of all objects sorted. */

@@ -3,6 +3,7 @@
  * come more than once on an update, because upstream's generic code and its strategies both run them: see
  * `validateMetaOnUpdate`.
  */
+import { sortedKeys } from '#api/entries.js'
 import {
   child,
   type FieldError,
@@ -41,7 +42,7 @@ export const validateLabels = (
   path = 'metadata.labels',
 ): FieldError[] => {
   const errors: FieldError[] = []
-  for (const key of Object.keys(labels).sort()) {
+  for (const key of sortedKeys(labels)) {
     for (const message of isQualifiedName(key)) errors.push(invalid(path, key, message))
     for (const message of isLabelValue(labels[key]!))
       errors.push(invalid(path, labels[key], message))
@@ -53,12 +54,13 @@ export const validateAnnotations = (
   annotations: Record<string, string> = {},
   path = 'metadata.annotations',
 ): FieldError[] => {
-  const errors = Object.keys(annotations)
-    .sort()
-    .flatMap((key) => isQualifiedName(key.toLowerCase()).map((m) => invalid(path, key, m)))
+  const errors: FieldError[] = []
   let bytes = 0
-  for (const key of Object.keys(annotations))
+  for (const key of sortedKeys(annotations)) {
+    for (const message of isQualifiedName(key.toLowerCase()))
+      errors.push(invalid(path, key, message))
     bytes += Buffer.byteLength(key) + Buffer.byteLength(annotations[key]!)
+  }
   if (bytes > limits.annotationsBytesMax) errors.push(tooLong(path, limits.annotationsBytesMax))
   return errors
 }

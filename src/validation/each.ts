@@ -1,4 +1,5 @@
 /** Loops over lists and maps of a spec, with the path of each element. */
+import { sortedKeys } from '#api/entries.js'
 import { type FieldError, index } from '#api/field-error.js'
 
 /** For lists that may be long, `isFine` tells what need not be checked, so that no path is made for it. */
@@ -25,11 +26,6 @@ export const eachEntry = <T>(
   check: (key: string, value: T, path: string) => FieldError[],
 ): FieldError[] => {
   const errors: FieldError[] = []
-  for (const key of sortedKeys(map)) errors.push(...check(key, map![key]!, index(path, key)))
+  for (const key of sortedKeys(map ?? {})) errors.push(...check(key, map![key]!, index(path, key)))
   return errors
-}
-
-const sortedKeys = (map: object | undefined | null): string[] => {
-  const keys = Object.keys(map ?? {})
-  return keys.length < 2 ? keys : keys.sort()
 }

@@ -2,6 +2,7 @@
  * Decoding of well-formed values, compiled to one closure a type at first use: checks, prunes, and normalises as a
  * round trip through the Go struct does. What is not well-formed only raises `state.problem`; explain.ts finds the words.
  */
+import { sortedKeys } from '#api/entries.js'
 import { noteGivenEmpty } from '#api/given-empty.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonTrace } from '#api/json-traced.js'
@@ -111,10 +112,8 @@ const decodeMap = (type: GoType): Decode => {
   return (value, state) => {
     if (!isJsonObject(value)) return refuse(state)
     const result: JsonObject = {}
-    const keys = Object.keys(value)
     // Go writes maps in the order of their keys.
-    if (keys.length > 1) keys.sort()
-    for (const key of keys) {
+    for (const key of sortedKeys(value)) {
       const given = value[key]!
       const element = holdsQuantities ? asWritten(value, key, given, state) : given
       setOwn(result, key, element === null ? zeroOf(type) : decodeValue(element, state))

@@ -3,6 +3,7 @@
  * them so; what defaults, strategies and admission have put behind the others since is moved to its place here.
  */
 import { copyWith } from '#api/copy-with.js'
+import { sortedKeys } from '#api/entries.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
 import { compiledStructs } from '../compiled-structs.js'
@@ -13,9 +14,17 @@ type Arrange = (value: JsonValue) => JsonValue
 /** The fields that `stays` names are left as they are. */
 type ArrangeFields = (value: JsonValue, stays?: (field: string) => boolean) => JsonValue
 
-const sorted = (object: JsonObject, compare: (a: string, b: string) => number): JsonObject => {
+const inKeyOrder = (object: JsonObject): JsonObject => {
   const result: JsonObject = {}
-  for (const name of Object.keys(object).sort(compare)) setOwn(result, name, object[name]!)
+  for (const key of sortedKeys(object)) setOwn(result, key, object[key]!)
+  return result
+}
+
+/** What no Go struct has stays behind the others. */
+const inFieldOrder = (object: JsonObject, places: ReadonlyMap<string, number>): JsonObject => {
+  const result: JsonObject = {}
+  for (const name of places.keys()) if (Object.hasOwn(object, name)) result[name] = object[name]!
+  for (const name in object) if (!places.has(name)) setOwn(result, name, object[name]!)
   return result
 }
 
@@ -33,8 +42,6 @@ const arrangeSlice =
     return arranged
   }
 
-const byKey = (a: string, b: string): number => (a < b ? -1 : 1)
-
 const arrangeMap =
   (arrange: Arrange | undefined): Arrange =>
   (value) => {
@@ -51,13 +58,12 @@ const arrangeMap =
       if (arranged === value) arranged = copyWith(value)
       arranged[key] = part
     }
-    return isSorted ? arranged : sorted(arranged, byKey)
+    return isSorted ? arranged : inKeyOrder(arranged)
   }
 
 const arrangeStruct = (key: string): ArrangeFields => {
   const fields = goFieldsOf(key)
   const places = new Map(fields.map(({ name }, at) => [name, at]))
-  // What no Go struct has stays behind the others.
   const placeOf = (name: string): number => places.get(name) ?? fields.length
   const arrangers = fields.map(({ type }) => arrangerOf(type))
   return (value, stays) => {
@@ -76,7 +82,7 @@ const arrangeStruct = (key: string): ArrangeFields => {
       if (arranged === value) arranged = copyWith(value)
       arranged[name] = placed
     }
-    return isInOrder ? arranged : sorted(arranged, (a, b) => placeOf(a) - placeOf(b))
+    return isInOrder ? arranged : inFieldOrder(arranged, places)
   }
 }
 

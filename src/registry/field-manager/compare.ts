@@ -3,7 +3,7 @@
  * Source of the rules: structured-merge-diff, typed/compare.go.
  */
 import { holdsGivenEmpty } from '#api/given-empty.js'
-import { isJsonObject, jsonEqual } from '#api/json-object.js'
+import { isJsonObject, jsonEqual, lengthOf } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { emptySet, type FieldSet, leaf } from './field-set.js'
 import type { FieldType, ListType, MapType } from './field-type.js'
@@ -143,10 +143,8 @@ const compareAs = (
 }
 
 const compareFields = (map: MapType, before: JsonObject, after: JsonObject): Parts => {
-  const keysBefore = Object.keys(before)
-  const keysAfter = Object.keys(after)
-  const parts = startParts(Math.max(keysBefore.length, keysAfter.length))
-  for (const key of keysAfter) {
+  const parts = startParts(Math.max(lengthOf(before), lengthOf(after)))
+  for (const key in after) {
     const left = Object.hasOwn(before, key) ? before[key] : undefined
     const right = after[key]
     if (left === right) continue
@@ -155,7 +153,7 @@ const compareFields = (map: MapType, before: JsonObject, after: JsonObject): Par
     if (type !== undefined)
       compareValues(type, field?.element ?? fieldElement(key), left, right, parts)
   }
-  for (const key of keysBefore) {
+  for (const key in before) {
     if (Object.hasOwn(after, key)) continue
     const field = map.field(key)
     const type = field?.type ?? map.element
@@ -228,12 +226,12 @@ const wholeOf = (type: FieldType, value: JsonValue): FieldSet => {
   if (form === 'scalar' || type[form]!.atomic || isEmptyOrNot(value, form)) return leaf
   if (form === 'map') {
     const map = type.map!
-    const keys = Object.keys(value as JsonObject)
-    let step = startMember(keys.length)
-    for (const key of keys) {
+    const object = value as JsonObject
+    let step = startMember(lengthOf(object))
+    for (const key in object) {
       const field = map.field(key)
       const inner = field?.type ?? map.element
-      const part = (value as JsonObject)[key]
+      const part = object[key]
       if (inner === undefined || part === undefined) continue
       step = step.with(field?.element ?? fieldElement(key), wholeOf(inner, part))
     }

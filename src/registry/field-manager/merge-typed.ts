@@ -38,7 +38,7 @@ const mergeValues = (
 
 const mergeFields = (map: MapType, live: JsonObject, patch: JsonObject): JsonObject => {
   let merged: JsonObject | undefined
-  for (const key of Object.keys(patch)) {
+  for (const key in patch) {
     const type = map.field(key)?.type ?? map.element
     if (type === undefined) continue
     const before = getOwn(live, key)

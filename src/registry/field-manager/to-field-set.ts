@@ -2,7 +2,7 @@
  * The fields that an applied configuration claims: its leaves, not the maps above them, but every list entry.
  * Source of the rules: structured-merge-diff, typed/tofieldset.go and fieldpath/set.go.
  */
-import { isJsonObject } from '#api/json-object.js'
+import { isJsonObject, lengthOf } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { type FieldSet, isEmptySet, leaf, memberWith } from './field-set.js'
 import type { FieldType } from './field-type.js'
@@ -23,9 +23,8 @@ const contentOf = (type: FieldType, value: JsonValue): FieldSet | undefined => {
 
 const fieldsOf = (type: FieldType, value: JsonObject): FieldSet => {
   const map = type.map!
-  const keys = Object.keys(value)
-  let step = startSet(keys.length)
-  for (const key of keys) {
+  let step = startSet(lengthOf(value))
+  for (const key in value) {
     const field = map.field(key)
     const named = field?.type
     const element = field?.element ?? fieldElement(key)

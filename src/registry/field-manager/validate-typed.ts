@@ -62,7 +62,7 @@ const visitFields = (
   problems: string[],
   allowDuplicates: boolean,
 ): void => {
-  for (const key of Object.keys(value)) {
+  for (const key in value) {
     // A field that was taken out for a comparison.
     if (value[key] === undefined) continue
     const field = map.field(key)

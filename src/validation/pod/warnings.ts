@@ -114,6 +114,7 @@ const repeated = (
   values: readonly string[],
   field: string,
 ): string[] => {
+  if (values.length === 0) return []
   const seen = new Set<string>()
   return values.flatMap((value, i) => {
     if (seen.has(value)) return [`${child(index(path, i), field)}: duplicate ${what} "${value}"`]
@@ -127,32 +128,37 @@ const emptyNames = (path: string, names: readonly string[]): string[] =>
     name === '' ? [`${child(index(path, i), 'name')}: invalid empty name ""`] : [],
   )
 
-const fractionWarning = (path: string, list: Fields | undefined, name: string): string[] => {
-  const text: string | undefined = list?.[name]
-  return text === undefined || isWholeQuantity(parseQuantity(text))
-    ? []
-    : [`${index(path, name)}: fractional byte value "${text}" is invalid, must be an integer`]
-}
-
 const byteResources = ['memory', 'ephemeral-storage']
-const fractionWarnings = (path: string, resources: Fields | undefined): string[] =>
-  byteResources.flatMap((name) =>
-    ['limits', 'requests'].flatMap((list) =>
-      fractionWarning(child(path, list), resources?.[list], name),
-    ),
-  )
+const fractionWarnings = (
+  path: string,
+  holder: Fields = {},
+  lists: readonly string[],
+): string[] => {
+  const warnings: string[] = []
+  for (const name of byteResources)
+    for (const list of lists) {
+      const text: string | undefined = holder[list]?.[name]
+      if (text === undefined || isWholeQuantity(parseQuantity(text))) continue
+      const at = index(child(path, list), name)
+      warnings.push(`${at}: fractional byte value "${text}" is invalid, must be an integer`)
+    }
+  return warnings
+}
 
 const hidingWarnings = (path: string, env: Fields[] = []): string[] => {
   const seen = new Set<string>()
   const warnings: string[] = []
-  for (const [i, { name, value = '', valueFrom }] of env.entries()) {
-    const before = `$(${name})`
-    // To go on from what was there is no hiding; to say it again is.
-    const isKept = valueFrom === undefined && value !== before && value.includes(before)
-    if (seen.has(name) && !isKept)
-      warnings.push(
-        `${index(path, i)}: hides previous definition of "${name}", which may be dropped when using apply`,
-      )
+  for (let i = 0; i < env.length; i++) {
+    const { name, value = '', valueFrom } = env[i]!
+    if (seen.has(name)) {
+      const before = `$(${name})`
+      // To go on from what was there is no hiding; to say it again is.
+      const isKept = valueFrom === undefined && value !== before && value.includes(before)
+      if (!isKept)
+        warnings.push(
+          `${index(path, i)}: hides previous definition of "${name}", which may be dropped when using apply`,
+        )
+    }
     seen.add(name)
   }
   return warnings
@@ -176,6 +182,7 @@ const portClash = (port: Fields, other: Fields): string | undefined => {
 
 /** Of all containers: they share the network of their pod. */
 const portWarnings = (ports: readonly PlacedPort[]): string[] => {
+  if (ports.length === 0) return []
   const before = new Map<string, PlacedPort[]>()
   return ports.flatMap((placed) => {
     const { at, port } = placed
@@ -206,6 +213,7 @@ const portsOf = (path: string, containers: Fields[] = []): PlacedPort[] =>
 
 /** The first port of a name is the one that is found by it. */
 const portNameWarnings = (ports: readonly PlacedPort[]): string[] => {
+  if (ports.length === 0) return []
   const first = new Map<string, string>()
   return ports.flatMap(({ at, port: { name } }) => {
     if (!name) return []
@@ -234,7 +242,7 @@ const containerWarnings = (path: string, container: Fields, pod: Pod): string[] 
     container,
   ),
   ...appArmorWarning(pod.annotationsAt, container, pod),
-  ...fractionWarnings(child(path, 'resources'), container.resources),
+  ...fractionWarnings(child(path, 'resources'), container.resources, ['limits', 'requests']),
   ...hidingWarnings(child(path, 'env'), container.env),
 ]
 
@@ -269,7 +277,7 @@ export const podSpecWarnings = (
     ...repeated(at('hostAliases'), 'ip', aliases, 'ip'),
     ...repeated(at('imagePullSecrets'), 'name', secrets, 'name'),
     ...emptyNames(at('imagePullSecrets'), secrets),
-    ...byteResources.flatMap((name) => fractionWarning(at('overhead'), spec.overhead, name)),
+    ...fractionWarnings(path, spec, ['overhead']),
     ...seccompWarning(annotationsAt, annotations, seccompAnnotation, spec),
     ...containersWarnings(path, pod),
     ...portWarnings(ports),
