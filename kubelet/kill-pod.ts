@@ -1,4 +1,4 @@
-/** Ends all containers of a Pod: in parallel, but sidecars after the others and in reverse order. */
+/** Ends all containers of a Pod: in parallel, but sidecars after the main ones and in reverse order. */
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
 import { findContainer, isEphemeral, isSidecar, type Pod } from './pod.js'
 import type { Container } from './runtime.js'
@@ -24,7 +24,7 @@ const mustEndBefore = (pod: Pod, container: Container): ((other: Container) => b
   return (other) => {
     if (isEphemeral(pod, other.name)) return false
     const otherIndex = inits.findIndex(({ name }) => name === other.name)
-    return otherIndex < 0 || otherIndex > index
+    return otherIndex < 0 || (otherIndex > index && isSidecar(inits[otherIndex]!))
   }
 }
 

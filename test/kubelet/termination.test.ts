@@ -9,12 +9,16 @@ import { eventually } from '../eventually.js'
 import { processesWith, script, sleepFor, startNode, type TestNode } from './node.js'
 
 const stateOf = (pod: Pod) => pod.status!.containerStatuses![0]!.state
-/** Ready, and the trap of each of these containers is set; without names, of the only one. */
-const up = async (node: TestNode, name: string, ...containers: string[]) => {
-  await node.ready(name)
+/** The trap of each of these containers is set; without names, of the only one. */
+const heard = async (node: TestNode, name: string, ...containers: string[]) => {
   const queries = containers.length === 0 ? [''] : containers.map((one) => `?container=${one}`)
   for (const query of queries)
     await eventually('its first word', async () => (await node.logs(name, query)).includes('up'))
+}
+/** Ready, and heard. */
+const up = async (node: TestNode, name: string, ...containers: string[]) => {
+  await node.ready(name)
+  await heard(node, name, ...containers)
 }
 const ignoresSigterm = (word: string) =>
   script(`trap "" TERM; echo up; while :; do sleep ${word}; done`)
@@ -150,6 +154,29 @@ t.test('sidecars end after the main containers, in reverse order', async (t) => 
   await node.delete('p')
   await node.gone('p')
   t.equal(readFileSync(record, 'utf8'), 'main\nsecond\nfirst\n')
+})
+
+t.test('a sidecar does not wait for the end of an init container', async (t) => {
+  const node = await startNode(t)
+  const record = path.join(node.folder, 'order')
+  writeFileSync(record, '')
+  const onTerm = (commands: string) => ({
+    ...script(`trap "${commands}; exit 0" TERM; echo up; while :; do sleep 0.05; done`),
+    image: 'none.example/x',
+  })
+  const patient = `while ! grep -q sidecar ${record}; do sleep 0.05; done; echo setup >> ${record}`
+  await node.run('p', onTerm('true'), {
+    initContainers: [
+      { name: 'sidecar', restartPolicy: 'Always', ...onTerm(`echo sidecar >> ${record}`) },
+      { name: 'setup', ...onTerm(patient) },
+    ],
+  })
+  const setup = (pod: Pod) => pod.status?.initContainerStatuses?.[1]?.state
+  await node.until('p', (pod) => setup(pod)?.running !== undefined)
+  await heard(node, 'p', 'sidecar', 'setup')
+  await node.delete('p')
+  await node.gone('p')
+  t.equal(readFileSync(record, 'utf8'), 'sidecar\nsetup\n')
 })
 
 t.test('a kubelet that was killed adopts what runs, without a restart', async (t) => {
