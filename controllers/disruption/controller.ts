@@ -104,11 +104,20 @@ const write = async (
   await updateStatus(context, resources.podDisruptionBudgets, budget, status)
 }
 
+type Tale = readonly ['Normal' | 'Warning', string, string]
+
 const tell = (
   { recorder }: ControllerContext,
-  budget: PodDisruptionBudget,
-  [type, reason, message]: readonly ['Normal' | 'Warning', string, string],
-): void => recorder(component).event(budget, type, reason, message)
+  subject: NamespacedObject,
+  [type, reason, message]: Tale,
+): void => recorder(component).event(subject, type, reason, message)
+
+/** Upstream names the budget's namespace where its name should be. */
+const notDeleted = ({ metadata: { namespace } }: PodDisruptionBudget): Tale => [
+  'Warning',
+  'NotDeleted',
+  `Pod was expected by PDB ${namespace}/${namespace} to be deleted but it wasn't`,
+]
 
 /** How many Pods the controllers of these want; 0 where the budget does not ask. */
 const wantedScale = async (
@@ -151,7 +160,9 @@ const sync = async (
     return fail(context, budget, messageOf(error))
   }
   const expectation = expectationOf(budget, pods, scale)
-  const { status, recheckMs } = budgetStatus(budget, pods, expectation, context.clock.now())
+  const round = budgetStatus(budget, pods, expectation, context.clock.now())
+  const { status, recheckMs } = round
+  for (const pod of round.overdue) tell(context, pod, notDeleted(budget))
   await write(context, budget, status)
   return recheckMs === undefined ? undefined : { afterMs: recheckMs }
 }

@@ -53,23 +53,30 @@ export const expectationOf = (
 export const needsScale = ({ spec }: PodDisruptionBudget): boolean =>
   spec.maxUnavailable !== undefined || typeof spec.minAvailable === 'string'
 
+interface Evictions {
+  disrupted: Record<string, string>
+  recheckMs: number | undefined
+  /** Pods that were to be deleted by now. */
+  overdue: Pod[]
+}
+
 /** Evictions under way: those whose Pod is still there and not ending yet, for a while. */
-const stillDisrupted = (
-  budget: PodDisruptionBudget,
-  pods: readonly Pod[],
-  now: number,
-): { disrupted: Record<string, string>; recheckMs: number | undefined } => {
+const evictionsOf = (budget: PodDisruptionBudget, pods: readonly Pod[], now: number): Evictions => {
+  const overdue: Pod[] = []
   const disrupted: Record<string, string> = {}
   let recheckMs: number | undefined
   for (const pod of pods) {
     const at = budget.status?.disruptedPods?.[pod.metadata.name]
     if (at === undefined || pod.metadata.deletionTimestamp !== undefined) continue
     const left = parseTime(at) + disruptionTimeoutMs - now
-    if (left <= 0) continue
+    if (left <= 0) {
+      overdue.push(pod)
+      continue
+    }
     disrupted[pod.metadata.name] = at
     recheckMs = Math.min(recheckMs ?? left, left)
   }
-  return { disrupted, recheckMs }
+  return { disrupted, recheckMs, overdue }
 }
 
 const condition = (
@@ -91,8 +98,8 @@ export const budgetStatus = (
   pods: readonly Pod[],
   expectation: Expectation,
   now: number,
-): { status: BudgetStatus; recheckMs: number | undefined } => {
-  const { disrupted, recheckMs } = stillDisrupted(budget, pods, now)
+): { status: BudgetStatus } & Omit<Evictions, 'disrupted'> => {
+  const { disrupted, recheckMs, overdue } = evictionsOf(budget, pods, now)
   const healthy = pods.filter(
     (pod) =>
       isPodReady(pod) &&
@@ -103,6 +110,7 @@ export const budgetStatus = (
   const room = expectedPods <= 0 ? 0 : Math.max(0, healthy - desiredHealthy)
   return {
     recheckMs,
+    overdue,
     status: {
       ...(Object.keys(disrupted).length > 0 ? { disruptedPods: disrupted } : {}),
       disruptionsAllowed: room,

@@ -247,7 +247,8 @@ t.test('a budget counts what is healthy and not promised away already', (t) => {
   }
   const pods = [pod('a'), pod('b'), pod('c'), pod('d', { status: { conditions: [] } })]
   const now = parseTime('2026-01-01T00:00:30Z')
-  const { status, recheckMs } = budgetStatus(budget, pods, expectationOf(budget, pods, 4), now)
+  const first = budgetStatus(budget, pods, expectationOf(budget, pods, 4), now)
+  const { status, recheckMs, overdue } = first
   t.match(status, {
     currentHealthy: 2,
     desiredHealthy: 2,
@@ -256,8 +257,14 @@ t.test('a budget counts what is healthy and not promised away already', (t) => {
     observedGeneration: 2,
   })
   t.equal(recheckMs, 90_000)
+  t.same(overdue, [])
   const later = budgetStatus(budget, pods, expectationOf(budget, pods, 4), now + 120_000)
   t.match(later.status, { disruptionsAllowed: 1, disruptedPods: undefined })
+  t.match(
+    later.overdue,
+    [{ metadata: { name: 'b' } }],
+    'who was granted an eviction did not use it',
+  )
   const silent = { ...budget, spec: {} }
   t.match(budgetStatus(silent, pods, expectationOf(silent, pods, 0), now).status, {
     expectedPods: 0,
