@@ -31,8 +31,7 @@ interface PodContext {
   readonly hostUsers: boolean
 }
 
-const portErrors = (path: string, ports: Fields[] | undefined): FieldError[] => {
-  if (ports === undefined) return []
+const portErrors = (path: string, ports: Fields[]): FieldError[] => {
   const names = new Set<string>()
   return each(path, ports, (port, at) => {
     const { name = '', containerPort = 0, hostPort = 0, protocol = '' } = port
@@ -72,8 +71,7 @@ const messagePolicies = ['File', 'FallbackToLogsOnError']
 const resizeResources = ['cpu', 'memory']
 const resizePolicies = ['NotRequired', 'RestartContainer']
 
-const resizeErrors = (path: string, list: Fields[] | undefined, pod: PodContext): FieldError[] => {
-  if (list === undefined) return []
+const resizeErrors = (path: string, list: Fields[], pod: PodContext): FieldError[] => {
   const seen = new Set<string>()
   return each(path, list, ({ resourceName = '', restartPolicy = '' }, at) => {
     const errors: FieldError[] = []
@@ -102,17 +100,25 @@ const commonErrors = (path: string, container: Fields, pod: PodContext): FieldEr
     ...(messagePolicies.includes(terminationMessagePolicy)
       ? []
       : [notSupported(at('terminationMessagePolicy'), terminationMessagePolicy, messagePolicies)]),
-    ...portErrors(at('ports'), container.ports),
-    ...validEnv(at('env'), container.env),
-    ...validEnvFrom(at('envFrom'), container.envFrom),
-    ...validVolumeMounts(at('volumeMounts'), container, pod.volumes),
-    ...validVolumeDevices(at('volumeDevices'), container, pod.volumes),
+    ...(container.ports ? portErrors(at('ports'), container.ports) : []),
+    ...(container.env ? validEnv(at('env'), container.env) : []),
+    ...(container.envFrom ? validEnvFrom(at('envFrom'), container.envFrom) : []),
+    ...(container.volumeMounts
+      ? validVolumeMounts(at('volumeMounts'), container, pod.volumes)
+      : []),
+    ...(container.volumeDevices
+      ? validVolumeDevices(at('volumeDevices'), container, pod.volumes)
+      : []),
     ...(pullPolicies.includes(imagePullPolicy)
       ? []
       : [notSupported(at('imagePullPolicy'), imagePullPolicy, pullPolicies)]),
     ...validContainerResources(at('resources'), container.resources, pod.claims),
-    ...resizeErrors(at('resizePolicy'), container.resizePolicy, pod),
-    ...validSecurityContext(at('securityContext'), container.securityContext, pod.hostUsers),
+    ...(container.resizePolicy
+      ? resizeErrors(at('resizePolicy'), container.resizePolicy, pod)
+      : []),
+    ...(container.securityContext
+      ? validSecurityContext(at('securityContext'), container.securityContext, pod.hostUsers)
+      : []),
   ]
 }
 
@@ -135,12 +141,13 @@ const exitCodeErrors = (path: string, { operator = '', values }: Fields): FieldE
 const restartErrors = (path: string, container: Fields): FieldError[] => {
   const { restartPolicy } = container
   const rules: Fields[] = container.restartPolicyRules ?? []
+  if (restartPolicy === undefined && rules.length === 0) return []
   const at = child(path, 'restartPolicy')
   const rulesAt = child(path, 'restartPolicyRules')
   const errors: FieldError[] = []
-  if (restartPolicy === undefined && rules.length > 0)
+  if (restartPolicy === undefined)
     errors.push(required(at, 'must specify restartPolicy when restart rules are used'))
-  else if (restartPolicy !== undefined && !restartPolicies.includes(restartPolicy))
+  else if (!restartPolicies.includes(restartPolicy))
     errors.push(notSupported(at, restartPolicy, restartPolicies))
   if (rules.length > rulesMax) errors.push(tooMany(rulesAt, rules.length, rulesMax))
   const inRules = each(rulesAt, rules, ({ action = '', exitCodes }, ruleAt) => [
@@ -199,9 +206,8 @@ const namesOf = (containers: Fields[] | undefined): string[] =>
   (containers ?? []).map((container) => container.name ?? '')
 
 export const validInitContainers = (path: string, pod: PodContext): FieldError[] => {
-  if (pod.spec.initContainers === undefined) return []
   const names = new Set(namesOf(pod.spec.containers))
-  return each(path, pod.spec.initContainers as Fields[] | undefined, (container, at) => {
+  return each(path, pod.spec.initContainers as Fields[], (container, at) => {
     const name: string = container.name ?? ''
     const errors = [...commonErrors(at, container, pod), ...initRestartErrors(at, container)]
     if (names.has(name)) errors.push(duplicate(child(at, 'name'), name))
@@ -248,10 +254,9 @@ export const untrimmedImage = (path: string, { image = '' }: Fields): FieldError
     : [invalid(child(path, 'image'), image, 'must not have leading or trailing whitespace')]
 
 export const validEphemeralContainers = (path: string, pod: PodContext): FieldError[] => {
-  if (pod.spec.ephemeralContainers === undefined) return []
   const others = new Set([...namesOf(pod.spec.containers), ...namesOf(pod.spec.initContainers)])
   const names = new Set(others)
-  return each(path, pod.spec.ephemeralContainers as Fields[] | undefined, (container, at) => {
+  return each(path, pod.spec.ephemeralContainers as Fields[], (container, at) => {
     const name: string = container.name ?? ''
     const target: string = container.targetContainerName ?? ''
     const errors = [...commonErrors(at, container, pod), ...untrimmedImage(at, container)]
@@ -266,9 +271,8 @@ export const validEphemeralContainers = (path: string, pod: PodContext): FieldEr
 }
 
 /** With the network of its node, a container has the ports of its node. */
-export const validHostNetwork = (path: string, spec: Fields, isPod: boolean): FieldError[] => {
-  if (!spec.hostNetwork) return []
-  return ((spec.containers ?? []) as Fields[]).flatMap((container, i) =>
+export const validHostNetwork = (path: string, spec: Fields, isPod: boolean): FieldError[] =>
+  ((spec.containers ?? []) as Fields[]).flatMap((container, i) =>
     each(
       child(index(path, i), 'ports'),
       container.ports as Fields[] | undefined,
@@ -284,4 +288,3 @@ export const validHostNetwork = (path: string, spec: Fields, isPod: boolean): Fi
           : [],
     ),
   )
-}

@@ -63,13 +63,12 @@ export const validVolumeMounts = (
   container: Fields,
   volumes: Volumes,
 ): FieldError[] => {
-  if (container.volumeMounts === undefined) return []
   // By name: of two with the same name upstream sees the last.
   const devices = new Map<string, string>(
     ((container.volumeDevices ?? []) as Fields[]).map((d) => [d.name ?? '', d.devicePath ?? '']),
   )
   const seen = new Set<string>()
-  return each(path, container.volumeMounts as Fields[] | undefined, (mount, at) => {
+  return each(path, container.volumeMounts as Fields[], (mount, at) => {
     const { name = '', mountPath = '' } = mount
     const errors: FieldError[] = []
     if (name === '') errors.push(required(child(at, 'name')))
@@ -102,13 +101,12 @@ export const validVolumeDevices = (
   container: Fields,
   volumes: Volumes,
 ): FieldError[] => {
-  if (container.volumeDevices === undefined) return []
   const mounts = new Map<string, string>(
     ((container.volumeMounts ?? []) as Fields[]).map((m) => [m.name ?? '', m.mountPath ?? '']),
   )
   const names = new Set<string>()
   const paths = new Set<string>()
-  return each(path, container.volumeDevices as Fields[] | undefined, (device, at) => {
+  return each(path, container.volumeDevices as Fields[], (device, at) => {
     const { name = '', devicePath = '' } = device
     const nameAt = child(at, 'name')
     const pathAt = child(at, 'devicePath')

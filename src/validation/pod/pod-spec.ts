@@ -43,12 +43,7 @@ import { hostProcessErrors, windowsErrors } from './windows.js'
 const restartPolicies = ['Always', 'OnFailure', 'Never']
 const dnsPolicies = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']
 
-const claimErrors = (
-  path: string,
-  claims: Fields[] | undefined,
-  isMirror: boolean,
-): FieldError[] => {
-  if (claims === undefined) return []
+const claimErrors = (path: string, claims: Fields[], isMirror: boolean): FieldError[] => {
   if (isMirror)
     return claims.map(() => forbidden('[]', 'static pods do not support resource claims'))
   const names = new Set<string>()
@@ -73,8 +68,14 @@ const claimErrors = (
   })
 }
 
-const gateErrors = (path: string, gates: Fields[] | undefined): FieldError[] => {
-  if (gates === undefined) return []
+const readinessErrors = (path: string, gates: Fields[]): FieldError[] =>
+  each(path, gates, ({ conditionType }, at) =>
+    isQualifiedName(conditionType).map((message) =>
+      invalid(child(at, 'conditionType'), conditionType, message),
+    ),
+  )
+
+const gateErrors = (path: string, gates: Fields[]): FieldError[] => {
   const seen = new Set<string>()
   return each(path, gates, ({ name = '' }, at) => {
     const errors = validQualifiedName(at, name)
@@ -106,7 +107,6 @@ const podResourcesErrors = (
   spec: Fields,
   podClaims: ReadonlySet<string>,
 ): FieldError[] => {
-  if (!spec.resources) return []
   if (spec.os?.name === 'windows') return [forbidden(path, 'may not be set for a windows pod')]
   return [
     ...validPodResources(path, spec.resources, podClaims),
@@ -114,7 +114,7 @@ const podResourcesErrors = (
   ]
 }
 
-const hostAliasErrors = (path: string, aliases: Fields[] | undefined): FieldError[] =>
+const hostAliasErrors = (path: string, aliases: Fields[]): FieldError[] =>
   each(path, aliases, ({ ip = '', hostnames }, at) => [
     ...validIp(child(at, 'ip'), ip),
     ...each(child(at, 'hostnames'), hostnames as string[] | undefined, (name, nameAt) =>
@@ -122,15 +122,11 @@ const hostAliasErrors = (path: string, aliases: Fields[] | undefined): FieldErro
     ),
   ])
 
-const osErrors = (path: string, { os }: Fields): FieldError[] => {
-  if (os === undefined) return []
-  if (!os.name) return [required(child(path, 'name'))]
-  return oneOf(path, os.name, ['linux', 'windows'])
-}
+const osErrors = (path: string, { name }: Fields): FieldError[] =>
+  name ? oneOf(path, name, ['linux', 'windows']) : [required(child(path, 'name'))]
 
 const hostnameOverrideErrors = (path: string, spec: Fields): FieldError[] => {
-  const name: string | undefined = spec.hostnameOverride
-  if (name === undefined) return []
+  const name: string = spec.hostnameOverride
   const errors: FieldError[] = []
   if (spec.setHostnameAsFQDN)
     errors.push(forbidden(path, 'may not be specified when setHostnameAsFQDN is true'))
@@ -156,7 +152,7 @@ const namesErrors = (path: string, spec: Fields): FieldError[] => {
   ]
 }
 
-/** `podName` is empty for templates and generated names; `isPod` is false for templates; a mirror shows a static Pod. */
+/** No path is made for a field that is missing, as most are. `podName` is empty for templates and generated names; `isPod` is false for templates; a mirror shows a static Pod. */
 export const validPodSpec = (
   path: string,
   spec: Fields,
@@ -173,31 +169,33 @@ export const validPodSpec = (
   }
   return [
     ...volumes.errors,
-    ...claimErrors(at('resourceClaims'), spec.resourceClaims, isMirror),
+    ...(spec.resourceClaims
+      ? claimErrors(at('resourceClaims'), spec.resourceClaims, isMirror)
+      : []),
     ...validContainers(at('containers'), pod),
-    ...validInitContainers(at('initContainers'), pod),
-    ...validEphemeralContainers(at('ephemeralContainers'), pod),
-    ...podResourcesErrors(at('resources'), spec, pod.claims),
-    ...validHostNetwork(at('containers'), spec, isPod),
+    ...(spec.initContainers ? validInitContainers(at('initContainers'), pod) : []),
+    ...(spec.ephemeralContainers ? validEphemeralContainers(at('ephemeralContainers'), pod) : []),
+    ...(spec.resources ? podResourcesErrors(at('resources'), spec, pod.claims) : []),
+    ...(spec.hostNetwork ? validHostNetwork(at('containers'), spec, isPod) : []),
     ...oneOf(at('restartPolicy'), spec.restartPolicy, restartPolicies),
     ...oneOf(at('dnsPolicy'), spec.dnsPolicy, dnsPolicies),
-    ...validLabels(at('nodeSelector'), spec.nodeSelector),
+    ...(spec.nodeSelector ? validLabels(at('nodeSelector'), spec.nodeSelector) : []),
     ...validPodSecurityContext(at('securityContext'), spec),
-    ...validAffinity(at('affinity'), spec.affinity),
+    ...(spec.affinity ? validAffinity(at('affinity'), spec.affinity) : []),
     ...validDnsConfig(at('dnsConfig'), spec),
-    ...each(at('readinessGates'), spec.readinessGates as Fields[] | undefined, (gate, gateAt) =>
-      isQualifiedName(gate.conditionType).map((message) =>
-        invalid(child(gateAt, 'conditionType'), gate.conditionType, message),
-      ),
-    ),
-    ...gateErrors(at('schedulingGates'), spec.schedulingGates),
-    ...validTopologySpread(at('topologySpreadConstraints'), spec.topologySpreadConstraints),
+    ...(spec.readinessGates ? readinessErrors(at('readinessGates'), spec.readinessGates) : []),
+    ...(spec.schedulingGates ? gateErrors(at('schedulingGates'), spec.schedulingGates) : []),
+    ...(spec.topologySpreadConstraints
+      ? validTopologySpread(at('topologySpreadConstraints'), spec.topologySpreadConstraints)
+      : []),
     ...hostProcessErrors(path, spec),
     ...hostUsersErrors(path, spec),
-    ...hostnameOverrideErrors(at('hostnameOverride'), spec),
+    ...(spec.hostnameOverride === undefined
+      ? []
+      : hostnameOverrideErrors(at('hostnameOverride'), spec)),
     ...namesErrors(path, spec),
     ...validTolerations(at('tolerations'), spec.tolerations ?? []),
-    ...hostAliasErrors(at('hostAliases'), spec.hostAliases),
+    ...(spec.hostAliases ? hostAliasErrors(at('hostAliases'), spec.hostAliases) : []),
     ...(spec.priorityClassName
       ? validDnsSubdomain(at('priorityClassName'), spec.priorityClassName)
       : []),
@@ -208,7 +206,7 @@ export const validPodSpec = (
       ? [required(at('preemptionPolicy'))]
       : oneOf(at('preemptionPolicy'), spec.preemptionPolicy, ['PreemptLowerPriority', 'Never'])),
     ...(spec.overhead ? validOverhead(at('overhead'), spec.overhead) : []),
-    ...osErrors(at('os'), spec),
+    ...(spec.os ? osErrors(at('os'), spec.os) : []),
     ...windowsErrors(path, spec),
     ...validFileKeyVolumes(path, spec),
   ]

@@ -10,6 +10,7 @@ import {
   required,
   tooLong,
 } from '#api/field-error.js'
+import { lengthOf } from '#api/json-object.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
 import { validId, validRelativePath } from '../formats.js'
@@ -107,20 +108,17 @@ const procMountErrors = (path: string, mount: string | undefined, hostUsers: boo
 
 export const validSecurityContext = (
   path: string,
-  context: Fields | undefined,
+  context: Fields,
   hostUsers: boolean,
-): FieldError[] => {
-  if (context === undefined) return []
-  return [
-    ...validId(child(path, 'runAsUser'), context.runAsUser),
-    ...validId(child(path, 'runAsGroup'), context.runAsGroup),
-    ...procMountErrors(child(path, 'procMount'), context.procMount, hostUsers),
-    ...seccompErrors(child(path, 'seccompProfile'), context.seccompProfile),
-    ...escalationErrors(path, context),
-    ...validWindowsOptions(child(path, 'windowsOptions'), context.windowsOptions),
-    ...appArmorErrors(child(path, 'appArmorProfile'), context.appArmorProfile),
-  ]
-}
+): FieldError[] => [
+  ...validId(child(path, 'runAsUser'), context.runAsUser),
+  ...validId(child(path, 'runAsGroup'), context.runAsGroup),
+  ...procMountErrors(child(path, 'procMount'), context.procMount, hostUsers),
+  ...seccompErrors(child(path, 'seccompProfile'), context.seccompProfile),
+  ...escalationErrors(path, context),
+  ...validWindowsOptions(child(path, 'windowsOptions'), context.windowsOptions),
+  ...appArmorErrors(child(path, 'appArmorProfile'), context.appArmorProfile),
+]
 
 const segment = '[a-z0-9]([-_a-z0-9]*[a-z0-9])?'
 const sysctlFormat = `^(${segment}[\\./])*${segment}$`
@@ -151,7 +149,8 @@ const sysctlErrors = (path: string, spec: Fields): FieldError[] => {
 
 export const validPodSecurityContext = (path: string, spec: Fields): FieldError[] => {
   const context: Fields | undefined = spec.securityContext
-  if (context === undefined) return []
+  // A context with nothing in it is the default.
+  if (context === undefined || (lengthOf(context) === 0 && !spec.shareProcessNamespace)) return []
   const at = (field: string) => child(path, field)
   return [
     ...validId(at('fsGroup'), context.fsGroup),

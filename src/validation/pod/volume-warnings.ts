@@ -139,7 +139,7 @@ const claimWarnings = (path: string, { ephemeral }: Fields): string[] =>
     ephemeral?.volumeClaimTemplate?.spec,
   )
 
-export const volumeWarnings = (path: string, volumes: Fields[] = []): string[] => [
+export const volumeWarnings = (path: string, volumes: Fields[]): string[] => [
   ...volumes.flatMap((volume, i) => [
     ...Object.keys(deprecated)
       .filter((source) => volume[source] !== undefined)

@@ -114,7 +114,6 @@ const repeated = (
   values: readonly string[],
   field: string,
 ): string[] => {
-  if (values.length === 0) return []
   const seen = new Set<string>()
   return values.flatMap((value, i) => {
     if (seen.has(value)) return [`${child(index(path, i), field)}: duplicate ${what} "${value}"`]
@@ -123,10 +122,12 @@ const repeated = (
   })
 }
 
-const emptyNames = (path: string, names: readonly string[]): string[] =>
-  names.flatMap((name, i) =>
+const secretWarnings = (path: string, names: readonly string[]): string[] => [
+  ...repeated(path, 'name', names, 'name'),
+  ...names.flatMap((name, i) =>
     name === '' ? [`${child(index(path, i), 'name')}: invalid empty name ""`] : [],
-  )
+  ),
+]
 
 const byteResources = ['memory', 'ephemeral-storage']
 const fractionWarnings = (
@@ -203,7 +204,7 @@ const portWarnings = (ports: readonly PlacedPort[]): string[] => {
   })
 }
 
-const portsOf = (path: string, containers: Fields[] = []): PlacedPort[] =>
+const portsOf = (path: string, containers: Fields[]): PlacedPort[] =>
   containers.flatMap(({ ports = [] }, i) =>
     (ports as Fields[]).map((port, j) => ({
       at: index(child(index(path, i), 'ports'), j),
@@ -268,15 +269,14 @@ export const podSpecWarnings = (
   const pod: Pod = { spec, annotations, annotationsAt, isTemplate: metaPath !== 'metadata' }
   const aliases = ((spec.hostAliases ?? []) as Fields[]).map(({ ip }): string => ip ?? '')
   const secrets = ((spec.imagePullSecrets ?? []) as Fields[]).map(({ name }): string => name ?? '')
-  const ports = containerLists.flatMap((list) => portsOf(at(list), spec[list]))
+  const ports = containerLists.flatMap((list) => (spec[list] ? portsOf(at(list), spec[list]) : []))
   return [
     ...nodeWarnings(path, spec),
     ...spreadWarnings(path, spec.topologySpreadConstraints),
     ...annotationWarnings(annotationsAt, annotations),
-    ...volumeWarnings(at('volumes'), spec.volumes),
-    ...repeated(at('hostAliases'), 'ip', aliases, 'ip'),
-    ...repeated(at('imagePullSecrets'), 'name', secrets, 'name'),
-    ...emptyNames(at('imagePullSecrets'), secrets),
+    ...(spec.volumes ? volumeWarnings(at('volumes'), spec.volumes) : []),
+    ...(spec.hostAliases ? repeated(at('hostAliases'), 'ip', aliases, 'ip') : []),
+    ...(spec.imagePullSecrets ? secretWarnings(at('imagePullSecrets'), secrets) : []),
     ...fractionWarnings(path, spec, ['overhead']),
     ...seccompWarning(annotationsAt, annotations, seccompAnnotation, spec),
     ...containersWarnings(path, pod),
