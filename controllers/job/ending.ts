@@ -39,11 +39,15 @@ const decidedBefore = (job: Job): Ending | undefined => {
   return undefined
 }
 
+/** Those of a Pod that is ending count as well. */
+const mayRestart = ({ status }: Pod): boolean =>
+  status?.phase === 'Running' || status?.phase === 'Pending'
+
 const overLimit = (job: Job, failed: number, pods: readonly Pod[]): boolean => {
   const limit = job.spec.backoffLimit ?? 6
   // Containers that restart in place count as tries too; with a limit of 0 the first restart is one too many.
   const restarts =
-    job.spec.template.spec.restartPolicy === 'OnFailure' ? restartsOf(pods.filter(isPodActive)) : 0
+    job.spec.template.spec.restartPolicy === 'OnFailure' ? restartsOf(pods.filter(mayRestart)) : 0
   return failed > limit || (restarts > 0 && restarts >= limit)
 }
 

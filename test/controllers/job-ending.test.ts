@@ -1,0 +1,29 @@
+/** When a Job has failed often enough. */
+import t from 'tap'
+import type { Pod } from '#client/pod.js'
+import { endingOf } from '#controllers/job/ending.js'
+import type { Job } from '#controllers/job/job.js'
+import { storedMetadata } from '../stored-metadata.js'
+
+const podOf = (restartCount: number, metadata: object = {}): Pod =>
+  ({
+    metadata: storedMetadata({ name: 'p', ...metadata }),
+    spec: { containers: [] },
+    status: { phase: 'Running', containerStatuses: [{ name: 'c', restartCount }] },
+  }) as unknown as Pod
+
+t.test('restarts in place count as tries, those of a Pod that is ending too', (t) => {
+  const reason = (restartPolicy: string, backoffLimit: number, ...pods: Pod[]) => {
+    const template = { spec: { restartPolicy } }
+    const job = { spec: { backoffLimit, completions: 1, template } } as unknown as Job
+    return endingOf(job, {}, pods, { now: 0, failJob: undefined, kept: 0 })?.reason
+  }
+  const ending = podOf(2, { deletionTimestamp: '2026-01-01T00:00:00Z' })
+  const limit = 'BackoffLimitExceeded'
+  t.equal(reason('OnFailure', 3, podOf(1), ending), limit)
+  t.equal(reason('OnFailure', 4, podOf(1), ending), undefined)
+  t.equal(reason('OnFailure', 0, podOf(0)), undefined)
+  t.equal(reason('OnFailure', 0, podOf(1)), limit)
+  t.equal(reason('Never', 0, podOf(1)), undefined)
+  t.end()
+})
