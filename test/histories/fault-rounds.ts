@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { eventually } from '../eventually.js'
 import { freePort } from '../free-port.js'
 import { seededRandom } from '../seeded-random.js'
 import { type Endpoint, Load } from './load.js'
@@ -66,11 +67,16 @@ class Replica implements Endpoint {
   }
 }
 
+/** Waits until the readiness of all servers, or of those with these numbers, is told like this. */
+type UntilReadiness = (text: RegExp, replicas?: readonly number[]) => Promise<void>
+
+type Fault = (until: UntilReadiness) => Promise<void>
+
 /** Something to share a store through, with faults of its own. */
 export interface SharedStore {
   /** Flags of the n-th server. */
   flagsOf(replica: number): readonly string[]
-  readonly faults: Readonly<Record<string, () => Promise<void>>>
+  readonly faults: Readonly<Record<string, Fault>>
 }
 
 interface RoundOptions {
@@ -80,6 +86,8 @@ interface RoundOptions {
   readonly replicas?: number
   /** Names of faults to choose from; default all. */
   readonly faults?: readonly string[]
+  /** All of these one after the other, instead of one by chance. */
+  readonly inTurn?: boolean
 }
 
 /** A name that a round does not know. */
@@ -102,16 +110,18 @@ const faultsOf = (
   replicas: readonly Replica[],
   load: Load,
   random: () => number,
-): Record<string, () => Promise<void>> => {
+): Record<string, Fault> => {
   const any = () => replicas[Math.floor(random() * replicas.length)]!
-  const again = async (signal: NodeJS.Signals) => {
+  const again = (signal: NodeJS.Signals) => async (until: UntilReadiness) => {
     const replica = any()
     await replica.end(signal)
+    const others = [...replicas.keys()].filter((i) => replicas[i] !== replica)
+    await until(isReady, others)
     await replica.start()
   }
   return {
-    kill: () => again('SIGKILL'),
-    restart: () => again('SIGTERM'),
+    kill: again('SIGKILL'),
+    restart: again('SIGTERM'),
     // As an upgrade goes: one after the other, each when the one before is ready.
     ...(replicas.length > 1 && {
       roll: async () => {
@@ -147,6 +157,18 @@ const faultsOf = (
   }
 }
 
+const isReady = /^ok$/
+
+const readinessOf =
+  (replicas: readonly Replica[], load: Load): UntilReadiness =>
+  async (text, which = [...replicas.keys()]) => {
+    const asked = { method: 'GET', path: '/readyz/etcd-readiness' } as const
+    const tells = async (replica: Replica) =>
+      text.test((await load.ask(replica, asked).catch(() => ({ text: '' }))).text)
+    const told = which.map((i) => eventually(`${text} of ${i}`, () => tells(replicas[i]!)))
+    await Promise.all(told)
+  }
+
 const enough = async (load: Load, count: number): Promise<void> => {
   const wanted = load.acknowledged + count
   for (let i = 0; load.acknowledged < wanted; i++) {
@@ -154,6 +176,14 @@ const enough = async (load: Load, count: number): Promise<void> => {
     await pause(20)
   }
 }
+
+/** Whether all servers list the same bytes. What they keep in the store for themselves moves its revision now and then. */
+const listAlike = (replicas: readonly Replica[], load: Load): Promise<boolean> =>
+  eventually('the same list of all servers', async () => {
+    const asked = { method: 'GET', path: '/api/v1/namespaces/default/configmaps' } as const
+    const lists = await Promise.all(replicas.map((replica) => load.ask(replica, asked)))
+    return new Set(lists.map(({ text }) => text)).size === 1
+  }).catch(() => false)
 
 /** One server, or several on one store, under load with one fault. */
 export const playRound = async (options: RoundOptions): Promise<RoundResult> => {
@@ -173,13 +203,19 @@ export const playRound = async (options: RoundOptions): Promise<RoundResult> => 
     if (strangers.length > 0)
       throw new UnknownFault(`no fault ${strangers}; there are ${Object.keys(known).join(', ')}`)
     const names = Object.keys(known).filter((name) => options.faults?.includes(name) ?? true)
-    const fault = names[Math.floor(random() * names.length)]!
-    await enough(load, writesMin)
-    await pause(random() * 300)
-    await known[fault]!()
+    const faults = options.inTurn ? options.faults! : [names[Math.floor(random() * names.length)]!]
+    const until = readinessOf(replicas, load)
+    for (const fault of faults) {
+      await enough(load, writesMin)
+      await pause(random() * 300)
+      await known[fault]!(until)
+      await until(isReady)
+    }
     await enough(load, writesMin)
     await load.finish()
     const problems = problemsOf(load)
+    if (!(await listAlike(replicas, load))) problems.push('the lists of the servers stay different')
+    const fault = faults.join(', ')
     if (problems.length > 0) {
       const file = join(tmpdir(), `kubelevel-history-${seed}.json`)
       const { calls, streams, snapshots } = load

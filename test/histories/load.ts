@@ -4,6 +4,7 @@ import http from 'node:http'
 import https from 'node:https'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Call } from './linearizability.js'
+import { isOverloadOrFault, refusalOf } from './refusals.js'
 import type { Snapshot, WatchRecord, WatchStream } from './watch-guarantees.js'
 
 export interface Endpoint {
@@ -28,14 +29,31 @@ interface Answer {
   readonly body: any
 }
 
-/** `value` as a ConfigMap, with the label that the watch with a selector goes by. */
-const objectOf = (name: string, value: string, resourceVersion?: string) => ({
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+interface Ask {
+  readonly method: Method
+  readonly path: string
+  readonly body?: object
+}
+
+/** `value` as a ConfigMap, with the label that the watch with a selector goes by. It is a merge patch as well. */
+const objectOf = (name: string, value: string, more: object = {}) => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
-  metadata: { name, resourceVersion, labels: { app: labelOf(value) } },
+  metadata: { name, labels: { app: labelOf(value) }, ...more },
   data: { value },
 })
 const labelOf = (value: string): string => (Number(value.split('-')[1]) % 3 === 0 ? 'x' : 'y')
+/** What a held object becomes when it is deleted. */
+const endingOf = (value: string): string => `${value}-ending`
+
+/** Undefined for what is not part of the load. */
+// biome-ignore lint/suspicious/noExplicitAny: what came over the wire
+const shownValue = ({ metadata, data }: any): string | undefined => {
+  const value = data?.value
+  return value !== undefined && metadata.deletionTimestamp !== undefined ? endingOf(value) : value
+}
 
 export class Load {
   readonly calls: Call[] = []
@@ -103,10 +121,8 @@ export class Load {
     for (let tries = 0; this.#final === undefined; tries++) {
       // Something that every watch sees, the one with a label too, ends them.
       this.#values += 3 - (this.#values % 3)
-      const before = this.calls.length
-      await this.#write(endpoint, 'create', `end-${tries}`, true)
-      const last = this.calls[before]
-      if (last?.outcome === 'ok') this.#final = last.revision
+      const last = await this.#write(endpoint, 'create', `end-${tries}`, true)
+      if (last.outcome === 'ok') this.#final = last.revision
       else if (tries > 100) throw new Error(`no write succeeds: ${JSON.stringify(last)}`)
       else await pause(100)
     }
@@ -126,7 +142,8 @@ export class Load {
     while (!this.#stop.signal.aborted) {
       const key = keys[Math.floor(random() * keys.length)]!
       const dice = random()
-      if (dice < 0.3) await this.#read(endpoint, key)
+      if (dice < 0.04) await this.#endInSteps()
+      else if (dice < 0.3) await this.#read(endpoint, key)
       else if (dice < 0.4) await this.#list(endpoint).catch(() => {})
       else if (dice < 0.48) await this.#listExactly(endpoint)
       else if (dice < 0.58) await this.#write(endpoint, 'delete', key)
@@ -139,18 +156,20 @@ export class Load {
 
   async #read(endpoint: Endpoint, key: string): Promise<void> {
     const start = performance.now()
-    const answer = await this.#ask(endpoint, 'GET', `${this.#path}/${key}`).catch(() => undefined)
+    const path = `${this.#path}/${key}${this.#patience()}`
+    const answer = await this.#ask(endpoint, { method: 'GET', path }).catch(() => undefined)
     const end = performance.now()
-    if (answer === undefined || answer.code >= 429) return
+    if (answer === undefined || isOverloadOrFault(answer.code)) return
     if (answer.code === 404) {
       this.calls.push({ key, action: 'read', start, end, outcome: 'absent' })
       return
     }
     if (answer.code !== 200) return void this.oddities.push(`GET ${answer.code}`)
-    const { metadata, data } = answer.body
-    const revision = Number(metadata.resourceVersion)
-    this.#known.set(key, { value: data.value, revision: metadata.resourceVersion })
-    this.calls.push({ key, action: 'read', start, end, outcome: 'ok', found: data.value, revision })
+    const { resourceVersion } = answer.body.metadata
+    const value = shownValue(answer.body)!
+    const revision = Number(resourceVersion)
+    this.#known.set(key, { value, revision: resourceVersion })
+    this.calls.push({ key, action: 'read', start, end, outcome: 'ok', found: value, revision })
   }
 
   async #write(
@@ -158,61 +177,106 @@ export class Load {
     action: 'create' | 'replace' | 'delete',
     key: string,
     isBlind = false,
-  ): Promise<void> {
+  ): Promise<Call> {
     const known = action === 'create' || isBlind ? undefined : this.#known.get(key)
-    const value = action === 'delete' ? undefined : `v-${this.#values++}`
-    const start = performance.now()
+    const expected = known?.value
+    const resourceVersion = known?.revision
     const path = action === 'create' ? this.#path : `${this.#path}/${key}`
-    const method = { create: 'POST', replace: 'PUT', delete: 'DELETE' }[action]
-    const preconditions = { resourceVersion: known?.revision }
-    const body =
-      value === undefined
-        ? { kind: 'DeleteOptions', apiVersion: 'v1', preconditions }
-        : objectOf(key, value, known?.revision)
-    const note = (outcome: Call['outcome'], end: number, revision?: number) => {
-      this.calls.push({
-        key,
-        action,
-        value,
-        expected: known?.value,
-        start,
-        end,
-        outcome,
-        revision,
-      })
+    if (action === 'delete') {
+      const body = { preconditions: { resourceVersion } }
+      return this.#send(endpoint, { method: 'DELETE', path, body }, { key, action, expected })
+    }
+    const value = `v-${this.#values++}`
+    const change = this.#options.random() < 0.5 ? 'PUT' : 'PATCH'
+    const method = action === 'create' ? 'POST' : change
+    const body = objectOf(key, value, { resourceVersion })
+    const call = await this.#send(
+      endpoint,
+      { method, path, body },
+      { key, action, value, expected },
+    )
+    if (call.outcome === 'ok' && call.revision !== undefined)
+      this.#known.set(key, { value, revision: String(call.revision) })
+    return call
+  }
+
+  /** The life of an object that a finalizer holds, each step through any of the servers. Nobody else writes to it. */
+  async #endInSteps(): Promise<void> {
+    const { endpoints, random } = this.#options
+    const any = () => endpoints[Math.floor(random() * endpoints.length)]!
+    const value = `v-${this.#values++}`
+    const key = `held-${value}`
+    const path = `${this.#path}/${key}`
+    const held = { finalizers: ['example.com/held'] }
+    const created = await this.#send(
+      any(),
+      { method: 'POST', path: this.#path, body: objectOf(key, value, held) },
+      { key, action: 'create', value },
+    )
+    if (created.outcome !== 'ok') return
+    const ending = endingOf(value)
+    const marked = await this.#send(
+      any(),
+      { method: 'DELETE', path, body: { preconditions: {} } },
+      { key, action: 'replace', value: ending, expected: value },
+    )
+    await this.#read(any(), key)
+    if (marked.outcome !== 'ok') return
+    const resourceVersion = String(marked.revision)
+    await this.#send(
+      any(),
+      { method: 'PATCH', path, body: { metadata: { finalizers: null, resourceVersion } } },
+      { key, action: 'delete', expected: ending },
+    )
+    await this.#read(any(), key)
+  }
+
+  /** Makes a call and notes what came of it. */
+  async #send(
+    endpoint: Endpoint,
+    { method, path, body }: Ask,
+    about: Pick<Call, 'key' | 'action' | 'value' | 'expected'>,
+  ): Promise<Call> {
+    const start = performance.now()
+    const note = (outcome: Call['outcome'], revision?: number): Call => {
+      const end = outcome === 'unknown' ? Number.POSITIVE_INFINITY : performance.now()
+      const call = { ...about, start, end, outcome, revision }
+      this.calls.push(call)
+      return call
     }
     try {
-      const answer = await this.#ask(endpoint, method, path, body)
-      const end = performance.now()
-      const { code } = answer
-      if (code < 300) {
-        const revision = Number(answer.body.metadata?.resourceVersion ?? 0) || undefined
-        if (value !== undefined && revision !== undefined)
-          this.#known.set(key, { value, revision: String(revision) })
-        note('ok', end, revision)
-      } else if (code === 404) note('absent', end)
+      const asked = { method, path: path + this.#patience(), body }
+      const { code, body: answered } = await this.#ask(endpoint, asked)
+      // A release is answered with the object as it was before.
+      const revision = about.action === 'delete' ? undefined : answered.metadata?.resourceVersion
+      if (code < 300) return note('ok', Number(revision ?? 0) || undefined)
+      if (code === 404) return note('absent')
       // Without an expectation a conflict says only that others wrote in between.
-      else if (code === 409)
-        note(action !== 'create' && known === undefined ? 'refused' : 'conflict', end)
-      else if (code === 429 || code === 503) note('refused', end)
-      else {
-        if (code < 500) this.oddities.push(`${method} ${code} ${answer.body.message}`)
-        note('unknown', Number.POSITIVE_INFINITY)
-      }
+      if (code === 409)
+        return note(about.action !== 'create' && !about.expected ? 'refused' : 'conflict')
+      if (isOverloadOrFault(code))
+        return note(refusalOf(code, answered)?.isCertain ? 'refused' : 'unknown')
+      this.oddities.push(`${method} ${code} ${answered.message}`)
+      return note('unknown')
     } catch (error) {
-      const never = (error as NodeJS.ErrnoException).code === 'ECONNREFUSED'
-      note(never ? 'refused' : 'unknown', never ? performance.now() : Number.POSITIVE_INFINITY)
+      return note((error as NodeJS.ErrnoException).code === 'ECONNREFUSED' ? 'refused' : 'unknown')
     }
+  }
+
+  /** Some requests wait less long than what may happen to a store. */
+  #patience(): string {
+    return this.#options.random() < 0.2 ? '?timeout=1s' : ''
   }
 
   async #list(endpoint: Endpoint, query = ''): Promise<Snapshot> {
     const start = performance.now()
-    const { code, body } = await this.#ask(endpoint, 'GET', `${this.#path}${query}`)
+    const path = `${this.#path}${query}`
+    const { code, body } = await this.#ask(endpoint, { method: 'GET', path })
     if (code !== 200) throw new Error(`list: ${code}`)
     // biome-ignore lint/suspicious/noExplicitAny: what came over the wire
-    const items = body.items.map(({ metadata, data }: any) => {
-      const revision = Number(metadata.resourceVersion)
-      return [metadata.name, { value: data?.value, revision }] as const
+    const items = body.items.map((item: any) => {
+      const { name, resourceVersion } = item.metadata
+      return [name, { value: shownValue(item), revision: Number(resourceVersion) }] as const
     })
     const snapshot: Snapshot = {
       revision: Number(body.metadata.resourceVersion),
@@ -295,7 +359,7 @@ export class Load {
             after = revision
             if (type === 'BOOKMARK') records.push({ kind: 'bookmark', revision })
             else if (object.data?.value !== undefined) {
-              const { value } = object.data
+              const value = shownValue(object)!
               records.push({ kind: 'event', type, key: object.metadata.name, revision, value })
             }
             if (++events >= piece || (this.#final !== undefined && revision >= this.#final))
@@ -307,7 +371,15 @@ export class Load {
     })
   }
 
-  async #ask(endpoint: Endpoint, method: string, path: string, body?: object): Promise<Answer> {
+  async #ask(endpoint: Endpoint, asked: Ask): Promise<Answer> {
+    const { code, text } = await this.ask(endpoint, asked)
+    const body = JSON.parse(text)
+    if (isOverloadOrFault(code) && refusalOf(code, body) === undefined)
+      this.oddities.push(`${asked.method} ${asked.path}: ${code} ${text}`)
+    return { code, body }
+  }
+
+  ask(endpoint: Endpoint, { method, path, body }: Ask): Promise<{ code: number; text: string }> {
     return new Promise((resolve, reject) => {
       const request = this.#request(endpoint, method, path, (answer) => {
         let text = ''
@@ -317,7 +389,7 @@ export class Load {
         answer.on('close', () => {
           if (!answer.complete || text === '')
             return reject(new Error(`${method} ${path}: ${answer.statusCode} cut off`))
-          resolve({ code: answer.statusCode!, body: JSON.parse(text) })
+          resolve({ code: answer.statusCode!, text })
         })
       })
       const timer = setTimeout(() => request.destroy(new Error('no answer')), requestTimeoutMs)
@@ -340,7 +412,7 @@ export class Load {
     const isSecure = endpoint.url.startsWith('https')
     const headers = {
       authorization: `Bearer ${this.#options.token}`,
-      'content-type': 'application/json',
+      'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
     }
     const options = { method, headers, agent: this.#agents[isSecure ? 0 : 1] }
     const send = isSecure ? https.request : http.request

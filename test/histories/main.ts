@@ -13,14 +13,14 @@ and its seed is told.
 
   --rounds N         how many (50)
   --seed N           of the first one; each next has the next number (1)
-  --storage NAME     level; etcd: two servers on one; etcd-cluster: three servers on three members (level)
+  --storage NAME     level; etcd: three servers on one; etcd-cluster: three servers on three members (level)
   --faults A,B       only some of kill, restart, pause, drop, slow-sync (with strace); with etcd also of roll, etcd-kill,
-                     etcd-pause, etcd-compact, etcd-cut, etcd-stall, etcd-slow; with etcd-cluster also of kill, pause and
-                     cut of the leader or a follower (leader-kill, …) and quorum-kill
+                     etcd-pause, etcd-full, etcd-compact, etcd-left-behind, etcd-cut, etcd-stall, etcd-slow; with
+                     etcd-cluster also of kill, pause and cut of the leader or a follower (leader-kill, …) and quorum-kill
   --etcd BINARY      the etcd to start (etcd)
 `
 
-const replicas: Readonly<Record<string, number>> = { level: 1, etcd: 2, 'etcd-cluster': 3 }
+const replicas: Readonly<Record<string, number>> = { level: 1, etcd: 3, 'etcd-cluster': 3 }
 const flags = readFlags(usage, {
   rounds: { type: 'string', default: '50' },
   seed: { type: 'string', default: '1' },
@@ -34,7 +34,9 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => proc
 const endings: (() => unknown)[] = []
 const scope = { teardown: (end: () => unknown) => void endings.unshift(end) }
 const binary = flags.etcd
-const etcd = flags.storage === 'etcd' ? await startEtcd(scope, { binary }) : undefined
+// Rounds leave what they stored; each that fills it fills what is left.
+const quota = ['--quota-backend-bytes', String(256 << 20)]
+const etcd = flags.storage === 'etcd' ? await startEtcd(scope, { binary, flags: quota }) : undefined
 const cluster =
   flags.storage === 'etcd-cluster' ? await startEtcdCluster(scope, { binary }) : undefined
 const storeOf = async (space: string): Promise<SharedStore | undefined> => {

@@ -25,6 +25,15 @@ const every = (n: number) => {
 const revisionIn = (text: string): string => /"resourceVersion":"(\d+)"/.exec(text)?.[1] ?? '0'
 const isEvent = (line: string): boolean => /^\{"type":"(ADDED|MODIFIED|DELETED)"/.test(line)
 
+const unavailable = JSON.stringify({
+  kind: 'Status',
+  apiVersion: 'v1',
+  status: 'Failure',
+  message: 'planted',
+  reason: 'ServiceUnavailable',
+  code: 503,
+})
+
 export const plantedBugs: Readonly<Record<string, () => PlantedBug>> = {
   'a read is stale': () => {
     const old = new Map<string, [number, string]>()
@@ -83,7 +92,7 @@ export const plantedBugs: Readonly<Record<string, () => PlantedBug>> = {
     const due = every(9)
     return {
       answer: (method, _, code, text) =>
-        method === 'PUT' && code === 200 && due() ? [503, '{"kind":"Status"}'] : [code, text],
+        method === 'PUT' && code === 200 && due() ? [503, unavailable] : [code, text],
     }
   },
   'two writers of one version both win': () => {

@@ -92,3 +92,23 @@ export const startEtcd = async (
   await etcd.start()
   return etcd
 }
+
+/** What an operator asks of it with etcdctl, by its JSON gateway. */
+// biome-ignore lint/suspicious/noExplicitAny: answers are of every kind
+export const operate = async (etcd: Etcd, path: string, body: object): Promise<any> => {
+  const answer = await fetch(`${etcd.url}/v3/${path}`, {
+    method: 'POST',
+    body: JSON.stringify(body),
+  })
+  return answer.json()
+}
+
+/** What an operator does with a full one: history is dropped, then the alarm. */
+export const makeRoom = async (etcd: Etcd): Promise<void> => {
+  const { header } = await operate(etcd, 'kv/range', { key: 'AA==' })
+  await operate(etcd, 'kv/compaction', { revision: header.revision, physical: true })
+  await operate(etcd, 'maintenance/defragment', {})
+  const { alarms } = await operate(etcd, 'maintenance/alarm', {})
+  for (const { memberID, alarm } of alarms)
+    await operate(etcd, 'maintenance/alarm', { action: 'DEACTIVATE', memberID, alarm })
+}

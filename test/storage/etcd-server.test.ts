@@ -10,7 +10,7 @@ import type { Server, ServerOptions } from '#src/index.js'
 import { EtcdApi, readCall } from '#storage/etcd/api.js'
 import type { RangeResponse } from '#storage/etcd/messages.js'
 import { type Answer, answerThat, call, isServed, startServer } from '../server/start-server.js'
-import { type Etcd, hasEtcd, startEtcd } from './etcd-fixture.js'
+import { type Etcd, hasEtcd, makeRoom, operate, startEtcd } from './etcd-fixture.js'
 import { temporaryDirectory } from './level-fixture.js'
 
 const maps = '/api/v1/namespaces/default/configmaps'
@@ -40,16 +40,6 @@ const keysIn = async (etcd: Etcd) => {
   const { kvs } = await api.call<RangeResponse>('KV', 'Range', all, readCall)
   api.close()
   return new Map(kvs.map(({ key, lease }) => [String(key), lease]))
-}
-
-/** etcd's JSON gateway, for what an operator does with etcdctl. */
-// biome-ignore lint/suspicious/noExplicitAny: answers are of every kind
-const operate = async (etcd: Etcd, path: string, body: object): Promise<any> => {
-  const answer = await fetch(`${etcd.url}/v3/${path}`, {
-    method: 'POST',
-    body: JSON.stringify(body),
-  })
-  return answer.json()
 }
 
 const layout = (t: Test, etcd: Etcd) =>
@@ -218,15 +208,7 @@ const full = (t: Test) =>
     t.equal((await call(server, { path: `${maps}/m0` })).status, 200)
     const removed = await call(server, { method: 'DELETE', path: `${maps}/m0` })
     t.equal(removed.status, 200)
-    const { body } = await call(server, { path: maps })
-    await operate(etcd, 'kv/compaction', {
-      revision: body.metadata.resourceVersion,
-      physical: true,
-    })
-    await operate(etcd, 'maintenance/defragment', {})
-    const { alarms } = await operate(etcd, 'maintenance/alarm', {})
-    for (const { memberID, alarm } of alarms)
-      await operate(etcd, 'maintenance/alarm', { action: 'DEACTIVATE', memberID, alarm })
+    await makeRoom(etcd)
     t.equal((await post(server, maps, map('again'))).status, 201)
     await ready(server)
   })
