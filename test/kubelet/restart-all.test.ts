@@ -1,0 +1,46 @@
+/** A condition that lasts for as long as the containers of a Pod are removed: too short for a test of a whole kubelet to see each time. */
+import t from 'tap'
+import type { Pod, PodPhase } from '#kubelet/pod.js'
+import { makeConditions } from '#kubelet/pod-conditions.js'
+import type { Container } from '#kubelet/runtime.js'
+import type { StatusInput } from '#kubelet/status-input.js'
+
+const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }
+const spec = {
+  containers: [
+    { name: 'asking', image: 'i', restartPolicy: 'Never', restartPolicyRules: [rule] },
+    { name: 'other', image: 'i' },
+  ],
+}
+const pod = { metadata: { name: 'p', namespace: 'default', uid: 'u' }, spec } as unknown as Pod
+
+const saidOf = (phase: PodPhase, ...ends: Partial<Container>[]) => {
+  const containers = ends.map((end) => ({ name: 'asking', state: 'exited', halted: false, ...end }))
+  const input = {
+    pod,
+    containers,
+    previous: {},
+    now: 0,
+    stopped: false,
+    resize: { conditions: [] },
+  }
+  const conditions = makeConditions(input as unknown as StatusInput, phase, [])
+  const said = conditions.find(({ type }) => type === 'AllContainersRestarting')
+  return [said?.status, said?.reason]
+}
+
+t.test(
+  'that all containers restart is told from the end that asks for it to their removal',
+  async (t) => {
+    t.same(saidOf('Running', { exitCode: 42 }), ['True', 'RestartAllContainersStarted'])
+    t.same(saidOf('Running'), ['False', undefined])
+    t.same(saidOf('Running', { exitCode: 1 }), ['False', undefined])
+    t.same(saidOf('Running', { exitCode: 42, name: 'other' }), ['False', undefined])
+    t.same(
+      saidOf('Running', { exitCode: 42, halted: true }),
+      ['False', undefined],
+      'the node goes down',
+    )
+    t.same(saidOf('Failed', { exitCode: 42 }), ['False', 'PodFailed'])
+  },
+)
