@@ -1,75 +1,30 @@
 /** Starts Jobs by the clock; upstream's cronjob-controller. */
 
-import { formatTime, parseTime } from '#api/clock.js'
+import { formatTime } from '#api/clock.js'
 import { compareTexts } from '#api/compare-texts.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { isAlreadyExists, isNamespaceTerminating, messageOf } from '#client/errors.js'
+import type { Informer } from '#client/informer.js'
+import { keyOf } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
+import type { WorkQueue } from '#client/work-queue.js'
 import {
   type Controller,
   type ControllerContext,
   controllerRefOf,
-  enqueueOwn,
   enqueueOwner,
   newQueue,
   queueRun,
   syncStored,
 } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
-import { conditionIn, isFinished, type Job, type JobTemplate } from '../job/job.js'
-import { ownerReference } from '../ownership/claim.js'
+import { conditionIn, isFinished, type Job } from '../job/job.js'
 import { readLive } from '../read-live.js'
 import { updateStatus } from '../update-object.js'
-import { dueTimes, formatInZone, parseSchedule, type Schedule } from './schedule.js'
-
-interface CronJob extends NamespacedObject {
-  spec: {
-    schedule: string
-    timeZone?: string
-    startingDeadlineSeconds?: number
-    concurrencyPolicy?: string
-    suspend?: boolean
-    jobTemplate: JobTemplate
-    successfulJobsHistoryLimit?: number
-    failedJobsHistoryLimit?: number
-  }
-  status: {
-    active?: {
-      kind: string
-      namespace?: string
-      name?: string
-      uid?: string
-      apiVersion: string
-      resourceVersion?: string
-    }[]
-    lastScheduleTime?: string
-    lastSuccessfulTime?: string
-  }
-}
+import { type CronJob, jobFor, lastTimeOf, referenceTo, scheduleOf, waitMs } from './cron-job.js'
+import { dueTime, type Schedule } from './schedule.js'
 
 const component = 'cronjob-controller'
-/** Delay after a scheduled time, so that the time has really passed; upstream's nextScheduleDelta. */
-const lateMs = 100
-
-const jobFor = (cron: CronJob, dueMs: number): { metadata: ObjectMeta; spec: Job['spec'] } => {
-  const { jobTemplate } = cron.spec
-  return {
-    metadata: {
-      // The name follows from the time: two controllers, or one that was killed, cannot start it twice.
-      name: `${cron.metadata.name}-${Math.floor(dueMs / 60_000)}`,
-      namespace: cron.metadata.namespace,
-      labels: { ...jobTemplate.metadata?.labels },
-      annotations: {
-        ...jobTemplate.metadata?.annotations,
-        'batch.kubernetes.io/cronjob-scheduled-timestamp': formatInZone(dueMs, cron.spec.timeZone),
-      },
-      ownerReferences: [ownerReference(resources.cronJobs, cron)],
-    },
-    spec: jobTemplate.spec,
-  }
-}
-
 /** Those that were never started last. */
 const byStart = (a: Job, b: Job): number =>
   compareTexts(a.status.startTime ?? '9', b.status.startTime ?? '9') ||
@@ -102,11 +57,14 @@ class CronSync {
     // First, as upstream: for Jobs that are deleted now no completion Event is recorded.
     await this.#tidyHistory(jobs)
     this.#noteJobs(jobs, untold)
-    const afterMs =
-      this.#cron.metadata.deletionTimestamp !== undefined || this.#cron.spec.suspend
-        ? undefined
-        : await this.#start()
-    await this.#writeStatus()
+    const isIdle = this.#cron.metadata.deletionTimestamp !== undefined || this.#cron.spec.suspend
+    let afterMs: number | undefined
+    try {
+      afterMs = isIdle ? undefined : await this.#start()
+    } finally {
+      // What has been told by Events is not told again.
+      await this.#writeStatus()
+    }
     return afterMs === undefined ? undefined : { afterMs }
   }
 
@@ -171,27 +129,34 @@ class CronSync {
       const finished = jobs
         .filter((j) => conditionIn(j, type) && j.metadata.deletionTimestamp === undefined)
         .sort(byStart)
+      // What cannot be deleted now keeps nothing from its start.
       for (const job of finished.slice(0, Math.max(0, finished.length - limit)))
-        await this.#deleteJob(job)
+        await this.#deleteJob(job).catch(() => {})
     }
   }
 
   async #deleteJob(job: Job): Promise<void> {
     const options = { propagationPolicy: 'Background' } as const
-    if (!(await deleteObject(this.#context, resources.jobs, job, options))) return
+    let wasThere: boolean
+    try {
+      wasThere = await deleteObject(this.#context, resources.jobs, job, options)
+    } catch (error) {
+      this.#event('Warning', 'FailedDelete', `Deleted job: ${messageOf(error)}`)
+      throw error
+    }
     this.#status.active = this.#status.active?.filter(({ uid }) => uid !== job.metadata.uid)
-    this.#event('Normal', 'SuccessfulDelete', `Deleted job ${job.metadata.name}`)
+    if (wasThere) this.#event('Normal', 'SuccessfulDelete', `Deleted job ${job.metadata.name}`)
   }
 
   #schedule(): Schedule | undefined {
-    const { schedule, timeZone } = this.#cron.spec
+    const { schedule } = this.#cron.spec
     try {
-      return parseSchedule(schedule, timeZone)
+      return scheduleOf(this.#cron)
     } catch (error) {
       this.#event(
         'Warning',
         'UnparseableSchedule',
-        `unparseable schedule: ${JSON.stringify(schedule)}: ${messageOf(error)}`,
+        `unparseable schedule: ${JSON.stringify(schedule)} : ${messageOf(error)}`,
       )
       return undefined
     }
@@ -202,31 +167,38 @@ class CronSync {
     const schedule = this.#schedule()
     if (schedule === undefined) return undefined
     const now = this.#context.clock.now()
-    const { spec, metadata } = this.#cron
-    const deadlineMs = (spec.startingDeadlineSeconds ?? Number.NaN) * 1000
-    const since = parseTime(this.#status.lastScheduleTime ?? metadata.creationTimestamp ?? '')
-    const from = Number.isNaN(deadlineMs) ? since : Math.max(since, now - deadlineMs)
-    const { last, missed, next } = dueTimes(schedule, from, now)
-    if (last === undefined && next === undefined)
+    const { spec } = this.#cron
+    const since = lastTimeOf(this.#cron)
+    const deadlineMs = (spec.startingDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1000
+    const due = dueTime(schedule, Math.max(since, now - deadlineMs), now)
+    if (due === undefined) {
       this.#event(
         'Warning',
         'InvalidSchedule',
         `invalid schedule: ${spec.schedule} : time difference between two schedules is less than 1 second`,
       )
-    const afterMs = next === undefined ? undefined : next - now + lateMs
-    if (missed === 'many')
-      this.#event(
-        'Warning',
-        'TooManyMissedTimes',
-        'too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew',
-      )
-    if (last !== undefined) await this.#startJob(last)
-    return afterMs
+      return undefined
+    }
+    if (due.at !== undefined) {
+      if (due.missed === 'many')
+        this.#event(
+          'Warning',
+          'TooManyMissedTimes',
+          'too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew',
+        )
+      await this.#startJob(due.at)
+    }
+    return waitMs(schedule, since, now)
   }
 
   async #startJob(dueMs: number): Promise<void> {
     const { client, informers } = this.#context
     const active = this.#status.active ?? []
+    const wanted = jobFor(this.#cron, dueMs)
+    if (active.some(({ name }) => name === wanted.metadata.name)) {
+      this.#status.lastScheduleTime = formatTime(dueMs)
+      return
+    }
     if (this.#cron.spec.concurrencyPolicy === 'Forbid' && active.length > 0) {
       this.#event(
         'Normal',
@@ -236,10 +208,10 @@ class CronSync {
       return
     }
     if (this.#cron.spec.concurrencyPolicy === 'Replace') {
-      for (const job of this.#jobs()) if (!isFinished(job)) await this.#deleteJob(job)
-      this.#status.active = []
+      // Not those that others made it the owner of.
+      const replaced = new Set(active.map(({ uid }) => uid))
+      for (const job of this.#jobs()) if (replaced.has(job.metadata.uid)) await this.#deleteJob(job)
     }
-    const wanted = jobFor(this.#cron, dueMs)
     try {
       const job = await client.create<Job>(resources.jobs, wanted)
       informers.for<Job>(resources.jobs).observe(job)
@@ -272,15 +244,29 @@ class CronSync {
   }
 }
 
-/** The reference has the resourceVersion of the Job's creation, so that it does not change with the Job. */
-const referenceTo = (job: Job) => ({
-  kind: 'Job',
-  namespace: job.metadata.namespace,
-  name: job.metadata.name,
-  uid: job.metadata.uid,
-  apiVersion: 'batch/v1',
-  resourceVersion: job.metadata.resourceVersion,
-})
+/** A new schedule starts nothing that it would have missed: it has its first turn when it is due next. */
+const enqueueChanged = (
+  { clock, recorder }: ControllerContext,
+  crons: Informer<CronJob>,
+  queue: WorkQueue,
+): void => {
+  const add = (cron: CronJob) => queue.add(keyOf(cron))
+  const onUpdate = (cron: CronJob, before: CronJob): void => {
+    const { schedule, timeZone } = before.spec
+    if (cron.spec.schedule === schedule && cron.spec.timeZone === timeZone) {
+      add(cron)
+      return
+    }
+    try {
+      const wait = waitMs(scheduleOf(cron), lastTimeOf(cron), clock.now())
+      if (wait !== undefined) queue.addAfter(keyOf(cron), wait)
+    } catch {
+      const message = `unparseable schedule for cronjob: ${cron.spec.schedule}`
+      recorder(component).event(cron, 'Warning', 'UnParseableCronJobSchedule', message)
+    }
+  }
+  crons.handle({ onAdd: add, onUpdate, onDelete: add })
+}
 
 export const cronJobController: Controller = {
   name: component,
@@ -289,7 +275,7 @@ export const cronJobController: Controller = {
     const crons = informers.for<CronJob>(resources.cronJobs)
     const jobs = informers.for<Job>(resources.jobs)
     const queue = newQueue()
-    enqueueOwn(crons, queue)
+    enqueueChanged(context, crons, queue)
     enqueueOwner(jobs, resources.cronJobs, queue)
     return queueRun(
       context,

@@ -55,28 +55,49 @@ const intervalMs = (duration: string): number => {
   return Math.max(1, Math.floor(durationMs(duration) / 1000)) * 1000
 }
 
-/** The last time that was due in (`from`, `now`], how many there were, and the next one. */
-export const dueTimes = (
-  schedule: Schedule,
-  from: number,
-  now: number,
-): { last: number | undefined; missed: 'none' | 'few' | 'many'; next: number | undefined } => {
-  let last: number | undefined
-  let count = 0
-  let at = schedule.next(from)
-  while (at !== undefined && at <= now) {
-    last = at
-    // Years of missed minutes are stepped over: from here on only the last one matters.
-    if (++count > limits.missedStartsMax && now - at > 3_600_000)
-      at = schedule.next(now - 3_600_000)
-    else at = schedule.next(at)
-    if (at !== undefined && last !== undefined && at <= last) break
+/** `at`: the last time that is due; undefined when none is. `many`: so many were missed that a clock may be wrong. */
+type DueTime = { readonly at?: number; readonly missed: 'none' | 'few' | 'many' }
+
+/**
+ * What is due in (`from`, `now`]. Undefined for a schedule without such times, like the 31st of February. How many
+ * were missed is guessed from the first two, and where that guess leads past the last of them none is due (upstream:
+ * mostRecentScheduleTime).
+ */
+export const dueTime = (schedule: Schedule, from: number, now: number): DueTime | undefined => {
+  const first = schedule.next(from)
+  if (first === undefined) return undefined
+  if (now < first) return { missed: 'none' }
+  const second = schedule.next(first)
+  if (second === undefined) return undefined
+  if (now < second) return { at: first, missed: 'none' }
+  const between = second - first
+  const count = Math.floor((now - first) / between) + 1
+  const missed = count > limits.missedStartsMax ? 'many' : 'few'
+  const guess = schedule.next(first + (count - 2) * between)
+  if (guess === undefined || guess > now) return { missed }
+  return { at: lastBefore(schedule, guess, now), missed }
+}
+
+/** The last time up to `now`, of which `known` is one. Halves what is left, since it may be a year of minutes. */
+const lastBefore = (schedule: Schedule, known: number, now: number): number => {
+  let last = known
+  let end = now
+  for (;;) {
+    const next = schedule.next(last)
+    if (next === undefined || next > now) return last
+    last = next
+    const middle = last + Math.floor((end - last) / 2)
+    const far = schedule.next(middle)
+    if (far !== undefined && far <= now) last = far
+    else end = middle
   }
-  return {
-    last,
-    missed: count === 0 ? 'none' : count > limits.missedStartsMax ? 'many' : 'few',
-    next: at,
-  }
+}
+
+/** The next time after what is due; `from` does not move with a deadline (upstream: nextScheduleTimeDuration). */
+export const nextTime = (schedule: Schedule, from: number, now: number): number | undefined => {
+  const due = dueTime(schedule, from, now)
+  const isAhead = due?.missed === 'none' && due.at === undefined
+  return schedule.next(due?.at ?? (isAhead ? from : now))
 }
 
 /** RFC 3339 with the offset that the zone has at that time; UTC without one. */
