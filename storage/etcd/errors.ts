@@ -17,7 +17,7 @@ export const goText = (error: ServiceError): string => {
 export const interpretEtcdError = (error: unknown, write: boolean): StorageError => {
   if (error instanceof StorageError) return error
   const options = { cause: error }
-  const { code, details } = error as ServiceError
+  const { code, details = '' } = error as ServiceError
   if (typeof code !== 'number') return new StorageError('Unavailable', String(error), options)
   const text = goText(error as ServiceError)
   if (/required revision has been compacted/.test(details))
@@ -27,7 +27,26 @@ export const interpretEtcdError = (error: unknown, write: boolean): StorageError
   if (/database space exceeded/.test(details)) return new StorageError('NoSpace', text, options)
   if (/request is too large|too many operations/.test(details))
     return new StorageError('TooLarge', text, options)
-  const answered = code !== status.UNAVAILABLE && code !== status.DEADLINE_EXCEEDED
-  const known = answered && !/timed out|leader changed/.test(details)
-  return new StorageError(write && !known ? 'UnknownOutcome' : 'Unavailable', text, options)
+  return new StorageError(
+    write && !isRefusal(code, details) ? 'UnknownOutcome' : 'Unavailable',
+    text,
+    options,
+  )
+}
+
+/** What etcd refuses by before it takes a request on, and nothing between it and us says. */
+const refusing: ReadonlySet<status> = new Set([
+  status.INVALID_ARGUMENT,
+  status.FAILED_PRECONDITION,
+  status.OUT_OF_RANGE,
+  status.NOT_FOUND,
+  status.UNAUTHENTICATED,
+  status.PERMISSION_DENIED,
+  status.UNIMPLEMENTED,
+])
+
+/** A stream that was reset (Internal, Canceled, ResourceExhausted of a proxy) may have been a write that was done. */
+const isRefusal = (code: status, details: string): boolean => {
+  if (/timed out|leader changed/.test(details) || code === status.UNAVAILABLE) return false
+  return refusing.has(code) || details.startsWith('etcdserver: ')
 }

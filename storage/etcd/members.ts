@@ -57,8 +57,8 @@ export class Member {
   readonly #clients: Readonly<Record<string, Client>>
   #silentUntil = 0
 
-  constructor(url: URL, tls: EtcdTls, types: ReturnType<typeof loaded>) {
-    const target = `dns:${url.hostname}:${url.port || '2379'}`
+  constructor({ url, port }: Server, tls: EtcdTls, types: ReturnType<typeof loaded>) {
+    const target = `dns:${url.hostname}:${port}`
     const { trust, more } = securityOf(url, tls)
     this.#channel = new Channel(target, trust, { ...channelOptions, ...more })
     const options = { channelOverride: this.#channel }
@@ -101,9 +101,9 @@ export class Members {
 
   /** `servers`: `http://host:2379`, more than one separated by commas. */
   constructor(servers: string, tls: EtcdTls) {
-    const urls = servers.split(',').map(parseServer)
+    const parsed = servers.split(',').map(parseServer)
     const types = loaded()
-    this.#members = urls.map((url) => new Member(url, tls, types))
+    this.#members = parsed.map((server) => new Member(server, tls, types))
   }
 
   get areSeveral(): boolean {
@@ -150,12 +150,19 @@ export class Members {
   }
 }
 
-const parseServer = (text: string): URL => {
+interface Server {
+  readonly url: URL
+  readonly port: string
+}
+
+const parseServer = (text: string): Server => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
     throw new StorageError('Unavailable', `storage etcd: ${text} is no http or https URL`)
   }
-  return url
+  // An URL forgets a port that is its scheme's own.
+  const { port } = new URL(text.replace(/^https?:/i, 'etcd:'))
+  return { url, port: port || '2379' }
 }
 
 interface Security {

@@ -11,7 +11,7 @@ import type { WatchResponse } from './messages.js'
 /** How long to wait for events before progress is requested from etcd. */
 const progressDelayMs = 30
 const progressDelayMaxMs = 1_000
-/** If a watch does not reach the wanted revision within this, another member is tried. */
+/** If a watch that is asked how far it is says nothing for this long, another member is tried. */
 const silenceMs = 4_000
 const retryMinMs = 100
 const retryMaxMs = 2_000
@@ -36,6 +36,8 @@ export class WatchCursor {
   #broken = false
   #wake: () => void = () => {}
   #wanted = 0
+  /** When it was asked for a revision that it had not reached (of performance.now). */
+  #askedAt = 0
   #look: { at: number; timer: NodeJS.Timeout } | undefined
 
   constructor(host: CursorHost, options: WatchOptions) {
@@ -84,9 +86,12 @@ export class WatchCursor {
 
   /** Makes the watch reach `revision`: requests progress from etcd unless events get there within `delayMs`. */
   reach(revision: number, delayMs = progressDelayMs): void {
-    if ((this.#cursor ?? 0) >= revision) return
+    const reached = this.#cursor ?? 0
+    if (reached >= revision) return
+    const now = performance.now()
+    if (reached >= this.#wanted) this.#askedAt = now
     this.#wanted = Math.max(this.#wanted, revision)
-    const at = performance.now() + delayMs
+    const at = now + delayMs
     if (this.#look !== undefined) {
       if (this.#look.at <= at) return
       clearTimeout(this.#look.timer)
@@ -100,7 +105,9 @@ export class WatchCursor {
     if ((this.#cursor ?? 0) >= this.#wanted || watch === undefined) return
     // It goes on when what has come has been taken, which takes as long as it takes.
     if (watch.stream.isPaused()) return
-    if (this.#host.api.hasOthers && performance.now() - this.#heardAt > silenceMs) {
+    // A watch without events is quiet until it is asked.
+    const silentSince = Math.max(this.#heardAt, this.#askedAt)
+    if (this.#host.api.hasOthers && performance.now() - silentSince > silenceMs) {
       this.#break()
       return
     }

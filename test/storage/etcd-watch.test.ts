@@ -8,6 +8,19 @@ import { type CursorHost, WatchCursor } from '#storage/etcd/watch-cursor.js'
 
 const total = 2_000
 
+const cursorOf = (stream: Duplex, hasOthers: boolean) => {
+  const opened: Duplex[] = []
+  const watch = async () => {
+    opened.push(stream)
+    return { stream, progressIsOrdered: true }
+  }
+  const keys = new KeySpace('/registry/', '/registry/')
+  const host = { api: { hasOthers, watch }, keys } as unknown as CursorHost
+  const { signal } = new AbortController()
+  const cursor = new WatchCursor(host, { prefix: '/registry/', after: 0, signal })
+  return { cursor, opened }
+}
+
 /** Says that the watch is made, and then each revision by itself as fast as it is read. */
 class Events extends Duplex {
   answers = 0
@@ -41,14 +54,7 @@ class Events extends Duplex {
 
 t.test('what nobody takes is not read, and comes in order when it is taken', async (t) => {
   const stream = new Events()
-  const api = { hasOthers: false, watch: async () => ({ stream, progressIsOrdered: true }) }
-  const keys = new KeySpace('/registry/', '/registry/')
-  const { signal } = new AbortController()
-  const cursor = new WatchCursor({ api, keys } as unknown as CursorHost, {
-    prefix: '/registry/',
-    after: 0,
-    signal,
-  })
+  const { cursor } = cursorOf(stream, false)
   const batches = cursor.batches()
   const taken: number[] = []
   const take = async (): Promise<void> => {
@@ -70,4 +76,42 @@ t.test('what nobody takes is not read, and comes in order when it is taken', asy
   )
   await batches.return(undefined)
   t.ok(stream.destroyed)
+})
+
+/** Says how far it is when it is asked, and nothing else. */
+class Quiet extends Duplex {
+  readonly #heads: number[]
+
+  constructor(...heads: number[]) {
+    super({ objectMode: true })
+    this.#heads = heads
+  }
+
+  override _read(): void {}
+
+  override _write(request: object, _encoding: string, done: () => void): void {
+    const created = 'create_request' in request
+    const revision = String(this.#heads.shift())
+    this.push({ header: { revision }, created, canceled: false, events: [] })
+    done()
+  }
+
+  cancel(): void {
+    this.destroy()
+  }
+}
+
+t.test('a watch that had nothing to tell for long is asked, not broken', async (t) => {
+  let late = 0
+  const { now } = performance
+  t.intercept(performance, 'now', { value: () => now.call(performance) + late })
+  const { cursor, opened } = cursorOf(new Quiet(0, 7), true)
+  const batches = cursor.batches()
+  t.match(await batches.next(), { value: { revision: 0 } })
+  const next = batches.next()
+  late = 60_000
+  cursor.reach(7)
+  t.match(await next, { value: { revision: 7 } })
+  t.equal(opened.length, 1)
+  await batches.return(undefined)
 })
