@@ -103,14 +103,12 @@ export const operate = async (etcd: Etcd, path: string, body: object): Promise<a
   return answer.json()
 }
 
-/** What an operator does with a full one: history is dropped, then the alarm, which a write on its way may raise anew. */
+/** What an operator does with a full one: history is dropped, then the alarm. */
 export const makeRoom = async (etcd: Etcd): Promise<void> => {
   const { header } = await operate(etcd, 'kv/range', { key: 'AA==' })
   await operate(etcd, 'kv/compaction', { revision: header.revision, physical: true })
   await operate(etcd, 'maintenance/defragment', {})
-  const raised = async () => (await operate(etcd, 'maintenance/alarm', {})).alarms ?? []
-  for (let alarms = await raised(); alarms.length > 0; alarms = await raised()) {
-    for (const { memberID, alarm } of alarms)
-      await operate(etcd, 'maintenance/alarm', { action: 'DEACTIVATE', memberID, alarm })
-  }
+  const { alarms } = await operate(etcd, 'maintenance/alarm', {})
+  for (const { memberID, alarm } of alarms)
+    await operate(etcd, 'maintenance/alarm', { action: 'DEACTIVATE', memberID, alarm })
 }

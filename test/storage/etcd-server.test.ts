@@ -190,9 +190,12 @@ const full = (t: Test) =>
     const etcd = await startEtcd(t, { flags: ['--quota-backend-bytes', String(4 << 20)] })
     const server = await serverOn(t, etcd)
     let refused: Answer | undefined
-    for (let i = 0; refused === undefined && i < 20; i++) {
-      const answer = await post(server, maps, map(`m${i}`, 'x'.repeat(500_000)))
-      if (answer.status !== 201) refused = answer
+    const written: string[] = []
+    while (refused === undefined && written.length < 20) {
+      const name = `m${written.length}`
+      const answer = await post(server, maps, map(name, 'x'.repeat(500_000)))
+      if (answer.status === 201) written.push(name)
+      else refused = answer
     }
     t.same(refused?.body, {
       kind: 'Status',
@@ -206,8 +209,10 @@ const full = (t: Test) =>
     await answerThat(server, readiness, 'tells it', ({ text }) => /alarm: NOSPACE/.test(text))
     await isServed(server, '/livez')
     t.equal((await call(server, { path: `${maps}/m0` })).status, 200)
-    const removed = await call(server, { method: 'DELETE', path: `${maps}/m0` })
-    t.equal(removed.status, 200)
+    for (const name of written) {
+      const removed = await call(server, { method: 'DELETE', path: `${maps}/${name}` })
+      t.equal(removed.status, 200)
+    }
     await makeRoom(etcd)
     t.equal((await post(server, maps, map('again'))).status, 201)
     await ready(server)
