@@ -8,17 +8,22 @@ import { type Controller, type ControllerContext, newQueue, queueRun } from '../
 import { deleteObject } from '../delete-object.js'
 import { patchPodStatus } from '../pods/conditions.js'
 import { podsOfNodes } from '../pods/pods-of-nodes.js'
-import { evictionTime } from './reconcile.js'
+import { noExecute, toleratedMs } from './reconcile.js'
 
 const component = 'taint-eviction-controller'
 
-const taintsOf = (node: Node | undefined): string => JSON.stringify(node?.spec.taints ?? [])
+const isSame = (one: unknown, other: unknown): boolean =>
+  JSON.stringify(one) === JSON.stringify(other)
+
+const isToldToGo = ({ metadata, status }: Pod): boolean =>
+  metadata.deletionTimestamp !== undefined &&
+  status?.conditions?.some(({ reason }) => reason === 'DeletionByTaintManager') === true
 
 class TaintEviction {
   readonly #context: ControllerContext
   readonly #podsOfNode: (name: string) => readonly Pod[]
-  /** Pods that are to go later: since when that is known, and when. */
-  readonly #waiting = new Map<string, { sinceMs: number; atMs: number }>()
+  /** When Pods are to go that are tolerated for some time, in milliseconds since the epoch. */
+  readonly #waiting = new Map<string, number>()
 
   constructor(context: ControllerContext) {
     this.#context = context
@@ -34,16 +39,15 @@ class TaintEviction {
     informers.for<Node>(resources.nodes).handle({
       onAdd: look,
       onUpdate(next, previous) {
-        if (taintsOf(next) !== taintsOf(previous)) look(next)
+        if (!isSame(noExecute(next.spec.taints), noExecute(previous.spec.taints))) look(next)
       },
     })
     informers.for<Pod>(resources.pods).handle({
       onAdd: (pod) => queue.add(keyOf(pod)),
       onUpdate(next, previous) {
-        const isSame =
-          next.spec.nodeName === previous.spec.nodeName &&
-          next.metadata.generation === previous.metadata.generation
-        if (!isSame) queue.add(keyOf(next))
+        const [now, before] = [next.spec, previous.spec]
+        if (now.nodeName !== before.nodeName || !isSame(now.tolerations, before.tolerations))
+          queue.add(keyOf(next))
       },
       onDelete: (pod) => this.#cancel(keyOf(pod)),
     })
@@ -51,25 +55,32 @@ class TaintEviction {
 
   async sync(key: string): Promise<{ afterMs: number } | undefined> {
     const { informers, clock } = this.#context
-    const pod = informers.for<Pod>(resources.pods).store.get(key)
+    const pods = informers.for<Pod>(resources.pods).store
+    const pod = pods.get(key)
     if (pod?.spec.nodeName === undefined) return undefined
-    const waits = this.#waiting.get(key)
-    if (pod.metadata.deletionTimestamp !== undefined && waits === undefined) return undefined
     const node = informers.for<Node>(resources.nodes).store.get(pod.spec.nodeName)
-    const now = clock.now()
     // A node that goes takes back none of what its taints have set off.
-    const at =
-      node === undefined
-        ? waits?.atMs
-        : evictionTime(pod, node.spec.taints ?? [], { now, seenMs: waits?.sinceMs })
-    if (at !== undefined && at > now) {
-      this.#waiting.set(key, { sinceMs: waits?.sinceMs ?? now, atMs: at })
+    const stay =
+      node === undefined && this.#waiting.has(key)
+        ? 0
+        : toleratedMs(pod, noExecute(node?.spec.taints))
+    if (stay === undefined || stay === Number.POSITIVE_INFINITY) this.#cancel(key)
+    if (stay === Number.POSITIVE_INFINITY || isToldToGo(pod)) return undefined
+    const now = clock.now()
+    // A time that is set stays as it is while all taints are tolerated, whichever come or go.
+    const at = stay === undefined ? now : (this.#waiting.get(key) ?? now + stay)
+    if (at > now) {
+      this.#waiting.set(key, at)
       return { afterMs: at - now }
     }
-    // One that goes at once, before its time, is told of as one that does not go then.
-    if (at === undefined || (waits !== undefined && now < waits.atMs)) this.#cancel(key)
     this.#waiting.delete(key)
-    if (at !== undefined) await this.#evict(pod)
+    try {
+      await this.#evict(pod)
+    } catch (error) {
+      // It is overdue, and does not wait anew.
+      if (pods.get(key)?.metadata.uid === pod.metadata.uid) this.#waiting.set(key, at)
+      throw error
+    }
     return undefined
   }
 

@@ -1,26 +1,22 @@
-/** When a Pod has to leave a node because of NoExecute taints. Pure. */
-import { parseTime } from '#api/clock.js'
+/** How long a Pod may stay on a node with NoExecute taints. Pure. */
 import { type Pod, type Taint, tolerates } from '#client/pod.js'
 
+export const noExecute = (taints: readonly Taint[] = []): Taint[] =>
+  taints.filter(({ effect }) => effect === 'NoExecute')
+
 /**
- * Milliseconds since the epoch at which the Pod goes; undefined when it may stay for ever. Of the tolerations in use
- * the shortest counts, from when its taint was put there; where that is not said, from `seenMs`, when we first saw it.
+ * Milliseconds that the Pod may stay where these NoExecute taints are, from when they are seen on its node, whenever they
+ * were put there: the shortest of the tolerations in use, or Infinity. Undefined: one taint is not tolerated.
  */
-export const evictionTime = (
-  pod: Pod,
-  taints: readonly Taint[],
-  { now, seenMs = now }: { now: number; seenMs?: number | undefined },
-): number | undefined => {
-  let at: number | undefined
+export const toleratedMs = ({ spec }: Pod, taints: readonly Taint[]): number | undefined => {
+  let shortest = Number.POSITIVE_INFINITY
   for (const taint of taints) {
-    if (taint.effect !== 'NoExecute') continue
-    const used = (pod.spec.tolerations ?? []).filter((t) => tolerates(t, taint))
-    if (used.length === 0) return now
-    const seconds = used.map((t) => t.tolerationSeconds).filter((s) => s !== undefined)
-    if (seconds.length === 0) continue
-    const since = taint.timeAdded ? parseTime(taint.timeAdded) : seenMs
-    const due = since + Math.max(0, Math.min(...seconds)) * 1000
-    at = at === undefined ? due : Math.min(at, due)
+    const used = (spec.tolerations ?? []).filter((toleration) => tolerates(toleration, taint))
+    if (used.length === 0) return undefined
+    for (const { tolerationSeconds } of used) {
+      if (tolerationSeconds !== undefined)
+        shortest = Math.min(shortest, Math.max(0, tolerationSeconds) * 1000)
+    }
   }
-  return at
+  return shortest
 }

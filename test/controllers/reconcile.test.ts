@@ -7,7 +7,7 @@ import type { Condition } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import { podUsage } from '#api/quota/pod-usage.js'
 import { issueCertificate } from '#api/x509.js'
-import type { Pod } from '#client/pod.js'
+import type { Pod, Taint } from '#client/pod.js'
 import {
   readSubject,
   refusalOf,
@@ -31,7 +31,7 @@ import {
   planStatefulSet,
   statefulSetStatus,
 } from '#controllers/statefulset/reconcile.js'
-import { evictionTime } from '#controllers/taint-eviction/reconcile.js'
+import { toleratedMs } from '#controllers/taint-eviction/reconcile.js'
 import { ttlStep } from '#controllers/ttl/controller.js'
 import { storedMetadata } from '../stored-metadata.js'
 
@@ -214,26 +214,21 @@ t.test(
   },
 )
 
-t.test('a Pod leaves a tainted node when its shortest toleration has run out', (t) => {
-  const taint = { key: 'k', effect: 'NoExecute', timeAdded: '2026-01-01T00:00:00Z' }
-  const since = parseTime(taint.timeAdded)
-  const at = (...tolerations: object[]) =>
-    evictionTime(pod('p', { spec: { tolerations } }), [taint], { now: since + 1000 })
-  t.equal(at(), since + 1000)
-  t.equal(at({ key: 'k', operator: 'Exists' }), undefined)
-  t.equal(
-    at(
-      { key: 'k', operator: 'Exists', tolerationSeconds: 300 },
-      { operator: 'Exists', tolerationSeconds: 60 },
-    ),
-    since + 60_000,
-  )
-  t.equal(at({ key: 'other', operator: 'Exists' }), since + 1000)
-  const undated = { key: 'k', effect: 'NoExecute' }
-  const patient = pod('p', {
-    spec: { tolerations: [{ key: 'k', operator: 'Exists', tolerationSeconds: 9 }] },
-  })
-  t.equal(evictionTime(patient, [undated], { now: 8_000, seenMs: 5_000 }), 14_000)
+t.test('a Pod may stay on a tainted node for the shortest of its tolerations in use', (t) => {
+  const long = { key: 'long', effect: 'NoExecute', timeAdded: '2026-01-01T00:00:00Z' }
+  const short = { key: 'short', effect: 'NoExecute' }
+  const stays = (tolerations: object[], ...taints: Taint[]) =>
+    toleratedMs(pod('p', { spec: { tolerations } }), taints)
+  const all = { operator: 'Exists' }
+  const own = (key: string, tolerationSeconds: number) => ({ key, ...all, tolerationSeconds })
+  t.equal(stays([], long), undefined)
+  t.equal(stays([]), Number.POSITIVE_INFINITY)
+  t.equal(stays([own('other', 60)], long), undefined)
+  t.equal(stays([all], long), Number.POSITIVE_INFINITY)
+  t.equal(stays([own('long', 300), own('short', 60)], long), 300_000)
+  t.equal(stays([own('long', 300), own('short', 60)], long, short), 60_000)
+  t.equal(stays([own('long', 300), all], long), 300_000, 'one that is for ever does not count')
+  t.equal(stays([own('long', -1)], long), 0)
   t.end()
 })
 
