@@ -10,22 +10,11 @@ import {
   randomBytes,
   X509Certificate,
 } from 'node:crypto'
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs'
 import { isIP } from 'node:net'
-import path from 'node:path'
 import type { Clock } from '#api/clock.js'
-import { makeFolders } from '#api/make-folders.js'
 import { once } from '#api/once.js'
 import { type Issued, issueCertificate, type Subject } from '#api/x509.js'
+import { directoryKeeper, type Keeper, memoryKeeper } from './private-files.js'
 
 export interface CertificatePair {
   certPem: string
@@ -73,50 +62,6 @@ export const frontProxyName = 'front-proxy-client'
  */
 export const loopbackName = 'apiserver-loopback-client'
 const ownAuthority = 'kubelevel-ca'
-
-/** Files by name; made anew when missing. */
-interface Keeper {
-  read(name: string): string | undefined
-  write(name: string, text: string): void
-}
-
-const memoryKeeper = (): Keeper => {
-  const files = new Map<string, string>()
-  return { read: (name) => files.get(name), write: (name, text) => files.set(name, text) }
-}
-
-const directoryKeeper = (directory: string): Keeper => {
-  makeFolders(directory, 0o700)
-  chmodSync(directory, 0o700)
-  return {
-    read: (name) => {
-      const file = path.join(directory, name)
-      return existsSync(file) ? readFileSync(file, 'utf8') : undefined
-    },
-    write: (name, text) => writePrivateFile(path.join(directory, name), text),
-  }
-}
-
-/**
- * Replaces a file that only its owner may read, in a folder that is made if need be. Written beside, synced and renamed, so that a crash or a power cut leaves
- * the old file or the new one, and never half of one or an empty one.
- */
-export const writePrivateFile = (file: string, text: string): void => {
-  makeFolders(path.dirname(file), 0o700)
-  const next = `${file}.${randomBytes(4).toString('hex')}.tmp`
-  writeFileSync(next, text, { mode: 0o600, flush: true })
-  renameSync(next, file)
-  syncFolder(path.dirname(file))
-}
-
-const syncFolder = (folder: string): void => {
-  const descriptor = openSync(folder, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-}
 
 const lasts = (certificate: X509Certificate, now: number): boolean =>
   Date.parse(certificate.validTo) - now > 30 * dayMs
