@@ -4,7 +4,7 @@ import { Informer } from '#client/informer.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { ControllerContext } from './controller.js'
 
-/** Not one of the shared ones: who makes it runs it. `keep` names what is kept beside the object's identity. */
+/** Not one of the shared informers: the caller runs it. `keep` names what is kept beside the object's identity. */
 export const metadataInformer = <T extends PersistedObject>(
   { client, log }: ControllerContext,
   ref: ResourceRef,

@@ -62,7 +62,7 @@ const follow = (
   const send = () => {
     timer = undefined
     isSoon = false
-    // Who reads slowly is told what holds when it has read.
+    // A slow reader gets the state as it is once it has read, and none of those in between.
     if (response.writableNeedDrain) return
     tell('pods', podLines(recorder.histories))
     const looked = shownOf(recorder, uid, clock.now())

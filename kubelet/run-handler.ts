@@ -64,7 +64,7 @@ const runCommand = async (
 
 interface Answer {
   readonly code: number
-  /** Where it sends the client, who is to ask there. */
+  /** Where the answer redirects the client to. */
   readonly location: string | undefined
   /** Undefined where it broke off. */
   readonly body: string | undefined

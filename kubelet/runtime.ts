@@ -121,7 +121,7 @@ export interface ContainerConfig {
   readonly workingDir: string | undefined
   readonly mounts: readonly Mount[]
   readonly stdin: boolean
-  /** Its input is over when the first who attaches to it has no more. */
+  /** Its input ends with the first client that attaches to it. */
   readonly stdinOnce?: boolean
   readonly tty: boolean
   readonly security: ContainerSecurity

@@ -125,7 +125,7 @@ export class StaticPods {
   }
 
   #tell({ mirror, status, wanted }: Entry): void {
-    // That it has ended does not end the object: only who takes the manifest away does.
+    // The object does not go when the Pod has ended, only when somebody takes the manifest away.
     if (mirror && status && wanted && isMirrorOf(mirror, wanted))
       this.#deps.writer.set(mirror, status, false)
   }

@@ -1,7 +1,7 @@
 /**
  * Who may ask: the API server, known by the certificate of its front proxy, as the ConfigMap
- * extension-apiserver-authentication says. It has authorized the user whom it names for this very path already, so
- * nobody is asked again; whoever comes past it is let in by nothing.
+ * extension-apiserver-authentication says. It has already authorized the user that it names for this very path, so
+ * nobody is asked again; a request that does not come through it is refused.
  */
 import type { TLSSocket } from 'node:tls'
 import type { Client } from '#client/client.js'

@@ -1,5 +1,5 @@
 /**
- * /statusz and /flagz: which server this is and how it was started, as text for people or, to who asks for
+ * /statusz and /flagz: which server this is and how it was started, as text for people or, for clients that ask for
  * `as=Statusz` or `as=Flagz` of config.k8s.io, as an object. Upstream: component-base/zpages.
  */
 import type { FastifyInstance, RouteHandler } from 'fastify'

@@ -16,7 +16,7 @@ export interface Budget extends NamespacedObject {
 
 export const priorityOf = (pod: Pod): number => pod.spec.priority ?? 0
 
-/** More important first: priority, then who has run longer. */
+/** More important first: by priority, then by how long they have run. */
 const byImportance = (a: Pod, b: Pod): number =>
   priorityOf(b) - priorityOf(a) ||
   compareTexts(a.status.startTime ?? '9', b.status.startTime ?? '9')

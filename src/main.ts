@@ -1,5 +1,7 @@
 #!/usr/bin/env node
-/** The command line: the only reader of process.argv, and of process.env but for the cache's detector of mutations. */
+/**
+ * The command line. Nothing else reads process.argv, and nothing but the cache's mutation detector reads process.env.
+ */
 import { closeSync, existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { runCommandLine } from '#commands/command-line.js'
@@ -8,7 +10,7 @@ import type { Machine, ServerModule } from '#commands/machine.js'
 
 const stop = new AbortController()
 
-/** Exit code of a process that a signal ended: 128 and its number. */
+/** A process that a signal ended has 128 and the signal's number as its exit code. */
 const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const
 
 const sigpipe = 13
@@ -19,31 +21,34 @@ for (const name of ['SIGINT', 'SIGTERM'] as const)
     stop.abort()
   })
 const isTerminal = process.stderr.isTTY === true
-// A terminal that is closed takes with it what runs in it; twice, as the shell and the system tell of it. Who is to
-// outlive it (nohup) writes elsewhere, and a handler would undo that the signal is ignored there.
+// Closing a terminal ends what runs in it. SIGHUP then comes twice, from the shell and from the system. Only with a
+// terminal: under nohup, whose output goes elsewhere, the signal is ignored, which a handler would undo.
 if (isTerminal) {
   process.on('SIGHUP', () => {
     if (stop.signal.aborted) return
     stop.abort()
-    // Node puts its terminal right at the end, and crashes where that is gone; what is closed it leaves alone.
+    // Node restores its terminal at the very end, and crashes if that is gone; it leaves closed descriptors alone.
     process.once('exit', () => {
       for (const fd of [0, 1, 2]) closeSync(fd)
     })
   })
   process.stderr.on('error', () => {})
 }
-// Whoever reads us has seen enough (`| head`): what ends other programs by SIGPIPE is an error event here.
+// The reader of our output has seen enough (`| head`). Node turns the SIGPIPE that ends other programs into this error.
 process.stdout.on('error', () => process.exit(128 + sigpipe))
-// A child of `up` has a channel to it. When that breaks, `up` is gone and nobody will ever stop the child.
+// A child of `up` has a channel to it. When that breaks, `up` is gone and nobody else will ever stop the child.
 process.once('disconnect', () => process.exit(1))
-// A rejection that nobody awaited is a mistake of ours, but no reason to end every watch there is.
+// An unhandled rejection is a mistake of ours, but no reason to end every watch.
 process.on('unhandledRejection', (reason) => {
   process.stderr.write(
     `kubelevel: unhandled rejection: ${reason instanceof Error ? reason.stack : reason}\n`,
   )
 })
 
-/** Beside the bundle of this file lies one of the server (scripts/bundle.mjs), beside dist/src/main.js its modules. */
+/**
+ * The bundle of the server lies beside the bundle of this file (scripts/bundle.mjs); dist/src/main.js has modules
+ * instead.
+ */
 const serverModule = (): ServerModule => {
   const file = fileURLToPath(new URL('create-server.cjs', import.meta.url))
   if (!existsSync(file))

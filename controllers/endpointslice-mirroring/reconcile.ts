@@ -44,7 +44,9 @@ const notCopied = [
   'kubectl.kubernetes.io/last-applied-configuration',
 ]
 
-/** Who holds a lock in its annotations is no list of addresses; others ask to be left alone. */
+/**
+ * Endpoints that hold a leader's lock in their annotations list no addresses; others ask by a label to be left alone.
+ */
 export const isMirrored = (endpoints: Endpoints): boolean =>
   endpoints.metadata.labels?.['endpointslice.kubernetes.io/skip-mirror'] !== 'true' &&
   endpoints.metadata.annotations?.['control-plane.alpha.kubernetes.io/leader'] === undefined

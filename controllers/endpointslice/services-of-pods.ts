@@ -54,7 +54,8 @@ export const servicesOfPods = (
         tell(next)
         tell(previous, next.metadata.labels ?? {})
       } else if (next.metadata.labels !== previous.metadata.labels) {
-        // Each side only where the other did not match: who keeps matching shows no label in its slice.
+        // Each side only where the other did not match: a Pod that goes on matching has no label that its slice would
+        // show.
         tell(next, previous.metadata.labels ?? {})
         tell(previous, next.metadata.labels ?? {})
       }

@@ -209,7 +209,7 @@ export class Collector {
     } catch (error) {
       if (isNotFound(error)) return
       if (!isConflict(error)) throw error
-      // Somebody wrote to it meanwhile; only who owns it matters here.
+      // Somebody has written to it meanwhile; only its owners matter here.
       const now = await this.#deps.client.get(resource, this.#at(identity), { metadataOnly: true })
       const references = (object: PersistedObject) =>
         JSON.stringify(object.metadata.ownerReferences)

@@ -175,7 +175,7 @@ class JobSync {
     if (ending !== undefined && plan.delete.length > 0)
       await this.#write(jobStatus(job, counted, this.#pods(), { now, ending }))
     await inParallel(plan.delete, async (pod) => {
-      // Who goes because it is not needed any more has not failed.
+      // A Pod that goes because it is no longer needed has not failed.
       if (ending?.type !== 'Failed') await release(this.#context, pod)
       await this.#control.delete(pod, job)
     })

@@ -160,7 +160,7 @@ class NodeLifecycle {
     }
   }
 
-  /** Who comes to a node, also at our start, may have come to a lost one. */
+  /** A Pod that comes to a node, also at our start, may have come to a lost one. */
   followPods(queue: WorkQueue): void {
     const arrived = (pod: Pod): void => {
       if (!pod.spec.nodeName) return

@@ -45,9 +45,9 @@ const claimOf = (object: PersistedObject, { owner, selector }: ClaimOptions<neve
 }
 
 /**
- * Those of the objects that belong to the owner: who has lost its labels is let go, who has them and no controller is
- * taken in. Throws where that may not be: an owner that has just been deleted may have let go of what it would miss and
- * make anew. Upstream: ControllerRefManager.
+ * Those of the objects that belong to the owner. One that has lost its labels is released; one that has them and no
+ * controller is adopted. Throws where that must not be: an owner that has just been deleted may have released objects,
+ * which it would miss and make again. Upstream: ControllerRefManager.
  */
 export const claim = async <T extends PersistedObject>(
   objects: readonly T[],

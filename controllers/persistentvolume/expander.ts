@@ -1,6 +1,7 @@
 /**
- * Tells of claims that ask for more than they have who is to give it; upstream's persistentvolume-expander-controller.
- * It expands nothing itself: all that it once could has drivers now.
+ * Tells claims that ask for more than they have which driver is to give it; upstream's
+ * persistentvolume-expander-controller. It expands nothing itself: everything that it once could expand has a driver
+ * now.
  */
 import { compareQuantityTexts } from '#api/quantity.js'
 import { messageOf } from '#client/errors.js'

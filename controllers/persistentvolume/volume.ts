@@ -31,8 +31,8 @@ export const migrationAnnotations = ({ metadata }: Volume): Record<string, strin
 }
 
 /**
- * Who deletes the volume when its claim is gone: the binder, the driver that made it (whose data would else be lost
- * sight of), or nobody, and why. Upstream: findDeletablePlugin.
+ * Who deletes the volume when its claim is gone: the binder, the driver that made it (or its data would be lost sight
+ * of), or nobody, and why. Upstream: findDeletablePlugin.
  */
 export const deleterOf = ({
   metadata,

@@ -30,9 +30,9 @@ export const templateHash = (template: unknown, collisionCount?: number): string
 }
 
 /**
- * The name suffix of a StatefulSet's ControllerRevision, as upstream's HashControllerRevision makes it: of the bytes
- * as Go writes them and of the collisions, 0 included. Who changes from one controller manager to the other finds
- * revisions by the names that they have.
+ * The name suffix of a StatefulSet's ControllerRevision, as upstream's HashControllerRevision makes it: of the bytes as
+ * Go writes them and of the collisions, 0 included. A user who changes from one controller manager to the other keeps
+ * the revisions under their names.
  */
 export const revisionHash = (data: unknown, collisionCount = 0): string => {
   const text = escapeHtml(canonicalJson(data))

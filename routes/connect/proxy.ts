@@ -87,7 +87,7 @@ interface EndpointAddress {
   readonly targetRef?: { readonly name?: string; readonly namespace?: string }
 }
 
-/** Upstream's isValidAddress: who writes Endpoints must not make the server a way to any address, only to Pods. */
+/** Upstream's isValidAddress: the author of Endpoints must not make the server a way to any address, only to Pods. */
 const isOfPod = async (c: Connection, { ip, targetRef }: EndpointAddress): Promise<boolean> => {
   if (targetRef === undefined || targetRef.namespace !== c.target.namespace) return false
   // If the Pod cannot be read, the address is not accepted.

@@ -69,7 +69,7 @@ const check = async (
     const { allowed, reason } = await ask(question)
     if (!allowed) throw refuse(attributes, `${problem}: ${reason}, <nil>`)
   }
-  // Who creates could as well have left it alone.
+  // Whoever creates the object could have left the reference out.
   if (attributes.operation === 'UPDATE')
     await insist(
       { verb: 'delete', ...resource, subresource, namespace, name },

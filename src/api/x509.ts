@@ -170,5 +170,5 @@ export const issueCertificate = (options: IssueOptions): Issued => {
   }
 }
 
-/** The DER forms, for who signs a certificate of another's making. */
+/** The encoders of DER, for code that puts together certificates of other kinds. */
 export const der = { tlv, sequence, integer, octets, bits, boolean, oid, time, extension, pem }

@@ -8,7 +8,7 @@ export interface Credentials {
   readonly certificate: UserInfo | 'invalid' | undefined
 }
 
-/** What a token says beside whose it is: to who shows it, and to the audit log. */
+/** What a token says besides whose it is: warnings for the client that shows it, annotations for the audit log. */
 export interface TokenNotes {
   warn(text: string): void
   annotate(key: string, value: string): void

@@ -72,7 +72,7 @@ const userOf = (certificate: PeerCertificate): Credentials['certificate'] => {
   return withAuthenticatedGroup(user)
 }
 
-/** `clientAuthorities` are PEM bundles: who signs certificates of users. */
+/** `clientAuthorities` are PEM bundles of the CAs that sign users' certificates. */
 export const certificateReader = (
   clientAuthorities: readonly string[],
   frontProxy: FrontProxy,

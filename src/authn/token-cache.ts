@@ -1,6 +1,6 @@
 /**
- * A token that was found good is good for some seconds more, whatever becomes of what it rests on; any other is looked
- * at each time (apiserver, pkg/authentication/token/cache). Who asks about a token at once shares the answer.
+ * A token that was found good stays good for some seconds, whatever becomes of what it rests on; any other is checked
+ * each time (apiserver, pkg/authentication/token/cache). Requests with the same token at the same time share one check.
  */
 import type { Clock } from '#api/clock.js'
 import { ExpiringCache } from '#api/expiring-cache.js'
@@ -8,7 +8,7 @@ import { type MetricFamily, MetricHistogram, MetricNumber } from '#api/metric-fa
 import { limits } from '#limits'
 import type { TokenNotes, UnionVerifier, Verified } from './authenticator.js'
 
-/** What was found out, with what is to be told to each who shows the token. */
+/** The outcome of a check, with what is told to each client that shows the token. */
 interface Finding {
   readonly verified: Verified | readonly string[]
   readonly warnings: readonly string[]

@@ -15,7 +15,7 @@ import { sourceIps } from './source-ips.js'
 export interface Auditor {
   readonly verdictOf: (asked: Asked) => Verdict
   readonly deliver: Deliver
-  /** Told of a request that is refused because its event could not be kept. */
+  /** Called for a request that is refused because its event could not be kept. */
   readonly rejected: () => void
   /** Milliseconds since the epoch. */
   readonly now: () => number

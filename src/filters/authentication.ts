@@ -66,7 +66,7 @@ export const authentication = (
     if (answer instanceof Promise)
       return answer.then((user) => accept(request, user, allowsAnonymous))
     accept(request, answer, allowsAnonymous)
-    // Without credentials it depends on the path.
+    // Without credentials the answer depends on the path, so it is not kept.
     if (answer !== undefined && !certificates.isFrontProxy(request))
       settled.set(connection, { authorization, user: request.kube.user })
   }

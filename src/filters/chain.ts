@@ -1,8 +1,8 @@
 /**
- * The order of the filters, in one array. Upstream's order (pkg/server/config.go, DefaultBuildHandlerChain):
- * a request is known before its sender is; impersonation needs to know who asks; the limit of requests in flight
- * protects the authorizer, which may have to read; and authorization is last, so that it judges the impersonated user.
- * Only faults for tests come after it, so that they tell nobody what they may not know.
+ * The order of the filters, in one array. It is upstream's (pkg/server/config.go, DefaultBuildHandlerChain): the
+ * request is parsed before its sender is known; impersonation needs to know who asks; the limit of requests in flight
+ * protects the authorizer, which may have to read; and authorization comes last, so that it judges the impersonated
+ * user. Only faults for tests come after it, so that they reveal nothing to users who may not see it.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
@@ -38,7 +38,7 @@ interface ChainDeps {
   flowControl: Filter
   /** Requests that fail on purpose. */
   faults: Filter
-  /** Missing where nothing is audited. */
+  /** Undefined if nothing is audited. */
   auditor?: Auditor | undefined
 }
 

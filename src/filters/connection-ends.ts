@@ -15,7 +15,7 @@ const goAway = ({ raw }: FastifyReply): boolean => {
   return stream !== undefined
 }
 
-/** Makes clients of several servers spread again. */
+/** Spreads clients over several servers again. */
 export const probabilisticGoaway =
   (chance: number, random: () => number): Filter =>
   (_request, reply) => {

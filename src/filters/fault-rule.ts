@@ -12,7 +12,7 @@ import { limits } from '#limits'
 
 /** Which requests fail. A field that is missing matches everything. */
 export interface FaultMatch {
-  /** `get`, `list`, `watch`, `create`, … For paths that are no resources the method: `post`. */
+  /** `get`, `list`, `watch`, `create`, … For a non-resource path the method in lower case: `post`. */
   readonly verb?: string
   /** `''` is the core group. */
   readonly apiGroup?: string
@@ -28,7 +28,7 @@ export interface FaultMatch {
 }
 
 export interface FaultStatus {
-  /** 400 to 599. 409, 429, 500, 503 and 504 have reason and message of kube-apiserver by default. */
+  /** 400 to 599. For 409, 429, 500, 503 and 504, kube-apiserver's reason and message are the default. */
   readonly code: number
   readonly reason?: string
   readonly message?: string
@@ -39,9 +39,9 @@ export interface FaultStatus {
 /** What happens to which requests: one of `status`, `cut` and `gone`, a delay, or a delay before one of them. */
 export interface FaultRule {
   readonly match?: FaultMatch
-  /** Answered instead of handling the request. */
+  /** The answer, instead of handling the request. */
   readonly status?: FaultStatus
-  /** Waited before anything else happens. */
+  /** How long the request waits before anything else happens. */
   readonly delayMs?: number
   /**
    * Closes the connection without an answer (over HTTP/2 resets the stream), before the request is handled or when its

@@ -28,7 +28,7 @@ import type { Filter } from './kube-request.js'
 export interface Fault {
   readonly id: string
   readonly rule: FaultRule
-  /** How many requests failed by it. A watch counts when it begins. */
+  /** How many requests it has failed. A watch counts when it begins. */
   readonly seen: number
   remove(): void
 }
@@ -38,11 +38,11 @@ export interface FaultRules {
   /** Throws an error that names what is wrong with the rule. */
   add(rule: FaultRule): Fault
   list(): readonly Fault[]
-  /** Removes all. */
+  /** Removes all rules. */
   clear(): void
 }
 
-/** Never fail, or a rule that matches everything could not be removed. */
+/** Requests for these never fail, or a rule that matches everything could not be removed. */
 const ownPaths = '/kubelevel/'
 
 const ofResources = ['apiGroup', 'resource', 'subresource', 'namespace', 'name'] as const

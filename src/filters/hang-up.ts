@@ -3,8 +3,8 @@ import { constants, type Http2Stream } from 'node:http2'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /**
- * What was written before is still sent, nothing is written after. Over HTTP/2 other requests share the connection, so
- * only the stream is reset.
+ * What was written before is still sent, and nothing is written after. Over HTTP/2 other requests share the connection,
+ * so only the stream is reset.
  */
 export const hangUp = ({ raw: { socket }, kube }: FastifyRequest, { raw }: FastifyReply): void => {
   kube.isCut = true

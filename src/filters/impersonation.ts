@@ -168,7 +168,7 @@ interface Step {
   readonly checks: readonly Attributes[]
   /** Checked first where there are many checks: if it is allowed, the others need not be made. */
   readonly wildcard?: Attributes
-  /** What constrained modes never allow, whatever the rules say. */
+  /** What constrained modes never allow, whatever the rules say, and why. */
   readonly outright?: { readonly about: Attributes; readonly why: string }
 }
 

@@ -15,8 +15,8 @@ const holdBack = (socket: Socket): void =>
   })
 
 /**
- * Calls back when the response gets its socket, if it ever does: waiting requests go with their connection. No more is
- * read from the connection meanwhile.
+ * Calls back when the response gets its socket, which may be never: waiting requests go with their connection. Nothing
+ * more is read from the connection meanwhile.
  */
 export const whenItsTurn = (response: ServerResponse, begin: () => void): void => {
   const { socket } = response.req

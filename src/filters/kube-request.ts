@@ -13,7 +13,7 @@ interface WatchEnd {
 }
 
 interface Seat {
-  /** May be called twice. */
+  /** May be called more than once. */
   leave(now: number): void
 }
 
@@ -23,7 +23,7 @@ export class KubeRequest {
   readonly now: number
   /** Of performance.now: durations must not depend on the wall clock. */
   readonly startedAt = performance.now()
-  /** When it went on after a filter had waited, likewise; undefined if none had to. */
+  /** Of performance.now: when the request went on after a filter had waited; undefined if none had to. */
   resumedAt: number | undefined
   /** Set by authentication, replaced by impersonation. */
   user: UserInfo
@@ -31,7 +31,7 @@ export class KubeRequest {
   timeoutMs: number | undefined
   /** Undefined when the request is not audited. */
   audit: AuditEvent | undefined
-  /** What authentication tells the audit log, which is asked later. Undefined for nothing. */
+  /** What authentication has to tell the audit log, which begins after it. Undefined if nothing. */
   authenticationNotes: [key: string, value: string][] | undefined
   /** Its seat in its priority level, until it is over or a watch has sent its initial events. */
   seat: Seat | undefined
@@ -41,7 +41,7 @@ export class KubeRequest {
   isCut = false
   readonly #reply: FastifyReply['raw']
   #isOver = false
-  /** The same, of its end. */
+  /** When the request was over, of performance.now. */
   #endedAt = this.startedAt
   readonly #whenOver: ((endedAt: number) => void)[] = []
   #abort: AbortController | undefined
@@ -102,7 +102,7 @@ export class KubeRequest {
     return this.#abort.signal
   }
 
-  /** Ends the request from our side. */
+  /** Ends the request from the server's side. */
   abort(reason: Error): void {
     this.#aborted = reason
     this.#abort?.abort(reason)

@@ -2,7 +2,9 @@ import type { RequestInfo } from '#api/request-info.js'
 
 const longRunningSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
 
-/** Watches, streams and profiles last as long as their client wants: no deadline, no share of a limit while they last. */
+/**
+ * Watches, streams and profiles last as long as their clients want: they have no deadline and count towards no limit.
+ */
 export const isLongRunning = (info: RequestInfo): boolean =>
   info.verb === 'watch' ||
   info.verb === 'proxy' ||

@@ -4,7 +4,7 @@ import type { Filter } from './kube-request.js'
 import { isLongRunning } from './long-running.js'
 import { tooManyRequests } from './too-many-requests.js'
 
-/** 0 is no bound. */
+/** 0 means no bound. */
 type InFlightLimits = Readonly<Record<RequestKind, number>>
 
 export const maxInFlight =
@@ -13,7 +13,7 @@ export const maxInFlight =
     const { info, user } = kube
     if (isLongRunning(info)) return
     const kind = kindOfVerb(info.verb)
-    // Without a bound nothing is counted either.
+    // Without a bound there is nothing to count.
     if (limits[kind] === 0) return
     const running = inFlight[kind].executing
     if (running.value < limits[kind]) {
@@ -21,6 +21,6 @@ export const maxInFlight =
       kube.whenOver((endedAt) => running.add(-1, endedAt))
       return
     }
-    // Upstream lets administrators through, uncounted, so that an overload can be looked into.
+    // Upstream lets administrators through uncounted, so that they can look into an overload.
     if (!user.groups.includes('system:masters')) throw tooManyRequests(1)
   }

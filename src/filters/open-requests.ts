@@ -52,7 +52,7 @@ const sendLate = (request: KubeRequest, reply: FastifyReply, late: Error): void 
 const answerLate = (request: KubeRequest, reply: FastifyReply): void =>
   sendLate(request, reply, lateError())
 
-/** Upstream's handler ends a late write with an ordinary Status before the filter would (handlers/finisher). */
+/** Upstream's handler answers a late write with an ordinary Status, before the filter would (handlers/finisher). */
 const answerLateWrite = (request: KubeRequest, reply: FastifyReply): void => {
   const late = timeout(
     'request did not complete within requested timeout - context deadline exceeded',
@@ -78,7 +78,7 @@ export class OpenRequests {
   get stopping(): boolean {
     return this.#stopping
   }
-  /** Whether new requests are told to come back. */
+  /** Whether new requests are told to try again later. */
   get refusing(): boolean {
     return this.#refusing
   }

@@ -20,13 +20,13 @@ interface FlowControlled {
   readonly requestTimeoutMs: number
 }
 
-/** It may wait for a quarter of its deadline, and never longer than until a minute after its arrival. */
+/** A request may wait for a quarter of its deadline, and never longer than until a minute after its arrival. */
 const waitMsOf = ({ timeoutMs, startedAt }: KubeRequest, requestTimeoutMs: number): number =>
   startedAt +
   Math.min((timeoutMs ?? requestTimeoutMs) / 4, limits.seatWaitMaxMs) -
   performance.now()
 
-/** Resolves when it is let in, or its client has gone. */
+/** Resolves when the request is let in or its client has gone. */
 const decision = (
   kube: KubeRequest,
   flow: FlowRequest,

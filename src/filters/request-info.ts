@@ -1,7 +1,6 @@
 /**
- * Parses a RequestInfo. Every filter and metric reads it, so it is made once a request and never throws for a path:
- * what is no resource request is a non-resource request.
- * Rules: upstream's pkg/endpoints/request/requestinfo.go.
+ * Parses a RequestInfo. Every filter and metric reads it, so it is made once a request and no path makes it throw: what
+ * is no resource request is a non-resource request. Rules: upstream's pkg/endpoints/request/requestinfo.go.
  */
 import { parseInt64 } from '#api/int64.js'
 import { isPathSegmentName } from '#api/names.js'
@@ -63,7 +62,10 @@ const isReadable = (query: URLSearchParams, parameter: string, read: (text: stri
   }
 }
 
-/** The one name that a list is for, if it is a legal path segment. Upstream has none where any option is unreadable. */
+/**
+ * The one name that a list is for, if it is a legal path segment. Where any option cannot be read, upstream has no
+ * name.
+ */
 const nameOfList = (query: URLSearchParams): string => {
   const selector = query.get('fieldSelector') ?? ''
   if (!selector.includes('metadata.name')) return ''
@@ -101,7 +103,9 @@ export const parseRequestInfo = (method: string, url: string): RequestInfo => {
 export const isUndetermined = ({ isResourceRequest, parts }: RequestInfo): boolean =>
   isResourceRequest && parts.length === 1 && pathVerbs.has(parts[0]!)
 
-/** Segments of the path, without slashes at either end. By hand, because `split` of a new string leaves JavaScript. */
+/**
+ * Segments of the path, without slashes at either end. Written out, because `split` of a new string leaves JavaScript.
+ */
 const segmentsOf = (path: string): string[] => {
   let start = 0
   let end = path.length
@@ -138,7 +142,7 @@ const resourceInfo = (
   let namespace = ''
   if (parts[0] === 'namespaces' && parts.length > 1) {
     namespace = parts[1]!
-    // `/namespaces/x/status` is a subresource of the Namespace, `/namespaces/x/pods` a resource inside of it.
+    // `/namespaces/x/status` is a subresource of the Namespace, `/namespaces/x/pods` a resource inside it.
     if (parts.length > 2 && !namespaceSubresources.has(parts[2]!)) parts = parts.slice(2)
   }
   let name = parts[1] ?? ''

@@ -7,7 +7,7 @@ import type { Filter } from './kube-request.js'
 import { isLongRunning } from './long-running.js'
 import { lateError } from './open-requests.js'
 
-/** The shortest timer. Upstream cannot answer anything in less time either. */
+/** The shortest delay of a timer. Upstream cannot answer anything in less time either. */
 const shortestMs = 1
 
 export const requestTimeout: Filter = (request) => {

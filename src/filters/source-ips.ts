@@ -1,9 +1,11 @@
-/** Where a request comes from: what proxies say, the last of them last (apimachinery, pkg/util/net SourceIPs). */
+/**
+ * Where a request comes from: the addresses that proxies give, the nearest last (apimachinery, pkg/util/net SourceIPs).
+ */
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { headerValues } from '#authn/header-values.js'
 
-/** An IPv4 address that came over IPv6 is shown as such. */
+/** An IPv4 address that came over IPv6 is shown as IPv4. */
 const plain = (address: string): string =>
   address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address
 

@@ -41,12 +41,12 @@ export interface Access {
   /** Whether a request for a path may go on as system:anonymous without credentials. */
   readonly allowsAnonymous: (path: string) => boolean
   readonly authorizer: Authorizer
-  /** Of the Node authorizer, where it takes part. */
+  /** What the Node authorizer goes by; undefined unless that mode is on. */
   readonly nodeGraph: NodeGraph | undefined
   readonly tokens: ServiceAccountTokens
-  /** What is counted of tokens. */
+  /** Metrics of tokens. */
   readonly families: readonly MetricFamily[]
-  /** The built-in kinds with what access adds to them: reviews, tokens, the check of escalation. */
+  /** Adds to the built-in kinds what depends on access: reviews, tokens, the check of escalation. */
   withAccess(kinds: readonly KindDefinition[]): KindDefinition[]
   /** Throws forbidden unless the user may create what an update would create. */
   authorizeCreate(request: FastifyRequest): Promise<void>
@@ -96,7 +96,7 @@ const withTokens = (kind: KindDefinition, tokens: ServiceAccountTokens): KindDef
     ? { ...kind, subresources: [...(kind.subresources ?? []), tokenSubresource(tokens)] }
     : kind
 
-/** Who asks about a token does not use it: upstream reviews it apart from the request. */
+/** A TokenReview asks about a token without using it: its warnings and annotations are not those of the request. */
 const unheard: TokenNotes = { warn() {}, annotate() {} }
 
 const makeReview =
@@ -109,7 +109,7 @@ const makeReview =
       : { error: aggregate(['invalid bearer token', ...verified])! }
   }
 
-/** Upstream compiles them in, and does not look at the ClusterRole that is stored for older clusters. */
+/** Upstream compiles these in, and does not look at the ClusterRole that is stored for older clusters. */
 const nodeRules = once((): readonly PolicyRule[] => {
   const roles = bootstrapObjects()[`/apis/${rbacGroup}/v1/clusterroles`]!
   const role = roles.find(({ metadata }) => (metadata as ObjectMeta).name === 'system:node')

@@ -68,7 +68,7 @@ export interface Audit {
   readonly figures: AuditFigures
 }
 
-/** For modes that are not strict: requests go on although their event was lost. */
+/** For modes that are not strict: a request goes on even if its event was lost. */
 const forgiving = (sink: AuditSink): AuditSink => ({
   take: (records) => whenKnown(sink.take(records), () => true),
   close: () => sink.close(),

@@ -5,10 +5,10 @@ import { goQuote } from '#api/go-quote.js'
 import type { JwtConfiguration } from '#authn/jwt/configuration.js'
 import { decodeConfiguration } from '#registry/decode-configuration.js'
 
-/** Who may come without credentials. */
+/** Which requests may come without credentials. */
 export interface AnonymousConfiguration {
   readonly enabled: boolean
-  /** For these paths alone, where there are any. */
+  /** If there are any, only these paths. */
   readonly conditions?: readonly { readonly path: string }[]
 }
 
@@ -40,7 +40,7 @@ export const decodeAuthentication = (text: string): AuthenticationConfiguration 
   return decodeConfiguration(text, types).value as unknown as AuthenticationConfiguration
 }
 
-/** Throws an Error that says why it cannot be read; whether its issuers can be is not looked at. */
+/** Throws an Error if it cannot be read; its issuers are not checked here. */
 export const readAuthenticationConfiguration = (
   file: string,
 ): { text: string; configuration: AuthenticationConfiguration } => {

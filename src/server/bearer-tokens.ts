@@ -30,7 +30,7 @@ import type { StartedParts } from './started-parts.js'
 export interface BearerTokens {
   /** Tokens that are valid as long as the server runs. */
   readonly known: (token: string) => UserInfo | undefined
-  /** The others. */
+  /** Tokens that may stop being valid at any time. */
   readonly others: UnionVerifier
   /** All of them. */
   readonly all: UnionVerifier
@@ -43,7 +43,7 @@ export interface BearerTokenDeps {
   readonly clock: Clock
   readonly warn: (message: string, error?: unknown) => void
   readonly storeOf: (group: string, resource: string) => Store
-  /** Who the JWTs of others are, where any are known. */
+  /** The user of a JWT of another issuer; undefined if no issuer is configured. */
   readonly jwt: ((token: string) => Promise<UserInfo | string | undefined>) | undefined
 }
 
@@ -68,7 +68,7 @@ const finder = ({ clock, storeOf }: BearerTokenDeps): Find => {
   }
 }
 
-/** As a client of the server's own would; who is not waited for here is not told of a failure either. */
+/** Labels as a client of the server would. Nobody waits for it, so nobody but the log is told of a failure. */
 const labeller =
   ({ clock, storeOf, warn }: BearerTokenDeps): TokenReferences['label'] =>
   async ({ metadata: { namespace, name, uid } }, labels) => {

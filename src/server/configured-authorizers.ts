@@ -53,7 +53,7 @@ export const authorizersOf = async (
     ),
   )
 
-/** What these go by is read, and followed, at the start. */
+/** Built-in authorizers whose data is read, and followed, from the start. */
 const readAtStart: readonly string[] = ['Node', 'ABAC', 'RBAC']
 
 /** Rejects if the file cannot be used. A later version of it that cannot be used changes nothing. */

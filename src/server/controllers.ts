@@ -1,4 +1,4 @@
-/** What follows stored objects inside of the API server for as long as it runs. */
+/** What follows stored objects inside the API server for as long as it runs. */
 import { hostname } from 'node:os'
 import type { GroupResource } from '#api/group-version.js'
 import { type CustomResources, startCustomResources } from '#crd/lifecycle.js'
@@ -38,7 +38,7 @@ const makeKubernetesService = (state: ServerState, options: ServerOptions): Kube
   })
 }
 
-/** Each has read what it follows when this resolves. */
+/** When this resolves, each has read what it follows. */
 export const startControllers = async (
   state: ServerState,
   options: ServerOptions,

@@ -44,7 +44,7 @@ export const parseFeatureGates = (parts: readonly string[]): Record<string, bool
   return given
 }
 
-/** Throws an Error for gates that are unknown, or are not to be switched any more. */
+/** Throws an Error for gates that are unknown or can no longer be switched. */
 const check = (given: Readonly<Record<string, boolean>>): void => {
   const known = enablement().featureGates
   const problem = aggregate(
@@ -81,7 +81,7 @@ export class FeatureGates {
   }
 
   enabled(name: SwitchedGate): boolean {
-    // All of them are on by default, so that the table need not be read.
+    // All of them are on by default, so the table need not be read.
     return this.#set.get(name) ?? true
   }
 

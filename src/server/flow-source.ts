@@ -97,7 +97,7 @@ export class FlowSource {
     await Promise.all(this.#followed)
   }
 
-  /** `concerns` tells which schemas may have to be told something else when that object changes. */
+  /** `concerns` says which schemas may need another condition when that object changes. */
   async #follow(
     resource: string,
     objects: Objects,

@@ -3,7 +3,7 @@ import type { NamespacedObject } from '#api/object.js'
 import type { NodeGraph, Related } from '#authz/node-graph.js'
 import { type FollowDeps, type Follower, followObjects } from '#registry/follow-objects.js'
 
-/** Of objects that name their node. */
+/** For objects that name their node themselves. */
 const nodesOf = (graph: NodeGraph, resource: Related): Follower => ({
   replace: (all) => graph.replaceNodes(resource, all),
   changed: (type, object) =>

@@ -9,14 +9,14 @@ interface HealthSources {
   stores: Pick<RegistryStores, 'health' | 'areReadable'>
   openRequests: OpenRequests
   postStartHooks: PostStartHooks
-  /** Where anything is encrypted. */
+  /** Undefined if nothing is encrypted. */
   encryption: Pick<OpenedEncryption, 'health' | 'automaticReload'> | undefined
   /** Upstream's --etcd-healthcheck-timeout and --etcd-readycheck-timeout. */
   healthTimeoutMs: number
   readyTimeoutMs: number
 }
 
-/** Finished before anybody can ask. */
+/** The hook has finished before anybody can ask. */
 const reloadHook: HealthCheck = {
   name: 'poststarthook/start-encryption-provider-config-automatic-reload',
   check: () => undefined,

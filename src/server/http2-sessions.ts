@@ -21,7 +21,7 @@ const look = (session: ServerHttp2Session, heard: Heard): void => {
     heard.bytes = bytesRead
     heard.isAsked = false
   } else if (heard.isAsked)
-    // Not by the clock alone: a process that stood still has not read yet what came meanwhile.
+    // The clock alone does not decide: a process that stood still has not yet read what came meanwhile.
     setImmediate(() => {
       if (!session.destroyed && session.socket.bytesRead === bytesRead) session.destroy()
     })

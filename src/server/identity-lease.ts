@@ -28,7 +28,7 @@ interface IdentityLeaseDeps {
   readonly isShared: boolean
 }
 
-/** Expired Leases of servers are taken away. */
+/** Deletes expired Leases of servers. */
 const forget = async (store: Store, ctx: RequestContext): Promise<void> => {
   const { items } = await listAll(store, namespace)
   for (const { object } of items) {
@@ -39,7 +39,7 @@ const forget = async (store: Store, ctx: RequestContext): Promise<void> => {
     try {
       await store.delete(ctx, name, { ...(uid === undefined ? {} : { preconditions: { uid } }) })
     } catch (error) {
-      // Another server has deleted it, or its server is back and has renewed it.
+      // Another server has deleted it, or the server that holds it is back and has renewed it.
       if (!(error instanceof ApiError) || ![404, 409].includes(error.code)) throw error
     }
   }
@@ -99,7 +99,7 @@ export class IdentityLease {
     const holder = { name, holderIdentity: `${name}_${randomIds.uid()}`, peerAddress }
     this.#holder = holder
     await this.#attempt('written', () => this.#begin(holder))
-    // Nobody looks whether the one server of a store lives: its idle disk may sleep.
+    // Nobody checks whether the only server of a store is alive, and its idle disk may sleep.
     const everyMs = isShared ? limits.peerRenewMs : limits.identityLeaseRenewMs
     this.#renewals.start(everyMs, () => this.#attempt('renewed', () => this.#renew(holder)))
     return name
@@ -123,7 +123,9 @@ export class IdentityLease {
     }
   }
 
-  /** What was left by the server before is no sign of life of this one (component-helpers, the lease controller's Start). */
+  /**
+   * What the server before has left is no sign of life of this one (component-helpers, the lease controller's Start).
+   */
   async #begin(holder: Holder): Promise<void> {
     await this.#remove(holder)
     await this.#renew(holder)

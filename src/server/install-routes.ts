@@ -35,7 +35,7 @@ interface Served {
   readonly controllers: Controllers
   readonly openRequests: OpenRequests
   readonly requests: RequestMetrics
-  /** Once the server listens. */
+  /** May be called once the server listens. */
   readonly publicUrl: () => string
 }
 

@@ -12,7 +12,7 @@ import type { OidcOptions } from './options.js'
 
 interface NamedIssuers {
   readonly jwt: readonly JwtConfiguration[]
-  /** With which tokens may be signed. */
+  /** Algorithms that tokens may be signed with. */
   readonly algorithms: readonly string[]
 }
 

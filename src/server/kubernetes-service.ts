@@ -94,7 +94,7 @@ export class KubernetesService {
     this.#checks.start(limits.peerRenewMs, () => this.#check(place))
   }
 
-  /** From now on clients should use other servers. Does not reject. */
+  /** Tells clients to use other servers from now on. Does not reject. */
   async withdraw(): Promise<void> {
     const checked = this.#checks.stop()
     this.#isLeaving = true
@@ -154,7 +154,10 @@ export class KubernetesService {
     await this.#reconcile(this.#deps.bootstrap(), { port, reconcilePorts: true, addresses })
   }
 
-  /** `addresses` is called after the endpoints were read: whoever wrote them in between has not seen more than it yields. */
+  /**
+   * `addresses` is called after the endpoints were read, so that whoever wrote them in between has not seen more than
+   * it yields.
+   */
   async #reconcile(
     deps: BootstrapDeps,
     to: {

@@ -24,13 +24,13 @@ const noQuery: Readonly<Record<string, string>> = {}
 
 interface ListenerOptions {
   serving: CertificatePair
-  /** Shown to who asks for `loopbackName`. */
+  /** Shown to clients that ask for `loopbackName`. */
   loopback: CertificatePair | undefined
   /** PEM; client certificates of these are verified. */
   clientAuthorities: readonly string[]
   /** Versions and ciphers of TLS. */
   tls: SecureContextOptions
-  /** Shown to who asks for one of these names; of several the last one that fits. */
+  /** Shown to clients that ask for one of these names; of several the last one that fits. */
   sni: readonly { name: string; certificate: CertificatePair }[]
   streamsMax: number
   hasHttp2: boolean

@@ -20,7 +20,7 @@ export interface AuthenticationDeps {
 }
 
 interface Authentication {
-  /** Who a JWT of others is, where any are known. */
+  /** The user of a JWT of another issuer; undefined if no issuer is configured. */
   readonly jwt: ((token: string) => Promise<UserInfo | string | undefined>) | undefined
   readonly allowsAnonymous: (path: string) => boolean
 }
@@ -92,7 +92,7 @@ const openFile = async (
   return { jwt: issuers.authenticate, allowsAnonymous }
 }
 
-/** Rejects where a file cannot be used, or what it says. */
+/** Rejects if the file, or what it says, cannot be used. */
 export const openAuthentication = async (
   options: ServerOptions,
   deps: AuthenticationDeps,

@@ -29,7 +29,7 @@ interface Port {
   close(): Promise<void>
 }
 
-/** One line a request, at -v=2: it costs a third of the throughput. */
+/** Logs each request at -v=2. That costs a third of the throughput. */
 const logRequests = (app: FastifyInstance, logger: Logger): void => {
   app.addHook('onResponse', (request, reply, done) => {
     const { method, url, kube } = request
@@ -72,7 +72,7 @@ const everySecond = (app: FastifyInstance, tick: () => void): void => {
   app.addHook('onClose', async () => clearInterval(timer))
 }
 
-/** A store that does not answer is waited for only so long. */
+/** Waits only so long for a store that does not answer. */
 const leave = async ({ kubernetesService, lease }: Controllers): Promise<void> => {
   const late = new AbortController()
   await Promise.race([

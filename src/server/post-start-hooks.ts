@@ -49,7 +49,7 @@ export class PostStartHooks {
   readonly #finished = new Set<PostStartHook>()
   readonly #names: readonly PostStartHook[]
 
-  /** `without`: those that this server has nothing to do for. */
+  /** `without`: hooks for which this server has nothing to do. */
   constructor(without: readonly PostStartHook[] = []) {
     this.#names = names.filter((name) => !without.includes(name))
   }
@@ -58,12 +58,12 @@ export class PostStartHooks {
     for (const hook of hooks) this.#finished.add(hook)
   }
 
-  /** Whether all that the server follows was listed once. */
+  /** Whether everything that the server follows has been listed once. */
   get informersSynced(): boolean {
     return informers.every((hook) => this.#finished.has(hook))
   }
 
-  /** Some hooks need the port, and so end after the first request may come. */
+  /** Some hooks need the port, and so finish only after the first request may have come. */
   get checks(): readonly HealthCheck[] {
     return this.#names.map((name) => ({
       // Not a hook itself: it waits for the work that the hook before it began.

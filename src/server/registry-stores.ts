@@ -38,7 +38,9 @@ export interface RegistryStores extends Stores {
   sizeOf(definition: ResourceDefinition): StoredSize | undefined
   /** Whether other servers may use the same storage. */
   readonly isShared: boolean
-  /** Objects under a prefix that servers of one storage share and no resource shows. Undefined where nobody shares it. */
+  /**
+   * Objects under a prefix that servers of one storage share and that no resource shows. Undefined if nobody shares it.
+   */
   sharedStorage(prefix: string): ObjectStorage | undefined
   /** Everything there is, at one revision. */
   backupText(): AsyncIterable<string>

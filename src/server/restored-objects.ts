@@ -1,4 +1,4 @@
-/** What a restore of a snapshot has to know of objects. */
+/** What a restore of a snapshot has to know about objects. */
 import { type Clock, formatTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { decodeObject, encodeObject } from '#cacher/object-bytes.js'
@@ -30,10 +30,10 @@ export const restoredObjects = ({
   }
   return {
     uidOf: (value) => objectOf(value)?.metadata?.uid,
-    // A snapshot does not know how much time was left, so that it starts anew.
+    // A snapshot does not record how much time was left, so lifetimes start anew.
     ttlSecondsOf: (key) =>
       expiring.find(({ storagePrefix }) => key.startsWith(`${storagePrefix}/`))?.ttlSeconds,
-    // A kubelet ends a Pod at once if it was shown without grace before it went, as after a forced delete.
+    // A kubelet ends a Pod at once if it was last shown without grace, as after a forced delete.
     lastShownOf: (key, value) => {
       const pod = key.startsWith(podsOf) ? objectOf(value) : undefined
       if (!pod?.spec?.nodeName || pod.metadata.deletionGracePeriodSeconds === 0) return undefined

@@ -1,6 +1,6 @@
 /**
- * Work that is done again and again. While a round takes longer than the pause, as with a store that does not answer, none
- * queues behind it: who stops would have to wait for all of them.
+ * Work that is done again and again. While a round takes longer than the pause, as with a store that does not answer,
+ * no other queues behind it: `stop` would have to wait for all of them.
  */
 export class Rounds {
   #timer: NodeJS.Timeout | undefined

@@ -7,11 +7,11 @@ import type { ServerOptions } from './options.js'
 
 interface ServedApis {
   isServed(gvr: GroupVersionResource): boolean
-  /** Keys that switch on something that does not exist here: versions that v1.36 does not serve by default. */
+  /** Keys that turn on something that does not exist here: versions that v1.36 does not serve by default. */
   readonly absent: readonly string[]
 }
 
-/** By the form of a version, in order of precedence. */
+/** Forms of a version (`api/ga`, `api/beta`, …), in order of precedence. */
 const forms: Readonly<Record<string, RegExp>> = {
   'api/all': /./,
   'api/ga': /^v\d+$/,
@@ -19,7 +19,7 @@ const forms: Readonly<Record<string, RegExp>> = {
   'api/alpha': /^v\d+alpha\d+$/,
 }
 
-/** Upstream's flow control is served by its own API. */
+/** Upstream's flow control reads its own configuration from this API, so neither can be off without the other. */
 const flowControl = ['flowcontrol.apiserver.k8s.io/v1', 'api/ga', 'api/all']
 
 const checkFlowControl = (config: ReadonlyMap<string, string>): string[] => {

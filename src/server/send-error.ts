@@ -37,7 +37,7 @@ export const errorSender =
     if (refusal.headers !== undefined) reply.headers(refusal.headers)
     if (refusal.retryAfterSeconds !== undefined)
       reply.header('retry-after', String(refusal.retryAfterSeconds))
-    // Go's words; HTTP/2 has none.
+    // Go's status text; HTTP/2 has none.
     if (refusal.code === 413 && request.raw.httpVersionMajor === 1)
       reply.raw.statusMessage = 'Request Entity Too Large'
     // The code may come from a webhook; Fastify sends none above 599.

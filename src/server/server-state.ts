@@ -42,7 +42,7 @@ export interface ServerState {
   readonly access: Access
   /** Rows of everything that is stored. */
   readonly table: ResourceTable
-  /** The rows of these that are served. */
+  /** Those rows that are served. */
   readonly served: ResourceTable
   readonly featureGates: FeatureGates
   readonly fieldManagerOf: (definition: ResourceDefinition) => FieldManager
@@ -52,9 +52,9 @@ export interface ServerState {
   readonly nodePorts: NodePorts
   readonly postStartHooks: PostStartHooks
   readonly inFlight: InFlight
-  /** Missing where nothing is audited. */
+  /** Undefined if nothing is audited. */
   readonly audit: Audit | undefined
-  /** Missing where nothing is encrypted. */
+  /** Undefined if nothing is encrypted. */
   readonly encryption: OpenedEncryption | undefined
   readonly encryptionFigures: EncryptionFigures
 }
@@ -106,7 +106,7 @@ const admissionOf = (
     },
   })
 
-/** Loaded where it is configured. */
+/** The module is loaded only if encryption is configured. */
 const encryptionOf = async (
   { encryption }: ServerOptions,
   deps: { table: ResourceTable } & Omit<EncryptionDeps, 'resourceOf'>,
@@ -130,7 +130,7 @@ export const bootstrapDeps = (
   isServed: (name) => isServedVersion(served, name),
 })
 
-/** Without --runtime-config everything is served, and no table of built-in APIs is made. */
+/** Without --runtime-config everything is served, and the served table is the whole one. */
 const servedOf = (
   table: ResourceTable,
   options: ServerOptions,
@@ -148,8 +148,8 @@ const loggerOf = ({ logLevel = 'warn' }: ServerOptions): Logger =>
   pino({ level: logLevel }, pino.destination({ dest: 2, sync: true }))
 
 /**
- * Opens the state and creates the objects that every cluster has. Files that the options name are read before anything is
- * opened.
+ * Opens the state and creates the objects that every cluster has. All files that the options name are read first,
+ * before anything is opened.
  */
 export const openServerState = async (
   options: ServerOptions,

@@ -63,7 +63,7 @@ export const nodePortRangeOf = ({
   serviceNodePortRange = '30000-32767',
 }: ServerOptions): PortRange => parsePortRange(serviceNodePortRange)
 
-/** What endpoints of the Service `kubernetes` may be published. Throws an Error in kube-apiserver's words. */
+/** Checks what the endpoints of the Service `kubernetes` depend on. Throws an Error in kube-apiserver's words. */
 export const checkServiceOptions = (options: ServerOptions): void => {
   const [primary] = readRanges(serviceClusterIpRangeOf(options))
   const { first, last } = nodePortRangeOf(options)

@@ -26,12 +26,15 @@ const refusal = (error: unknown): unknown => {
 
 export class Snapshots implements NamedSnapshots {
   readonly #stores: Pick<RegistryStores, 'takeSnapshot' | 'restoreSnapshot'>
-  /** Weak, so that the values go with the snapshot when nobody holds it any more. */
+  /** Weak, so that the stored values go with the snapshot when nobody holds it any more. */
   readonly #taken = new WeakMap<Snapshot, StoreSnapshot>()
   readonly #named = new Map<string, Snapshot>()
   /** Restores run one after the other: two at once would mix. */
   #restoring: Promise<unknown> = Promise.resolve()
-  /** So do named snapshots: each holds the whole store before it has its name, and so all that are taken count. */
+  /**
+   * So do named snapshots. Each holds the whole store before it has its name, so the bound has to count all that are
+   * being taken.
+   */
   #putting: Promise<unknown> = Promise.resolve()
 
   constructor(stores: Pick<RegistryStores, 'takeSnapshot' | 'restoreSnapshot'>) {

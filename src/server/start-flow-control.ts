@@ -1,4 +1,4 @@
-/** Levels of priority, or limits of the whole server where somebody has switched those off. */
+/** Priority levels, or the limits of the whole server if somebody has switched those off. */
 
 import type { Filter } from '#filters/kube-request.js'
 import { maxInFlight } from '#filters/max-in-flight.js'
@@ -18,7 +18,7 @@ const boundsOf = ({ maxRequestsInFlight, maxMutatingRequestsInFlight }: ServerOp
 
 const later = (callback: () => void, ms: number): void => void setTimeout(callback, ms).unref()
 
-/** Undefined where they are switched off. Resolves when what is stored of them has been read. */
+/** Undefined if they are switched off. Resolves when the stored ones have been read. */
 export const startFlowControl = async (
   state: ServerState,
   options: ServerOptions,

@@ -5,12 +5,12 @@ export class StartedParts {
   readonly #ends: (() => Promise<void>)[] = []
   #ended: Promise<void> | undefined
 
-  /** `end` is called once. */
+  /** `end` is called once, when everything deferred later has ended. */
   defer(end: () => Promise<void>): void {
     this.#ends.push(end)
   }
 
-  /** A part that cannot end does not keep the others open; rejects with what the first of them threw. */
+  /** A part that cannot end does not keep the others open. Rejects with the first error. */
   end(): Promise<void> {
     this.#ended ??= this.#endAll()
     return this.#ended

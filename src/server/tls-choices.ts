@@ -15,7 +15,7 @@ const versions: Readonly<Record<string, SecureVersion>> = {
 export const tlsVersionProblem = (version: string): string | undefined =>
   version in versions ? undefined : `unknown tls version ${JSON.stringify(version)}`
 
-/** Not to be chosen from, as in Go. */
+/** TLS 1.3's suites cannot be chosen, as in Go. */
 const suitesOfTls13 = [
   'TLS_AES_128_GCM_SHA256',
   'TLS_AES_256_GCM_SHA384',
@@ -91,15 +91,16 @@ export const tlsChoices = ({
   }
 }
 
-/** Names that a certificate is for by itself. */
+/** The names in a certificate, for an entry that gives none. */
 const namesOf = ({ certPem }: CertificatePair): string[] =>
   [...(new X509Certificate(certPem).subjectAltName ?? '').matchAll(/DNS:([^,]+)/g)].map(
     ([, name]) => name!,
   )
 
 /**
- * Of several for a name the first counts, one that was told its names before one that was not, and a name before a
- * pattern (dynamiccertificates). The TLS server takes the last. Throws an Error where a file cannot be used.
+ * Of several certificates for a name the first counts; one whose names were given counts before one whose names are its
+ * own, and a name before a pattern (dynamiccertificates). Node's TLS server takes the last. Throws an Error if a file
+ * cannot be used.
  */
 export const sniContexts = ({
   tlsSniCertKeys = [],

@@ -12,7 +12,8 @@ const isLost = (error: Error): boolean => {
 }
 
 /**
- * Rejects with the last error: one that is no matter of the connection, or when the signal has fired or the time is over.
+ * Rejects with the last error: one that has nothing to do with the connection, or the newest when the signal has fired
+ * or the time is over.
  */
 export const untilStored = async <T>(
   { signal }: { readonly signal: AbortSignal },

@@ -1,4 +1,4 @@
-/** Requests for another protocol (WebSocket) on the port: they take the same way through the filters as every other. */
+/** Requests to switch to another protocol (WebSocket): they go through the same filters as every other. */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -16,7 +16,7 @@ export const routeUpgrades = (
       upgrades.set(request, { socket, head })
       const response = new ServerResponse(request)
       response.assignSocket(socket)
-      // What is refused is an ordinary answer, and then the connection has done its duty.
+      // A refusal is an ordinary answer, after which the connection closes.
       response.shouldKeepAlive = false
       response.once('finish', () => socket.end())
       app.routing(request, response)

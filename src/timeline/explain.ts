@@ -10,7 +10,7 @@ interface Situation {
   readonly now: number
 }
 
-/** Who takes off what the cluster itself puts on. */
+/** Who removes the finalizers that the cluster itself adds. */
 const finalizerOwners: Readonly<Record<string, string>> = {
   'batch.kubernetes.io/job-tracking': 'the job controller, once it has counted the Pod',
   foregroundDeletion: 'the garbage collector, once what the Pod owns is gone',

@@ -110,7 +110,7 @@ const containerChanges = (
   })
 }
 
-/** The kubelet deletes what has ended; who does it before that has forced it. */
+/** The kubelet deletes a Pod that has ended; whoever does that earlier has forced it. */
 const describeLastDelete = (before: PersistedObject | undefined): string => {
   if (!before?.spec?.nodeName) return 'grace set to 0, no node has it: the object goes'
   return ['Succeeded', 'Failed'].includes(before.status?.phase)

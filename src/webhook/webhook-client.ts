@@ -26,7 +26,7 @@ export interface WebhookClientConfig {
 }
 
 export interface ReviewCall extends SentReview {
-  /** How long the webhook is told that it may take; `signal` is who holds it to that. */
+  /** How long the webhook is told that it may take; `signal` enforces it. */
   readonly timeoutSeconds: number
   readonly signal: AbortSignal
   /** Who we are to it. Missing: nobody. */

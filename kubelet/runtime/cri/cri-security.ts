@@ -31,7 +31,7 @@ const readonlyPaths = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) =>
 const namespaceOptions = ({ network, pid, ipc }: Namespaces, targetId?: string) => ({
   network: namespaceModes[network],
   ipc: namespaceModes[ipc],
-  // Who sees the host's processes, or those of the Pod, sees the target's anyway.
+  // A container that sees the host's processes, or those of the Pod, sees the target's anyway.
   ...(targetId && pid === 'container'
     ? { pid: namespaceModes.target, target_id: targetId }
     : { pid: namespaceModes[pid] }),

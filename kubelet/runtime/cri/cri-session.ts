@@ -80,7 +80,7 @@ const open = async (
     text += bytes.toString('utf8')
   }
   const input = stdin ? await streamOf('stdin') : undefined
-  // Who reads no output holds its command up, which has one connection for all of it.
+  // A client that reads no output holds up its command, whose whole output comes over one connection.
   const peer = peerOf(socket)
   for (const name of tty ? (['stdout'] as const) : (['stdout', 'stderr'] as const))
     (await streamOf(name)).onData = (bytes) => take(peer, outputs[name], bytes)

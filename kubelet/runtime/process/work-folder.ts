@@ -23,8 +23,8 @@ export const makeWorkFolder = (folder: string, mounts: readonly Mount[]): void =
 }
 
 /**
- * The file for a container's last words goes by its path in the container's command and variables: who writes to
- * /dev/termination-log there must not write to the host's /dev.
+ * Puts the path of the file for a container's termination message into its command and variables: a container that
+ * writes to /dev/termination-log must not write to the host's /dev.
  */
 export const withOwnFiles = (mounts: readonly Mount[]): ((text: string) => string) => {
   const own = mounts.filter(({ volume, containerPath }) => volume === '' && containerPath !== '/')

@@ -32,7 +32,7 @@ export interface Answer {
   readonly error?: string
 }
 
-/** Evaluation does not wait: an answer that is not there yet is thrown as a promise by who gives the function. */
+/** Evaluation does not wait: the function throws a promise for an answer that is not there yet. */
 export type Ask = (question: Question) => Answer
 
 abstract class Check extends KubernetesValue {

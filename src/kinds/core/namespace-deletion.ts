@@ -55,6 +55,9 @@ export const deleteNamespace = async (
   return { stored, deleted: false }
 }
 
-/** Nothing that still names who has to empty it may go (core/namespace/storage, ShouldDeleteNamespaceDuringUpdate). */
+/**
+ * A namespace may not go while it still names somebody who has to empty it (core/namespace/storage,
+ * ShouldDeleteNamespaceDuringUpdate).
+ */
 export const namespaceMayBeRemoved = (object: KubeObject): boolean =>
   (object.spec?.finalizers ?? []).length === 0

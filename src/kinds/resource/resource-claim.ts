@@ -23,7 +23,7 @@ export default defineKind({
       checkAdminAccess(claim, ctx, adminRequest(claim.spec), () =>
         validClaimSpec('spec', claim.spec),
       ),
-    // Who has it already, keeps it.
+    // A claim that has admin access already keeps it.
     beginUpdate: (next, previous, ctx) =>
       ctx.subresource === 'status' && adminResult(previous.status) === undefined
         ? checkAdminAccess(next, ctx, adminResult(next.status), () =>

@@ -165,7 +165,7 @@ export const ownersAfterApply = (
   const claimed = recursiveDifference(fieldSetOf(patch, type), versions.resetFields(apiVersion))
   owners.set(identity, { ...applier, set: claimed })
   const merged = mergeObjects(live, patch, type)
-  // Who claims all that it claimed before gives nothing up.
+  // An applier that claims all that it claimed before gives nothing up.
   const keepsAll =
     last === undefined ||
     (last.apiVersion === apiVersion && isEmptySet(difference(last.set, claimed)))

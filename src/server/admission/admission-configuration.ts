@@ -8,7 +8,7 @@ import type { JsonValue } from '#api/object.js'
 import { decodeConfiguration, UnknownTypeError } from '#registry/decode-configuration.js'
 import { parseYaml } from '#registry/yaml.js'
 
-/** The text that is for a plugin; undefined: there is none. */
+/** The configuration of a plugin as text; undefined if there is none. */
 export type ConfigurationOf = (plugin: string) => string | undefined
 
 interface PluginConfiguration {
@@ -17,7 +17,7 @@ interface PluginConfiguration {
   readonly configuration?: JsonValue
 }
 
-/** Kinds of the same version; what they say is not for admission. */
+/** Other kinds of the same version: they are known, but do not configure admission. */
 const otherKinds = [
   'AuthenticationConfiguration',
   'AuthorizationConfiguration',
@@ -37,7 +37,7 @@ const refuseOtherKind = (text: string): void => {
     throw new Error(`unexpected type: *apiserver.${value.kind}`)
 }
 
-/** Files of before there was an AdmissionConfiguration: each is of one of these plugins. */
+/** Keys of the files that each configured one plugin, before there was an AdmissionConfiguration. */
 const formerKeys = ['imagePolicy', 'podNodeSelectorPluginConfig']
 const ofFormerFiles = ['ImagePolicyWebhook', 'PodNodeSelector']
 

@@ -14,7 +14,7 @@ type Plugins = Pick<AdmissionOptions, 'enabled' | 'disabled'>
 
 type Read = (text: string | undefined, started: StartedParts) => unknown
 
-/** Of what is said nothing of nothing is read. */
+/** A reader that is not called for a plugin without configuration. */
 const ifSaid =
   (read: (text: string) => unknown): Read =>
   (text) =>

@@ -10,7 +10,9 @@ import {
 } from '#client/kubeconfig.js'
 import { decodeConfiguration, type KnownTypes } from '#registry/decode-configuration.js'
 
-/** A configuration that could be read, and that the plugin cannot work with: upstream says so in other words. */
+/**
+ * A configuration that was read but cannot be used: upstream reports it in other words than one that cannot be read.
+ */
 export class UnusableConfiguration extends Error {}
 
 /** Throws an Error. */

@@ -25,7 +25,7 @@ const limitErrors = ({ type, burst, qps, cacheSize }: EventLimit, path: string):
   ]
 }
 
-/** Without a text there is no limit, which is refused. Throws an Error. */
+/** A configuration without a limit, and so also none at all, is refused. Throws an Error. */
 export const readEventLimits = (text: string | undefined): readonly EventLimit[] => {
   const { limits } =
     text === undefined

@@ -39,7 +39,7 @@ const milliseconds = (value: number, { scaleMs, minMs, maxMs, defaultMs }: Bound
   return ms
 }
 
-/** Throws an Error. What it asks with is closed with the server. */
+/** Throws an Error. The client of the webhook is closed with the server. */
 export const readImagePolicy = async (
   text: string | undefined,
   started: StartedParts,

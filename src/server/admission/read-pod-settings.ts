@@ -6,7 +6,7 @@ import { decodeUnversioned } from '#registry/decode-configuration.js'
 import { validTolerations } from '#validation/toleration.js'
 import { decodePlugin } from './plugin-configuration.js'
 
-/** What cannot be read says nothing, and is no reason not to start, as upstream. */
+/** A configuration that cannot be read counts as empty; as upstream, the server starts all the same. */
 export const readNodeSelectors = (text: string): NodeSelectors => {
   let selectors: JsonObject
   try {

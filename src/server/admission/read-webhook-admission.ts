@@ -1,4 +1,7 @@
-/** What the plugins that ask webhooks and policies are told: who the server is to which webhook (apiserver, pkg/util/webhook/authentication.go). */
+/**
+ * The configuration of the plugins that ask webhooks and policies: which credentials the server shows to which webhook
+ * (apiserver, pkg/util/webhook/authentication.go).
+ */
 import type { CredentialsOfHost } from '#admission/call-webhook.js'
 import { aggregateMessage } from '#api/errors.js'
 import { forbidden, invalid } from '#api/field-error.js'
@@ -15,7 +18,7 @@ const types = {
   'apiserver.config.k8s.io/v1 WebhookAdmissionConfiguration': 'config.v1.WebhookAdmission',
 }
 
-/** Its feature is off, as upstream's is by default. */
+/** The feature is alpha and off by default. */
 const refuseManifests = ({ staticManifestsDir }: Partial<Configuration>): void => {
   if (!staticManifestsDir) return
   const why =
@@ -23,13 +26,13 @@ const refuseManifests = ({ staticManifestsDir }: Partial<Configuration>): void =
   throw new Error(aggregateMessage([forbidden('staticManifestsDir', why)]))
 }
 
-/** `a.b.svc:443` and what stands for it: `*.b.svc:443`, `*.svc:443`. */
+/** The names that cover `a.b.svc:443`, itself first: `*.b.svc:443`, `*.svc:443`. */
 const namesOf = (host: string): string[] => {
   const [, ...steps] = host.split('.')
   return [host, ...steps.map((_, i) => `*.${steps.slice(i).join('.')}`)]
 }
 
-/** `host` has its port. A user for the port that https has may leave it out. */
+/** `host` includes its port. An entry for port 443 may leave the port out. */
 const credentialsOfHost =
   (ofUser: CredentialsOfUser): CredentialsOfHost =>
   (host) => {
@@ -41,7 +44,7 @@ const credentialsOfHost =
     return ofUser()
   }
 
-/** Undefined where nobody is told who the server is. Throws an Error. */
+/** Undefined if no webhook is shown credentials. Throws an Error. */
 export const readWebhookAdmission = async (
   text: string,
 ): Promise<CredentialsOfHost | undefined> => {
@@ -60,7 +63,7 @@ const policyTypes = Object.fromEntries(
   policyKinds.map((kind) => [`apiserver.config.k8s.io/v1 ${kind}`, `config.v1.${kind}`]),
 )
 
-/** There is nothing that policies could be told. Throws an Error. */
+/** Policies have nothing to configure. Throws an Error. */
 export const checkPolicyConfiguration = (text: string, kind: string): void => {
   const { type, value } = decodeConfiguration(text, policyTypes)
   const given = type.slice('config.v1.'.length)

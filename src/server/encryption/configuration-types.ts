@@ -9,13 +9,13 @@ export interface KeyConfiguration {
 export interface KmsConfiguration {
   readonly apiVersion: string
   readonly name: string
-  /** Of version 1 alone. */
+  /** Only KMS v1 has it. */
   readonly cachesize: number | undefined
   readonly endpoint: string
   readonly timeoutMs: number
 }
 
-/** One of them is there. */
+/** Exactly one of them is set. */
 export interface ProviderConfiguration {
   readonly aesgcm?: { readonly keys: readonly KeyConfiguration[] | null } | null
   readonly aescbc?: { readonly keys: readonly KeyConfiguration[] | null } | null

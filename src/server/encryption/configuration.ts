@@ -17,11 +17,11 @@ import { validateEncryption } from './validate-configuration.js'
 const type = 'apiserver.v1.EncryptionConfiguration'
 const types = {
   'apiserver.config.k8s.io/v1 EncryptionConfiguration': type,
-  // A name that documentation once had.
+  // An apiVersion that upstream's documentation once gave.
   'v1 EncryptionConfig': type,
 }
 
-/** Kinds that upstream knows in the same version. */
+/** Other kinds that upstream knows in the same version. */
 const otherKinds = [
   'AdmissionConfiguration',
   'AuthenticationConfiguration',

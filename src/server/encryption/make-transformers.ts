@@ -18,11 +18,11 @@ import type {
 import { decodeSecret } from './validate-configuration.js'
 
 export interface MadeTransformers {
-  /** By resource, `*.group` and `*.*`; undefined: it is not encrypted. */
+  /** By resource, `*.group` and `*.*`; undefined if the resource is not encrypted. */
   of(resource: GroupResource): Transformer | undefined
   /** All plugins, in the order of the configuration. */
   readonly plugins: readonly KmsProvider[]
-  /** Longest timeout of the plugins, for calls that have begun. */
+  /** Longest timeout of the plugins: calls that have begun may take this long. */
   readonly callsMs: number
   close(): void
 }
@@ -42,7 +42,7 @@ const keyed = (
   return new PrefixTransformers(prefixed, noKey, observe)
 }
 
-/** Of `unix:///path`, and of `unix:///@name`, which is no file. */
+/** The path in `unix:///path`, and the abstract name in `unix:///@name`, which is no file. */
 const pathOf = (endpoint: string): string => {
   const { pathname } = new URL(endpoint)
   const path = decodeURIComponent(pathname)
@@ -99,7 +99,7 @@ const checkMasked = (known: ReadonlyMap<string, unknown>, wanted: GroupResource)
       throw new Error(`resource "${printed(wanted)}" is masked by earlier rule "${printed(rule)}"`)
 }
 
-/** Rejects with an Error, and nothing of it is left open then. */
+/** Rejects with an Error; nothing is left open then. */
 export const makeTransformers = async (
   { resources }: EncryptionConfiguration,
   deps: KmsDeps,

@@ -46,7 +46,7 @@ const overlapErrors = (resources: readonly string[], at: string): FieldError[] =
   return errors
 }
 
-/** Kept beside objects, and none. */
+/** Records that upstream stores beside the objects of the API. */
 const withoutApi = ['apiserveripinfo', 'serviceipallocations', 'servicenodeportallocations']
 
 const problemOfResource = (name: string): string | undefined => {

@@ -25,7 +25,7 @@ const printed: Readonly<Record<string, string>> = { storageos: 'storageOS' }
 
 interface Placed {
   path: string
-  /** `ConfigMap "x"`: who puts a file there. */
+  /** What puts a file there: `ConfigMap "x"`. */
   source: string
 }
 
