@@ -74,7 +74,7 @@ export const metricsServerProcess: ProcessSpec = {
     {
       name: 'address',
       type: 'string',
-      help: 'where the API server finds it (default: the first address of the machine)',
+      help: 'address at which the API server reaches it (default: the first address of the machine)',
     },
     {
       name: 'secure-port',
@@ -87,7 +87,7 @@ export const metricsServerProcess: ProcessSpec = {
       name: 'metric-resolution',
       type: 'duration',
       default: '15s',
-      help: 'how often kubelets are asked',
+      help: 'how often usage is read from kubelets',
     },
   ],
   run: (deps, flags) =>

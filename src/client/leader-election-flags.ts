@@ -12,26 +12,26 @@ export const leaderElectionFlags = (name: string): readonly Flag[] => [
     name: 'leader-elect-lease-duration',
     type: 'duration',
     default: '15s',
-    help: 'silence of the holder after which another takes over',
+    help: 'how long a leader may not renew the Lease before another takes over',
   },
   {
     name: 'leader-elect-renew-deadline',
     type: 'duration',
     default: '10s',
-    help: 'how long a holder that cannot renew the Lease goes on',
+    help: 'how long a leader that cannot renew the Lease goes on',
   },
   {
     name: 'leader-elect-retry-period',
     type: 'duration',
     default: '2s',
-    help: 'how often the Lease is asked for and renewed',
+    help: 'pause between attempts to take or renew the Lease',
   },
   {
     name: 'leader-elect-resource-lock',
     type: 'string',
     default: 'leases',
     check: (value) => (value === 'leases' ? undefined : 'must be leases'),
-    help: 'what is held: leases',
+    help: 'kind of the lock: leases',
   },
   {
     name: 'leader-elect-resource-name',
@@ -43,7 +43,7 @@ export const leaderElectionFlags = (name: string): readonly Flag[] => [
     name: 'leader-elect-resource-namespace',
     type: 'string',
     default: 'kube-system',
-    help: 'its namespace',
+    help: 'namespace of the Lease',
   },
 ]
 

@@ -49,7 +49,7 @@ const kubeconfigFlag: Flag = {
   name: 'kubeconfig',
   type: 'string',
   default: '.kubelevel/kubeconfig',
-  help: 'where the API server is and who we are; $KUBECONFIG when it is set',
+  help: 'kubeconfig of the API server; $KUBECONFIG if that is set',
 }
 
 const levelOf = (verbosity: number): string => {

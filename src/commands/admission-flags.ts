@@ -11,18 +11,18 @@ export const admissionFlags: readonly Flag[] = [
     name: 'enable-admission-plugins',
     type: 'strings',
     check: plugin,
-    help: 'admission plugins to take beside those that are on by default: NodeRestriction',
+    help: 'admission plugins to enable besides the default ones, e.g. NodeRestriction',
   },
   {
     name: 'disable-admission-plugins',
     type: 'strings',
     check: plugin,
-    help: 'admission plugins to leave out',
+    help: 'admission plugins to disable',
   },
   {
     name: 'admission-control-config-file',
     type: 'string',
-    help: 'what plugins are told: an AdmissionConfiguration of apiserver.config.k8s.io/v1',
+    help: 'file with an AdmissionConfiguration (apiserver.config.k8s.io/v1), which configures admission plugins',
   },
 ]
 

@@ -7,14 +7,14 @@ export const apiFlags: readonly Flag[] = [
   {
     name: 'runtime-config',
     type: 'strings',
-    help: 'built-in APIs that are served or not: apps/v1=false, batch/v1/jobs=false, api/beta=false',
+    help: 'built-in APIs to turn on or off, e.g. apps/v1=false, batch/v1/jobs=false, api/beta=false',
   },
   {
     name: 'feature-gates',
     type: 'strings',
-    help: "Name=true or false; those of v1.36 are known, and a warning names what can't be switched here",
+    help: 'feature gates of v1.36, Name=true or Name=false; a warning names those that have no effect here',
   },
-  { name: 'disabled-metrics', type: 'strings', help: 'names of metrics that are not told' },
+  { name: 'disabled-metrics', type: 'strings', help: 'names of metrics to leave out' },
 ]
 
 const entryOf = (part: string): [string, string] => {

@@ -16,38 +16,38 @@ export const authorizationFlags: readonly Flag[] = [
   {
     name: 'authorization-policy-file',
     type: 'string',
-    help: 'policies for mode ABAC: one in JSON a line',
+    help: 'file of policies for mode ABAC, one JSON object per line',
   },
   {
     name: 'authorization-webhook-config-file',
     type: 'string',
     check: existingFile,
-    help: 'kubeconfig of a server that is asked what may be done',
+    help: 'kubeconfig of the webhook for mode Webhook',
   },
   {
     name: 'authorization-webhook-version',
     type: 'string',
     default: 'v1beta1',
     check: oneOf(['v1', 'v1beta1']),
-    help: 'version of the SubjectAccessReviews that it is sent',
+    help: 'version of the SubjectAccessReviews sent to it',
   },
   {
     name: 'authorization-webhook-cache-authorized-ttl',
     type: 'duration',
     default: '5m0s',
-    help: 'how long its answers hold that allow',
+    help: 'how long its answers that allow are cached',
   },
   {
     name: 'authorization-webhook-cache-unauthorized-ttl',
     type: 'duration',
     default: '30s',
-    help: 'how long its other answers hold',
+    help: 'how long its other answers are cached',
   },
   {
     name: 'authorization-config',
     type: 'string',
     check: existingFile,
-    help: 'AuthorizationConfiguration that names the authorizers, in place of the other flags',
+    help: 'file with an AuthorizationConfiguration, instead of the other authorization flags',
   },
 ]
 

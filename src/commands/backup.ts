@@ -22,7 +22,7 @@ export const backupFlags: readonly Flag[] = [
   {
     name: 'kubeconfig',
     type: 'string',
-    help: 'to reach the server that uses the data dir (default <data-dir>/kubeconfig)',
+    help: 'kubeconfig of the running server, if there is one (default <data-dir>/kubeconfig)',
   },
   helpFlag,
 ]

@@ -19,19 +19,19 @@ interface ClientProcess {
 export const clientProcesses: readonly ClientProcess[] = [
   {
     name: 'scheduler',
-    help: 'gives Pods a Node',
+    help: 'assigns Pods to Nodes',
     module: 'scheduler/main.js',
     exportName: 'schedulerProcess',
   },
   {
     name: 'controller-manager',
-    help: 'endpoints, namespaces, garbage collection and the workload controllers',
+    help: 'runs the controllers: workloads, endpoints, namespaces, garbage collection and others',
     module: 'controllers/main.js',
     exportName: 'controllerManagerProcess',
   },
   {
     name: 'metrics-server',
-    help: 'serves metrics.k8s.io: what kubectl top shows and autoscalers go by',
+    help: 'serves metrics.k8s.io for kubectl top and autoscalers',
     module: 'metrics-server/main.js',
     exportName: 'metricsServerProcess',
   },

@@ -57,7 +57,7 @@ const commands: Readonly<Record<string, Command>> = {
     run: (machine, flags) => serve(machine, flags, absoluteKubeconfig(flags)),
   },
   kubelet: {
-    help: 'runs Pods as processes of this machine',
+    help: 'runs Pods, as processes of this machine or in a container runtime',
     flags: kubeletFlags,
     run: kubelet,
   },
@@ -67,7 +67,7 @@ const commands: Readonly<Record<string, Command>> = {
     run: printKubeconfig,
   },
   envtest: {
-    help: 'prints what KUBEBUILDER_ASSETS is to be: tests of controller-runtime start kubelevel then',
+    help: 'prints the value for KUBEBUILDER_ASSETS with which tests that use envtest start kubelevel',
     flags: [helpFlag],
     run: printStandIns,
   },
@@ -84,7 +84,7 @@ const commands: Readonly<Record<string, Command>> = {
     run: restoreCommand,
   },
   snapshot: {
-    help: 'keeps the state of a running server, in its memory, under a name (`default` if none is given)',
+    help: 'keeps the state of a running server in its memory, under a name (`default` if none is given)',
     flags: snapshotFlags,
     argument: '[NAME]',
     run: snapshotCommand,
@@ -110,7 +110,7 @@ const overview = (): string => {
   ]
   const width = Math.max(...entries.map(({ name }) => name.length))
   const lines = entries.map(({ name, help }) => `  ${name.padEnd(width)}   ${help}\n`)
-  return `kubelevel ${packageVersion()}: a Kubernetes API server on Node\n\nUsage: kubelevel <command> [flags]\n\n${lines.join('')}\nkubelevel <command> --help tells its flags.\n`
+  return `kubelevel ${packageVersion()}: a Kubernetes API server on Node\n\nUsage: kubelevel <command> [flags]\n\n${lines.join('')}\nkubelevel <command> --help lists the flags of a command.\n`
 }
 
 const helpOf = (name: string, command: Command): string =>

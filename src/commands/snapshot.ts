@@ -9,7 +9,7 @@ export const snapshotFlags: readonly Flag[] = [
   {
     name: 'kubeconfig',
     type: 'string',
-    help: 'to reach the server (default <data-dir>/kubeconfig)',
+    help: 'kubeconfig of the server (default <data-dir>/kubeconfig)',
   },
   helpFlag,
 ]
