@@ -3,7 +3,7 @@ import type { GroupVersionKind, GroupVersionResource } from '#api/group-version.
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { RequestContext, ResourceDefinition } from './resource-definition.js'
 
-/** What is asked about: which objects there are follows from the operation. */
+/** What admission is asked about. The operation decides which objects there are. */
 export type AdmittedChange =
   | { readonly operation: 'CREATE'; readonly object: KubeObject; readonly oldObject?: undefined }
   | { readonly operation: 'CONNECT'; readonly object: KubeObject; readonly oldObject?: undefined }
@@ -15,7 +15,7 @@ export type AdmissionOperation = AdmittedChange['operation']
 export interface AdmissionAttributes {
   readonly operation: AdmissionOperation
   readonly definition: ResourceDefinition
-  /** Of the request: for a subresource with a kind of its own (Scale, Eviction, Binding) that kind. */
+  /** The kind of the request's body: for a subresource with a kind of its own (Scale, Eviction, Binding), that kind. */
   readonly kind: GroupVersionKind
   readonly resource: GroupVersionResource
   readonly subresource: string

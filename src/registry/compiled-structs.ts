@@ -1,5 +1,5 @@
 /**
- * What is compiled of each Go struct, by its name and when it is first used. A struct is registered before its fields are
+ * What is compiled for each Go struct, by its name, when it is first used. A struct is registered before its fields are
  * compiled, because JSONSchemaProps contains itself.
  */
 export const compiledStructs = <Value, Context, Result>(

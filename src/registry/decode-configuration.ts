@@ -10,7 +10,7 @@ import { type GoType, goFieldsOf, goTypeOfKey } from './decode/go-type.js'
 import { decodeType } from './decode.js'
 import { parseYaml } from './yaml.js'
 
-/** The text is of no type that is known. */
+/** The text names a type that is not known. */
 export class UnknownTypeError extends Error {}
 
 interface ParsedText {
@@ -87,6 +87,6 @@ const withNamesOf = (type: GoType, value: JsonValue): JsonValue => {
   return named
 }
 
-/** Of a struct that has no version, as encoding/json reads it: what it does not know is passed over. Throws an Error. */
+/** Decodes a struct that has no version, as encoding/json does: unknown fields are ignored. Throws an Error. */
 export const decodeUnversioned = (text: string, type: string): JsonObject =>
   decodeType(type, withNamesOf(goTypeOfKey(type), parseText(text).value)).value

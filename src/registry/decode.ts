@@ -101,12 +101,12 @@ const decodeCustomObject = (
   const { gvk } = definition
   try {
     const { value: body, duplicates } = copyUnstructured((value ?? {}) as JsonObject, trace)
-    // Upstream writes it anew before it looks at it: its keys are in order, a whole float is an integer, and one beyond
-    // an int64 printed as it is.
+    // Upstream re-encodes the metadata before it reads it: keys are in order, a whole float is an integer, and one
+    // beyond an int64 is printed as it is.
     const given = withKeysInOrder(((value ?? {}) as JsonObject).metadata ?? {})
     const rewritten = trace && { entries: trace.entries, literals: new Map() }
     const metadata = decodeType(schemaNames.objectMeta, given, rewritten, 'metadata')
-    // No Go type holds it, so empty fields are forgotten at once.
+    // No Go type holds the rest, so its empty fields are forgotten at once.
     forgetGivenEmpty(metadata.value)
     const object = {
       apiVersion: formatGroupVersion(gvk),
@@ -188,7 +188,7 @@ export const decodeMade = (definition: ResourceDefinition, value: JsonValue): De
 /** The zero value of the type: the fields that Go always writes. A new object each time. */
 export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName, {}).value
 
-/** The name in openapi/data/go-fields.json of the struct that is stored; undefined of custom resources. */
+/** The name in openapi/data/go-fields.json of the struct that is stored; undefined for custom resources. */
 const storedStruct = ({ schemaName, convert, storageVersion }: ResourceDefinition) => {
   const stored = convert === undefined ? schemaName : schemaNameOfKind(storageVersion)
   return stored === undefined || schemaName === undefined ? undefined : goTypeName(stored)

@@ -19,7 +19,7 @@ export interface FollowerDeps extends Omit<FollowDeps, 'signal'> {
   readonly clock: Clock
 }
 
-/** The next call waits for what a call returns. */
+/** The next call waits for the promise that the one before has returned. */
 export interface Follower {
   /** All objects: at first, and again after the watch broke off. */
   replace(objects: readonly PersistedObject[]): void | Promise<void>

@@ -44,7 +44,7 @@ export const interpretingErrors = <T>(
 export const isTooLarge = (error: unknown): boolean =>
   error instanceof Error && error.cause instanceof StorageError && error.cause.code === 'TooLarge'
 
-/** Yields what to throw: a failure that is none of storage's as it is. */
+/** Yields what to throw. An error that does not come from storage stays as it is. */
 export const interpretStorageError = (
   error: unknown,
   { resource, operation, asked, isCached = true }: Failed,
@@ -69,7 +69,7 @@ export const interpretStorageError = (
     case 'UnknownOutcome':
     case 'NoSpace':
     case 'TooLarge':
-      // What upstream's storage does not know, its answers show as it is: no reason, no details.
+      // Upstream's answers show an error that its storage does not know as it is: no reason, no details.
       return failure({ code: 500, message: error.message }, { cause: error })
     case 'ReadOnly':
     case 'Closed':

@@ -42,7 +42,7 @@ const countRemaining = async (
 export const makeStore = (deps: StoreDeps): Store => {
   const { definition, storage } = deps
   const deletable = makeDeletable(deps)
-  /** Yields what is left to ask: the plugins that only validate. */
+  /** Mutating admission now; yields validating admission, which the caller runs later. */
   const admitAlone = async (call: Parameters<typeof admit>[2]) => {
     await admit(deps, 'mutate', call)
     return () => admit(deps, 'validate', call)

@@ -43,7 +43,7 @@ const warningText = (uids: readonly string[], afterAdmission: boolean): string =
     afterAdmission ? ' after mutating admission happens' : ''
   }; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids.join(', ')}`
 
-/** The same for equal references; one object may have tens of thousands, which nobody compares with each other. */
+/** The same text for equal references: an object may have tens of thousands, too many to compare each with each. */
 const ownerText = (reference: OwnerReference): string => {
   const { apiVersion, kind, name, uid, controller, blockOwnerDeletion } = reference
   return JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion])
@@ -75,7 +75,7 @@ export const inFieldOrder = (object: KubeObject): KubeObject => {
   return { kind, apiVersion, metadata: metadataInFieldOrder(metadata), ...rest }
 }
 
-/** What differs is mostly in the metadata, so that it is looked at first. The resourceVersion does not count. */
+/** Differences are mostly in the metadata, so that is compared first. The resourceVersion does not count. */
 export const sameContent = (a: KubeObject, b: KubeObject): boolean =>
   jsonEqual(metadataInFieldOrder(a.metadata), metadataInFieldOrder(b.metadata)) &&
   jsonEqual({ ...a, metadata: null }, { ...b, metadata: null })

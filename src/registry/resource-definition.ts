@@ -89,8 +89,9 @@ export interface Reservation {
 }
 
 /**
- * What is checked again is reported again: `change` what may not change, `create` what create checks, `full` both in
- * this order, `createFirst` in the other, `none` nothing, all before the kind's own errors; `placed` what validateUpdate puts among its own.
+ * Which errors in metadata an update reports again, before the kind's own errors: `change` those of changes, `create`
+ * those that create finds, `full` both in this order, `createFirst` both in the other, `none` nothing. `placed`:
+ * validateUpdate puts them among its own.
  */
 export type MetadataRevalidation = 'none' | 'change' | 'create' | 'full' | 'createFirst' | 'placed'
 
@@ -143,7 +144,7 @@ export interface Strategy {
   checkGracefulDelete?(object: KubeObject, options: DeleteOptions): boolean
   /** What a delete without a policy does with dependents; `unsupported` never touches GC finalizers. */
   readonly defaultGarbageCollection?: 'background' | 'orphan' | 'unsupported'
-  /** Warned of on a delete without a policy (jobs). */
+  /** A warning on deletes without a policy (Jobs). */
   readonly defaultGarbageCollectionWarning?: string
   /** Answers a POST without storing anything (reviews). The result is the answer's body. */
   createInstead?(
@@ -210,15 +211,15 @@ export interface Subresource {
   readonly acceptedApiVersions?: readonly string[]
   /** view: what GET shows of the stored parent. Missing: the parent itself. */
   read?(parent: KubeObject): KubeObject
-  /** view: its table, where that is not the parent's. */
+  /** view: its table, if that is not the parent's. */
   readonly table?: Pick<ResourceDefinition, 'columns' | 'cells'>
-  /** view: what a PUT or PATCH starts from, where that is not what GET shows. */
+  /** view: what a PUT or PATCH starts from, if that is not what GET shows. */
   readForWrite?(parent: KubeObject): KubeObject
   /** view: why a GET of this parent cannot be answered, though it can be written. */
   refuseRead?(parent: KubeObject): Error | undefined
   /** view: the parent after the subresource was written; a private copy of the parent is passed. Throws ApiError. */
   write?(parent: KubeObject, next: KubeObject, ctx: RequestContext): KubeObject
-  /** view: as for the main resource, and by default as much. */
+  /** view: as for the main resource, whose value is the default. */
   readonly metadataRevalidation?: MetadataRevalidation
   /** view: errors of the new parent. */
   validateUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): FieldError[]
@@ -302,13 +303,13 @@ export interface ResourceDefinition {
    * are validated and stored with the rest, but no reader is shown them.
    */
   readonly fillDefaults?: (object: KubeObject) => string[]
-  /** Custom resources: the object as its schema of today shows it; the same object when that changes nothing. */
+  /** Custom resources: the object as its current schema shows it; the same object if that changes nothing. */
   readonly onRead?: (object: KubeObject) => KubeObject
   /** Custom resources: a text for the Warning header of every answer (a deprecated version). */
   readonly deprecationWarning?: string
   /**
-   * Whether the definition of a custom resource has the condition Terminating. Discovery then lists only verbs that read
-   * and delete.
+   * Whether the definition of a custom resource has the condition Terminating. Discovery then lists only verbs that
+   * read or delete.
    */
   readonly isTerminating?: boolean
   readonly strategy: Strategy
@@ -335,7 +336,7 @@ export interface ResourceDefinition {
   readonly hasTableOfStatus?: boolean
   /** What a row's `conditions` hold, by which kubectl knows finished pods; undefined for none. */
   readonly rowConditions?: (object: KubeObject) => unknown[] | undefined
-  /** How the rows of a list's Table follow each other, where not as its objects do. */
+  /** The order of rows in the Table of a list, if it is not that of its objects. */
   readonly rowOrder?: (a: KubeObject, b: KubeObject) => number
   /** Annotations that stand for a field of upstream's internal type. PartialObjectMetadata lacks them. */
   readonly fieldAnnotations?: readonly string[]

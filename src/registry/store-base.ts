@@ -42,7 +42,7 @@ export const keyOf = (
 
 const rootLength = '/registry'.length
 
-/** What no path of files could hold is no key (apiserver, pkg/storage/interfaces.go PrepareKey). */
+/** `.` and `..` cannot be part of a key (apiserver, pkg/storage/interfaces.go PrepareKey). */
 export const refuseDots = (namespace: string | undefined, key: string): void => {
   if (namespace === '.' || namespace === '..')
     throw failure({ code: 500, message: `invalid key: ${goQuote(key.slice(rootLength))}` })

@@ -102,7 +102,7 @@ export interface UpdateOptions {
   readonly hooks?: UpdateStrategy
   /** Creates when there is nothing (PUT of kinds that allow it, server-side apply). */
   readonly forceAllowCreate?: boolean
-  /** Preconditions beside the resourceVersion in the object. */
+  /** Preconditions besides the resourceVersion in the object. */
   readonly preconditions?: { uid?: string; resourceVersion?: string }
   /** The hooks to use; default by ctx.subresource. */
   readonly strategy?: 'main' | 'status' | 'none'

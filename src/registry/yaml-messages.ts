@@ -6,21 +6,21 @@ export class YamlSyntaxError extends Error {}
 interface YamlFault {
   readonly code: string
   readonly message: string
-  /** Of the first character, from 1. */
+  /** The line of its first character, from 1. */
   readonly line: number
-  /** The first characters of what is wrong. */
+  /** The text from the fault on. */
   readonly from: string
   /** The text before the fault. */
   readonly before: string
-  /** Nothing came any more, in a line that did not end: Go's parser is one line further. */
+  /** The text ended within a line: Go's parser counts one line more. */
   readonly pastEnd: boolean
 }
 
 interface GoFault {
   readonly text: string
-  /** Of the scanner, not of the parser: Go counts their lines differently. */
+  /** Found by the scanner, not by the parser: Go counts their lines differently. */
   readonly scanner?: true
-  /** Go noticed at the next line. */
+  /** Go notices it only at the next line. */
   readonly late?: true
 }
 
@@ -79,7 +79,7 @@ const goFault = ({ code, message, before, from }: YamlFault): GoFault => {
     return { text: 'found a tab character where an indentation space is expected', scanner: true }
   if (/Unexpected , in/.test(message)) return nodeContent
   if (/quote/.test(message)) return { text: 'found unexpected end of stream', scanner: true }
-  // Nothing came where a first or next item was to begin.
+  // The text ended where an item was to begin.
   if (/^Flow /.test(message) && /[[{,:]\s*$/.test(before)) return nodeContent
   if (/[Ff]low map|flow-map-end|\}/.test(message))
     return { text: "did not find expected ',' or '}'" }

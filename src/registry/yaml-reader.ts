@@ -7,7 +7,7 @@ import { limits } from '#limits'
 import type { ParsedYaml } from './yaml.js'
 import { YamlSyntaxError } from './yaml-messages.js'
 
-/** What is wrong with a text is an answer, too. */
+/** A syntax error is an answer, too. */
 export type YamlAnswer = ParsedYaml | YamlSyntaxError
 
 interface Job {
@@ -93,7 +93,7 @@ export class YamlReader {
     answer()
   }
 
-  /** Nothing but its end stops a thread that reads. */
+  /** A thread that is reading can only be stopped by ending it. */
   #leave(job: Job): void {
     if (job !== this.#current) {
       this.#waiting.splice(this.#waiting.indexOf(job), 1)

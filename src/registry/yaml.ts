@@ -40,7 +40,7 @@ const goTags = (tags: Tags): Tags =>
       (!unresolvedTags.has(tag.tag) && !('format' in tag && tag.format === 'TIME')),
   )
 
-// The reader of goyaml.v2.
+// Characters that goyaml.v2's reader refuses.
 const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u
 
 /** The first document of a stream, which is all that Go reads of one. Throws YamlSyntaxError. */
@@ -87,7 +87,7 @@ const checkDirectives = ({ directives, warnings }: Document.Parsed, text: string
     throw fault('found incompatible YAML document', /^%YAML/m)
 }
 
-/** A text that a quote began and that names half a character by its number: Go takes no such number. */
+/** A double-quoted text with an escape of half a character, which Go refuses. */
 const surrogateEscape = /^"(?:[^\\]|\\.)*?\\u[dD][89a-fA-F]/s
 
 const refuseSurrogates = (document: Document.Parsed, text: string, lineAt: LineAt): void => {

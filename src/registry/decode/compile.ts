@@ -14,7 +14,7 @@ import { type GoField, type GoType, goFieldsOf, isPartOfSchema, schemaPartOf } f
 interface DecodeState {
   /** Something was of a wrong type, unknown or ambiguous: the result is not complete. */
   problem: boolean
-  /** Something empty was given that is not written: it is noted (given-empty.ts). */
+  /** Something was given as empty that Go leaves out; it is noted (given-empty.ts). */
   givenEmpty: boolean
   /** How numbers were written, where that is another way than JavaScript's: a quantity is read as it is written. */
   readonly literals?: JsonTrace['literals'] | undefined
@@ -67,7 +67,7 @@ const decodeBytes: Decode = (value, state) => {
 
 const zeroScalar = { string: '', bool: false, int32: 0, int64: 0, float64: 0 } as const
 
-/** What Go has where nothing is given: for elements of lists and maps that are null. */
+/** Go's zero value of the type, which null elements of lists and maps become. */
 const zeroOf = (type: GoType): JsonValue => {
   switch (type.form) {
     case 'scalar':
@@ -129,9 +129,9 @@ interface CompiledField {
   readonly isQuantity: boolean
   readonly decode: Decode
   readonly empty: Emptiness
-  /** What stands for nothing; undefined: the field is left out. */
+  /** What Go writes for a missing field; undefined: the field is left out. */
   readonly absent: (() => JsonValue) | undefined
-  /** What stands for a zero: undefined is left out. */
+  /** What Go writes for a zero value; undefined: the field is left out. */
   readonly whenZero: JsonValue | undefined
   readonly omitEmpty: boolean
 }

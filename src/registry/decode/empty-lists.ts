@@ -5,7 +5,7 @@
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { type GoType, goFieldsOf } from './go-type.js'
 
-/** Changes the value in place, but for what it shares with `stored`. */
+/** Changes the value in place, except for parts that it shares with `stored`. */
 type Forget = (value: JsonValue, stored?: JsonObject) => void
 
 const known = new Map<string, Forget | undefined>()

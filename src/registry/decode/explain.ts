@@ -29,7 +29,7 @@ const describe = (value: JsonValue, literal: string | undefined, wantsNumber: bo
   return kind === 'number' && wantsNumber ? `number ${literal ?? value}` : kind
 }
 
-/** Where the text stops to be base64, in Go's words. */
+/** Where the text stops being base64, in Go's words. */
 export const printedBase64Problem = (text: string): string => {
   const plain = text.replace(/[\r\n]/g, '')
   const wrong = /[^A-Za-z0-9+/]/.exec(plain)
@@ -43,7 +43,7 @@ export const printedBase64Problem = (text: string): string => {
 
 /** The structs that a field is embedded through, outermost first: each is named by the fields that lie right in it. */
 const embeddingOf = ({ embedded, name }: GoField, fields: readonly GoField[]): string[] => {
-  // What objects and options have, and references that name a kind have not.
+  // Objects and options have one of these two; references, which also name a kind, have neither.
   const isKind = fields.some((field) => field.name === 'metadata' || field.name === 'dryRun')
   if (isKind && (name === 'apiVersion' || name === 'kind')) return ['TypeMeta']
   const numbers = embedded?.protoNumbers ?? []

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue, KubeObject, ObjectMeta } from '#api/object.
 import { compiledStructs } from '../compiled-structs.js'
 import { type GoType, goFieldsOf } from './go-type.js'
 
-/** The very same value when all in it has its place. What is given may be shared and is not changed. */
+/** Yields the same value if everything in it is in its place. The given value may be shared and is not changed. */
 type Arrange = (value: JsonValue) => JsonValue
 /** The fields that `stays` names are left as they are. */
 type ArrangeFields = (value: JsonValue, stays?: (field: string) => boolean) => JsonValue
@@ -20,7 +20,7 @@ const inKeyOrder = (object: JsonObject): JsonObject => {
   return result
 }
 
-/** What no Go struct has stays behind the others. */
+/** Fields that the Go struct does not have stay behind the others. */
 const inFieldOrder = (object: JsonObject, places: ReadonlyMap<string, number>): JsonObject => {
   const result: JsonObject = {}
   for (const name of places.keys()) if (Object.hasOwn(object, name)) result[name] = object[name]!

@@ -87,7 +87,7 @@ export const goTypeOfKey = (key: string): GoType => structType(key)
 
 export const isPartOfSchema = (custom: CustomType): boolean => custom.startsWith('Schema')
 
-/** What a part of a schema is whose reader calls a decoder again; undefined where it does not, for this value. */
+/** The Go type that the reader of a part of a schema decodes this value into; undefined if it decodes nothing. */
 export const schemaPartOf = (custom: CustomType, value: JsonValue): GoType | undefined => {
   if (!isPartOfSchema(custom)) return undefined
   if (isJsonObject(value)) return structType(schemaNames.jsonSchemaProps)

@@ -45,7 +45,7 @@ export function* wireFields(bytes: Buffer): Generator<WireField> {
   }
 }
 
-/** Of one field that holds text, bytes or a message. */
+/** The value of a field that holds text, bytes or a message. */
 export const bytesOf = (value: WireField['value']): Buffer => {
   if (typeof value === 'bigint') throw new ProtobufError('proto: wrong wireType = 0')
   return value

@@ -47,7 +47,7 @@ const readStruct = (key: string, bytes: Buffer): JsonObject => {
 const isUnset = (field: GoField, value: JsonValue): boolean => {
   if (field.pointer) return false
   if (value === null) return true
-  // JSON as it is: somebody wrote the empty object, too.
+  // Raw JSON stays as it was written, the empty object included.
   if (field.type.form === 'custom' && field.type.custom === 'Raw') return false
   if (typeof value === 'object' && !Array.isArray(value))
     return field.type.form !== 'map' && Object.keys(value).length === 0

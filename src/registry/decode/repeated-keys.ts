@@ -62,7 +62,10 @@ const readField = (
   literals: Literals,
 ): JsonValue => readInto(type, before, after, literals, pointer)
 
-/** The value with one entry for each key. Known of the text: `trace`, which also learns of the copies. */
+/**
+ * The value with one entry for each key. `trace` is what is known of the text; the copies that are made are added to
+ * it.
+ */
 export const withRepeatedKeys = (type: GoType, value: JsonValue, trace: JsonTrace): JsonValue => {
   if (Array.isArray(value))
     return type.form === 'slice'

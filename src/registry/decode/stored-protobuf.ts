@@ -12,8 +12,8 @@ import { openEnvelope, protobufToJson } from './protobuf.js'
 type Table = Pick<ResourceTable, 'byKind'> & Iterable<ResourceDefinition>
 
 /**
- * The row to read a kind by. Upstream may store a version that is not served yet, or no more (a beta until the release
- * after the next): what became of it has the same fields under the same numbers.
+ * The row to read a kind by. Upstream may store a version that is not served yet or no longer (a beta, until the
+ * release after next); its successor has the same fields under the same numbers.
  */
 const rowOf = (table: Table, gvk: GroupVersionKind): ResourceDefinition | undefined => {
   const found = table.byKind(gvk)

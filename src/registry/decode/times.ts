@@ -5,7 +5,7 @@ const secondsLayout = '2006-01-02T15:04:05Z07:00'
 const microLayout = '2006-01-02T15:04:05.000000Z07:00'
 
 const seconds = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)$/
-/** Of a text that needs no change. */
+/** The length of a time that needs no change. */
 const secondsLength = '2006-01-02T15:04:05Z'.length
 const micro = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)\.(\d{6})(Z|[+-]\d\d:\d\d)$/
 

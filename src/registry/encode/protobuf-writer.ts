@@ -88,7 +88,10 @@ export class ProtobufWriter {
     this.tag(number, wireType.varint)
   }
 
-  /** Everything since the last one, copied; the writer is empty again. It may be kept: no pool lives on with it. */
+  /**
+   * Everything written since the last call, as a copy; the writer is empty again. The copy belongs to no pool, so it
+   * may be kept.
+   */
   finish(): Buffer {
     const done = Buffer.allocUnsafeSlow(this.mark)
     this.#buffer.copy(done, 0, this.#at)

@@ -176,7 +176,7 @@ const compileField = (field: GoField): CompiledField => {
 
 const compilePlan = ({ fields, embedded }: MessagePlan): Write => {
   const compiled = [...fields.values()].map(compileField)
-  // What Go embeds is always there.
+  // Embedded structs are always written.
   for (const [number, plan] of embedded) {
     const write = compilePlan(plan)
     compiled.push({
@@ -213,7 +213,7 @@ const contentWriter = (key: string): Write => {
   return structWriter(type.key)
 }
 
-/** What an envelope says of the object inside of it. */
+/** What an envelope says of the object inside it. */
 export interface TypeMeta {
   readonly apiVersion: string
   readonly kind: string

@@ -2,7 +2,7 @@
 
 export type Style = 'plain' | 'single' | 'double' | 'literal'
 
-// What would be read back as something else than a string: null, bool, whole number, base 60.
+// What would be read back as something other than a string: null, a boolean, a whole number, a number of base 60.
 const readsAsOther = new RegExp(
   [
     '~|null|Null|NULL',
@@ -42,7 +42,7 @@ const unprintable = /[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u
 /** Of one character. Tabs, line breaks and what needs a surrogate pair are none. */
 export const isPrintable = (char: string): boolean => !isBreak.test(char) && !unprintable.test(char)
 
-/** What would mean something where a plain text begins, or in it. */
+/** Characters that mean something at the beginning of a plain scalar, or within it. */
 const indicates =
   /^(?:---|\.\.\.|[#,[\]{}&*!|>'"%@`]|[?:-](?:[\s\u0085\u2028\u2029]|$))|:(?:[\s\u0085\u2028\u2029]|$)|[\s\u0085\u2028\u2029]#/
 

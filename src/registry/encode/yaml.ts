@@ -9,7 +9,7 @@ import { escapes, isBreak, isPrintable, numberText, type Style, styleOf } from '
 
 const lineWidth = 80
 const step = 2
-/** What is longer, in bytes, is no simple key: it stands behind a question mark. */
+/** A longer key, in bytes, is not a simple key: it is written behind a question mark. */
 const longestSimpleKey = 128
 
 class YamlWriter {
@@ -133,7 +133,7 @@ class YamlWriter {
       const isBetween = at > 0 && at < chars.length - 1
       if (isSpace && mayBreak && !wasSpace && this.#column > lineWidth && isBetween) {
         this.newLine(indent)
-        // Else the reader took the next space for indentation.
+        // Otherwise a reader would take the next space for indentation.
         if (chars[at + 1] === ' ') this.#put('\\')
       } else this.#put(isPrintable(char) && !/["\\]/.test(char) ? char : escapes(char))
       wasSpace = isSpace

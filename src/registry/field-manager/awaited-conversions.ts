@@ -25,7 +25,7 @@ export const withConversions = <T>(
 ): T | Promise<T> => {
   const known = new Map<string, Outcome>()
   const convertNow: ConvertNow = (object, apiVersion) => {
-    // Each run makes its objects anew: they are known by what they hold.
+    // Each run makes new objects, so they are told apart by their content.
     const key = `${apiVersion}\n${JSON.stringify(object)}`
     const outcome = known.get(key)
     if (outcome === undefined) {

@@ -15,7 +15,7 @@ import { mismatchOf } from './validate-typed.js'
 /** `<namespace>/<name>; <group>/<version>, Kind=<kind>`, as upstream names an object in its errors. */
 export const describeObject = (object: JsonObject, { gvk }: ResourceDefinition): string => {
   const metadata = isJsonObject(object.metadata) ? object.metadata : {}
-  // What is no text is read as none.
+  // Anything but a text counts as the empty text.
   const textOf = (value: JsonValue | undefined) => (typeof value === 'string' ? value : '')
   return `${textOf(metadata.namespace)}/${textOf(metadata.name)}; ${formatGroupVersionKind(gvk)}`
 }
@@ -40,7 +40,10 @@ const problemOfEntry = (value: JsonValue): string | undefined =>
 const isManagedFieldsEntry = (value: JsonValue): boolean =>
   isJsonObject(value) && problemOfEntry(value) === undefined
 
-/** Entries that fit the schema and not their Go type (a time is any text there) are met once all is merged: 500. */
+/**
+ * Entries that fit the schema but not their Go type (any text is a time to the schema) are only found after the merge:
+ * 500.
+ */
 export const checkEntries = (definition: ResourceDefinition, patch: JsonObject): void => {
   const { metadata } = patch
   const entries = isJsonObject(metadata) ? metadata.managedFields : undefined

@@ -19,7 +19,7 @@ export interface Comparison {
 
 /** Sets in the making; parts are made when something goes into them. */
 interface Parts {
-  /** About how many children they may get. */
+  /** About how many children there may be. */
   readonly length: number
   added: SetStep | undefined
   modified: SetStep | undefined

@@ -1,4 +1,4 @@
-/** The 409 of an apply that others stand in the way of: one cause a field, and a message that lists them by owner. */
+/** The 409 of an apply that conflicts with other owners: one cause a field, and a message that lists them by owner. */
 import { compareTexts } from '#api/compare-texts.js'
 import { type ApiError, applyConflict } from '#api/errors.js'
 import type { Owner } from './managed-fields.js'

@@ -18,7 +18,7 @@ import { typeOfSchema } from './versions.js'
 /** What a definition without a webhook does. */
 const rename: ConvertNow = (object, apiVersion) => ({ ...object, apiVersion })
 
-/** `convert` where a webhook does it. */
+/** `convert` is given if a webhook converts. */
 export const versionsOfCustom = (
   { gvk, versions }: ResourceDefinition,
   subresource: string,

@@ -309,7 +309,7 @@ const checkLive = (definition: ResourceDefinition, live: KubeObject, type: Field
   })
 }
 
-/** Who applied owns what may be owned, since `time` where something changed. */
+/** The applier owns everything that may be owned, since `time` if something changed. */
 const keepOwn = (owners: Owners, identity: string, time: string | undefined): void => {
   const own = owners.get(identity)
   if (own === undefined) return
@@ -318,7 +318,7 @@ const keepOwn = (owners: Owners, identity: string, time: string | undefined): vo
   else owners.set(identity, { ...withSet(own, set), time: time ?? own.time })
 }
 
-/** An object without owners belongs to those who came before the first apply. */
+/** The fields of an object without owners belong to the manager `before-first-apply`. */
 const ownersBeforeApply = (scope: Scope, change: Change, live: KubeObject): Owners => {
   let owners: Owners
   try {

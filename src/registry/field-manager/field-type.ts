@@ -14,7 +14,7 @@ export interface MapType {
   readonly atomic: boolean
   /** A field that the schema names; undefined for others. */
   field(key: string): NamedField | undefined
-  /** The type of any other key; undefined when there may be none. */
+  /** The type of any other key; undefined if there may be no other. */
   readonly element: FieldType | undefined
   /** The default of a named field, for list keys that an entry leaves out. */
   defaultOf(key: string): JsonValue | undefined
@@ -146,7 +146,7 @@ const withMapType = (type: FieldType, atomic: boolean): FieldType => {
   }
 }
 
-/** `inherited`: a schema around this one preserves unknown fields, which holds for all that it describes itself. */
+/** `inherited`: an enclosing schema preserves unknown fields, and so does everything that it describes. */
 const compile = (schema: Schema, resolve: Resolve, inherited = false): FieldType => {
   const preserves = inherited || schema['x-kubernetes-preserve-unknown-fields'] === true
   switch (schema.type) {

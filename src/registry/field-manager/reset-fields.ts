@@ -43,7 +43,7 @@ const byMain: Readonly<Record<string, FieldSet>> = {
   'certificates.k8s.io/certificatesigningrequests': union(spec, status),
 }
 
-/** Of a custom resource with a status. */
+/** For a custom resource with a status subresource. */
 export const resetFieldsOfCustom = (subresource: string): FieldSet =>
   subresource === '' ? status : subresource === 'status' ? metadataAndSpec : emptySet
 

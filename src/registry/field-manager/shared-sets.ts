@@ -11,7 +11,7 @@ import { compareElements } from './path-element.js'
 
 const shared = new WeakSet<FieldSet>([leaf])
 export const isShared = (set: FieldSet): boolean => shared.has(set)
-/** What was made here, too large sets included. */
+/** Every set that was made here, those too large to be shared included. */
 const sorted = new WeakSet<FieldSet>([leaf])
 let steps = 0
 
@@ -95,7 +95,7 @@ export class SetStep {
   }
 }
 
-/** By the one way that leads to the shared set. */
+/** The shared set with these children, which one sequence of steps leads to. An element that comes twice is a leaf. */
 const sharedOf = (children: readonly SetStep[]): FieldSet => {
   let step = startSet()
   for (const [i, { element, child }] of children.entries()) {

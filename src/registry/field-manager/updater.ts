@@ -50,7 +50,7 @@ interface Write {
   readonly live: JsonObject
   readonly apiVersion: string
   readonly owners: Owners
-  /** Identity of the one who writes. */
+  /** Identity of the writer. */
   readonly writer: string
 }
 
@@ -152,7 +152,7 @@ export interface Applied {
   readonly owners: Owners
 }
 
-/** Throws FieldConflicts unless forced. `applier` is who applies, with nothing in its set yet. */
+/** Throws FieldConflicts unless forced. `applier` has nothing in its set yet. */
 export const ownersAfterApply = (
   write: Omit<Write, 'writer'>,
   options: { patch: JsonObject; applier: Owner; identity: string; force: boolean },

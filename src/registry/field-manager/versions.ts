@@ -62,7 +62,7 @@ const withZeros = (object: JsonObject, zero: JsonObject): JsonObject => {
   return result
 }
 
-/** Owners may have claimed what says of which kind an object is, and take it away. Throws CannotConvert. */
+/** Owners may have claimed kind and apiVersion, and may take them away. Throws CannotConvert. */
 const checkConvertible = (object: JsonObject, apiVersion: string): void => {
   if (!object.kind)
     throw new CannotConvert(`Object 'Kind' is missing in 'unstructured object has no kind'`)
@@ -74,7 +74,7 @@ const checkConvertible = (object: JsonObject, apiVersion: string): void => {
     throw new CannotConvert(`unexpected GroupVersion string: ${apiVersion}`)
 }
 
-/** Of a built-in kind. `versionOf` finds the same resource in another version, by apiVersion. */
+/** The versions of a built-in kind. `versionOf` finds the same resource in another version, by apiVersion. */
 export const versionsOfKind = (
   definition: ResourceDefinition,
   versionOf: (apiVersion: string) => ResourceDefinition | undefined,

@@ -87,7 +87,7 @@ const problemOfBytes = (value: JsonValue): string | undefined => {
     : undefined
 }
 
-/** What reads its own JSON refuses it in the decoder's words, without a place. */
+/** A type that reads its own JSON refuses a value in the decoder's words, without a path. */
 const problemOfOwnReader = (given: JsonValue, custom: CustomType): string | undefined => {
   const literal = writtenText(given)
   const value = literal === undefined ? given : (JSON.parse(literal) as JsonValue)

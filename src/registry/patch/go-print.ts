@@ -4,7 +4,7 @@ import { writtenText } from '#api/json-as-written.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 
-/** Of a value whose type is float64. */
+/** The number in a value whose type is float64. */
 const doubleOf = (value: JsonValue): number => Number(writtenText(value) ?? value)
 
 type Value = JsonValue | undefined

@@ -76,7 +76,7 @@ export const checkOperations = (patch: JsonValue): JsonObject[] => {
 const problem = (message: string): JsonPatchProblem => new JsonPatchProblem(message)
 const missing = (message: string): JsonPatchProblem => problem(`${message}: missing value`)
 
-/** What goes wrong inside is told with what was being done. */
+/** Puts what was being done in front of the message of what went wrong. */
 const doing = <T>(what: string, act: () => T): T => {
   try {
     return act()
@@ -177,7 +177,7 @@ const pathOf = (operation: JsonObject, field: 'path' | 'from', what: string): st
 const sizeOf = (value: JsonValue): number =>
   JSON.stringify(value, (_key, v) => (typeof v === 'bigint' ? Number(v) : v)).length
 
-/** What the patch has gone through are maps to upstream, which go elsewhere with their keys in order. */
+/** Upstream has maps for everything that the patch went through; copied elsewhere, their keys are in order. */
 const copyOf = (state: State, value: JsonValue): JsonValue => {
   if (value === null || typeof value !== 'object' || !state.own.has(value)) return cloneJson(value)
   if (Array.isArray(value)) return value.map((item) => copyOf(state, item))

@@ -42,7 +42,7 @@ export const mergeSlice = (
 const holdObjects = (...lists: JsonValue[][]): boolean => {
   let type: string | undefined
   for (const entry of lists.flat()) {
-    // Only the first entry is looked at for what it is.
+    // Only the first entry decides what the lists hold.
     if (type === undefined && Array.isArray(entry)) {
       throw failure({
         code: 422,
