@@ -1,66 +1,158 @@
-/** Every bound of the project, with its unit in its name and its reason beside it. Where kube-apiserver has a number, it is kube-apiserver's. */
+/**
+ * Every bound of the project, with its unit in its name and its reason beside it. Where kube-apiserver has a number, it is
+ * kube-apiserver's.
+ */
 import assert from 'node:assert/strict'
 
 export const limits = {
-  /** Bytes of one audit annotation of a policy; upstream's maxAuditAnnotationValueLength. */
-  auditAnnotationBytesMax: 10 * 1024,
-  /** Characters of a user agent that the audit log shows; upstream's. */
-  auditUserAgentLengthMax: 1024,
-  /** How often a missing default ServiceAccount is looked for while its controller makes it; upstream's ten tries of 100 to 200 ms. */
-  defaultAccountTriesMax: 10,
-  defaultAccountRetryMs: 150,
-  /** How long the Lease of a server lasts, upstream's hour; it is renewed three times in it, not every 10 s: an idle disk may sleep. */
-  identityLeaseSeconds: 3600,
-  identityLeaseRenewMs: 20 * 60 * 1000,
-  /** How often a server says that it is alive to the servers that share its store, and how long they believe it; upstream's. */
-  peerRenewMs: 10_000,
-  masterLeaseSeconds: 15,
-  /** How long a server that ends tries to withdraw; upstream's, two rounds of its reconciler. */
-  leaveMs: 20_000,
-  /** How often servers of one store repair the allocations of Services that a killed server left; upstream's. */
-  allocationRepairMs: 3 * 60 * 1000,
-  /** Pause before the server retries its own watches, and the writes of its start. */
-  retryMs: 1_000,
-  /** How long to wait for the objects of a deleted definition before they are deleted again; upstream's minute. */
-  definitionCleanupMsMax: 60_000,
-  /** Longest manifest of a static Pod; upstream's maxConfigLength. */
-  manifestBytesMax: 10 * 1024 * 1024,
-  /** How long a start retries to make the objects that every cluster has; upstream's, of its bootstrap hooks. */
-  bootstrapMs: 30_000,
-  /** Retry-After of a list of objects that cannot be decrypted; upstream's. */
-  cacheRetrySecondsMax: 30,
-  /** Keys of a KMS plugin that metrics tell apart; upstream's. */
-  kmsKeysMeasuredMax: 100,
-  /** Decrypted seeds of a KMS plugin that are kept, each some 300 bytes. There is one for each key and each start of a server since the objects were written. */
-  kmsSeedsMax: 10_000,
-  /** Sizes of a KMS plugin's answer: the id of its key, the encrypted key, annotations; upstream's. */
-  kmsKeyIdBytesMax: 1024,
-  kmsEncryptedKeyBytesMax: 1024,
-  kmsAnnotationsBytesMax: 32 * 1024,
-  /** How long a seed is still used for writes while its plugin is unhealthy; upstream's kmsv2PluginWriteDEKSourceMaxTTL. */
-  kmsSeedLifetimeMs: 180_000,
-  /** How long, at least, the plugins of a changed encryption configuration have time to become healthy; upstream's minKMSPluginCloseGracePeriod. */
-  kmsReadyMs: 10_000,
-  /** How often a watch retries a conversion webhook that failed. */
-  conversionRetryMs: 1_000,
-  /** Concurrent requests to a conversion webhook. */
-  conversionsAtOnceMax: 16,
+  // HTTP: connections, requests and answers.
+
+  /** Request line and headers: their bytes (Go's DefaultMaxHeaderBytes), and how long they may take (upstream's ReadHeaderTimeout). */
+  requestHeaderBytesMax: 1024 * 1024,
+  requestHeadersTimeoutMs: 32_000,
   /** Largest request body; upstream's MaxRequestBodyBytes. */
   requestBodyBytesMax: 3 * 1024 * 1024,
+  /** Parsed Accept and User-Agent headers that are kept: clients send a handful. */
+  headerMeaningsKept: 256,
+  /** Global deadline of a request that is not long-running; upstream's --request-timeout. */
+  requestTimeoutMs: 60_000,
+  /** Deadline of create, update, patch and delete of one object; upstream's requestTimeoutUpperBound. */
+  writeTimeoutMs: 34_000,
+  /** Shortest life of a watch without timeoutSeconds; drawn between this and twice this. Upstream's --min-request-timeout. */
+  watchTimeoutMinMs: 1_800_000,
+  /** Streams that a client may have open on one connection of HTTP/2; upstream's of kube-apiserver. */
+  http2StreamsMax: 1_000,
+  /** How often sessions of HTTP/2 are checked: one that was silent since the last check gets a ping, and must answer before the next. */
+  sessionLookMs: 30_000,
+  /** How long a connection is still read after a refusal: net/http's rstAvoidanceDelay. */
+  resetAvoidanceMs: 500,
+  /** How long a connection without requests is kept; upstream's IdleTimeout. */
+  keepAliveTimeoutMs: 90_000,
+  /** A draining server waits this long for requests that it accepted. */
+  drainTimeoutMs: 10_000,
+  /** Answers larger than this are compressed for clients that accept gzip; upstream's defaultGzipThresholdBytes. */
+  gzipBytesMin: 128 * 1024,
+  /** How long one answer is worked on before others get their turn. */
+  turnMsMax: 5,
+  /** Larger answers do not wait for the end of their turn. Below the 16 KiB at which Node considers a socket full. */
+  answerHeldBytesMax: 8 * 1024,
+  /** A list is put together and sent in buffers of this size. */
+  listSegmentBytes: 256 * 1024,
+  /** Free buffers that are kept for the next lists. */
+  listSegmentsKept: 32,
+  /** Bytes waiting in the socket of a client that does not read; beyond it a watcher's cursor stands still. */
+  clientSocketBytesMax: 256 * 1024,
+  /** Bytes of a WebSocket message from a client of a watch or a log; its messages are ignored. */
+  webSocketMessageBytesMax: 64 * 1024,
+  /** Characters of all warnings of one answer, and of each beyond that; upstream's truncateAtTotalRunes and truncateItemRunes. */
+  warningsRunesMax: 4_096,
+  longWarningRunesMax: 256,
+
+  // Priority and fairness.
+
+  /** Non-mutating and mutating requests in flight; their sum are the seats that priority levels share. Upstream's --max-requests-inflight pair. */
+  readRequestsInFlightMax: 400,
+  mutatingRequestsInFlightMax: 200,
+  /** Seats of a list and of a write; upstream's MaximumListSeatsLimit and MaximumMutatingSeatsLimit. */
+  listSeatsMax: 100,
+  writeSeatsMax: 10,
+  /** Longest wait for a seat; upstream's. */
+  seatWaitMaxMs: 60_000,
+  /** How often seats are lent anew between priority levels; upstream's borrowingAdjustmentPeriod. */
+  borrowingAdjustmentMs: 10_000,
+  /** Longest Retry-After of a refused request; upstream's maxRetryAfter. */
+  retryAfterSecondsMax: 32,
+  /** Flows of one schema whose queues are remembered. Flows are users or namespaces, which clients choose. */
+  flowHandsMax: 1_000,
+
+  // Reading bodies.
+
+  /** Deepest YAML that is decoded: the composer takes over a kilobyte of stack for a level, and V8 may abort near the end of its stack. */
+  yamlDepthMax: 250,
+  /** Deepest JSON that is decoded. encoding/json allows 10,000, for which JSON.stringify has not enough stack. */
+  jsonDepthMax: 1_000,
+  /** Reported unknown and duplicate fields of one body; sigs.k8s.io/json collects no more. */
+  strictErrorsMax: 100,
+  /** YAML up to this size is parsed at once, which takes some 20 ms; larger YAML in a thread. */
+  yamlAtOnceBytesMax: 8 * 1024,
+  /** Heap of that thread: enough for the worst 3 MiB, a million empty lists. And how long the thread stays without work. */
+  yamlThreadMegabytesMax: 1_536,
+  yamlThreadIdleMs: 10_000,
+  /** Aliases that one YAML body may resolve. */
+  yamlAliasesMax: 100,
+  /** Digits of a 64-bit number: converting a million digits takes seconds. */
+  uint64DigitsMax: 20,
+  /** Decimal exponent of a quantity: 10^exponent is computed, so an absurd one must not take all memory. */
+  quantityExponentMax: 400,
+  /** Characters of a quantity. Upstream calculates with any number of digits, which takes 16 s with 50,000. */
+  quantityLengthMax: 1_000,
+  /** Parsed quantities that are kept, and the characters of the longest. */
+  quantitiesKept: 1_000,
+  quantityLengthKeptMax: 24,
+
+  // Objects and writes.
+
+  /** Keys and values of all annotations of one object; upstream's TotalAnnotationSizeLimitB. */
+  annotationsBytesMax: 256 * 1024,
+  /** Values of one ConfigMap or Secret together; upstream's MaxSecretSize. */
+  configDataBytesMax: 1024 * 1024,
+  /** Selectable fields of one version of a definition; upstream's MaxSelectableFields. */
+  selectableFieldsMax: 8,
+  /** Reported surplus controllers of one object: each report lists all owners. */
+  controllersToldMax: 10,
+  /** Tries to find a free name for generateName; upstream's maxNameGenerationCreateAttempts. */
+  generateNameAttemptsMax: 8,
+  /** Characters of a generated name, whatever the kind allows; upstream's maxNameLength. */
+  generatedNameLengthMax: 63,
+  /** Random draws before the free addresses of a range are searched in order. */
+  randomAddressTriesMax: 8,
+  /** How long an Event is kept; upstream's --event-ttl. */
+  eventTtlSeconds: 3_600,
+  /** Operations in one JSON patch; upstream's maxJSONPatchOperations. */
+  jsonPatchOperationsMax: 10_000,
+  /** Bytes that all copies of one JSON patch may add; upstream's JSONPatchMaxCopyBytes. */
+  jsonPatchCopyBytesMax: 3 * 1024 * 1024,
+  /** Characters of a field manager's name, also of one made of a User-Agent; upstream's FieldManagerMaxLength. */
+  fieldManagerLengthMax: 128,
+  /** Entries of operation Update in managedFields; upstream's DefaultMaxUpdateManagers. */
+  updateManagersMax: 10,
+  /** Field names whose path elements are kept; all built-in types together have some 2,000. */
+  fieldElementsKept: 10_000,
+  /** Children of a field set that objects may share, and nodes of the tree in which such sets are found (2 MB). */
+  sharedSetLengthMax: 128,
+  sharedSetStepsMax: 20_000,
   /** A write that etcd takes (DefaultMaxRequestBytes), and one that its client sends (defaultMaxCallSendMsgSize). */
   etcdRequestBytesMax: 1.5 * 1024 * 1024,
   etcdSentBytesMax: 2 * 1024 * 1024,
-  /** From how many bytes of JSON on it is counted what etcd would be sent: protobuf is not known to double it. */
+  /** From this many bytes of JSON on, the bytes that etcd would be sent are counted: protobuf is not known to double them. */
   etcdCountedFromBytes: 768 * 1024,
-  /** Expressions inside of each other in one CEL expression, and its characters; cel-go's defaults. */
+  /** Tries of one eviction, and Pods of one budget that are being evicted; upstream's EvictionsRetry and MaxDisruptedPodSize. */
+  evictionAttemptsMax: 20,
+  disruptedPodsMax: 2_000,
+  /** Objects in one page that a collection delete reads. */
+  deleteCollectionPageLength: 10_000,
+  /** Removals of a collection delete that wait for the disk at once: enough to share a commit, few enough to stop soon. */
+  deleteCollectionWritesMax: 256,
+
+  // Admission, policies and CEL.
+
+  /** How often a missing default ServiceAccount is looked for while its controller makes it; upstream's ten tries of 100 to 200 ms. */
+  defaultAccountTriesMax: 10,
+  defaultAccountRetryMs: 150,
+  /** Kept answers about images, and the default number of buckets of a limit for Events; upstream's. */
+  imageReviewsKept: 1_024,
+  eventLimitBucketsDefault: 4_096,
+  /** Tries of one write whose quota others change at the same time. */
+  quotaTriesMax: 10,
+  /** Existing Pods that an update of a namespace looks at; upstream's defaultNamespaceMaxPodsToCheck. */
+  podSecurityChecksMax: 3_000,
+  /** Depth to which the parts of one CEL expression may nest, and its characters; cel-go's defaults. */
   celNestingMax: 250,
   celExpressionCodePointsMax: 100_000,
   /** Nodes of the tree of one CEL expression after its macros: `optMap` doubles what it is called on. */
   celTreeNodesMax: 200_000,
   /** Characters of a text that one CEL function makes. */
   celTextCharactersMax: 10_000_000,
-  /** Digits of a 64-bit number: converting a million digits takes seconds. */
-  uint64DigitsMax: 20,
   /** Cost of one evaluation of one CEL expression; upstream's PerCallLimit. */
   celCallCostMax: 1_000_000,
   /** Cost of all CEL rules on one object, or of all expressions of one policy binding; upstream's RuntimeCELCostBudget. */
@@ -83,122 +175,82 @@ export const limits = {
   celSnippetCharactersMax: 16_384,
   /** Patterns that are kept compiled: each is of a definition or a policy, and used for every object. */
   patternsKept: 1_000,
-  /** Values of one ConfigMap or Secret together; upstream's MaxSecretSize. */
-  configDataBytesMax: 1024 * 1024,
-  /** Selectable fields of one version of a definition; upstream's MaxSelectableFields. */
-  selectableFieldsMax: 8,
-  /** Characters of a field manager's name, also of one made of a User-Agent; upstream's FieldManagerMaxLength. */
-  fieldManagerLengthMax: 128,
-  /** Decimal exponent of a quantity: 10^exponent is computed, so an absurd one must not take all memory. */
-  quantityExponentMax: 400,
-  /** Characters of a quantity. Upstream calculates with any number of digits, which takes 16 s with 50,000. */
-  quantityLengthMax: 1_000,
-  /** Parsed quantities that are kept, and the characters of the longest. */
-  quantitiesKept: 1_000,
-  quantityLengthKeptMax: 24,
+
+  // Webhooks, aggregated APIs and other servers.
+
+  /** Webhooks that a kubeconfig names: tries of one call, first pause between them, timeout of a try; upstream's. */
+  webhookTriesMax: 5,
+  webhookBackoffMs: 500,
+  webhookTimeoutMs: 30_000,
+  /** Bytes of a webhook's refusal that are shown; upstream's maxUnstructuredResponseTextBytes. */
+  webhookAnswerShownBytesMax: 2_048,
+  /** How long a conversion webhook may take; the default of upstream's client. */
+  conversionTimeoutSeconds: 30,
+  /** How often a watch retries a conversion webhook that failed. */
+  conversionRetryMs: 1_000,
+  /** Concurrent requests to a conversion webhook. */
+  conversionsAtOnceMax: 16,
+  /** How long an aggregated API may take for a discovery document, and for the check that it is there; upstream's 5 s. */
+  aggregatedDiscoveryTimeoutMs: 5_000,
+  /** How often the discovery of an aggregated API is read again; upstream's discoveryRefreshInterval. */
+  aggregatedDiscoveryIntervalMs: 60_000,
+  /** Bytes of a discovery document or an OpenAPI index of an aggregated API. */
+  aggregatedDocumentBytesMax: 16 * 1024 * 1024,
+  /** How often that check is made when nothing changes, and the longest wait after it failed. */
+  apiServiceCheckIntervalMs: 30_000,
+  /** Checks at once of one APIService: endpoints are drawn by chance, and one that answers is enough. */
+  apiServiceChecksAtOnce: 5,
+  /** Health checks of components (ComponentStatus): their timeout and the bytes read of an answer; upstream's probeTimeOut and maxRespBodyLength. */
+  componentProbeTimeoutMs: 20_000,
+  componentProbeTextMax: 10 * 1024,
+  /** How often a configuration file is read again without a notification; upstream's. */
+  configurationRereadMs: 60_000,
+
+  // Authentication, authorization and the audit log.
+
   /** Seconds that a token of a ServiceAccount may be asked for; upstream's MinTokenAgeSec and its 2^32. */
   tokenSecondsMin: 600,
   tokenSecondsMax: 2 ** 32,
   /** Lifetime that a kubelet requests for a Pod's token, and the lifetime that it gets; upstream's WarnOnlyBoundTokenExpirationSeconds and ExpirationExtensionSeconds. */
   podTokenSeconds: 3_607,
   extendedTokenSeconds: 365 * 24 * 3_600,
-  /** How long an Event is kept; upstream's --event-ttl. */
-  eventTtlSeconds: 3_600,
-  /** Operations in one JSON patch; upstream's maxJSONPatchOperations. */
-  jsonPatchOperationsMax: 10_000,
-  /** Bytes that all copies of one JSON patch may add; upstream's JSONPatchMaxCopyBytes. */
-  jsonPatchCopyBytesMax: 3 * 1024 * 1024,
-  /** Entries of operation Update in managedFields; upstream's DefaultMaxUpdateManagers. */
-  updateManagersMax: 10,
-  /** Parsed Accept and User-Agent headers that are kept: clients send a handful. */
-  headerMeaningsKept: 256,
-  /** Users in a namespace whose RBAC grants are kept while no role and no binding changes. */
-  rbacGrantsKept: 4_096,
   /** How far the clocks of machines that make and read tokens may be apart; go-jose's DefaultLeeway. */
   tokenLeewaySeconds: 60,
   /** How long a token that was found good stays so; upstream's TokenSuccessCacheTTL. */
   goodTokenKeptMs: 10_000,
   /** Tokens that are remembered as found good, or by a webhook as nobody's. */
   verifiedTokensKept: 10_000,
-  /** Users whose last mode of impersonation is remembered. */
-  impersonationModesKept: 10_000,
+  /** How long a webhook's answer about a token is kept; upstream's default. */
+  tokenWebhookCacheMs: 120_000,
   /** Issuers of JWTs that a configuration may name; upstream's. */
   jwtIssuersMax: 64,
+  /** How long before its `nbf` a token is accepted; go-oidc's. */
+  jwtEarlySeconds: 60,
   /** Requests to such an issuer: their timeout, the pause before an unreachable one is tried again (both upstream's), and the shortest pause between two reads of its keys. */
   issuerTimeoutMs: 30_000,
   issuerRetryMs: 10_000,
   issuerKeysPauseMs: 1_000,
-  /** How often a configuration file is read again without a notification; upstream's. */
-  configurationRereadMs: 60_000,
-  /** How long before its `nbf` a token is accepted; go-oidc's. */
-  jwtEarlySeconds: 60,
-  /** How long a webhook's answer about a token is kept; upstream's default. */
-  tokenWebhookCacheMs: 120_000,
-  /** Field names whose path elements are kept; all built-in types together have some 2,000. */
-  fieldElementsKept: 10_000,
-  /** Children of a field set that objects may share, and nodes of the tree in which such sets are found (2 MB). */
-  sharedSetLengthMax: 128,
-  sharedSetStepsMax: 20_000,
-  /** Deepest YAML that is decoded: the composer takes over a kilobyte of stack for a level, and V8 may abort near the end of its stack. */
-  yamlDepthMax: 250,
-  /** Deepest JSON that is decoded. encoding/json allows 10,000, for which JSON.stringify has not enough stack. */
-  jsonDepthMax: 1_000,
-  /** Reported unknown and duplicate fields of one body; sigs.k8s.io/json collects no more. */
-  strictErrorsMax: 100,
-  /** YAML up to this size is parsed at once, which takes some 20 ms; larger YAML in a thread. */
-  yamlAtOnceBytesMax: 8 * 1024,
-  /** Heap of that thread: enough for the worst 3 MiB, a million empty lists. And how long the thread stays without work. */
-  yamlThreadMegabytesMax: 1_536,
-  yamlThreadIdleMs: 10_000,
-  /** Aliases that one YAML body may resolve. */
-  yamlAliasesMax: 100,
-  /** Keys and values of all annotations of one object; upstream's TotalAnnotationSizeLimitB. */
-  annotationsBytesMax: 256 * 1024,
-  /** Reported surplus controllers of one object: each report lists all owners. */
-  controllersToldMax: 10,
-  /** Tries to find a free name for generateName; upstream's maxNameGenerationCreateAttempts. */
-  generateNameAttemptsMax: 8,
-  /** Characters of a generated name, whatever the kind allows; upstream's maxNameLength. */
-  generatedNameLengthMax: 63,
-  /** Random draws before the free addresses of a range are searched in order. */
-  randomAddressTriesMax: 8,
-  /** Kept answers about images, and the default number of buckets of a limit for Events; upstream's. */
-  imageReviewsKept: 1_024,
-  eventLimitBucketsDefault: 4_096,
-  /** Tries of one write whose quota others change at the same time. */
-  quotaTriesMax: 10,
-  /** Existing Pods that an update of a namespace looks at; upstream's defaultNamespaceMaxPodsToCheck. */
-  podSecurityChecksMax: 3_000,
-  /** Tries of one eviction, and Pods of one budget that are being evicted; upstream's EvictionsRetry and MaxDisruptedPodSize. */
-  evictionAttemptsMax: 20,
-  disruptedPodsMax: 2_000,
-  /** Bytes of a webhook's refusal that are shown; upstream's maxUnstructuredResponseTextBytes. */
-  webhookAnswerShownBytesMax: 2_048,
+  /** Users whose last mode of impersonation is remembered. */
+  impersonationModesKept: 10_000,
+  /** Users in a namespace whose RBAC grants are kept while no role and no binding changes. */
+  rbacGrantsKept: 4_096,
   /** Kept answers of an authorization webhook, and the characters that clients may choose in a kept one; upstream's. */
   authorizationsKept: 8_192,
   authorizationKeptLengthMax: 10_000,
-  /** Bytes of one policy of attribute-based access control; Go's MaxScanTokenSize. */
-  policyLineBytesMax: 64 * 1024,
   /** How long answers of an authorization webhook are kept; upstream's defaults. */
   authorizedKeptMs: 300_000,
   unauthorizedKeptMs: 30_000,
   /** Match conditions of one authorization webhook; upstream's. */
   authorizationConditionsMax: 64,
-  /** Webhooks that a kubeconfig names: tries of one call, first pause between them, timeout of a try; upstream's. */
-  webhookTriesMax: 5,
-  webhookBackoffMs: 500,
-  webhookTimeoutMs: 30_000,
-  /** How long a conversion webhook may take; the default of upstream's client. */
-  conversionTimeoutSeconds: 30,
-  /** Characters of all warnings of one answer, and of each beyond that; upstream's truncateAtTotalRunes and truncateItemRunes. */
-  warningsRunesMax: 4_096,
-  longWarningRunesMax: 256,
-  /** Global deadline of a request that is not long-running; upstream's --request-timeout. */
-  requestTimeoutMs: 60_000,
-  /** Deadline of create, update, patch and delete of one object; upstream's requestTimeoutUpperBound. */
-  writeTimeoutMs: 34_000,
-  /** Shortest life of a watch without timeoutSeconds; drawn between this and twice this. Upstream's --min-request-timeout. */
-  watchTimeoutMinMs: 1_800_000,
+  /** Bytes of one policy of attribute-based access control; Go's MaxScanTokenSize. */
+  policyLineBytesMax: 64 * 1024,
+  /** Bytes of one audit annotation of a policy; upstream's maxAuditAnnotationValueLength. */
+  auditAnnotationBytesMax: 10 * 1024,
+  /** Characters of a user agent that the audit log shows; upstream's. */
+  auditUserAgentLengthMax: 1024,
+
+  // The watch cache.
+
   /** How often a watcher that asked for bookmarks gets one. */
   bookmarkIntervalMs: 60_000,
   /** Watch history held in memory and on disk: at least this long, at most this many bytes. */
@@ -206,6 +258,8 @@ export const limits = {
   watchHistoryBytesMax: 32 * 1024 * 1024,
   /** Events of one batch that a driver yields to a watcher that catches up; whole revisions may make it larger. */
   watchBatchLengthMax: 4_096,
+  /** Bytes of objects in one batch of a watch, so that a watcher that catches up does not block others. */
+  watchBatchBytesMax: 256 * 1024,
   /** JSON bytes of objects that are kept decoded, and bytes of other kept forms of objects (protobuf, other versions). */
   decodedObjectsBytesMax: 12 * 1024 * 1024,
   madeFormsBytesMax: 16 * 1024 * 1024,
@@ -222,90 +276,20 @@ export const limits = {
   chunkLengthMax: 512,
   /** Label keys of one resource that are indexed; they are chosen by clients, the rest is scanned. */
   labelIndexesMax: 32,
-  /** Bytes of objects in one batch of a watch, so that a watcher that catches up does not block others. */
-  watchBatchBytesMax: 256 * 1024,
-  /** Bytes of a WebSocket message from a client of a watch or a log; its messages are ignored. */
-  webSocketMessageBytesMax: 64 * 1024,
-  /** Bytes waiting in the socket of a client that does not read; beyond it a watcher's cursor stands still. */
-  clientSocketBytesMax: 256 * 1024,
   /** Wait for a resourceVersion from the future before "Too large resource version"; upstream waits 3 s. */
   futureRevisionWaitMs: 3_000,
-  /** Answers larger than this are compressed for who accepts gzip; upstream's defaultGzipThresholdBytes. */
-  gzipBytesMin: 128 * 1024,
-  /** How long one answer is worked on before others get their turn. */
-  turnMsMax: 5,
-  /** Larger answers do not wait for the end of their turn. Below the 16 KiB at which Node considers a socket full. */
-  answerHeldBytesMax: 8 * 1024,
-  /** A list is put together and sent in buffers of this size. */
-  listSegmentBytes: 256 * 1024,
-  /** Free buffers that are kept for the next lists. */
-  listSegmentsKept: 32,
   /** Wait of a consistent read for the cache to reach what a shared store has, before the store itself is read; upstream's blockTimeout. */
   consistentReadWaitMs: 3_000,
-  /** Health checks of components (ComponentStatus): their timeout and the bytes read of an answer; upstream's probeTimeOut and maxRespBodyLength. */
-  componentProbeTimeoutMs: 20_000,
-  componentProbeTextMax: 10 * 1024,
-  /** How long a start waits for an etcd that is not there; upstream's dialTimeout. */
-  etcdDialTimeoutMs: 20_000,
-  /** Answers of a watch of etcd that wait for who reads them, before no more is read; upstream's incomingBufSize. */
-  etcdBatchesWaitingMax: 100,
-  /** How long a health check waits for storage; upstream's --etcd-healthcheck-timeout and --etcd-readycheck-timeout. */
-  healthCheckTimeoutMs: 2_000,
-  /** Objects in one page that a collection delete reads. */
-  deleteCollectionPageLength: 10_000,
-  /** Removals of a collection delete that wait for the disk at once: enough to share a commit, few enough to stop soon. */
-  deleteCollectionWritesMax: 256,
-  /** Non-mutating and mutating requests in flight; their sum are the seats that priority levels share. Upstream's --max-requests-inflight pair. */
-  readRequestsInFlightMax: 400,
-  mutatingRequestsInFlightMax: 200,
-  /** Seats of a list and of a write; upstream's MaximumListSeatsLimit and MaximumMutatingSeatsLimit. */
-  listSeatsMax: 100,
-  writeSeatsMax: 10,
-  /** Longest wait for a seat; upstream's. */
-  seatWaitMaxMs: 60_000,
-  /** How often seats are lent anew between priority levels; upstream's borrowingAdjustmentPeriod. */
-  borrowingAdjustmentMs: 10_000,
-  /** Longest Retry-After of a refused request; upstream's maxRetryAfter. */
-  retryAfterSecondsMax: 32,
-  /** Flows of one schema whose queues are remembered. Flows are users or namespaces, which clients choose. */
-  flowHandsMax: 1_000,
-  /** How long an aggregated API may take for a discovery document, and for the check that it is there; upstream's 5 s. */
-  aggregatedDiscoveryTimeoutMs: 5_000,
-  /** How often that check is made when nothing changes, and the longest wait after it failed. */
-  apiServiceCheckIntervalMs: 30_000,
-  /** How often the discovery of an aggregated API is read again; upstream's discoveryRefreshInterval. */
-  aggregatedDiscoveryIntervalMs: 60_000,
-  /** Checks at once of one APIService: endpoints are drawn by chance, and one that answers is enough. */
-  apiServiceChecksAtOnce: 5,
-  /** Bytes of a discovery document or an OpenAPI index of an aggregated API. */
-  aggregatedDocumentBytesMax: 16 * 1024 * 1024,
-  /** Request line and headers; Go's DefaultMaxHeaderBytes. */
-  requestHeaderBytesMax: 1024 * 1024,
-  requestHeadersTimeoutMs: 32_000,
-  /** How long a connection is still read after a refusal: net/http's rstAvoidanceDelay. */
-  resetAvoidanceMs: 500,
-  keepAliveTimeoutMs: 90_000,
-  /** Streams that a client may have open on one connection of HTTP/2; upstream's of kube-apiserver. */
-  http2StreamsMax: 1_000,
-  /** How often sessions of HTTP/2 are checked: one that was silent since the last check gets a ping, and must answer before the next. */
-  sessionLookMs: 30_000,
-  /** A draining server waits this long for requests that it accepted. */
-  drainTimeoutMs: 10_000,
+  /** Retry-After of a list of objects that cannot be decrypted; upstream's. */
+  cacheRetrySecondsMax: 30,
+  /** Pause before the server retries its own watches, and the writes of its start. */
+  retryMs: 1_000,
+
+  // Storage.
+
   /** Transactions that one LevelDB batch may merge (group commit), and their bytes. */
   groupCommitTransactionsMax: 256,
   groupCommitBytesMax: 4 * 1024 * 1024,
-  /** Named snapshots, and bytes of one. A store in memory shares most of them. */
-  snapshotsMax: 32,
-  snapshotBytesMax: 256 * 1024 * 1024,
-  /** Keys that a restore writes at once: as many as one commit takes. */
-  restoreWritesMax: 256,
-  /** Tries to restore one key that others write to. */
-  restoreTriesMax: 100,
-  /** Fault rules, and the longest delay of a request by one: the longest time that any request may take. */
-  faultRulesMax: 100,
-  faultDelayMsMax: 60_000,
-  /** Bytes of one write of a restore; less than etcd's DefaultMaxRequestBytes. */
-  restoredBytesMax: 1024 * 1024,
   /**
    * A batch with at least `From` and fewer than `Gathered` transactions waits up to `Turns` turns of the event loop for more,
    * until the clients that the batch before has answered write again. An idle turn costs some microseconds.
@@ -324,13 +308,60 @@ export const limits = {
   leaseUsesMax: 1_000,
   /** How much longer than its lifetime a value on a shared lease may stay; upstream's --lease-reuse-duration-seconds. */
   leaseReuseSecondsMax: 60,
-  /** Objects in one page of a client that reads everything; client-go's DefaultPageSize. */
-  pageLength: 500,
+  /** How long a start waits for an etcd that is not there; upstream's dialTimeout. */
+  etcdDialTimeoutMs: 20_000,
+  /** Answers of an etcd watch that wait for their reader before no more are read; upstream's incomingBufSize. */
+  etcdBatchesWaitingMax: 100,
+  /** How long a health check waits for storage; upstream's --etcd-healthcheck-timeout and --etcd-readycheck-timeout. */
+  healthCheckTimeoutMs: 2_000,
+  /** Named snapshots, and bytes of one. A store in memory shares most of them. */
+  snapshotsMax: 32,
+  snapshotBytesMax: 256 * 1024 * 1024,
+  /** Keys that a restore writes at once: as many as one commit takes. */
+  restoreWritesMax: 256,
+  /** Tries to restore one key that others write to. */
+  restoreTriesMax: 100,
+  /** Bytes of one write of a restore; less than etcd's DefaultMaxRequestBytes. */
+  restoredBytesMax: 1024 * 1024,
+  /** Keys of a KMS plugin that metrics tell apart; upstream's. */
+  kmsKeysMeasuredMax: 100,
+  /** Decrypted seeds of a KMS plugin that are kept, each some 300 bytes. There is one for each key and each start of a server since the objects were written. */
+  kmsSeedsMax: 10_000,
+  /** Sizes of a KMS plugin's answer: the id of its key, the encrypted key, annotations; upstream's. */
+  kmsKeyIdBytesMax: 1024,
+  kmsEncryptedKeyBytesMax: 1024,
+  kmsAnnotationsBytesMax: 32 * 1024,
+  /** How long a seed is still used for writes while its plugin is unhealthy; upstream's kmsv2PluginWriteDEKSourceMaxTTL. */
+  kmsSeedLifetimeMs: 180_000,
+  /** How long, at least, the plugins of a changed encryption configuration have time to become healthy; upstream's minKMSPluginCloseGracePeriod. */
+  kmsReadyMs: 10_000,
+
+  // What a server does by itself.
+
+  /** How long a start retries to make the objects that every cluster has; upstream's, of its bootstrap hooks. */
+  bootstrapMs: 30_000,
+  /** How long the Lease of a server lasts, upstream's hour; it is renewed three times in it, not every 10 s: an idle disk may sleep. */
+  identityLeaseSeconds: 3600,
+  identityLeaseRenewMs: 20 * 60 * 1000,
+  /** How often a server says that it is alive to the servers that share its store, and how long they believe it; upstream's. */
+  peerRenewMs: 10_000,
+  masterLeaseSeconds: 15,
+  /** How long a server that ends tries to withdraw; upstream's, two rounds of its reconciler. */
+  leaveMs: 20_000,
+  /** How often servers of one store repair the allocations of Services that a killed server left; upstream's. */
+  allocationRepairMs: 3 * 60 * 1000,
+  /** How long to wait for the objects of a deleted definition before they are deleted again; upstream's minute. */
+  definitionCleanupMsMax: 60_000,
+  /** Fault rules, and the longest delay of a request by one: the longest time that any request may take. */
+  faultRulesMax: 100,
+  faultDelayMsMax: 60_000,
   /** Longest delay of Node's timers; longer waits wake up in between. */
   timerMsMax: 2 ** 31 - 1,
 
-  // Clients: controllers, scheduler, kubelet, metrics server.
+  // Clients: controllers, scheduler, metrics server.
 
+  /** Objects in one page of a client that reads everything; client-go's DefaultPageSize. */
+  pageLength: 500,
   /** Requests of one process in flight, watches aside: more would only open connections, whose handshakes cost more than the wait. */
   clientConnectionsMax: 16,
   /** Deleted objects that an informer remembers, so that the late answer to a write does not bring one back. */
@@ -359,11 +390,16 @@ export const limits = {
   absentOwnersKept: 500,
   /** Characters of the name of a claim by template before its suffix, which makes them 63; upstream's maxBaseLen. */
   claimNameLengthMax: 57,
+  /** A cluster's range of Pod addresses has at most 2 to this many parts; upstream's clusterSubnetMaxDiff. */
+  rangeCutBitsMax: 16,
   /** Bindings of the scheduler at once. */
   bindingsMax: 32,
   /** Kubelets that the metrics server asks at once, and how long one may take. */
   kubeletReadsMax: 16,
   kubeletReadTimeoutMs: 10_000,
+
+  // The kubelet.
+
   /** Pods that a node takes; upstream's 110 is for machines whose Pods are containers. */
   podsPerNodeMax: 1_100,
   /** Images in a Node's status, and names of each; upstream's nodeStatusMaxImages and MaxNamesPerImageInNodeStatus. */
@@ -374,6 +410,8 @@ export const limits = {
   tokenReviewMs: 120_000,
   allowedReviewMs: 300_000,
   deniedReviewMs: 30_000,
+  /** Longest manifest of a static Pod; upstream's maxConfigLength. */
+  manifestBytesMax: 10 * 1024 * 1024,
   /** How often the kubelet checks for evictions, and how long it waits for an evicted Pod before it checks again; upstream's evictionMonitoringPeriod and podCleanupTimeout. */
   evictionPeriodMs: 10_000,
   evictionWaitMsMax: 30_000,
@@ -418,13 +456,14 @@ export const limits = {
   shutdownGraceSecondsMax: 6,
   /** How long a node that shuts down waits for the processes killed last, and for their statuses and Events. */
   lastWordsMsMax: 5_000,
+
+  // The dashboard.
+
   /** Steps of a Pod that the dashboard keeps, states of each of its lanes, Pods that are gone, pages that follow them. */
   dashboardStepsMax: 500,
   dashboardSpansMax: 200,
   dashboardGonePodsMax: 100,
   dashboardPagesMax: 32,
-  /** A cluster's range of Pod addresses has at most 2 to this many parts; upstream's clusterSubnetMaxDiff. */
-  rangeCutBitsMax: 16,
 } as const
 
 assert(limits.writeTimeoutMs < limits.requestTimeoutMs)
