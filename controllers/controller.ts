@@ -12,9 +12,9 @@ import { keyOf } from '#client/object-store.js'
 import type { ResourceRef } from '#client/resources.js'
 import { type SyncResult, WorkQueue, type WorkQueueOptions, work } from '#client/work-queue.js'
 
-/** Defaults of autoscalers. */
+/** Settings of the autoscaler. */
 export interface AutoscalingSettings {
-  /** Deviations below this part are noise. */
+  /** Deviations below this fraction are ignored. */
   tolerance: number
   /** Scaling down goes no lower than the highest recommendation of this time. */
   downscaleStabilizationMs: number
@@ -23,7 +23,7 @@ export interface AutoscalingSettings {
   initialReadinessDelayMs: number
 }
 
-/** Settings that upstream has flags for; milliseconds and counts. */
+/** Settings for which upstream has flags: milliseconds and counts. */
 export interface ControllerSettings {
   nodeMonitorGracePeriodMs: number
   /** The same for a new node that has not reported yet. */
@@ -43,18 +43,18 @@ export interface ControllerSettings {
   /** How many keys are worked on at once, by the controller's name. */
   workers: Readonly<Record<string, number>>
   terminatedPodGcThreshold: number
-  /** For how long tokens in Secrets may go unused before they are marked, and stay marked before they go. */
+  /** How long tokens in Secrets may be unused before they are marked, and marked before they are deleted. */
   legacyTokenCleanUpPeriodMs: number
   podGcPeriodMs: number
   /** Nodes of a zone per second whose Pods are evicted. */
   nodeEvictionRate: number
   /** The same where most of a large zone is unhealthy. */
   secondaryNodeEvictionRate: number
-  /** The part of a zone's nodes from which on it is unhealthy. */
+  /** The fraction of lost nodes from which a zone is unhealthy. */
   unhealthyZoneThreshold: number
   /** In an unhealthy zone with at most this many nodes no Pods are evicted. */
   largeClusterSizeThreshold: number
-  /** If set, each Node gets a range of Pod addresses of the mask size out of these. */
+  /** If set, each Node gets a range of Pod addresses out of these, of the mask size. */
   nodeCidrs?: {
     cluster: readonly string[]
     /** Ranges that no Node gets: those of Services. */
@@ -62,14 +62,14 @@ export interface ControllerSettings {
     maskSize4: number
     maskSize6: number
   }
-  /** PEM of the CA that the root-CA publisher spreads; missing: the one of our own kubeconfig. */
+  /** PEM of the CA that the root-CA publisher publishes; undefined: that of our own kubeconfig. */
   rootCa?: string
-  /** PEM of the key that signs tokens in Secrets; missing: none is made. */
+  /** PEM of the key that signs tokens in Secrets; undefined: no tokens are made. */
   serviceAccountKey?: string
-  /** PEM pair that signs CertificateSigningRequests; missing: none is signed. */
+  /** PEM pair that signs CertificateSigningRequests; undefined: none is signed. */
   clusterSigningCert?: string
   clusterSigningKey?: string
-  /** How long its certificates last at most. */
+  /** Longest lifetime of the certificates that it signs. */
   clusterSigningDurationMs: number
 }
 
@@ -80,7 +80,7 @@ export interface ControllerContext {
   clock: Clock
   log: Log
   settings: ControllerSettings
-  /** How many keys are worked on at once, unless the controller knows better. */
+  /** How many keys are worked on at once, unless the controller has a number of its own. */
   workers: number
 }
 
@@ -88,9 +88,9 @@ export interface ControllerContext {
 export type Run = (signal: AbortSignal) => Promise<void>
 
 export interface Controller {
-  /** As in `--controllers`. */
+  /** Its name in `--controllers`. */
   readonly name: string
-  /** Runs where it is named, and not for `*`. */
+  /** Runs only if `--controllers` names it, not for `*`. */
   readonly isOffByDefault?: true
   /** Registers with the informers; what it returns does the work. */
   start(context: ControllerContext): Run

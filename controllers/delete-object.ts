@@ -6,7 +6,7 @@ import type { ResourceRef } from '#client/resources.js'
 import type { ControllerContext } from './controller.js'
 
 interface DeleteObjectOptions extends Omit<DeleteRequestOptions, 'preconditions'> {
-  /** A 409 when somebody wrote meanwhile. */
+  /** A 409 if somebody has written to it meanwhile. */
   unchanged?: boolean
 }
 
@@ -33,7 +33,7 @@ export const deleteObject = async <T extends PersistedObject>(
   }
 }
 
-/** Does nothing when somebody wrote meanwhile, or it is gone. No informer is asked for, or told. */
+/** Does nothing if it has changed meanwhile or is gone. Does without an informer. */
 export const deleteAsSeen = async (
   client: Client,
   ref: ResourceRef,

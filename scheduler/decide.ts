@@ -13,7 +13,7 @@ interface Refused {
 }
 export type Decision =
   | { node: string }
-  /** `refused` is told of each node that was looked at: of none, when it was known before that no node can do. */
+  /** `refused` has each node that was looked at; none if it was known before that no node will do. */
   | { node: undefined; refused: Refused[]; filters: Filters; message: string }
 
 /** `1 Insufficient cpu, 2 node(s) were unschedulable`: sorted as texts, as upstream prints them. */
@@ -52,7 +52,8 @@ export const decide = (pod: Pod, view: ClusterView): Decision => {
     return nowhere(`0/${view.nodes.length} nodes are available: ${problem}. not found`)
   const filters = filtersFor(pod, view)
   const look = (info: NodeInfo) => refuse(filters, info, view.nominatedTo(info))
-  // Where room was made for the Pod, or volumes, it goes when it can, be the node one of those that it names or not.
+  // The node on which room was made for the Pod, or volumes, is tried first, even if it is not among those that its
+  // affinity names.
   const nominated = view.nodes.find(({ node }) => nameOf(node) === pod.status?.nominatedNodeName)
   if (nominated !== undefined && look(nominated) === undefined)
     return { node: nameOf(nominated.node) }

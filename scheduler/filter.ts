@@ -5,7 +5,7 @@ import type { NodeInfo } from './node-info.js'
 
 export interface Refusal {
   reasons: string[]
-  /** Nothing would change if other Pods left, so that preemption need not look at the node. */
+  /** Nothing would change if other Pods left, so preemption need not look at the node. */
   hopeless: boolean
 }
 export const hopeless = (reason: string): Refusal => ({ reasons: [reason], hopeless: true })
@@ -14,13 +14,13 @@ export const curable = (reason: string): Refusal => ({ reasons: [reason], hopele
 /** One filter, prepared for one Pod: it has counted what it needs over all nodes. */
 export interface Filter {
   refuse(info: NodeInfo): Refusal | undefined
-  /** A copy whose counts change alone. What has no counts is its own copy. */
+  /** A copy whose counts change independently. A filter without counts is its own copy. */
   clone?(): Filter
   /** Another Pod came to the node (1) or left it (-1). */
   count?(other: Pod, info: NodeInfo, by: 1 | -1): void
 }
 
-/** In their order; the first that refuses is the one that is told of. */
+/** In order; the first that refuses gives the reason. */
 export type Filters = readonly Filter[]
 
 const firstRefusal = (filters: Filters, info: NodeInfo): Refusal | undefined => {

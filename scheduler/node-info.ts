@@ -1,10 +1,12 @@
-/** A node as the scheduler sees it: what it offers, who is on it and what they take. Kept up to date pod by pod. */
+/**
+ * A node as the scheduler sees it: what it offers, which Pods are on it and what they take. Kept up to date Pod by Pod.
+ */
 import { addAmounts, type MilliAmounts, parseAmounts, parseMilli } from '#client/amount.js'
 import { keyOf } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import { type AskingPod, podRequests } from '#client/pod-requests.js'
 
-/** What a container that asks for nothing is counted as when nodes are compared; upstream's schedutil defaults. */
+/** What a container that requests nothing counts as when nodes are compared; upstream's schedutil defaults. */
 const placeholder: MilliAmounts = new Map([
   ['cpu', parseMilli('100m')],
   ['memory', parseMilli('200Mi')],

@@ -38,7 +38,7 @@ class PodAffinityFilter implements Filter {
   readonly #away: readonly PodAffinityTerm[]
   readonly #nearCounts: DomainCounts
   readonly #awayCounts: DomainCounts
-  /** Where those that run want the Pod not to be. */
+  /** Where running Pods do not want this Pod. */
   readonly #othersCounts: DomainCounts
 
   constructor(
@@ -62,7 +62,7 @@ class PodAffinityFilter implements Filter {
     return this
   }
 
-  /** Nobody asks for anything. */
+  /** No Pod has such terms. */
   get isIdle(): boolean {
     return this.#near.length + this.#away.length === 0 && this.#othersCounts.isEmpty
   }

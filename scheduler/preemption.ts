@@ -23,7 +23,7 @@ type Refusing = Extract<Decision, { node: undefined }>
 
 export const preemptionReason = 'PreemptionByScheduler'
 
-/** Sent away by us before, and still ending. */
+/** A Pod that we have sent away before and that is still ending. */
 const endsForPreemption = (pod: Pod): boolean => {
   const target = conditionOf(pod, 'DisruptionTarget')
   return isTerminating(pod) && target?.status === 'True' && target.reason === preemptionReason

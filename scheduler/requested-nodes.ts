@@ -19,5 +19,5 @@ export const allowedNames = (pod: Pod): ReadonlySet<string> | undefined => {
   return terms.length === 0 ? undefined : allowed
 }
 
-/** And told of in another way. */
+/** And reported in another way. */
 export const notAllowed: Refusal = hopeless("node(s) didn't satisfy plugin(s) [NodeAffinity]")

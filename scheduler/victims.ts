@@ -1,4 +1,7 @@
-/** Who would have to leave a node for a Pod of higher priority, and how much that costs. Upstream: SelectVictimsOnNode. */
+/**
+ * Which Pods would have to leave a node for one of higher priority, and how much that costs. Upstream:
+ * SelectVictimsOnNode.
+ */
 
 import { parseTime } from '#api/clock.js'
 import { compareTexts } from '#api/compare-texts.js'
@@ -31,7 +34,7 @@ const guardedBy = (budgets: readonly Budget[], pods: readonly Pod[]): Set<Pod> =
       if (budget.metadata.namespace !== pod.metadata.namespace || isEmptySelector(selector))
         continue
       if (!matchesSelector(selector, pod.metadata.labels)) continue
-      // Its end is granted and counted already.
+      // Its eviction is granted and counted already.
       if (budget.status?.disruptedPods?.[pod.metadata.name] !== undefined) continue
       left.set(budget, left.get(budget)! - 1)
       if (left.get(budget)! < 0) guarded.add(pod)

@@ -9,7 +9,7 @@ export interface CsiNode extends PersistedObject {
   spec: { drivers?: { name: string; allocatable?: { count?: number } }[] | null }
 }
 
-/** Driver → what of it the Pod uses. One volume of several Pods is attached once. */
+/** Driver → the Pod's volumes of it. A volume that several Pods use is attached once. */
 type CsiVolumes = Map<string, Set<string>>
 
 const driverAndVolume = (

@@ -11,7 +11,7 @@ import {
 import type { Node } from '#client/pod.js'
 import type { Waiting } from './volume-claims.js'
 
-/** Such a class makes no volumes: those that are there have to do. */
+/** A class with this provisioner makes no volumes: existing ones have to do. */
 const noProvisioner = 'kubernetes.io/no-provisioner'
 
 const unboundProblem = "node(s) didn't find available persistent volumes to bind"

@@ -11,7 +11,7 @@ export interface VolumeAttachment extends PersistedObject {
 
 /** A volume that Pods of a node want there. */
 export interface Wanted {
-  /** Of the VolumeAttachment. */
+  /** The VolumeAttachment's name. */
   name: string
   volume: Volume
   pods: Pod[]
@@ -21,7 +21,7 @@ export interface Wanted {
 export const attachmentName = ({ spec: { csi } }: Volume, node: string): string =>
   `csi-${createHash('sha256').update(`${csi!.volumeHandle}${csi!.driver}${node}`).digest('hex')}`
 
-/** As in a Node's status. */
+/** The volume's name in a Node's status. */
 export const uniqueName = ({ spec: { csi } }: Volume): string =>
   `kubernetes.io/csi/${csi!.driver}^${csi!.volumeHandle}`
 
@@ -48,7 +48,10 @@ export const takenBy = (pod: Pod, users: readonly Pod[]): string => {
 export const isOutOfService = (node: Node): boolean =>
   (node.spec.taints ?? []).some(({ key }) => key === 'node.kubernetes.io/out-of-service')
 
-/** After this time volumes in use of an unhealthy node's status no longer count; upstream's maxWaitForUnmountDuration. */
+/**
+ * After this time a volume that the status of an unhealthy node lists as in use no longer counts as such; upstream's
+ * maxWaitForUnmountDuration.
+ */
 export const unmountWaitMs = 360_000
 
 /**

@@ -11,7 +11,7 @@ export interface TokenSecret extends NamespacedObject {
   data?: Readonly<Record<string, string>>
 }
 
-/** Of all Secrets these alone: others' contents are none of our memory's business. */
+/** Follows these Secrets alone, so that the contents of others take no memory. */
 export const tokenSecretInformer = ({ client, log }: ControllerContext): Informer<TokenSecret> =>
   new Informer<TokenSecret>({
     client,
@@ -25,7 +25,7 @@ const bytesOf = ({ data }: TokenSecret, key: string): Buffer =>
   Buffer.from(data?.[key] ?? '', 'base64')
 const textOf = (secret: TokenSecret, key: string): string => bytesOf(secret, key).toString()
 
-/** Milliseconds, 0 when it is over, as it is where its end is no time; infinite without an end. */
+/** Milliseconds that are left: 0 if its time is over or cannot be read, infinite if it has no end. */
 export const timeLeft = (secret: TokenSecret, now: number): number => {
   const end = textOf(secret, 'expiration')
   if (end === '') return Number.POSITIVE_INFINITY
@@ -38,7 +38,7 @@ export interface SigningToken {
   readonly secret: Buffer
 }
 
-/** Undefined: it signs nothing. */
+/** Undefined if the token may not sign. */
 export const signingToken = (secret: TokenSecret, now: number): SigningToken | undefined => {
   const [, id] = /^bootstrap-token-([a-z0-9]{6})$/.exec(secret.metadata.name) ?? []
   if (id === undefined || textOf(secret, 'token-id') !== id) return undefined

@@ -25,7 +25,7 @@ import { type CronJob, jobFor, lastTimeOf, referenceTo, scheduleOf, waitMs } fro
 import { dueTime, type Schedule } from './schedule.js'
 
 const component = 'cronjob-controller'
-/** Those that were never started last. */
+/** In the order of their starts, those that were never started last. */
 const byStart = (a: Job, b: Job): number =>
   compareTexts(a.status.startTime ?? '9', b.status.startTime ?? '9') ||
   compareTexts(a.metadata.name, b.metadata.name)
@@ -62,7 +62,7 @@ class CronSync {
     try {
       afterMs = isIdle ? undefined : await this.#start()
     } finally {
-      // What has been told by Events is not told again.
+      // Also after a failure: what Events have reported is not reported again.
       await this.#writeStatus()
     }
     return afterMs === undefined ? undefined : { afterMs }
@@ -129,7 +129,7 @@ class CronSync {
       const finished = jobs
         .filter((j) => conditionIn(j, type) && j.metadata.deletionTimestamp === undefined)
         .sort(byStart)
-      // What cannot be deleted now keeps nothing from its start.
+      // A Job that cannot be deleted now must not keep others from being started.
       for (const job of finished.slice(0, Math.max(0, finished.length - limit)))
         await this.#deleteJob(job).catch(() => {})
     }

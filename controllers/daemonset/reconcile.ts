@@ -152,7 +152,7 @@ interface OnNode {
   ended: Pod[]
   live: Pod[]
   oldest: { new: Pod | undefined; old: Pod | undefined }
-  /** Those beyond one of each sort. */
+  /** All but one of each sort. */
   surplus: Pod[]
 }
 

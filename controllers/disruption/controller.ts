@@ -30,9 +30,9 @@ import {
 import { followStaleTargets } from './stale-targets.js'
 
 const name = 'disruption-controller'
-/** Whom its events name. */
+/** The component that its Events name. */
 const component = 'controllermanager'
-/** After what cannot be counted is looked at again. */
+/** Pause before a budget that could not be counted is looked at again. */
 const retryMs = 5_000
 const known: Record<string, ResourceRef> = {
   ReplicaSet: resources.replicaSets,
@@ -47,7 +47,7 @@ const hasScale = async (client: Client, ref: ResourceRef): Promise<boolean> => {
   return list.resources.some(({ name }) => name === `${ref.resource}/scale`)
 }
 
-/** What a controller wants, and whose wish that is; undefined when it is gone. */
+/** The size that a controller wants, and the uid of the object that decides it; undefined when it is gone. */
 const sizeOf = async (
   client: Client,
   namespace: string,
@@ -187,7 +187,7 @@ export const disruptionController: Controller = {
       },
       onDelete: podChanged,
     })
-    // A size that changes changes what is expected.
+    // A new size of a workload changes what is expected.
     for (const ref of [resources.replicaSets, resources.statefulSets, resources.deployments])
       informers.for<NamespacedObject>(ref).handle({
         onUpdate(next, previous) {

@@ -70,7 +70,7 @@ interface Subset {
   readonly ports: EndpointPort[]
 }
 
-/** What is ready comes first; of what is too much each subset keeps its part. As upstream's truncateEndpoints. */
+/** Ready addresses come first; if there are too many, each subset keeps its share. As upstream's truncateEndpoints. */
 const withinCapacity = (subsets: readonly Subset[]): readonly Subset[] => {
   const countOf = (which: 'ready' | 'not'): number =>
     subsets.reduce((count, subset) => count + subset[which].length, 0)

@@ -34,7 +34,7 @@ export interface MirrorPlan {
   create: NewMirroredSlice[]
   update: MirroredSlice[]
   delete: MirroredSlice[]
-  /** Addresses that are no IPs, and those beyond what a subset may have. */
+  /** Addresses that are not IPs, and those beyond the bound of a subset. */
   invalid: number
   skipped: number
 }

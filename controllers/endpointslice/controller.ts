@@ -38,7 +38,7 @@ class EndpointSlices {
   readonly #slices: Informer<EndpointSlice>
   readonly #nodes: Informer<Node>
   readonly #hinted = new HintedServices()
-  /** Of the nodes as they are; undefined while nobody has asked since they changed. */
+  /** Made of the nodes as they are now; undefined until somebody asks after they have changed. */
   #ratios: { of: Ratios | undefined } | undefined
   readonly #triggerTimes = new TriggerTimes()
   readonly #own = new OwnWrites()
@@ -145,8 +145,8 @@ class EndpointSlices {
   }
 
   /**
-   * What a Pod of a Node that is gone tells is not to be believed any more, unless the Service believes all; the others
-   * are told, and that one is looked at again.
+   * Endpoints of Pods whose Node is gone are left out, unless the Service wants unready addresses as well: then they
+   * stay. The Service is told, and synced again later.
    */
   async #onKnownNodes(
     service: Service,

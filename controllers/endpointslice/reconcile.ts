@@ -60,7 +60,7 @@ interface Group {
   endpoints: Map<string, Endpoint>
 }
 
-/** What another hand has put into a slice names no Pod of ours, and is not kept. */
+/** An endpoint that somebody else has put into a slice names no Pod of ours, and is not kept. */
 const endpointKey = ({ targetRef }: Endpoint): string => targetRef?.uid ?? ''
 /** The same for endpoints that may share a slice: of one address type, at the same ports. */
 export const groupKey = (addressType: string, ports: readonly EndpointPort[] | null): string =>
@@ -128,7 +128,7 @@ const withMeta = (slice: EndpointSlice, service: Service): EndpointSlice['metada
   ownerReferences: [ownerReference(resources.services, service)],
 })
 
-/** Hints that are made for all endpoints together are looked at afterwards. */
+/** Hints that are made for all endpoints together are compared later. */
 const sameEndpoints = (service: Service, { endpoints }: EndpointSlice, wanted: Endpoint[]) => {
   const known = endpoints ?? []
   const compared = usesTopology(service)

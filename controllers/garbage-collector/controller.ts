@@ -16,9 +16,12 @@ import { Graph, type GraphNode } from './graph.js'
 const discoveryPeriodMs = 30_000
 /** After a CustomResourceDefinition changed its kind appears soon. */
 const discoverySoonMs = 500
-/** A kind that the server refuses to show for so long (its conversion webhook is down) must not stop all collecting. As upstream. */
+/**
+ * How long a kind that the server refuses to list (its conversion webhook is down) may hold up all collecting. As
+ * upstream.
+ */
 const blindMaxMs = 30_000
-/** A server that did not say what kinds it has is asked again after this; without kinds nothing is known. */
+/** Pause before a server that did not say what kinds it has is asked again; without kinds nothing is known. */
 const discoveryRetryMs = 200
 const crds: DiscoveredResource = {
   group: 'apiextensions.k8s.io',

@@ -129,7 +129,7 @@ export class Graph {
     for (const old of previous) {
       const now = next.find((o) => o.uid === old.uid)
       if (now === undefined) this.#unlink(node, old)
-      // Who no longer blocks, or no longer belongs, may set its owner free.
+      // A dependent that no longer blocks its owner, or no longer belongs to it, may set it free.
       if (old.blockOwnerDeletion && !now?.blockOwnerDeletion) {
         const owner = this.#nodes.get(old.uid)
         if (owner?.deletingDependents) this.#attention.delete(owner)

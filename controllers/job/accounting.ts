@@ -1,7 +1,7 @@
 /**
- * What of a Job's Pods counts. It survives a crash at any point: the uid of a finished Pod goes into
+ * What counts of a Job's Pods. The count survives a crash at any point: the uid of a finished Pod goes into
  * status.uncountedTerminatedPods, then its finalizer goes, then the counter grows as the uid leaves the list. Indexed
- * successes are a set, so need no list. Pure.
+ * successes are a set, so they need no list. Pure.
  */
 import type { Pod } from '#client/pod.js'
 import { countsAsFailure, judgeFailure } from './failure-policy.js'
@@ -26,7 +26,7 @@ export interface Accounting {
   noted: JobStatus
   /** Pods whose finalizer may go once `noted` is stored. */
   release: Pod[]
-  /** Failures that are not noted yet, because their Pods are kept for what they know. */
+  /** Failures that are not noted yet, because their Pods are kept for the tries that they record. */
   kept: number
   /** A failure that ends the Job by policy. */
   failJob: string | undefined

@@ -106,7 +106,7 @@ const release = async ({ client, informers }: ControllerContext, pod: Pod): Prom
     else pods.observe(answer)
   } catch (error) {
     if (!isNotFound(error)) throw error
-    // Else it would be looked at as one that is still to be let go, again and again until the watch tells.
+    // Otherwise it would be taken for a Pod that is still to be released, until the watch says otherwise.
     pods.observeGone(pod)
   }
 }
@@ -160,7 +160,7 @@ class JobSync {
     return this.#steer(accounting)
   }
 
-  /** Makes and ends Pods, then says how things stand. */
+  /** Makes and ends Pods, then writes the status. */
   async #steer(accounting: Accounting): Promise<{ afterMs: number } | undefined> {
     const { clock } = this.#context
     const job = this.#job

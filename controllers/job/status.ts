@@ -44,7 +44,10 @@ const decideStart = (
   return { conditions, startTime: spec.suspend ? startTime : (startTime ?? time), completionTime }
 }
 
-/** The target is told at once, the last word only when `isQuiet`: nothing runs or is to be counted any more. */
+/**
+ * The target is written at once, the final condition only when `isQuiet`: nothing runs any more, and nothing is left to
+ * count.
+ */
 const decideEnd = (
   decided: Decided,
   ending: Ending,
@@ -93,7 +96,10 @@ export const jobStatus = (
   }
 }
 
-/** The same status with what runs now: of a Job that is deleted, and of one whose finished Pods are noted. */
+/**
+ * The same status with the counts of what runs now: for a Job that is deleted, and for one whose finished Pods have
+ * just been noted.
+ */
 export const runningCounts = (status: JobStatus, pods: readonly Pod[]): JobStatus => {
   const { active: _before, ...rest } = status
   const active = pods.filter(isPodActive)

@@ -6,7 +6,7 @@ export interface Findings {
   discoveryError?: string
   /** Errors of single deletes and lists. */
   contentErrors: string[]
-  /** What is there still, by resource: its deletion has begun or was refused. */
+  /** What is still there, by resource: its deletion has begun or was refused. */
   remaining: { resource: string; count: number }[]
   finalizers: { finalizer: string; count: number }[]
 }
@@ -22,7 +22,7 @@ interface Check {
   readonly type: string
   /** Reason and message where nothing is wrong. */
   readonly fine: readonly [reason: string, message: string]
-  /** Missing: nothing can be. */
+  /** Undefined if nothing can be wrong. */
   readonly wrong?: {
     readonly reason: string
     /** Undefined where nothing is wrong. */

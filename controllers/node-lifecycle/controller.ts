@@ -20,7 +20,7 @@ import {
 import { Zones, zoneOf } from './zones.js'
 
 const leaseNamespace = 'kube-node-lease'
-/** Whether it is some node's turn to be given up is asked this often; upstream's NodeEvictionPeriod. */
+/** How often it is checked whether it is a node's turn to be given up; upstream's NodeEvictionPeriod. */
 const evictionPeriodMs = 100
 
 interface Heard {
@@ -57,7 +57,7 @@ class NodeLifecycle {
     const name = node.metadata.name
     const lease = informers.for(resources.leases).store.get(`${leaseNamespace}/${name}`)
     const ready = conditionOf(node, 'Ready')
-    // Our own verdict leaves both as they are.
+    // Our own writes leave both as they are.
     const sign = `${lease?.spec?.renewTime ?? ''} ${ready?.lastHeartbeatTime ?? ''}`
     const now = performance.now()
     if (this.#heard.get(name)?.sign !== sign) this.#heard.set(name, { sign, atMs: now })
@@ -102,7 +102,7 @@ class NodeLifecycle {
       this.#context.log.info({}, 'no node is ready: no Pods are given up until one is')
       await Promise.all(nodes.map((node) => this.#keepPods(node)))
     }
-    // While nothing was heard of anybody, silence meant nothing.
+    // While no node was heard of, silence meant nothing.
     if (change === 'left') for (const heard of this.#heard.values()) heard.atMs = now
     for (const node of nodes) if (awaitsEviction(node)) this.#awaiting.add(node.metadata.name)
   }
@@ -189,7 +189,7 @@ class NodeLifecycle {
   }
 }
 
-/** Nodes that come and go are told of, and those that change are looked at. */
+/** Records Events for nodes that come and go, and enqueues those that change. */
 const follow = (nodes: Informer<Node>, lifecycle: NodeLifecycle, queue: WorkQueue): void => {
   const enqueue = ({ metadata }: Node): void => queue.add(metadata.name)
   nodes.handle({

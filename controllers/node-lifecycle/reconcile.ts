@@ -100,7 +100,7 @@ export const withoutEviction = (node: Node): Taint[] | undefined => {
   return kept.length < taints.length ? kept : undefined
 }
 
-/** Labels of old that follow those of today, as changes; undefined when they do. */
+/** Outdated labels that follow those of today, as changes; undefined if they already do. */
 export const oldLabels = ({
   metadata: { labels = {} },
 }: Node): Record<string, string> | undefined => {

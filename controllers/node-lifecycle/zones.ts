@@ -1,7 +1,7 @@
 /**
- * How fast the Pods of unhealthy nodes are given up, zone by zone: more slowly or not at all where most of a zone is
- * unhealthy, and nowhere when every node is, since then it is more likely we who hear nothing. Pure but for its state;
- * upstream: handleDisruption and RateLimitedTimedQueue of pkg/controller/nodelifecycle.
+ * How fast the Pods of unhealthy nodes are given up, zone by zone: more slowly or not at all if most of a zone is
+ * unhealthy, and nowhere if every node is, since then it is more likely that we do not hear them. Pure but for its
+ * state; upstream: handleDisruption and RateLimitedTimedQueue of pkg/controller/nodelifecycle.
  */
 import { isNodeReady, type Node } from '#client/pod.js'
 import type { ControllerSettings } from '../controller.js'
@@ -15,7 +15,7 @@ type ZoneRates = Pick<
   | 'largeClusterSizeThreshold'
 >
 
-/** A zone of no more unhealthy nodes is never called partially disrupted. */
+/** A zone with this many unhealthy nodes or fewer is never called partially disrupted. */
 const fewNodes = 2
 const excluded = 'node.kubernetes.io/exclude-disruption'
 

@@ -24,7 +24,7 @@ interface ClaimOptions<T> {
   /** Of the objects. */
   objectRef: ResourceRef
   observe(object: T): void
-  /** What is taken in gets it, in the same patch. */
+  /** A finalizer that adopted objects get, in the same patch. */
   finalizer?: string | undefined
 }
 

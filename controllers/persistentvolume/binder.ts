@@ -208,7 +208,7 @@ const syncVolume = async (context: ControllerContext, name: string): Promise<voi
   }
   const claim = claimsOf(context).store.get(`${claimRef.namespace}/${claimRef.name}`)
   if (claim?.metadata.uid === claimRef.uid) return
-  // Who made the volume for a claim has seen that, which our watch of claims may still have to tell of.
+  // Whoever made the volume for a claim has seen that claim; our watch of claims may be behind.
   if (await readLive(context, resources.persistentVolumeClaims, claimRef)) return
   const released =
     volume.status?.phase === 'Failed' ? volume : await setVolumePhase(context, volume, 'Released')
@@ -229,7 +229,7 @@ const fail = async (
   context.recorder(component).event(volume, 'Warning', reason, problem)
 }
 
-/** Deletes a released volume, if that is for us to do and nobody has thought better of it meanwhile. */
+/** Deletes a released volume, if that is up to us and nobody has changed it meanwhile. */
 const reclaim = async (context: ControllerContext, volume: Volume): Promise<void> => {
   if (volume.metadata.deletionTimestamp !== undefined) return
   const deleter = deleterOf(volume)
@@ -258,7 +258,7 @@ export const persistentVolumeBinderController: Controller = {
       claimRef?.uid ? [claimRef.uid] : [],
     )
     claims.handle({
-      // It may have gone before it heard of its volume.
+      // The claim may have gone before it knew of its volume.
       onDelete: ({ metadata }) => {
         for (const volume of volumes.store.byIndex('claim', metadata.uid))
           volumeQueue.add(keyOf(volume))

@@ -1,6 +1,6 @@
 /** The plugins that Kubernetes once had for volumes of clouds, and the drivers that took their place (csi-translation-lib). */
 interface MigratedPlugin {
-  /** Under which a volume has what the plugin is told. */
+  /** The field of a volume's spec that configures the plugin. */
   readonly source: string
   readonly plugin: string
   readonly driver: string

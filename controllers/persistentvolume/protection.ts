@@ -31,7 +31,7 @@ interface Protection {
   finalizer: string
   /** As far as the informers know. */
   isUsed(): boolean
-  /** As the server knows: what informers know of the users may be older than what they know of the used. */
+  /** As the server knows: informers of the users may be behind the informer of the used. */
   isUsedNow?(): Promise<boolean>
 }
 

@@ -15,13 +15,15 @@ export const hostPathProvisioner = 'kubelevel.io/host-path'
 const provisionedBy = 'pv.kubernetes.io/provisioned-by'
 const migratedTo = 'pv.kubernetes.io/migrated-to'
 
-/** Whom a claim's volume is expected of, by the provisioner of its class; undefined: nobody is known by that name. */
+/** Who is to provision the claim's volume, by the provisioner of its class; undefined: no such provisioner is known. */
 export const externalProvisioner = (provisioner: string): string | undefined =>
   provisioner.startsWith('kubernetes.io/')
     ? migratedPlugins.find(({ plugin }) => plugin === provisioner)?.driver
     : provisioner
 
-/** What says that a driver has taken over from the plugin that made the volume; undefined: it is right. */
+/**
+ * Annotations that say that a driver has taken over from the plugin that made the volume; undefined if they are right.
+ */
 export const migrationAnnotations = ({ metadata }: Volume): Record<string, string> | undefined => {
   const { annotations } = metadata
   const made = migratedPlugins.find(({ plugin }) => plugin === annotations?.[provisionedBy])
@@ -49,7 +51,7 @@ export const deleterOf = ({
       problem: `error getting deleter volume plugin for volume "${metadata.name}": no ${missing} matched`,
     }
   }
-  // Nobody wants to lose more than that by a mistake.
+  // A mistake must not delete more than this.
   return /^\/tmp\/.+/.test(spec.hostPath.path)
     ? 'binder'
     : {

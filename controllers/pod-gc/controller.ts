@@ -65,7 +65,7 @@ class PodGarbageCollector {
     const { log } = this.#context
     const { namespace, name } = pod.metadata
     try {
-      // Who had ended before was not disrupted.
+      // A Pod that had ended before was not disrupted.
       if (!isPodTerminal(pod))
         await patchPodStatus(this.#context, pod, {
           phase: 'Failed',

@@ -54,7 +54,7 @@ export interface Tolerances {
   up: number
   down: number
 }
-/** Deviations below these are noise. */
+/** Deviations below these are ignored. */
 export const tolerancesOf = (
   { spec }: HorizontalPodAutoscaler,
   toleranceDefault: number,

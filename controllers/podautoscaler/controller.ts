@@ -48,7 +48,7 @@ class Autoscaler {
   /** Autoscalers with the same Pods would work against each other, so none of them acts. */
   #autoscalersOf(key: string, selector: Selector, pods: readonly Pod[]): string[] {
     const { store } = this.#context.informers.for(resources.horizontalPodAutoscalers)
-    // One that went meanwhile would be remembered for ever.
+    // An autoscaler that is gone by now would be remembered for ever.
     if (store.get(key) !== undefined) this.#selectors.set(key, selector)
     const namespace = key.slice(0, key.indexOf('/') + 1)
     return [...this.#selectors]

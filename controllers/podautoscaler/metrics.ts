@@ -5,7 +5,7 @@ import type { Pod } from '#client/pod.js'
 import type { HorizontalPodAutoscaler } from './autoscaler.js'
 import { type Round, sourceOf } from './metric-sources.js'
 
-/** As its event tells of it, and as the condition ScalingActive does. */
+/** As its Event and the condition ScalingActive report it. */
 interface Problem {
   event: { reason: string; message: string }
   condition: { reason: string; message: string }

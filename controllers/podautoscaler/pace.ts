@@ -11,7 +11,7 @@ export interface Recommendation {
 }
 export interface ScaleEvent {
   atMs: number
-  /** How many came; negative when they went. */
+  /** How many replicas came; negative if they went. */
   change: number
 }
 interface History {
@@ -147,7 +147,7 @@ const behaviorLimit = (
   return { replicas: proposed, ...inRange }
 }
 
-/** What is really asked for. `history` is without this proposal. */
+/** The size that is set. `history` does not include this proposal. */
 export const pace = (
   hpa: HorizontalPodAutoscaler,
   { current, proposed }: Size,

@@ -12,7 +12,7 @@ import { planReplicas, type ReplicaPlan, type ReplicaSet, replicaStatus } from '
 
 interface Variant {
   name: string
-  /** Whom its events name. */
+  /** The component that its Events name. */
   component: string
   ref: ResourceRef
   selectorOf(set: ReplicaSet): LabelSelector

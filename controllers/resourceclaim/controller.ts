@@ -116,7 +116,7 @@ class ClaimMaker {
     return created
   }
 
-  /** Applied, as others tell of their claims in the same list. */
+  /** Applied, because others write their claims into the same list. */
   async #tellPod(pod: Pod, resourceClaimStatuses: ClaimStatus[]): Promise<void> {
     const { namespace, name, uid } = pod.metadata
     const body = {

@@ -20,7 +20,7 @@ import { updateStatus } from '../update-object.js'
 import { CountedKinds } from './counted-kinds.js'
 import { hasScopes, noneOf, type ResourceQuota, usedOf } from './used.js'
 
-/** Of these more is measured than their number, in all of their fields. Others are counted. */
+/** For these kinds all of their fields count; others are counted by number. */
 const measuredKinds = [
   resources.pods,
   resources.services,

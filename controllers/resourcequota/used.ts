@@ -17,11 +17,11 @@ export interface ResourceQuota extends NamespacedObject {
 export const hasScopes = ({ spec }: ResourceQuota): boolean =>
   (spec.scopes ?? []).length + (spec.scopeSelector?.matchExpressions ?? []).length > 0
 
-/** What is measured counts as nothing where there is nothing of it. */
+/** Zero for everything that is measured. */
 export const noneOf = (names: readonly string[]): Usage =>
   Object.fromEntries(names.map((name) => [name, '0']))
 
-/** Only what the quota limits. Of what nothing here measures, what was said before still holds. */
+/** Only what the quota limits. For what nothing here measures, the former value stays. */
 export const usedOf = ({ spec, status }: ResourceQuota, usages: readonly Usage[]): Usage => {
   const total: Amounts = new Map()
   for (const usage of usages) addAmounts(total, usage)

@@ -46,7 +46,7 @@ export const rootCaController: Controller = {
     const { informers, client, log, settings } = context
     const ca = settings.rootCa ?? client.config.ca
     const namespaces = informers.for(resources.namespaces)
-    // Only these of all ConfigMaps: others' contents are none of our memory's business.
+    // Only these ConfigMaps, so that the contents of others take no memory.
     const maps = new Informer<NamespacedObject>({
       client,
       log,

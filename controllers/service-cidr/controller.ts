@@ -28,18 +28,18 @@ interface ServiceCidr extends PersistedObject {
 const ref = resources.serviceCidrs
 const finalizer = 'networking.k8s.io/service-cidr-finalizer'
 const fieldManager = 'service-cidr-controller'
-/** By then every API server knows that it takes no more addresses from it. */
+/** After this time every API server knows that the range gives out no more addresses. */
 const propagationMs = 10_000
 
 const rangesOf = ({ spec }: ServiceCidr): Range[] => spec.cidrs.map(parseRange)
 
-/** Of those that API servers have made for Services. */
+/** The address of an IPAddress that an API server has made for a Service. */
 const addressOf = ({ metadata }: PersistedObject): Range | undefined =>
   metadata.labels?.['ipaddress.kubernetes.io/managed-by'] === 'ipallocator.k8s.io'
     ? rangeOfAddress(metadata.name)
     : undefined
 
-/** Whether it may go: others have the same range or a larger one, or no address would be left in none. */
+/** Whether the range may go: another one covers it, or no address is in this one alone. */
 const isFree = (
   going: ServiceCidr,
   others: readonly Range[],

@@ -93,7 +93,7 @@ const accountOf = async (
   const uid = annotations?.[uidAnnotation]
   const known = context.informers.for(resources.serviceAccounts).store.get(accountKey(secret))
   if (known !== undefined && (!uid || known.metadata.uid === uid)) return known
-  // What the watch has not told yet must not cost a token.
+  // A token must not be lost because the watch is behind.
   const name = annotations?.[nameAnnotation]
   return readLive(context, resources.serviceAccounts, { namespace, name, uid })
 }

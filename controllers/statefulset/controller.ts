@@ -251,7 +251,7 @@ const syncSet = async (
   const sync: Sync = { context, set, revisions: all }
   const updateRevision = revision?.metadata.name ?? set.status?.updateRevision ?? ''
   const noted = set.status?.currentRevision
-  // One that somebody has deleted is nobody's template any more.
+  // A revision that somebody has deleted is no template any more.
   const isThere = isEnding || all.some(({ metadata }) => metadata.name === noted)
   const currentRevision = (isThere && noted) || updateRevision
   const observe = (): Observed => ({

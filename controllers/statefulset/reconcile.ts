@@ -24,9 +24,9 @@ export interface Observed {
 export type Action =
   | { do: 'create'; ordinal: number; revision: string }
   | { do: 'claims'; ordinal: number }
-  /** Sees to what makes it the set's: its labels, its claims and who owns them. */
+  /** Gives the Pod what makes it the set's: its labels, its claims and their owners. */
   | { do: 'keep'; pod: Pod }
-  /** Sees to who owns the claims of one beyond the size, before it goes. */
+  /** Sets the owners of the claims of a Pod beyond the size, before it goes. */
   | { do: 'ownClaims'; pod: Pod }
   | { do: 'delete'; pod: Pod }
 
