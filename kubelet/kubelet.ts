@@ -53,7 +53,7 @@ interface KubeletDeps {
   readonly dns: DnsSettings
   readonly backoff: BackoffOptions
   readonly eviction: EvictionSettings
-  /** Of static Pods. */
+  /** The manifests of static Pods. */
   readonly manifests: Manifests | undefined
   readonly port: () => number
 }
@@ -180,7 +180,7 @@ export class Kubelet {
           labels: nodeLabels(nodeName),
         })
         if (refusal?.reason !== 'NodeAffinity') return refusal
-        // Read anew: the scheduler may have used labels that were added after the Node was registered.
+        // Read again: the scheduler may have used labels that were added after the Node was registered.
         const node = await client.get(resources.nodes, { name: nodeName })
         const { labels: given = {} } = node.metadata
         return refusalOf(pod, others, { name: nodeName, allocatable, labels: given })

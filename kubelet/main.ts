@@ -45,7 +45,7 @@ interface KubeletOptions {
   port?: number
   /** Where the manifests of static Pods lie, and how they are read. */
   manifests?: { readonly path: string; readonly read: ReadManifest }
-  /** At the end leave every process running, as upstream's kubelet does; the next one adopts them. */
+  /** At the end leave every process running, as upstream's kubelet does; the next kubelet adopts them. */
   leavePodsRunning?: boolean
   /** The node shuts down with the kubelet: its Pods end as failed, in this time. */
   shutdownGrace?: ShutdownGrace

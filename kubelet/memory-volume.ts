@@ -43,7 +43,7 @@ export const mountMemory = async (folder: string, bytes: number): Promise<void> 
   await run('mount', ['-t', 'tmpfs', '-o', `size=${Math.floor(bytes)}`, 'tmpfs', folder])
 }
 
-/** Blanks and the like are octal in the table. */
+/** The table writes blanks and the like as octal numbers. */
 const unescaped = (name: string): string =>
   name.replace(/\\([0-7]{3})/g, (_, octal: string) =>
     String.fromCharCode(Number.parseInt(octal, 8)),

@@ -39,7 +39,7 @@ interface NodeOptions {
   readonly images: () => Promise<readonly NodeImage[]>
   /** Port of the kubelet's own server. */
   readonly port: () => number
-  /** The node goes down for good. */
+  /** The node is going down for good. */
   readonly isShuttingDown: () => boolean
   /** What it is short of. */
   readonly pressures: () => readonly Pressure[]

@@ -26,7 +26,7 @@ export interface ObjectReader {
   /** Undefined when there is none. */
   configMap(namespace: string, name: string): Promise<DataObject | undefined>
   secret(namespace: string, name: string): Promise<DataObject | undefined>
-  /** The variables by which a container finds the Services of its namespace. */
+  /** The variables that tell a container of the Services of its namespace. */
   serviceVariables(pod: Pod): [name: string, value: string][]
   /** The claim, and the volume that it is bound to. */
   claimedVolume(namespace: string, claim: string): Promise<ClaimedVolume>

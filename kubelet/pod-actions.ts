@@ -140,7 +140,7 @@ export const computeActions = (input: ActionInput): PodActions => {
     waitMs: undefined,
     nothingStays: false,
   }
-  // These need not wait for the Pod to be initialized.
+  // Ephemeral containers need not wait for the Pod to be initialized.
   for (const spec of pod.spec.ephemeralContainers ?? []) {
     const attempt = input.firstAttempt(spec.name)
     if (!latestOf(containers, spec.name) && attempt === 0) actions.start.push({ spec, attempt })
@@ -173,7 +173,7 @@ export const hasEnded = (
   containers: readonly Container[],
   isReplaced: (containerId: string) => boolean,
 ): boolean => {
-  // While they are removed, and it is the last of them, all others may have ended.
+  // While the containers are removed, and this one last, all others may have ended.
   if (containers.some((container) => asksForAll(pod, container))) return false
   const settled = (spec: ContainerSpec): boolean => {
     const latest = latestOf(containers, spec.name)

@@ -21,14 +21,14 @@ export interface PodContext {
   readonly volumes: Volumes
   readonly volumeRemoval: VolumeRemoval
   readonly writer: StatusSink
-  /** Behind the names of Pods that are a Service's. */
+  /** The end of the DNS names of Services. */
   readonly clusterDomain: string
-  /** Where profiles of seccomp lie. */
+  /** The folder of seccomp profiles. */
   readonly seccompFolder: string
   readonly nodeAddress: string
   readonly allocatable: Readonly<Record<string, string>>
   readonly backoff: BackoffOptions
-  /** Throws where the node's own settings cannot be read. */
+  /** Throws if the node's own settings cannot be read. */
   dnsOf(pod: Pod): PodDns
   /** Why this node cannot run the Pod; undefined when it can. */
   admit(pod: Pod): Promise<Refusal | undefined>

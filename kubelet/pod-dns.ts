@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { limits } from '#limits'
 import { formatPod, type Pod } from './pod.js'
 
-/** Of the node. */
+/** DNS settings of the node. */
 export interface DnsSettings {
   /** Addresses of the cluster's own servers. */
   readonly clusterDns: readonly string[]
@@ -83,13 +83,13 @@ const fittingSearches = (searches: readonly string[]): string[] => {
   return short
 }
 
-/** Of Pods that see the host's files. */
+/** For Pods that see the host's files. */
 export const noDns: PodDns = {
   config: { servers: [], searches: [], options: [] },
   warnings: [],
 }
 
-/** Throws where the node's own settings cannot be read. */
+/** Throws if the node's own settings cannot be read. */
 export const dnsOf = (pod: Pod, settings: DnsSettings): PodDns => {
   const warnings: { reason: string; message: string }[] = []
   const origin = originOf(pod)

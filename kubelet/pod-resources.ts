@@ -66,14 +66,17 @@ export const withResources = (
   }
 }
 
-/** `actual` is the Pod with what it has, where that is not what it was allocated; `said` what was said of one that runs. */
+/**
+ * `actual` is the Pod with the resources that it has, if those differ from what it was allocated; `said` is what its
+ * status said before, while it runs.
+ */
 export const podResources = (
   allocated: Pod,
   actual: Pod,
   said: Resources | undefined,
 ): { allocatedResources?: Amounts; resources: Resources } => {
   const requests = textsOf(podRequests(actual), actual, 'requests')
-  // No kernel knows of it: what was said of it stays, as upstream.
+  // No kernel knows the request of memory: what the status said stays, as upstream.
   const memory = said?.requests?.memory
   return {
     ...unlessEmpty('allocatedResources', textsOf(podRequests(allocated), allocated, 'requests')),

@@ -105,7 +105,7 @@ const withoutRecords = (
   if (!ending && hadItsTurn && mayRestartAll(pod.spec)) return removedStatus(said)
   // An earlier kubelet has reported its end; its records are gone.
   if (said.state.terminated) return said
-  // It did run, but its records are gone, so that its end will stay unknown.
+  // It did run, but its records are gone, so its end will stay unknown.
   if (ending && said.containerID) return stopped ? locate(said) : said
   return undefined
 }
@@ -131,7 +131,7 @@ const statesOf = (
 interface Attempts {
   readonly latest: Container | undefined
   readonly before: Container | undefined
-  /** What was said last. */
+  /** The status that was reported last. */
   readonly said: ContainerStatus | undefined
 }
 

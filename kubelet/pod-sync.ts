@@ -288,7 +288,7 @@ export class PodSync {
     this.problems = new Map([...actions.problems, ...this.#startProblems])
   }
 
-  /** When it begins, and then as often as upstream looks at the Pod. */
+  /** Reports the back-off when it begins, and then as often as upstream looks at the Pod. */
   #tellBackoff(name: string): void {
     const now = this.#context.clock.now()
     const toldAt = this.#backoffToldAt.get(name)
@@ -329,7 +329,7 @@ export class PodSync {
       this.#host.resize.done(spec.name)
       const container = this.#host.containers().find((candidate) => candidate.id === id)
       if (hookFailure === undefined || !container) return
-      // Nothing else is done, nor is it told that it runs, before it is gone; upstream's words for the event.
+      // Nothing else is done, nor is the container reported as running, before it is gone. The text is upstream's.
       await this.#kill(container, spec, 'FailedPostStartHook', this.#grace())
       throw new StartError('PostStartHookError', hookFailure)
     } catch (error) {

@@ -7,11 +7,11 @@ import type { PodContext } from './pod-context.js'
 import type { Prober } from './prober.js'
 import type { Container } from './runtime.js'
 
-/** What the worker of the Pod lends to its end. */
+/** What the Pod's worker provides for its end. */
 export interface TerminationHost {
   readonly pod: Pod
   readonly prober: Prober
-  /** No further try makes sense: all of the node ends. */
+  /** Another try makes no sense, because everything on the node ends. */
   readonly halting: boolean
   /** Containers that are being ended already. */
   readonly kills: ReadonlyMap<string, ContainerKill>
@@ -32,7 +32,7 @@ export class PodTermination {
   #kill: PodKill | undefined
   /** No container runs any more, and its network is gone. */
   stopped = false
-  /** Something could not be ended, or not at once. */
+  /** Something could not be ended, or not yet. */
   failed = false
 
   constructor(context: PodContext, host: TerminationHost, graceSeconds: number) {
@@ -60,14 +60,14 @@ export class PodTermination {
     return this.#kill?.done
   }
 
-  /** More than there is already changes nothing. */
+  /** A longer grace than the present one changes nothing. */
   shorten(graceSeconds: number): void {
     if (graceSeconds >= this.#graceSeconds) return
     this.#graceSeconds = graceSeconds
     this.#kill?.shorten(graceSeconds)
   }
 
-  /** What a runtime cannot end is tried again: nobody may be told that it has ended before it has. */
+  /** What a runtime cannot end is tried again: nothing may be reported as ended before it is. */
   async #tryToEnd(): Promise<boolean> {
     const host = this.#host
     try {

@@ -1,4 +1,4 @@
-/** One Pod as its runtime has it, and what is said and asked of it on the way. */
+/** One Pod as its runtime has it, and what its worker has learned and asked for meanwhile. */
 import type { PodFacts } from './downward.js'
 import type { KillDeps } from './kill-container.js'
 import { type ContainerSpec, fieldPathOf, type Pod } from './pod.js'

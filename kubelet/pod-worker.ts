@@ -54,7 +54,7 @@ export class PodWorker {
   #forcedEnd: ForcedEnd | undefined
   readonly #whenStopped: (() => void)[] = []
   #halting = false
-  /** All has been said. */
+  /** The final status has been written. */
   #isSettled = false
   #busy = false
   #again = false
@@ -83,7 +83,7 @@ export class PodWorker {
     this.#prober = new Prober({
       clock: context.clock,
       target: (id, spec) => this.#view.target(id, spec),
-      // A kubelet that was restarted keeps what it knew of containers that go on.
+      // A restarted kubelet keeps what was known of containers that still run.
       was: (containerId, spec) => {
         const before = this.#statusOf(spec.name)
         const same = before?.containerID?.endsWith(`//${containerId}`) ?? false
@@ -114,12 +114,12 @@ export class PodWorker {
     this.wake()
   }
 
-  /** There may be room by now for what the Pod asks for. */
+  /** There may be room by now for the resources that the Pod asks for. */
   retryResize(): void {
     if (this.#resize.isPending) this.wake()
   }
 
-  /** The API has the object no more: what runs is ended all the same. */
+  /** The API no longer has the object; whatever runs is ended all the same. */
   disappear(): void {
     this.#gone = true
     this.#context.writer.forget(this.#pod.metadata.uid)
@@ -147,7 +147,7 @@ export class PodWorker {
     await kill.done
   }
 
-  /** Ends the Pod in this time; of several reasons the first is told. Resolves when none of its containers is left. */
+  /** Ends the Pod within this time; of several reasons the first counts. Resolves when no container is left. */
   forceEnd(end: ForcedEnd): Promise<void> {
     const first = this.#forcedEnd ?? end
     this.#forcedEnd = { ...first, graceSeconds: Math.min(first.graceSeconds, end.graceSeconds) }
@@ -273,7 +273,7 @@ export class PodWorker {
     return this.#messages.read(this.#pod, this.#view.containers(), (name) => this.#statusOf(name))
   }
 
-  /** What was said last of a container, be it by an earlier kubelet. */
+  /** The last reported status of a container, perhaps by an earlier kubelet. */
   #statusOf(name: string): ContainerStatus | undefined {
     return statusesOf(this.#status).find((status) => status.name === name)
   }
@@ -289,7 +289,7 @@ export class PodWorker {
     this.#prober.follow(runningContainers(this.#pod, asked))
   }
 
-  /** Between its last container's end and the last word on it: the moment is not worth a write, unless it lasts. */
+  /** The last container has ended and the final status follows: the moment between is no write, unless it lasts. */
   #isAboutToStop(): boolean {
     return (
       this.#state === 'terminating' &&
@@ -302,7 +302,7 @@ export class PodWorker {
   #publish(): void {
     if (this.#gone || this.#isAboutToStop()) return
     if (this.#isStopped()) this.#sync.checkDeadline()
-    // The last word stands.
+    // A final status stays.
     this.#tell(this.#isSettled ? this.#status : this.#makeStatus())
     this.#isSettled = this.#state === 'terminated'
   }
@@ -317,7 +317,7 @@ export class PodWorker {
     return makePodStatus({
       pod: this.#resize.apply(writer.newest(this.#pod)),
       runtimeName: runtime.name,
-      // One that has been stopped still tells which address the Pod had.
+      // A sandbox that has been stopped still says which address the Pod had.
       sandbox: this.#view.sandbox() ?? this.#view.sandboxes().at(-1),
       containers: this.#shown().map((container) => ({
         ...container,

@@ -256,11 +256,11 @@ const criticalPriority = 2_000_000_000
 export const hasCriticalPriority = ({ spec }: Pod): boolean =>
   (spec.priority ?? 0) >= criticalPriority
 
-/** Of a manifest on this node: nothing but that takes it away. */
+/** A Pod of a manifest on this node: only removing the manifest removes it. */
 const isStatic = ({ metadata }: Pod): boolean =>
   (metadata.annotations?.['kubernetes.io/config.source'] ?? 'api') !== 'api'
 
-/** The node must not end it for others' sake (IsCriticalPod). */
+/** The node must not end it to make room for others (IsCriticalPod). */
 export const isCritical = (pod: Pod): boolean => isStatic(pod) || hasCriticalPriority(pod)
 
 /** A restartable init container: it starts with the init containers and runs beside the others. */
@@ -278,7 +278,7 @@ export const allContainers = (pod: Pod): ContainerSpec[] => [
   ...(pod.spec.ephemeralContainers ?? []),
 ]
 
-/** One that was added to debug: it runs once, and nothing depends on it. */
+/** A container that was added to debug the Pod: it runs once, and nothing depends on it. */
 export const isEphemeral = (pod: Pod, name: string): boolean =>
   (pod.spec.ephemeralContainers ?? []).some((container) => container.name === name)
 

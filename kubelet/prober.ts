@@ -78,7 +78,7 @@ export class Prober {
 
   isStarted(containerId: string, spec: ContainerSpec): boolean {
     if (!spec.startupProbe) return true
-    // Nobody asks any more: what was found out last holds.
+    // Nobody asks any more: the last result holds.
     if (this.#quiet) return this.#options.was(containerId, spec).started
     return this.#workers.get(`startup/${containerId}`)?.result === true
   }

@@ -1,7 +1,7 @@
 /**
- * Resources that change while a Pod runs. What its spec asks for is allocated once there is room; what was allocated is
- * given to its containers, which restart for it where they say so. A kubelet that was restarted goes on from what the
- * status says that they have. Upstream: pkg/kubelet/allocation, computePodResizeAction (pkg/kubelet/kuberuntime).
+ * Resources that change while a Pod runs. What its spec asks for is allocated once there is room; what is allocated is
+ * given to its containers, which restart for it if they say so. A restarted kubelet goes on from what the status says
+ * that the containers have. Upstream: pkg/kubelet/allocation, computePodResizeAction (pkg/kubelet/kuberuntime).
  */
 import { formatTime } from '#api/clock.js'
 import { semanticEqual } from '#api/json-object.js'
@@ -39,13 +39,13 @@ const changedNames = (next: Resources | undefined, previous: Resources | undefin
     lists.some((list) => amountIn(next, list, name) !== amountIn(previous, list, name)),
   )
 
-/** Of a limit that a container does not have, that of its Pod counts. */
+/** Where a container has no limit, that of its Pod counts. */
 const effective = (own: Resources = {}, ofPod: Resources = {}): Resources => ({
   ...own,
   limits: { ...ofPod.limits, ...own.limits },
 })
 
-/** Those of whole Pods that the status tells of, of those that the spec has; overhead is told of with them. */
+/** The resources of the whole Pod in its status, as far as its spec has them; they include overhead. */
 const saidOfPod = ({ spec, status }: Pod): Resources | undefined => {
   const { allocatedResources, resources } = status ?? {}
   if (!spec.resources || !allocatedResources || !resources) return undefined
@@ -83,14 +83,14 @@ interface ResizeDeps {
 export class PodResize {
   readonly #deps: ResizeDeps
   readonly #allocated = new Map<string, Resources>()
-  /** What its containers have, where that is not what is allocated. */
+  /** What its containers have, if that differs from what is allocated. */
   readonly #actual = new Map<string, Resources>()
   #allocatedToPod: Resources | undefined
   #actualOfPod: Resources | undefined
   #pending: PodCondition | undefined
   #inProgress: PodCondition | undefined
 
-  /** `runs`: containers of it were found, which have what the status says. */
+  /** `runs`: containers of the Pod were found, which have what its status says. */
   constructor(deps: ResizeDeps, pod: Pod, runs: boolean) {
     this.#deps = deps
     const said = new Map(statusesOf(pod.status ?? {}).map((one) => [one.name, one.resources]))
@@ -113,13 +113,13 @@ export class PodResize {
     return withResources(asked, this.#allocatedToPod, ({ name }) => this.#allocated.get(name))
   }
 
-  /** The Pod with what it has, where that is not what is allocated to it. */
+  /** The Pod with the resources that it has, if they differ from those that it is allocated. */
   actual(pod: Pod): Pod {
     if (!this.#inProgress) return pod
     return withResources(pod, this.#actualOfPod, ({ name }) => this.#actual.get(name))
   }
 
-  /** Allocates what is asked for, where there is room; true when it did. */
+  /** Allocates what is asked for if there is room; yields whether it did. */
   consider(asked: Pod): boolean {
     if (!this.#differs(asked)) {
       this.#pending = undefined
@@ -151,7 +151,7 @@ export class PodResize {
     return true
   }
 
-  /** What a container that runs has, where that is not what is allocated to it. */
+  /** What a running container has, if that differs from what is allocated to it. */
   actualOf(name: string): Resources | undefined {
     return this.#actual.get(name)
   }
@@ -177,7 +177,7 @@ export class PodResize {
     ]
   }
 
-  /** Bytes of the limit to come, where it is lower than the one that the container has. */
+  /** The new memory limit in bytes, if it is lower than the one that the container has. */
   lowerLimitOf(name: string): number | undefined {
     const [next, had] = this.#ends(name).map((one) => amountIn(one, 'limits', 'memory')) as [
       number,
@@ -200,7 +200,7 @@ export class PodResize {
     this.#deps.event('Warning', 'ResizeError', `Pod resize error: ${summaryOf(pod, message)}`)
   }
 
-  /** Whether it is over is known once all that runs was looked at. */
+  /** A resize is over when all running containers have been looked at. */
   settle(pod: Pod, running: readonly string[]): void {
     if (!this.#inProgress || running.some((name) => this.#actual.has(name))) return
     this.#actual.clear()

@@ -12,11 +12,11 @@ export const asksForAll = (pod: Pod, { name, state, halted, exitCode }: Containe
   return restartAction(spec, exitCode) === 'RestartAllContainers'
 }
 
-/** Those that asked for it last: a kubelet that is killed on the way finds them, and goes on. */
+/** The containers that asked for it last: a kubelet that is killed on the way finds them, and goes on. */
 export const inOrderOfRemoval = (pod: Pod, containers: readonly Container[]): Container[] =>
   containers.toSorted((a, b) => Number(asksForAll(pod, a)) - Number(asksForAll(pod, b)))
 
-/** Of a container that was removed and waits for its turn. */
+/** The status of a container that was removed and waits for its turn. */
 export const removedStatus = (before: ContainerStatus): ContainerStatus =>
   waitsForItsTurn(before)
     ? before

@@ -21,7 +21,7 @@ export class RestartBackoff {
    */
   next(key: string, finishedAt: number, now: number): { waitMs: number; delayMs: number } {
     const entry = this.#entries.get(key)
-    // Ran well for long: the past is forgiven.
+    // A container that has run well for long starts again without a delay.
     const known = entry && finishedAt - entry.updatedAt <= 2 * this.#options.maxMs
     if (!known) {
       this.#entries.set(key, { delayMs: this.#options.initialMs, updatedAt: now })

@@ -66,7 +66,7 @@ interface Answer {
   readonly code: number
   /** Where the answer redirects the client to. */
   readonly location: string | undefined
-  /** Undefined where it broke off. */
+  /** Undefined if the connection broke off. */
   readonly body: string | undefined
 }
 
@@ -106,7 +106,7 @@ const getOnce = (
     get(url, options, (message) => resolve(readAnswer(message))).on('error', reject)
   })
 
-/** Goes where it is sent on the same host, as RedirectChecker of upstream's prober lets it. */
+/** Follows redirects on the same host, as RedirectChecker of upstream's prober does. */
 const askHttp = async (
   { container, podIp }: HandlerTarget,
   action: Question,
@@ -167,7 +167,7 @@ const connect = (host: string, port: number, signal: AbortSignal): Promise<Outco
     )
   })
 
-/** A redirect that was not followed is a success, of which users are told. */
+/** A redirect that was not followed is a success, with a warning for users. */
 const judgeProbe = ({ code, body }: Answer): Outcome => {
   if (body === undefined)
     throw new Error(

@@ -24,7 +24,7 @@ export interface Sandbox {
   readonly createdAt: number
 }
 
-/** Whose each of them is: the host's, the Pod's or one of the container's own. */
+/** Whose namespaces a container uses: the host's, the Pod's or its own. */
 export interface Namespaces {
   readonly network: 'pod' | 'node'
   readonly pid: 'pod' | 'container' | 'node'
@@ -59,7 +59,7 @@ export interface ContainerSecurity extends SandboxSecurity {
   readonly appArmor: SecurityProfile | undefined
 }
 
-/** Whom an image runs as: one of the two, or neither, for root. */
+/** The user that an image runs as: one of the two, or neither, for root. */
 export interface ImageUser {
   readonly uid: number | undefined
   readonly userName: string
@@ -96,11 +96,11 @@ export interface Mount {
   readonly hostPath: string
   readonly containerPath: string
   readonly readOnly: boolean
-  /** Whether mounts that are made later are seen on the other side; missing: none. */
+  /** Whether mounts that are made later are seen on the other side; undefined: on neither side. */
   readonly propagation?: 'HostToContainer' | 'Bidirectional'
 }
 
-/** Limits, where there are any, and the part of the processor's time that it asks for. */
+/** Limits, if any, and the share of the processor's time that is requested. */
 export interface ContainerResources {
   readonly cpuRequestMillis: number
   readonly cpuMillis?: number
@@ -153,7 +153,7 @@ export interface Container {
   readonly exitCode: number
   readonly reason: string
   readonly message: string
-  /** Ended because the node went down, not by itself: it owes nobody a back-off. */
+  /** Ended because the node went down, not by itself: its next start has no back-off. */
   readonly halted: boolean
   /** Host's main process, where the runtime knows it. */
   readonly pid: number | undefined
@@ -200,7 +200,7 @@ export interface Stop {
   shorten(graceMs: number): void
 }
 
-/** Of a disk. */
+/** Usage of a disk. */
 export interface DiskUsage {
   readonly bytes: number
   readonly inodes: number
@@ -227,7 +227,7 @@ export class StartError extends Error {
   }
 }
 
-/** As in a Node's status. */
+/** An image as a Node's status lists it. */
 export interface NodeImage {
   readonly names: readonly string[]
   readonly sizeBytes: number
@@ -251,12 +251,12 @@ export interface ContainerRuntime {
   containersOf(podUid: string): readonly Container[]
   sandboxesOf(podUid: string): readonly Sandbox[]
 
-  /** By a handler that the runtime has; empty for its default. */
+  /** `handler` names a handler of the runtime; empty for its default. */
   runSandbox(config: SandboxConfig, handler: string): Promise<Sandbox>
   stopSandbox(id: string): Promise<void>
   removeSandbox(id: string): Promise<void>
 
-  /** An image that is there. */
+  /** The image, if it is there. */
   findImage(image: string): Promise<RuntimeImage | undefined>
   /** Yields its id; the signal ends it, as failed. */
   pullImage(image: string, signal: AbortSignal): Promise<string>
@@ -277,10 +277,10 @@ export interface ContainerRuntime {
   /** The log's bytes, ready to send. */
   logs(container: Container, options: LogOptions, signal: AbortSignal): AsyncIterable<Buffer>
   usage(): Promise<ReadonlyMap<string, ContainerUsage>>
-  /** What these containers have written beside their volumes and their logs, by id; others may be told of, too. */
+  /** What these containers have written outside their volumes and logs, by id; it may have other containers, too. */
   writtenFiles(ids: readonly string[]): Promise<ReadonlyMap<string, DiskUsage>>
-  /** Where images and those files lie; undefined: beside the kubelet's own. */
+  /** Where images and those files lie; undefined: on the disk of the kubelet's own files. */
   imageFolder(): Promise<string | undefined>
-  /** Removes the images that no container has. */
+  /** Removes the images that no container uses. */
   removeUnusedImages(): Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * Whom a Pod's containers run as and what they may do. Upstream: pkg/securitycontext, pkg/kubelet/kuberuntime
- * (security_context.go, kuberuntime_sandbox.go). A container's own word goes before that of its Pod.
+ * As whom a Pod's containers run and what they may do. Upstream: pkg/securitycontext, pkg/kubelet/kuberuntime
+ * (security_context.go, kuberuntime_sandbox.go). What a container says goes before what its Pod says.
  */
 import path from 'node:path'
 import {
@@ -78,7 +78,7 @@ export const sandboxSecurityOf = (pod: Pod): SandboxSecurity => {
   }
 }
 
-/** Whose processes an image's are is known where its user is a number (verifyRunAsNonRoot). */
+/** Whether an image runs as root is known only if its user is a number (verifyRunAsNonRoot). */
 const verifyNonRoot = (
   pod: Pod,
   { name }: ContainerSpec,
@@ -97,7 +97,10 @@ const verifyNonRoot = (
     throw refused(`container has runAsNonRoot and image will run as root ${where}`)
 }
 
-/** Throws StartError where the Pod forbids what would come of it. Without images nobody knows whose processes they ask for. */
+/**
+ * Throws StartError if the Pod forbids the user that the container would have. Without images nobody knows which user
+ * they name.
+ */
 export const containerSecurityOf = (
   pod: Pod,
   container: ContainerSpec,

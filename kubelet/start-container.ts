@@ -38,7 +38,9 @@ export interface StartRequest {
   readonly signal: AbortSignal
 }
 
-/** What of a spec makes another container of it, as upstream since in-place resize: name and image. */
+/**
+ * The parts of a spec whose change makes another container of it, as upstream since in-place resize: name and image.
+ */
 export const hashOf = ({ name, image = '' }: ContainerSpec): string =>
   createHash('sha256').update(`${name}\0${image}`).digest('hex').slice(0, 8)
 
@@ -129,7 +131,7 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
   )
 }
 
-/** Runs the hook of a container that has just started; why it failed when the container has to go for it. */
+/** Runs the hook of a container that has just started. Yields why it failed if the container has to go for that. */
 const runPostStart = async (
   deps: StartDeps,
   { spec, signal }: StartRequest,

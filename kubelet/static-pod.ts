@@ -18,7 +18,7 @@ export const isMirrorOf = (mirror: Pod, pod: Pod): boolean =>
   mirror.metadata.deletionTimestamp === undefined &&
   mirror.metadata.annotations?.[annotations.mirror] === pod.metadata.annotations?.[annotations.hash]
 
-/** What the API is shown of it. */
+/** The mirror that the API is shown. */
 export const mirrorOf = (
   { metadata, spec }: Pod,
   node: { name: string; uid: string },
@@ -38,7 +38,9 @@ export const mirrorOf = (
   }
 }
 
-/** Gives it its identity, which is that of its text on this node, and binds it here, whatever the node's taints. */
+/**
+ * Gives the Pod its identity, which is that of its text on this node, and binds it here, whatever the node's taints.
+ */
 export const makeStatic = (pod: Pod, at: { nodeName: string; file: string; now: string }): void => {
   const { metadata, spec } = pod
   const { nodeName, file, now } = at

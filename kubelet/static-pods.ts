@@ -38,14 +38,14 @@ export class StaticPods {
   readonly #deps: StaticPodsDeps
   /** By namespace and name. */
   readonly #entries = new Map<string, Entry>()
-  /** Until the mirrors that there are have been seen, none is made. */
+  /** No mirror is made before those that exist have been seen. */
   #knowsMirrors = false
 
   constructor(deps: StaticPodsDeps) {
     this.#deps = deps
   }
 
-  /** All that there are from now on. */
+  /** Sets all static Pods that there are from now on. */
   set(pods: readonly Pod[]): void {
     const wanted = new Map(pods.map((pod) => [keyOf(pod), pod]))
     for (const key of new Set([...this.#entries.keys(), ...wanted.keys()])) {
@@ -63,7 +63,7 @@ export class StaticPods {
   seeMirror(mirror: Pod): void {
     const key = keyOf(mirror)
     const entry = this.#entry(key)
-    // What is told of the one before comes late.
+    // An event of an earlier mirror that comes late.
     if (entry.mirror && revisionOf(mirror) < revisionOf(entry.mirror)) return
     entry.mirror = mirror
     entry.worker?.wake()
@@ -103,7 +103,7 @@ export class StaticPods {
       entry.status = undefined
       if (wanted) entry.worker = this.#deps.start(wanted, this.#sinkOf(entry))
     } else if (worker.pod.metadata.uid !== wanted?.metadata.uid) worker.disappear()
-    // Its manifest says which identity it has, and something else by now.
+    // Its manifest names an identity of its own, and has other contents by now.
     else if (canonicalJson(worker.pod.spec) !== canonicalJson(wanted.spec)) worker.update(wanted)
     this.#reconcileMirror(key)
   }

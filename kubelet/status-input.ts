@@ -41,7 +41,7 @@ export interface StatusInput {
   /** Set when the kubelet ended or refused the Pod. */
   readonly verdict: Verdict | undefined
   readonly nodeAddress: string
-  /** What was said last; the API's status for a kubelet that has just started. */
+  /** The status that was reported last; for a kubelet that has just started, the API's. */
   readonly previous: PodStatus
   readonly now: number
 }

@@ -81,7 +81,7 @@ const statusPatch = (before: PodStatus, next: PodStatus): Record<string, unknown
   return Object.keys(patch).length === 0 ? undefined : patch
 }
 
-/** Where a Pod's worker says what it is. */
+/** Where a Pod's worker puts the Pod's status. */
 export type StatusSink = Pick<StatusWriter, 'set' | 'forget' | 'newest'>
 
 export class StatusWriter {
@@ -98,7 +98,7 @@ export class StatusWriter {
     this.#log = log
   }
 
-  /** What a Pod is from now on. `finished`: nothing of it is left here. */
+  /** The Pod's status from now on. `finished`: nothing of the Pod is left here. */
   set(pod: Pod, status: PodStatus, finished: boolean): void {
     const { uid } = pod.metadata
     const entry = this.#entries.get(uid)
@@ -113,7 +113,7 @@ export class StatusWriter {
     this.#enqueue(uid)
   }
 
-  /** The API has the object no more: there is nobody left to tell. */
+  /** The API no longer has the object, so there is nothing left to write. */
   forget(uid: string): void {
     const entry = this.#entries.get(uid)
     if (entry) entry.gone = true
@@ -168,7 +168,7 @@ export class StatusWriter {
       if (entry.status !== status) this.#enqueue(uid)
       if (wrote || entry.status === status) await this.#deleteIfDue(uid, entry)
     } catch (error) {
-      // Gone, or (a conflict) replaced by another of its name: the watch tells, and then the retries end.
+      // The object is gone, or (a conflict) another has its name: the watch will say so, which ends the retries.
       if (isNotFound(error)) return
       this.#retry(uid, entry, error)
     }

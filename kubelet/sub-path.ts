@@ -26,7 +26,7 @@ const subPathOf = (mount: VolumeMount, env: ReadonlyMap<string, string>): string
 const isBelow = (root: string, file: string): boolean =>
   file === root || file.startsWith(`${root}/`)
 
-/** Makes what is missing with the volume's own mode. Throws where a link leads out of the volume. */
+/** Makes what is missing, with the volume's own mode. Throws if a link leads out of the volume. */
 const makeBelow = async (volumeFolder: string, subPath: string): Promise<void> => {
   const root = await realpath(volumeFolder)
   const mode = (await stat(root)).mode & 0o7777
@@ -36,7 +36,7 @@ const makeBelow = async (volumeFolder: string, subPath: string): Promise<void> =
     const isThere = await lstat(next).catch(() => undefined)
     if (!isThere) {
       await mkdir(next)
-      // A mask of ours must not be in the way.
+      // Our umask must not narrow the mode.
       await chmod(next, mode)
     }
     at = await realpath(next)
@@ -44,14 +44,14 @@ const makeBelow = async (volumeFolder: string, subPath: string): Promise<void> =
   }
 }
 
-/** Throws where there is no such file, or a link leads out of the volume. */
+/** Throws if there is no such file, or a link leads out of the volume. */
 export const readBelow = async (volumeFolder: string, file: string): Promise<string> => {
   const found = await realpath(path.join(volumeFolder, path.posix.join('/', file)))
   if (!isBelow(await realpath(volumeFolder), found)) throw new Error(`${file} is outside`)
   return readFile(found, 'utf8')
 }
 
-/** Where the mount leads on this host. Throws StartError, which tells nothing of the host's files. */
+/** Where the mount leads on this host. Throws StartError, whose text reveals nothing of the host's files. */
 export const mountedPath = async (
   volumeFolder: string,
   mount: VolumeMount,

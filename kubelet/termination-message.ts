@@ -37,7 +37,7 @@ export const makeTerminationFile = async (
   const hostPath = fileOf(podFolder, name, attempt)
   await mkdir(path.dirname(hostPath), { recursive: true })
   await writeFile(hostPath, '')
-  // Whoever the container runs as; a mask of ours must not be in the way.
+  // Any user that the container may run as; our umask must not narrow the mode.
   await chmod(hostPath, 0o666)
   return { volume: '', hostPath, containerPath: terminationMessagePath, readOnly: false }
 }
@@ -61,7 +61,7 @@ const endOfLog = async (runtime: ContainerRuntime, container: Container): Promis
   return Buffer.concat(chunks).subarray(-limits.terminationLogBytesMax).toString('utf8')
 }
 
-/** Undefined when there is no such file: then somebody has said it before, or nobody will. */
+/** Undefined if there is no such file: then the message was read before, or there will be none. */
 const readTerminationMessage = async (
   runtime: ContainerRuntime,
   podFolder: string,
@@ -82,12 +82,12 @@ export class TerminationMessages {
     this.#context = context
   }
 
-  /** Behind what the runtime says of its end. */
+  /** Puts the message behind what the runtime says of the container's end. */
   with({ id, message }: Container): string {
     return [message, this.#said.get(id)].filter(Boolean).join(': ')
   }
 
-  /** `statusOf` tells what was known of a container by its name, be it to an earlier kubelet. */
+  /** `statusOf` is what was known of a container by its name, perhaps to an earlier kubelet. */
   async read(
     pod: Pod,
     containers: readonly Container[],

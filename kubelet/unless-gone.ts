@@ -1,4 +1,4 @@
-/** What is read of a file or folder that somebody may remove meanwhile; undefined when there is none any more. */
+/** What is read from a file or folder that somebody may remove meanwhile; undefined if it is gone. */
 export const unlessGone = async <T>(reading: Promise<T>): Promise<T | undefined> => {
   try {
     return await reading

@@ -1,6 +1,6 @@
 /**
- * Volumes of Pods that run as somebody: their files belong to the Pod's fsGroup, their tokens to its user. Upstream:
- * pkg/volume/volume_linux.go, which goes on as well where it may not.
+ * Owners of volumes of Pods that run as a certain user: files belong to the Pod's fsGroup, tokens to its user. Like
+ * upstream's pkg/volume/volume_linux.go it goes on where it lacks the permission.
  */
 import type { Stats } from 'node:fs'
 import { chmod, lchown, lstat, readdir } from 'node:fs/promises'
@@ -10,7 +10,7 @@ const modes = { write: 0o660, read: 0o440, enter: 0o110, setGroup: 0o2000 } as c
 const permissions = 0o7777
 const nobodyElse = -1
 
-/** Only root gives files away: a kubelet that is not runs everything as itself anyway. */
+/** Only root may change owners: a kubelet that is not root runs everything as itself anyway. */
 const whereAllowed = async (change: Promise<void>): Promise<void> => {
   try {
     await change
@@ -27,7 +27,7 @@ const wantedMode = (stats: Stats, readOnly: boolean): number => {
 export const giveToUser = (file: string, user: number): Promise<void> =>
   whereAllowed(lchown(file, user, nobodyElse))
 
-/** The folder last, so that it tells that all below it was given. */
+/** The folder last: its group says that everything below it has been changed. */
 export const giveToGroup = async (
   file: string,
   group: number | undefined,

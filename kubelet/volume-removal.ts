@@ -1,4 +1,4 @@
-/** Removes what Pods leave in their folders, and goes on with it where that fails. */
+/** Removes what Pods leave in their folders, and tries again if that fails. */
 import { sleep } from '#api/sleep.js'
 import { Backoff } from '#client/backoff.js'
 import type { EventRecorder } from '#client/event-recorder.js'

@@ -88,7 +88,7 @@ interface VolumesOptions {
   readonly root: string
   readonly reader: ObjectReader
   readonly now: () => number
-  /** Volumes in memory are mounted; else they are folders as others are. */
+  /** Whether volumes in memory are mounted; otherwise they are folders like others. */
   readonly mountsMemory: boolean
 }
 
@@ -182,7 +182,7 @@ export class Volumes {
     const { fsGroup } = facts.pod.spec.securityContext ?? {}
     if (volume.emptyDir) {
       const isNew = (await mkdir(folder, { recursive: true })) !== undefined
-      // Whoever its containers run as; a mask of ours must not be in the way.
+      // Any user that the Pod's containers may run as; our umask must not narrow the mode.
       if (isNew) await chmod(folder, 0o777)
       if (volume.emptyDir.medium === 'Memory' && this.#options.mountsMemory)
         await mountMemory(folder, sizeOf(facts, volume.emptyDir.sizeLimit))
@@ -200,7 +200,7 @@ export class Volumes {
     await writeAtomically(folder, files, { now, fsGroup })
   }
 
-  /** Of volumes only those that are a folder of this host can be had. */
+  /** Of claims, only those whose volume is a folder of this host can be mounted. */
   async #prepareClaim({ pod }: PodFacts, source: VolumeSpec, claimName: string): Promise<void> {
     const { name, persistentVolumeClaim } = source
     const { namespace, uid } = pod.metadata
@@ -223,7 +223,7 @@ export class Volumes {
     prepareHostPath(folder)
     const { fsGroup, fsGroupChangePolicy } = pod.spec.securityContext ?? {}
     const key = `${uid}/${name}`
-    // Nobody owns a hostPath but its host; a local volume is given once, when the Pod comes to it.
+    // A hostPath belongs to its host; a local volume gets its group once, when the Pod comes to it.
     const isGiven = persistentVolumeClaim?.readOnly === true || this.#claimed.has(key)
     if (volume.spec.local && !isGiven) {
       const suffices = fsGroupChangePolicy === 'OnRootMismatch'
@@ -334,7 +334,7 @@ const writeAtomically = async (
     if (user !== undefined) await giveToUser(file, user)
   }
   await giveToGroup(folder, fsGroup, { readOnly: true })
-  // One is left when a kubelet was killed between the two.
+  // A killed kubelet may have left one between the two calls.
   await rm(`${data}_tmp`, { force: true })
   await symlink(version, `${data}_tmp`)
   await rename(`${data}_tmp`, data)

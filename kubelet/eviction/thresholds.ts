@@ -15,7 +15,7 @@ export interface Threshold {
   readonly graceMs: number
 }
 
-/** Texts of flags: `memory.available<1Gi`, and `memory.available=1m30s` for what belongs to a threshold. */
+/** Texts of the flags: `memory.available<1Gi` for a threshold, `memory.available=1m30s` for what is set for it. */
 export interface ThresholdTexts {
   readonly hard?: readonly string[] | undefined
   readonly soft?: readonly string[] | undefined

@@ -24,7 +24,7 @@ interface KubeletServerOptions {
   readonly log: Log
   readonly address: string
   readonly port: number
-  /** Of the API server, which knows who asks; the clients of its CA are listened to. */
+  /** A client of the API server, which says who asks; clients with certificates of its CA are accepted. */
   readonly client: Client
 }
 

@@ -18,7 +18,7 @@ const ageMsMin = 120_000
 
 export class CriImages {
   readonly #client: CriClient
-  /** When each was pulled. */
+  /** When each image was pulled. */
   readonly #pulledAt = new Map<string, number>()
 
   constructor(client: CriClient) {

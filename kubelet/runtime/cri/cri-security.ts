@@ -20,7 +20,7 @@ const throttlePaths = (): string[] =>
         .filter((file) => existsSync(file))
     : []
 
-/** What of the host nobody needs to see, and what nobody needs to change (pkg/securitycontext/util.go). */
+/** Parts of the host that no container needs to see, or to change (pkg/securitycontext/util.go). */
 const maskedPaths = [
   ...['asound', 'acpi', 'interrupts', 'kcore', 'keys', 'latency_stats', 'timer_list'],
   ...['timer_stats', 'sched_debug', 'scsi'],
