@@ -105,7 +105,8 @@ export const queueRun = (
   sync: (key: string) => SyncResult,
   workers = context.workers,
 ): Run => {
-  return (signal) => work({ queue, sync, workers, log: context.log, signal })
+  const { clock, log } = context
+  return (signal) => work({ queue, sync, workers, clock, log, signal })
 }
 
 /** The same beside informers that are its own: they end with it, and it acts when they have synced. */

@@ -2,6 +2,7 @@
  * Ends one container: preStop within the grace, the wait for its turn among sidecars, then the stop signal with the rest
  * of the grace, but at least two seconds. The grace may be shortened meanwhile (kubernetes, kuberuntime_container.go).
  */
+import type { Clock } from '#api/clock.js'
 import { whenAborted } from '#api/sleep.js'
 import type { ContainerSpec } from './pod.js'
 import { type HandlerTarget, runHook } from './run-handler.js'
@@ -26,6 +27,7 @@ interface KillOptions {
 /** What the start and the end of a container need of its Pod. */
 export interface KillDeps {
   readonly runtime: ContainerRuntime
+  readonly clock: Clock
   target(containerId: string, container: ContainerSpec): HandlerTarget
   event(type: 'Normal' | 'Warning', reason: string, message: string, containerName: string): void
 }
@@ -37,11 +39,15 @@ export interface ContainerKill {
 
 const knownSignals = /^SIG[A-Z0-9+-]+$/
 
-/** A deadline that can only be moved forward. On the monotonic clock: setting the wall clock must not change a grace. */
+/**
+ * A deadline that can only be brought forward. On the monotonic clock, since setting the machine's clock must not change a
+ * grace; a test that moves the cluster's clock means to change it.
+ */
 class Deadline {
   readonly #passed = new AbortController()
   #at: number
   #timer: NodeJS.Timeout | undefined
+  #stopped = false
 
   constructor(ms: number) {
     this.#at = performance.now() + ms
@@ -57,11 +63,14 @@ class Deadline {
     this.#at = Math.min(this.#at, performance.now() + ms)
     this.#arm()
   }
+  /** From now on nobody is told that it has passed. */
   stop(): void {
+    this.#stopped = true
     clearTimeout(this.#timer)
   }
   #arm(): void {
     clearTimeout(this.#timer)
+    if (this.#stopped) return
     this.#timer = setTimeout(() => this.#passed.abort(), this.leftMs)
   }
 }
@@ -89,6 +98,11 @@ export const killContainer = (deps: KillDeps, options: KillOptions): ContainerKi
   const deadline = new Deadline(options.graceSeconds * 1000)
   const gone = new AbortController()
   let stop: Stop | undefined
+  const bringForward = (graceMs: number): void => {
+    deadline.shorten(graceMs)
+    stop?.shorten(Math.max(stopMsMin, graceMs))
+  }
+  const ignoreMoves = deps.clock.onMove?.((byMs) => bringForward(deadline.leftMs - byMs))
   const run = async () => {
     if (message !== '') deps.event('Normal', 'Killing', message, container.name)
     await runPreStop(deps, options, { deadline, gone: gone.signal })
@@ -104,12 +118,10 @@ export const killContainer = (deps: KillDeps, options: KillOptions): ContainerKi
   }
   return {
     done: run().finally(() => {
+      ignoreMoves?.()
       deadline.stop()
       gone.abort()
     }),
-    shorten: (graceSeconds) => {
-      if (stop) stop.shorten(Math.max(stopMsMin, graceSeconds * 1000))
-      else deadline.shorten(graceSeconds * 1000)
-    },
+    shorten: (graceSeconds) => bringForward(graceSeconds * 1000),
   }
 }

@@ -105,6 +105,9 @@ export class Kubelet {
       pressures: () => this.#evictor.pressures,
       events: this.#events,
     })
+    clock.onMove?.((byMs) => {
+      for (const worker of this.#workers.values()) worker.clockMoved(byMs)
+    })
     this.#context = this.#makeContext()
     this.#evictor = this.#makeEvictor()
     this.#statics = new StaticPods({
@@ -348,7 +351,7 @@ export class Kubelet {
   }
 
   async #removeOrphan(uid: string, containers: readonly Container[]): Promise<void> {
-    const { runtime } = this.#deps
+    const { runtime, clock } = this.#deps
     const known = containers[0]?.pod
     const subject: EventSubject | undefined = known && {
       kind: 'Pod',
@@ -358,6 +361,7 @@ export class Kubelet {
     const kill = killPod(
       {
         runtime,
+        clock,
         target: () => {
           throw new Error('a Pod that nobody knows has no hooks')
         },

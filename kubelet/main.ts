@@ -1,11 +1,12 @@
 /** The kubelet process: `kubelevel kubelet`. */
 import os from 'node:os'
 import path from 'node:path'
-import { systemClock } from '#api/clock.js'
+import type { Clock } from '#api/clock.js'
 import { machineAddress } from '#api/machine-address.js'
 import { makeFolders } from '#api/make-folders.js'
 import { whenAborted } from '#api/sleep.js'
 import { createClient } from '#client/client.js'
+import { followClock } from '#client/follow-clock.js'
 import type { ClientConfig } from '#client/kubeconfig.js'
 import type { Log } from '#client/log.js'
 import { limits } from '#limits'
@@ -76,10 +77,9 @@ const baseEnvironment = (): Record<string, string> => ({
 /** Processes of this host, unless a container runtime is named; its code is loaded only then. */
 const makeRuntime = async (
   options: KubeletOptions,
-  at: { rootDir: string; nodeAddress: string; nodeName: string; log: Log },
+  at: { rootDir: string; nodeAddress: string; nodeName: string; clock: Clock; log: Log },
 ): Promise<ContainerRuntime> => {
-  const { rootDir, nodeAddress, nodeName, log } = at
-  const clock = systemClock
+  const { rootDir, nodeAddress, nodeName, clock, log } = at
   const endpoint = options.containerRuntimeEndpoint
   if (endpoint) {
     const { CriRuntime } = await import('./runtime/cri/cri-runtime.js')
@@ -102,10 +102,12 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
   makeFolders(rootDir, 0o700)
   const log = makeLog(options.log, options.verbosity ?? 0)
   const client = createClient(options.config, 'kubelet')
-  const runtime = await makeRuntime(options, { rootDir, nodeAddress, nodeName, log })
+  const over = new AbortController()
+  const clock = followClock({ client, log, signal: over.signal })
+  const runtime = await makeRuntime(options, { rootDir, nodeAddress, nodeName, clock, log })
   const kubelet = new Kubelet({
     client,
-    clock: systemClock,
+    clock,
     log,
     runtime,
     nodeName,
@@ -123,14 +125,12 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
       pressureTransitionMs: options.evictionPressureTransitionMs ?? 300_000,
       maxPodGraceSeconds: options.evictionMaxPodGraceSeconds ?? 0,
     },
-    manifests:
-      options.manifests &&
-      new Manifests({ ...options.manifests, nodeName, clock: systemClock, log }),
+    manifests: options.manifests && new Manifests({ ...options.manifests, nodeName, clock, log }),
     port: () => server?.port ?? 0,
   })
   const server = await startKubeletServer({
     kubelet,
-    clock: systemClock,
+    clock,
     log,
     address: nodeAddress,
     port: options.port ?? 0,
@@ -147,6 +147,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
         : (options.shutdownGraceSeconds ?? limits.shutdownGraceSecondsMax),
     })
     await server.close()
+    over.abort()
     client.close()
   }
 }

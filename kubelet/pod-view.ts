@@ -44,6 +44,7 @@ export class PodView {
   killDeps(): KillDeps {
     return {
       runtime: this.#context.runtime,
+      clock: this.#context.clock,
       target: (id, spec) => this.target(id, spec),
       event: (type, reason, message, name) => this.event(type, reason, message, name),
     }

@@ -5,7 +5,6 @@
  * Upstream: pkg/kubelet/pod_workers.go.
  */
 import { sleep } from '#api/sleep.js'
-import { limits } from '#limits'
 import type { ForcedEnd } from './forced-end.js'
 import { killPod } from './kill-pod.js'
 import {
@@ -27,6 +26,7 @@ import { PodResize } from './resize.js'
 import { waitsForItsTurn } from './restart-all.js'
 import type { Container } from './runtime.js'
 import { TerminationMessages } from './termination-message.js'
+import { WakeTimer } from './wake-timer.js'
 
 type PodWorkerState = 'syncing' | 'terminating' | 'terminated' | 'finished'
 
@@ -60,8 +60,7 @@ export class PodWorker {
   #again = false
   readonly #messages: TerminationMessages
   readonly #whenIdle: (() => void)[] = []
-  #timer: NodeJS.Timeout | undefined
-  #dueAt = 0
+  readonly #timer = new WakeTimer(() => this.wake())
 
   constructor(context: PodContext, pod: Pod) {
     this.#context = context
@@ -130,7 +129,7 @@ export class PodWorker {
   async halt(graceSeconds: number): Promise<void> {
     this.#halting = true
     this.#abort.abort()
-    clearTimeout(this.#timer)
+    this.#timer.cancel()
     this.#prober.stop()
     // What a pass is starting must not start after all has been ended.
     await Promise.race([this.#idle(), sleep(haltWaitMs)])
@@ -155,6 +154,12 @@ export class PodWorker {
     return new Promise((resolve) => this.#whenStopped.push(resolve))
   }
 
+  /** The cluster's clock has moved by `byMs`: something may be due. */
+  clockMoved(byMs: number): void {
+    this.#prober.clockMoved(byMs)
+    this.wake()
+  }
+
   /** Asks for a pass. */
   wake(): void {
     if (this.#state === 'finished' || this.#halting) return
@@ -173,8 +178,7 @@ export class PodWorker {
   async #passes(): Promise<void> {
     while (this.#again && !this.#halting) {
       this.#again = false
-      clearTimeout(this.#timer)
-      this.#timer = undefined
+      this.#timer.cancel()
       try {
         await this.#pass()
       } catch (error) {
@@ -182,7 +186,7 @@ export class PodWorker {
           { pod: formatPod(this.#pod), error: (error as Error).message },
           'sync of a Pod failed, will retry',
         )
-        this.#wakeIn(retryMs)
+        this.#timer.wakeIn(retryMs)
       }
     }
     this.#busy = false
@@ -246,7 +250,7 @@ export class PodWorker {
     this.#atEnd = this.#view.containers()
     this.#sync.checkDeadline()
     this.#abort.abort()
-    clearTimeout(this.#timer)
+    this.#timer.cancel()
     this.#prober.quieten()
     this.#termination = new PodTermination(this.#context, this.#asHost(), this.#wantedGrace())
     void this.#termination.run().then(() => {
@@ -384,16 +388,7 @@ export class PodWorker {
         return () => this.#tell(status)
       },
       wake: () => this.wake(),
-      wakeIn: (ms) => this.#wakeIn(ms),
+      wakeIn: (ms) => this.#timer.wakeIn(ms),
     }
-  }
-
-  #wakeIn(ms: number): void {
-    const dueAt = performance.now() + ms
-    if (this.#timer && this.#dueAt <= dueAt) return
-    clearTimeout(this.#timer)
-    this.#dueAt = dueAt
-    this.#timer = setTimeout(() => this.wake(), Math.min(ms, limits.timerMsMax))
-    this.#timer.unref()
   }
 }

@@ -35,7 +35,10 @@ interface Worker {
   result: boolean | undefined
   run: number
   last: boolean | undefined
+  /** Undefined while it probes. */
   timer: NodeJS.Timeout | undefined
+  /** When the timer fires, on the monotonic clock. */
+  dueAt: number
   readonly abort: AbortController
   onHold: boolean
 }
@@ -108,6 +111,7 @@ export class Prober {
       run: 0,
       last: undefined,
       timer: undefined,
+      dueAt: 0,
       abort: new AbortController(),
       onHold: false,
     }
@@ -125,11 +129,22 @@ export class Prober {
 
   #schedule(worker: Worker, ms: number): void {
     if (worker.abort.signal.aborted) return
+    worker.dueAt = performance.now() + ms
     worker.timer = setTimeout(() => void this.#probe(worker), ms)
     worker.timer.unref()
   }
 
+  /** Probes that wait come sooner by `byMs`. */
+  clockMoved(byMs: number): void {
+    for (const worker of this.#workers.values()) {
+      if (worker.timer === undefined) continue
+      clearTimeout(worker.timer)
+      this.#schedule(worker, Math.max(0, worker.dueAt - performance.now() - byMs))
+    }
+  }
+
   async #probe(worker: Worker): Promise<void> {
+    worker.timer = undefined
     const { kind, spec, probe, containerId, abort } = worker
     const began = performance.now()
     const started = this.isStarted(containerId, spec)

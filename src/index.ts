@@ -7,6 +7,7 @@
 
 export type { FaultMatch, FaultRule, FaultStatus } from '#filters/fault-rule.js'
 export type { Fault, FaultRules } from '#filters/faults.js'
+export type { ServerClock } from '#server/cluster-clock.js'
 export { createServer, type Server } from '#server/create-server.js'
 export type { AuthorizationMode, ServerOptions } from '#server/options.js'
 export type { Snapshot } from '#server/snapshots.js'

@@ -352,6 +352,10 @@ export const limits = {
   allocationRepairMs: 3 * 60 * 1000,
   /** How long to wait for the objects of a deleted definition before they are deleted again; upstream's minute. */
   definitionCleanupMsMax: 60_000,
+  /** How far tests may move the clock on: to where certificates and keys of the server still hold. */
+  clockAheadMsMax: 10 * 365 * 24 * 3_600_000,
+  /** Pause before a process asks again how far the clock of its server is ahead. */
+  clockRetryMs: 1_000,
   /** Fault rules, and the longest delay of a request by one: the longest time that any request may take. */
   faultRulesMax: 100,
   faultDelayMsMax: 60_000,

@@ -22,6 +22,7 @@ export class Upkeep {
   readonly #seconds = new Map<number, string[]>()
   readonly #marks: { at: number; revision: number }[] = []
   readonly #timer: NodeJS.Timeout
+  readonly #ignoreMoves: (() => void) | undefined
   #running: Promise<void> | undefined
 
   constructor(state: Mvcc, clock: Clock, driver: Pick<StorageDriver, 'txn' | 'compact'>) {
@@ -34,6 +35,8 @@ export class Upkeep {
       })
     }, tickMs)
     this.#timer.unref()
+    // What was written up to a move is older by it.
+    this.#ignoreMoves = clock.onMove?.((byMs) => this.#mark(clock.now() - byMs))
   }
 
   /** When a value written now ends, in ms since the epoch; 0: never. */
@@ -67,6 +70,7 @@ export class Upkeep {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer)
+    this.#ignoreMoves?.()
     await this.#running
   }
 
@@ -87,12 +91,14 @@ export class Upkeep {
     }
   }
 
+  #mark(at: number): void {
+    this.#marks.push({ at, revision: this.#state.head })
+  }
+
   #windowStart(): number | undefined {
     const now = this.#clock.now()
     const last = this.#marks[this.#marks.length - 1]
-    if (last === undefined || now - last.at >= markMs) {
-      this.#marks.push({ at: now, revision: this.#state.head })
-    }
+    if (last === undefined || now - last.at >= markMs) this.#mark(now)
     let byAge: number | undefined
     while (this.#marks.length > 0 && this.#marks[0]!.at < now - limits.watchHistoryMs) {
       byAge = this.#marks.shift()!.revision

@@ -6,6 +6,11 @@
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
+  /**
+   * Tells of each move of the clock, by how many milliseconds, until the returned function is called. Who set a timer for
+   * a time of this clock has to set it anew then. Missing where nobody moves the clock.
+   */
+  onMove?(moved: (byMs: number) => void): () => void
 }
 
 /** What is written into objects, certificates and tokens. */

@@ -1,5 +1,6 @@
 /** Authorizers: a user and what is asked for in; allow, deny or no opinion out. */
 import { aggregate } from '#api/aggregate.js'
+import { clockMovesPath, clockPath } from '#api/movable-clock.js'
 import type { RequestInfo } from '#api/request-info.js'
 import {
   type FieldRequirement,
@@ -84,6 +85,16 @@ export const allowed: Decision = { decision: 'allow', reason: '' }
 /** Members of system:masters may do everything; upstream's privileged group authorizer, always first. */
 export const privilegedGroup: Authorizer = {
   authorize: ({ user }) => (user.groups.includes('system:masters') ? allowed : noOpinion),
+}
+
+/** Everybody who is known may ask what time it is in the cluster: kubelets and controllers go by it. */
+export const clockReaders: Authorizer = {
+  authorize: ({ path, verb, user }) =>
+    (path === clockPath || path === clockMovesPath) &&
+    verb === 'get' &&
+    user.groups.includes('system:authenticated')
+      ? allowed
+      : noOpinion,
 }
 
 const saysNothing = ({ reason, errors }: Decision): boolean => reason === '' && errors === undefined

@@ -40,6 +40,10 @@ interface WatchEvent<T> {
   type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
   object: T
 }
+interface ErrorEvent {
+  type: 'ERROR'
+  object: Status
+}
 export interface DeleteRequestOptions {
   gracePeriodSeconds?: number
   propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
@@ -96,7 +100,7 @@ const selectionQuery = (o: ListOptions) => ({
 })
 
 /** Splits a stream at newlines and parses each line. */
-async function* readEvents<T>(message: IncomingMessage): AsyncGenerator<WatchEvent<T>> {
+async function* readLines<T>(message: IncomingMessage): AsyncGenerator<T> {
   let pending: Buffer[] = []
   for await (const chunk of message as AsyncIterable<Buffer>) {
     let from = 0
@@ -104,10 +108,7 @@ async function* readEvents<T>(message: IncomingMessage): AsyncGenerator<WatchEve
       const line = Buffer.concat([...pending, chunk.subarray(from, at)]).toString('utf8')
       pending = []
       from = at + 1
-      if (line.trim() === '') continue
-      const event = JSON.parse(line) as { type: string; object: Status }
-      if (event.type === 'ERROR') throw new ApiError(event.object)
-      yield event as unknown as WatchEvent<T>
+      if (line.trim() !== '') yield JSON.parse(line) as T
     }
     if (from < chunk.length) pending.push(chunk.subarray(from))
   }
@@ -203,7 +204,15 @@ export class Client {
       ...(options.metadataOnly ? { accept: `${partial},application/json` } : {}),
     })
     options.onOpen?.()
-    yield* readEvents<T>(message)
+    for await (const event of readLines<WatchEvent<T> | ErrorEvent>(message)) {
+      if (event.type === 'ERROR') throw new ApiError(event.object)
+      yield event
+    }
+  }
+
+  /** The lines of a stream of JSON, as they come. */
+  async *lines<T>(request: Omit<RawRequest, 'longRunning'>): AsyncGenerator<T> {
+    yield* readLines<T>(await this.stream({ ...request, longRunning: true }))
   }
 
   /** Posts to the resource of `at`, or to `name`'s subresource. */

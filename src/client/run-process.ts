@@ -1,7 +1,7 @@
 /** What all client processes share: flags, log, client. */
 import os from 'node:os'
 import { pino } from 'pino'
-import { type Clock, systemClock } from '#api/clock.js'
+import type { Clock } from '#api/clock.js'
 import {
   asksForHelp,
   type Flag,
@@ -13,9 +13,11 @@ import {
   usageMistake,
   verbosityFlag,
 } from '#api/flags.js'
+import { withOwnSignal } from '#api/own-signal.js'
 import { packageVersion } from '#api/package-version.js'
 import { type Client, createClient } from './client.js'
 import { messageOf } from './errors.js'
+import { followClock } from './follow-clock.js'
 import type { ClientConfig } from './kubeconfig.js'
 import { readKubeconfigOfFlag } from './kubeconfig-flag.js'
 import type { Log } from './log.js'
@@ -97,7 +99,14 @@ const runWith = async (spec: ProcessSpec, { flags, config, signal }: Given): Pro
     `${spec.agent ?? `kubelevel-${spec.name}`}/${packageVersion()}`,
   )
   try {
-    await spec.run({ client, clock: systemClock, log, signal, hostname: os.hostname() }, flags)
+    await withOwnSignal(signal, async (following) => {
+      const clock = followClock({ client, log, signal: following.signal })
+      try {
+        await spec.run({ client, clock, log, signal, hostname: os.hostname() }, flags)
+      } finally {
+        following.abort()
+      }
+    })
     return 0
   } catch (error) {
     if (error instanceof UsageError) throw error

@@ -2,6 +2,7 @@
  * A queue of keys to work on. A key is in it once, however often it is added, and is worked on by one worker at a time: a
  * key that is added meanwhile comes again when the worker is done. The rules of client-go's workqueue.
  */
+import type { Clock } from '#api/clock.js'
 import { limits } from '#limits'
 import { isConflict, messageOf } from './errors.js'
 import type { Log } from './log.js'
@@ -52,14 +53,26 @@ export class WorkQueue<K = string> {
       if (known.dueMs <= dueMs) return
       clearTimeout(known.timer)
     }
+    this.#delay(key, dueMs)
+  }
+
+  #delay(key: K, dueMs: number): void {
     const timer = setTimeout(
       () => {
         this.#delayed.delete(key)
         this.add(key)
       },
-      Math.min(ms, limits.timerMsMax),
+      Math.min(dueMs - performance.now(), limits.timerMsMax),
     )
     this.#delayed.set(key, { dueMs, timer })
+  }
+
+  /** The clock by which keys were told to wait has moved by `byMs`: they come that much sooner. */
+  moved(byMs: number): void {
+    for (const [key, { dueMs, timer }] of [...this.#delayed]) {
+      clearTimeout(timer)
+      this.#delay(key, dueMs - byMs)
+    }
   }
 
   /** Adds the key after a wait that doubles with each call until `forget`. */
@@ -114,16 +127,20 @@ interface WorkOptions<K> {
   queue: WorkQueue<K>
   workers: number
   sync(key: K): SyncResult
+  /** The one by which syncs say when they want to be called again; missing where none does. */
+  clock?: Clock
   log: Log
   signal: AbortSignal
 }
 
 /** Works on the queue until the signal fires; a sync that throws is tried again with back-off. */
 export const work = async <K>(options: WorkOptions<K>): Promise<void> => {
-  const { queue, signal } = options
+  const { queue, clock, signal } = options
   if (signal.aborted) queue.close()
   signal.addEventListener('abort', () => queue.close(), { once: true })
+  const ignoreMoves = clock?.onMove?.((byMs) => queue.moved(byMs))
   await Promise.all(Array.from({ length: options.workers }, () => workOne(options)))
+  ignoreMoves?.()
 }
 
 const workOne = async <K>({ queue, sync, log }: WorkOptions<K>): Promise<void> => {

@@ -20,14 +20,16 @@ import {
   verifyFlags,
 } from './backup.js'
 import { clientProcesses, runClientProcess } from './client-process.js'
+import { clockCommand } from './clock.js'
 import { configFlag, configPathOf, readConfigFile } from './config-file.js'
 import { printStandIns } from './envtest.js'
 import { kubeconfigFlags, printKubeconfig } from './kubeconfig.js'
 import { kubelet, kubeletFlags } from './kubelet.js'
 import type { ExitCode, Machine } from './machine.js'
+import { runningServerFlags } from './running-server.js'
 import { serve } from './serve.js'
 import { kubeconfigPathOf, serveFlags } from './serve-flags.js'
-import { resetCommand, snapshotCommand, snapshotFlags } from './snapshot.js'
+import { resetCommand, snapshotCommand } from './snapshot.js'
 import { up } from './up.js'
 import { ignoredFlags } from './upstream-flags.js'
 
@@ -85,15 +87,21 @@ const commands: Readonly<Record<string, Command>> = {
   },
   snapshot: {
     help: 'keeps the state of a running server in its memory, under a name (`default` if none is given)',
-    flags: snapshotFlags,
+    flags: runningServerFlags,
     argument: '[NAME]',
     run: snapshotCommand,
   },
   reset: {
     help: 'restores a snapshot of a running server',
-    flags: snapshotFlags,
+    flags: runningServerFlags,
     argument: '[NAME]',
     run: resetCommand,
+  },
+  clock: {
+    help: 'tells what time it is for a running server; with a DURATION such as 1h30m moves its clock on first',
+    flags: runningServerFlags,
+    argument: '[DURATION]',
+    run: clockCommand,
   },
   verify: {
     help: 'reads a backup to its end and tells whether it is whole',

@@ -1,6 +1,6 @@
 /** What commands share that ask the running server of a data dir. */
 import path from 'node:path'
-import type { Flag, Flags } from '#api/flags.js'
+import { type Flag, type Flags, helpFlag } from '#api/flags.js'
 import type { ClientConfig } from '#client/kubeconfig.js'
 import type { Transport } from '#client/transport.js'
 import type { ExitCode, Machine } from './machine.js'
@@ -31,6 +31,39 @@ export const withServer = async <T>(
     transport.close()
   }
 }
+
+/** Of commands that ask it one question. */
+export const runningServerFlags: readonly Flag[] = [
+  dataDirFlag,
+  {
+    name: 'kubeconfig',
+    type: 'string',
+    help: 'kubeconfig of the server (default <data-dir>/kubeconfig)',
+  },
+  helpFlag,
+]
+
+interface Asked {
+  readonly method: 'GET' | 'PUT' | 'POST'
+  readonly path: string
+  readonly body?: object
+}
+
+/** Throws the message of a refusal. */
+export const askServer = <T>(flags: Flags, { body, ...asked }: Asked): Promise<T> =>
+  withServer(flags.text('kubeconfig') ?? ownKubeconfig(flags), async (transport) => {
+    const answer = await transport.send({
+      ...asked,
+      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    })
+    let text = ''
+    for await (const piece of answer.setEncoding('utf8')) text += piece
+    // A 404 of an unknown path is plain text.
+    const isJson = answer.headers['content-type'] === 'application/json'
+    const said = isJson ? JSON.parse(text) : { message: text.trim() }
+    if (answer.statusCode !== 200) throw new Error(said.message)
+    return said
+  })
 
 /** Prints what `run` yields, or why it failed: one line, exit code 1. `explain` throws again what is no operator's to read. */
 export const printOutcome = async (

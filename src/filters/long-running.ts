@@ -1,3 +1,4 @@
+import { clockMovesPath } from '#api/movable-clock.js'
 import type { RequestInfo } from '#api/request-info.js'
 
 const longRunningSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
@@ -9,4 +10,5 @@ export const isLongRunning = (info: RequestInfo): boolean =>
   info.verb === 'watch' ||
   info.verb === 'proxy' ||
   longRunningSubresources.has(info.subresource) ||
-  (!info.isResourceRequest && info.path.startsWith('/debug/pprof/'))
+  (!info.isResourceRequest &&
+    (info.path.startsWith('/debug/pprof/') || info.path === clockMovesPath))

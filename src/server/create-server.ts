@@ -2,6 +2,7 @@
 import type { FaultRules } from '#filters/faults.js'
 import type { Restored } from '#storage/snapshot.js'
 import { advertiseAddress } from './advertise-address.js'
+import type { ServerClock } from './cluster-clock.js'
 import { type Controllers, startControllers } from './controllers.js'
 import { loopbackName } from './credentials.js'
 import { keepAllocations } from './keep-allocations.js'
@@ -33,6 +34,8 @@ export interface Server {
   restore(snapshot: Snapshot): Promise<Restored>
   /** Rules by which requests fail on purpose. */
   readonly faults: FaultRules
+  /** What time it is in the cluster, which tests move on. */
+  readonly clock: ServerClock
   /** PEM of the server's own CA, which signed the serving certificate unless you provided one. */
   readonly caPem: string
   /**
@@ -84,9 +87,10 @@ const start = async (
   if (options.kubeconfigOut !== undefined) writePrivateFile(options.kubeconfigOut, kubeconfig)
   const nodeKubeconfig = (name: string): string =>
     formatKubeconfig({ ...cluster, user: `system:node:${name}`, ...nodeClient(name) })
-  const { faults, snapshots } = state
+  const { clock, faults, snapshots } = state
   const { take: snapshot, restore } = snapshots
-  return { url, kubeconfig, nodeKubeconfig, adminToken, caPem, faults, snapshot, restore }
+  const forTests = { clock, faults, snapshot, restore }
+  return { url, kubeconfig, nodeKubeconfig, adminToken, caPem, ...forTests }
 }
 
 /**

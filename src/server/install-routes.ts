@@ -8,6 +8,7 @@ import { limits } from '#limits'
 import { describeSchema, fieldDocsVersion } from '#openapi/field-docs.js'
 import type { ApiDeps } from '#routes/api-deps.js'
 import { installBackup } from '#routes/backup.js'
+import { installClock } from '#routes/clock.js'
 import { installDiscovery } from '#routes/discovery.js'
 import { installFaults } from '#routes/faults.js'
 import { installFlowControlDumps } from '#routes/flow-control-dumps.js'
@@ -59,6 +60,7 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
   installBackup(app, () => stores.backupText())
   installSnapshots(app, state.snapshots)
   installFaults(app, state.faults)
+  installClock(app, state.clock)
   installMetrics(app, {
     requests,
     health: results,

@@ -1,7 +1,7 @@
 /** What a server knows and stores: everything that controllers and routes share. */
 import pino, { type Logger } from 'pino'
 import { type AdmissionOptions, makeAdmission } from '#admission/chain.js'
-import { type Clock, steadyClock, systemClock } from '#api/clock.js'
+import { steadyClock, systemClock } from '#api/clock.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
 import { Faults } from '#filters/faults.js'
 import { InFlight } from '#flowcontrol/in-flight.js'
@@ -19,6 +19,7 @@ import { answerExpressions, authorizeSigner } from './admission-authorizers.js'
 import { type Audit, openAudit } from './audit.js'
 import { type BootstrapDeps, ensureBootstrap } from './bootstrap.js'
 import type { ClientTrust } from './bootstrap-config-maps.js'
+import { ClusterClock } from './cluster-clock.js'
 import { configuredKinds } from './configured-kinds.js'
 import type { ServerCredentials } from './credentials.js'
 import type { EncryptionDeps, OpenedEncryption } from './encryption/open-encryption.js'
@@ -33,7 +34,7 @@ import { Snapshots } from './snapshots.js'
 import type { StartedParts } from './started-parts.js'
 
 export interface ServerState {
-  readonly clock: Clock
+  readonly clock: ClusterClock
   readonly logger: Logger
   /** Logs a warning. */
   readonly log: (message: string, error?: unknown) => void
@@ -155,7 +156,7 @@ export const openServerState = async (
   options: ServerOptions,
   started: StartedParts,
 ): Promise<ServerState> => {
-  const clock = options.clock ?? systemClock
+  const clock = new ClusterClock(options.clock ?? systemClock)
   const logger = loggerOf(options)
   const log = (message: string, error?: unknown) => logger.warn({ err: error }, message)
   const credentials = credentialsOf(options, clock)
@@ -184,7 +185,7 @@ export const openServerState = async (
     admission: admissionOf(plugins, access, table),
     fieldManagerOf,
     clock,
-    steadyClock: options.clock ?? steadyClock,
+    steadyClock: clock.beside(options.clock ?? steadyClock),
     log,
   })
   started.defer(() => stores.close())

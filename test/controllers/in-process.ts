@@ -1,6 +1,6 @@
 /** Processes, with or without a server, in the test's own one, so that a test may come between them. */
-import { systemClock } from '#api/clock.js'
 import { type Client, createClient } from '#client/client.js'
+import { followClock } from '#client/follow-clock.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { silentLog } from '#client/log.js'
 import type { ProcessDeps } from '#client/run-process.js'
@@ -19,7 +19,8 @@ const runHere = (
 ): void => {
   const stop = new AbortController()
   const { signal } = stop
-  const running = run({ client, clock: systemClock, log: silentLog, signal, hostname: 'test' })
+  const clock = followClock({ client, log: silentLog, signal })
+  const running = run({ client, clock, log: silentLog, signal, hostname: 'test' })
   t.teardown(async () => {
     stop.abort()
     await running
