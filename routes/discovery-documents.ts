@@ -11,7 +11,7 @@ export interface GroupVersions {
   readonly versions: readonly {
     readonly version: string
     readonly rows: readonly ResourceDefinition[]
-    /** Of its APIService. */
+    /** The priority of its APIService. */
     readonly priority?: Priority
     /** The discovery document of another server, if that one serves the version. */
     readonly remote?: RemoteVersion
@@ -23,7 +23,7 @@ interface Priority {
   readonly version: number
 }
 
-/** Of custom resources (upstream, crdRegistrationController). */
+/** The priority of custom resources (upstream, crdRegistrationController). */
 export const customPriority: Priority = { group: 1000, version: 100 }
 
 let builtIn: ReadonlyMap<string, Priority> | undefined

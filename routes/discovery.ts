@@ -147,7 +147,7 @@ const sendAggregated = (
     .send(bytesOf(found, form))
 }
 
-/** Of the API services themselves. */
+/** The group of APIServices themselves. */
 const aggregatorGroup = 'apiregistration.k8s.io'
 
 type Params = { group: string; version: string }
@@ -226,7 +226,7 @@ export const installDiscovery = (
     '/apis/:group': groupOf(documents),
     '/apis/:group/:version': versionOf(documents),
   }
-  // No group is without a name here, that of core is /api.
+  // No group is without a name here; the core group is at /api.
   app.all('/apis//*', (_request, reply) => sendNotFound(reply))
   for (const [url, handler] of Object.entries(routes)) {
     app.all(url, handler)
@@ -234,7 +234,7 @@ export const installDiscovery = (
   }
 }
 
-/** Where this request came to. */
+/** The address that this request came to. */
 const localAddressOf = (request: FastifyRequest): string => {
   const { localAddress = '127.0.0.1', localPort = 0 } = request.raw.socket
   return `${hostInUrl(localAddress)}:${localPort}`

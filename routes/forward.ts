@@ -96,7 +96,7 @@ const sendBody = (
   else outgoing.end()
 }
 
-/** The headers of the answer beside those that are set already, as Go's ReverseProxy adds them. */
+/** The headers of the answer besides those that are set already, as Go's ReverseProxy adds them. */
 const copyHeaders = (headers: IncomingHttpHeaders, reply: FastifyReply): void => {
   for (const [name, value] of Object.entries(headers)) {
     if (notForwarded.has(name) || value === undefined) continue

@@ -7,7 +7,7 @@ type Outcome = 'success' | 'error'
 
 interface HealthResult {
   readonly name: string
-  /** Of the three endpoints. */
+  /** One of the three endpoints. */
   readonly type: string
   /** The last outcome. */
   outcome: Outcome

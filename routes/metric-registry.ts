@@ -5,13 +5,13 @@ import type { MetricFamily, MetricLabels, MetricValue } from '#api/metric-family
 import type { HealthResults } from './health-results.js'
 import type { RequestMetrics } from './request-metrics.js'
 
-/** Of APIServices: which cannot be used now, and how often each ceased to be. */
+/** Which APIServices are unavailable now, and how often each became so. */
 export interface ApiServiceFigures {
   unavailable(): readonly { name: string; isUnavailable: boolean }[]
   unavailableTotals(): readonly { name: string; reason: string; value: number }[]
 }
 
-/** Of the audit log: what it was told, which levels requests fell under, and what could not be kept, by backend. */
+/** What the audit log was sent, which levels requests had, and what could not be kept, by backend. */
 export interface AuditFigures {
   readonly events: number
   readonly rejected: number
@@ -23,23 +23,23 @@ interface Highest {
   readonly highest: number
 }
 
-/** Of one kind of request, in the last second. */
+/** The highest numbers of one kind of request in the last second. */
 type InFlight = Readonly<Record<'executing' | 'waiting', Highest>>
 
 export interface MetricSources {
   readonly requests: RequestMetrics
   readonly health: HealthResults
   readonly inFlight: { readonly readOnly: InFlight; readonly mutating: InFlight }
-  /** Empty where requests have no levels of priority. */
+  /** Empty if requests have no priority levels. */
   readonly flowControl: readonly MetricFamily[]
   readonly build: MetricLabels
   readonly apiServices: ApiServiceFigures
-  /** Names of those that are not told. */
+  /** Names of metrics to leave out. */
   readonly disabled: readonly string[]
   readonly features: () => readonly { name: string; stage: string; enabled: boolean }[]
-  /** Undefined where nothing is audited. */
+  /** Undefined if nothing is audited. */
   readonly audit: AuditFigures | undefined
-  /** What is counted where it happens. */
+  /** Metrics that are counted where something happens. */
   readonly families: readonly MetricFamily[]
 }
 
@@ -205,7 +205,7 @@ export const makeRegistry = ({
   return registry
 }
 
-/** Of /metrics/slis. */
+/** The registry of /metrics/slis. */
 export const makeHealthRegistry = (health: HealthResults): Registry => {
   const all = [
     metric(

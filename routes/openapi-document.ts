@@ -18,7 +18,7 @@ import { toSwaggerSchema } from './openapi-schemas.js'
 type OpenApiVersion = 'v2' | 'v3'
 
 const info = { title: 'Kubernetes', version: '1.36' }
-/** Of documents of custom resources. */
+/** The title and version of documents of custom resources. */
 const customInfo = { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' }
 const responseTexts: Readonly<Record<string, string>> = {
   200: 'OK',
@@ -41,7 +41,7 @@ const parameters = (
   ),
 })
 
-/** As upstream's installer describes what stands in a path. */
+/** Descriptions of path parameters, as upstream's installer has them. */
 const pathDoc = (name: string, kind: string | undefined): string | undefined => {
   if (name === 'namespace') return 'object name and auth scope, such as for teams and projects'
   if (name === 'path') return 'path to the resource'

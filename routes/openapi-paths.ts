@@ -22,7 +22,7 @@ interface Form {
   readonly response: (given: JsonObject) => JsonObject
 }
 
-/** The fields that there are, in this order. */
+/** Those of the fields that the object has, in this order. */
 const pick = (object: JsonObject, fields: readonly string[]): JsonObject =>
   Object.fromEntries(
     fields.flatMap((field) => (object[field] === undefined ? [] : [[field, object[field]]])),
@@ -35,7 +35,7 @@ const extensionsOf = (operation: JsonObject): string[] =>
 
 const required = (isRequired: boolean): JsonObject => (isRequired ? { required: true } : {})
 
-/** A response's schema says nothing beside its type. */
+/** A response's schema says nothing besides its type. */
 const bare = ({ description: _, ...schema }: JsonObject): JsonObject => schema
 
 const v2: Form = {
@@ -96,7 +96,7 @@ const writtenOperation = (given: JsonObject, method: string, form: Form): JsonOb
   const body = requestBody as JsonObject | undefined
   const operation: JsonObject = {
     ...given,
-    // @fastify/swagger marks these.
+    // @fastify/swagger marks the ids of HEAD so.
     operationId: String(operationId).replace(/-head$/, ''),
     schemes: ['https'],
     parameters: (parameters as Parameter[]).map((one) => form.parameter(one, method)).sort(byName),

@@ -130,11 +130,11 @@ const swaggerMember = (member: JsonValue, key: string): JsonValue => {
   return key === 'enum' || key.startsWith('x-') ? member : toSwaggerSchema(member)
 }
 
-/** Of a custom kind's schema: OpenAPI 2 says nothing of what may be null or hold anything. */
+/** A custom kind's schema without what OpenAPI 2 cannot say: that something may be null, or hold anything. */
 const openEnded = (schema: JsonObject): JsonObject => {
   const { type, properties, items, additionalProperties, ...rest } = schema
   const gvk = schema['x-kubernetes-group-version-kind']
-  // Of a whole kind, clients would take properties to be all that there may be.
+  // Clients would take the properties of a whole kind for all that there may be.
   if (gvk !== undefined) return { type: 'object', 'x-kubernetes-group-version-kind': gvk }
   return rest
 }

@@ -55,7 +55,7 @@ const typeOf = ({ apiVersion, kind }: JsonObject): TypeMeta => ({
 const encode = (key: string, value: JsonObject): Buffer =>
   inEnvelope(typeOf(value), encodeField(key, value))
 
-/** `value` says what it is. */
+/** `value` has a kind and an apiVersion. */
 export const inProtobuf = (value: unknown): Buffer =>
   encode(keyOf(value as JsonObject), value as JsonObject)
 

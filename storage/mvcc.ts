@@ -45,7 +45,7 @@ type PlannedOutcome =
 /** etcd's revision before the first write. */
 export const firstRevision = 1
 
-/** What an event costs beside its bytes. */
+/** What an event costs besides its bytes. */
 const eventOverheadBytes = 200
 
 const eventBytes = (event: StorageEvent): number =>

@@ -21,7 +21,7 @@ const refPrefix = '#/components/schemas/'
 const refOf = ({ $ref, allOf = [] }: Schema): string | undefined =>
   $ref ?? allOf.map(refOf).find((ref) => ref !== undefined)
 
-/** A schema inside of itself is an object of which nothing is known. */
+/** A schema inside itself is an object of which nothing is known. */
 const withoutRefs = (schemas: Schemas, schema: Schema, within: ReadonlySet<string>): CelSchema => {
   const ref = refOf(schema)
   if (ref !== undefined && within.has(ref)) return { type: 'object' }

@@ -3,7 +3,7 @@ import { badRequest } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { Target } from '../api-deps.js'
 
-/** Convert_Slice_string_To_bool: what is there is true, but for two words. */
+/** Convert_Slice_string_To_bool: a parameter that is there is true, unless it is `false` or `0`. */
 export const isSet = (query: URLSearchParams, name: string): boolean => {
   const value = query.get(name)
   return value !== null && value.toLowerCase() !== 'false' && value !== '0'

@@ -3,7 +3,7 @@ import type { Transform } from 'node:stream'
 import type { RewritingStream } from 'parse5-html-rewriting-stream'
 import { type ProxiedPage, rewriteLink } from './proxied-page.js'
 
-/** Where tags name others' places. */
+/** The attributes in which tags hold URLs. */
 const linkNames: Readonly<Record<string, readonly string[]>> = {
   a: ['href'],
   applet: ['codebase'],

@@ -64,7 +64,7 @@ const compiled = new Kept<Expression>(limits.celPoliciesKept)
 const compiledCondition = ({ expression }: MatchCondition): Expression =>
   compiled.of(expression, () => compile(expression, { params: false }, results.boolean))
 
-/** What webhooks ask of the server beside its objects. */
+/** What webhooks ask of the server besides its objects. */
 interface WebhookMeans {
   readonly authorize: Authorize
   readonly equivalentsOf: EquivalentsOf

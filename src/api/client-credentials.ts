@@ -4,12 +4,12 @@ export interface ClientCredentials {
   readonly cert?: string
   readonly key?: string
   readonly token?: string
-  /** Of basic authentication. */
+  /** For basic authentication. */
   readonly username?: string
   readonly password?: string
 }
 
-/** The header for those that go in one. */
+/** The Authorization header, for credentials that go in one. */
 export const authorizationOf = ({
   token,
   username,

@@ -1,5 +1,5 @@
 /**
- * Time is a dependency, so that tests can stop it. This is the only file beside main.ts that may read the wall clock;
+ * Time is a dependency, so that tests can stop it. This is the only file besides main.ts that may read the wall clock;
  * durations are measured with `performance`, which nobody can set.
  */
 

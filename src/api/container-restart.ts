@@ -20,7 +20,7 @@ export const restartAction = (
   { restartPolicy, restartPolicyRules }: RestartableContainer,
   exitCode: number,
 ): string | undefined =>
-  // Rules without a policy of the container's own are not looked at, upstream neither.
+  // Rules without a policy of the container's own are ignored, as upstream.
   restartPolicy === undefined
     ? undefined
     : restartPolicyRules?.find((rule) => matches(rule, exitCode))?.action

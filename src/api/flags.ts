@@ -110,7 +110,7 @@ export class Flags {
   }
 }
 
-/** The client of the command line got it wrong: one line, exit code 2. */
+/** A mistake on the command line: it is one line and exit code 2. */
 export class UsageError extends Error {}
 
 const problemOf = (flag: Flag, value: string): string | undefined => {
@@ -251,6 +251,6 @@ export const asksForHelp = (args: readonly string[]): boolean =>
 export const helpText = ({ name, help, argument, flags }: Usage): string =>
   `${help}\n\nUsage: kubelevel ${name}${argument === undefined ? '' : ` ${argument}`} [flags]\n\n${describeFlags(flags)}`
 
-/** What is told of a UsageError; `command` as it was typed. */
+/** The message for a UsageError; `command` as it was typed. */
 export const usageMistake = (command: string, message: string): string =>
   `${command}: ${message} (${command} --help tells what there is)\n`

@@ -4,6 +4,6 @@ export const parseGoBoolean = (text: string): boolean | undefined => {
   return ['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(text) ? false : undefined
 }
 
-/** What it says of such a one. */
+/** The error of strconv.ParseBool. */
 export const goBooleanProblem = (text: string): string =>
   `strconv.ParseBool: parsing ${JSON.stringify(text)}: invalid syntax`

@@ -1,7 +1,7 @@
 /** Why a file could not be read, as Go's os package says it: `open a.yaml: no such file or directory`. */
 import { getSystemErrorMap } from 'node:util'
 
-/** Of two that libuv has words of its own for. */
+/** For two errors libuv has words of its own. */
 const words: Readonly<Record<string, string>> = {
   EISDIR: 'is a directory',
   ENOTDIR: 'not a directory',

@@ -56,7 +56,9 @@ export class MetricNumber implements MetricFamily {
   readonly type: 'counter' | 'gauge'
   readonly #series: Series<number>
 
-  /** One without labels is there from the start; `seriesMax` is for labels that somebody else makes up. */
+  /**
+   * Without labels the one series is there from the start. `seriesMax` bounds series whose labels come from outside.
+   */
   constructor(
     type: 'counter' | 'gauge',
     name: string,

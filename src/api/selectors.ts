@@ -271,8 +271,7 @@ class LabelParser {
   }
 }
 
-/** Sorted by key. Throws SelectorError. */
-/** Upstream's lexer takes a NUL for the end of the text. */
+/** Sorted by key. Upstream's lexer takes a NUL for the end of the text. Throws SelectorError. */
 export const parseLabelSelector = (text: string): LabelRequirement[] =>
   new LabelParser(text.split('\0', 1)[0]!).parse()
 

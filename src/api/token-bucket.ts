@@ -1,4 +1,4 @@
-/** So many a second, and so many at once after a rest (golang.org/x/time/rate). */
+/** A rate of events per second, with a burst after a pause (golang.org/x/time/rate). */
 export interface Rate {
   readonly qps: number
   readonly burst: number
@@ -9,7 +9,7 @@ export class TokenBucket {
   #tokens: number
   #at: number
 
-  /** Full. Times are milliseconds of a clock that never goes back. */
+  /** Starts full. Times are milliseconds of a clock that never goes back. */
   constructor(rate: Rate, now: number) {
     this.#rate = rate
     this.#tokens = rate.burst

@@ -1,4 +1,7 @@
-/** What a text says that it is, before anything else of it is read (apimachinery, runtime/serializer/json/meta.go). */
+/**
+ * The apiVersion and kind of a text, before anything else of it is read (apimachinery,
+ * runtime/serializer/json/meta.go).
+ */
 import { goKindOf } from './decoder-texts.js'
 import type { JsonObject } from './object.js'
 

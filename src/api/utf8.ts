@@ -16,7 +16,7 @@ const widthOf = (lead: number): number => {
 
 const leastOfWidth = [0, 0, 0x80, 0x800, 0x10000]
 
-/** Why the character that begins here is none; its width in bytes when it is one. */
+/** The width in bytes of the character that begins here, or why there is none. */
 const characterAt = (bytes: Uint8Array, at: number): number | string => {
   const lead = bytes[at]!
   const width = widthOf(lead)

@@ -1,4 +1,4 @@
-/** What a request says that asks for a WebSocket (RFC 6455, 4.1). */
+/** The headers of a request for a WebSocket (RFC 6455, 4.1). */
 import type { IncomingHttpHeaders } from 'node:http'
 
 export const asksForWebSocket = ({ upgrade }: IncomingHttpHeaders): boolean =>

@@ -1,4 +1,7 @@
-/** Tokens that were asked for: they hold as long as the account does, and what they are bound to (upstream: claims.go). */
+/**
+ * Tokens that were requested: they are valid as long as their account exists, and what they are bound to (upstream:
+ * claims.go).
+ */
 import type { JWTPayload } from 'jose'
 import type { KubeObject } from '#api/object.js'
 import { serviceAccountUser, type UserInfo } from '#api/user-info.js'
@@ -13,7 +16,7 @@ export interface BoundReference {
 /** Of a Pod whose Node is not there, the name alone is known. */
 export type NodeReference = Pick<BoundReference, 'name'> & Partial<BoundReference>
 
-/** What a token says beside the standard claims. */
+/** What a token says besides the standard claims. */
 export interface ServiceAccountClaims {
   readonly namespace: string
   readonly serviceaccount: BoundReference
@@ -39,7 +42,7 @@ const problemOfTime = ({ nbf, exp, iat }: JWTPayload, now: number): string | und
   return undefined
 }
 
-/** It goes on for as long behind its end: its writes may come late. */
+/** The leeway also holds after an object's end: its writes may come late. */
 const isOver = ({ metadata }: KubeObject, now: number): boolean =>
   metadata.deletionTimestamp !== undefined &&
   Date.parse(metadata.deletionTimestamp) < (now - leeway) * 1000
@@ -62,7 +65,7 @@ const bindings = [
   ['nodes', 'node'],
 ] as const
 
-/** A Pod's Node is told, and may be gone. */
+/** The Node in a Pod's token is only information, and may be gone. */
 const boundTo = (claims: ServiceAccountClaims) =>
   bindings.flatMap(([resource, kind]) => {
     const reference = claims[kind]

@@ -61,7 +61,7 @@ const problemOfAccount = (
     : `ServiceAccount UID (${account.metadata.uid}) does not match claim (${uid})`
 }
 
-/** Once a day; another server may be ahead of us in that. A Secret that cannot be written costs nobody its token. */
+/** Once a day, unless another server has done it. If the Secret cannot be written its token is valid all the same. */
 const noteUse = async (secret: KubeObject, references: TokenReferences, now: number) => {
   const lastUsed = secret.metadata.labels?.[lastUsedLabel]
   if (lastUsed === formatDate(now) || lastUsed === formatDate(now + dayMs)) return

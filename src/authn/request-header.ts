@@ -4,7 +4,7 @@ import type { UserInfo } from '#api/user-info.js'
 import { withAuthenticatedGroup } from './authenticator.js'
 import { headerValues, unescapeKey } from './header-values.js'
 
-/** Names in lower case, first come first served. */
+/** Names in lower case, in the order in which they are looked for. */
 export interface RequestHeaders {
   readonly username: readonly string[]
   readonly uid: readonly string[]

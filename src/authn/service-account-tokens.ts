@@ -194,7 +194,7 @@ interface Claimed {
   readonly payload: JWTPayload
 }
 
-/** Nothing of it is to be believed yet. */
+/** Not verified yet: nothing in it can be trusted. */
 const claimedOf = (token: string): Claimed | undefined => {
   const parts = token.split('.')
   if (parts.length !== 3) return undefined

@@ -1,4 +1,4 @@
-/** How often tokens of ServiceAccounts were used, by what is to be known of them (kubernetes, pkg/serviceaccount/metrics.go). */
+/** How often tokens of ServiceAccounts were used, by kind of token (kubernetes, pkg/serviceaccount/metrics.go). */
 import type { MetricFamily } from '#api/metric-family.js'
 
 const helps = {

@@ -106,12 +106,12 @@ const volumeSecretKeys = ({ claimRef, azureFile, csi, ...sources }: Fields): str
 }
 
 export class NodeGraph {
-  /** By key, as all of these. */
+  /** These maps are by key of the object. */
   readonly #pods = new Map<string, PodEdges>()
   readonly #used = new Map<string, Used>()
   readonly #volumes = new Map<string, VolumeEdges>()
   readonly #volumesOfSecret = new Map<string, Set<string>>()
-  /** Of attachments and slices. */
+  /** The node of each attachment and slice. */
   readonly #nodes = new Map<string, string>()
 
   /** Number of known objects, including those that others refer to. */

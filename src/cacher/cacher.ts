@@ -36,7 +36,7 @@ interface CacherOptions {
 interface ResourceOptions {
   /** `/registry/pods/`: ends in a slash. */
   readonly prefix: string
-  /** Selectable fields beside metadata.name and metadata.namespace; a list that names one uses an index. */
+  /** Selectable fields besides metadata.name and metadata.namespace; a list that names one uses an index. */
   readonly fields?: SelectableFields
   /** Upstream's name of the type of its objects, which an answer may tell: `*core.Pod`. */
   readonly typeName?: string

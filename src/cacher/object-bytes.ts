@@ -83,7 +83,7 @@ const placedLengthMin = 256
 /** A long text gets a buffer of its own: joining it with others would copy it once more. */
 const aloneLengthMin = 1024
 
-/** `head` is the beginning of the JSON, up to where the fields beside metadata follow. */
+/** `head` is the beginning of the JSON, up to where the fields besides metadata follow. */
 const encodeParts = (
   head: string,
   object: KubeObject,

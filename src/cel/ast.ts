@@ -81,7 +81,7 @@ export type Expression =
   | Select
   | StructLiteral
 
-/** The expressions directly inside of one. */
+/** The expressions directly inside one. */
 const childrenOf = (e: Expression): readonly Expression[] => {
   if (e.kind === 'select') return [e.operand]
   if (e.kind === 'call') return e.target === undefined ? e.args : [e.target, ...e.args]

@@ -145,7 +145,7 @@ interface EventRecorderOptions {
   client: Client
   /** Upstream's name of the component. */
   component: string
-  /** The node, of a kubelet. */
+  /** The node, for a kubelet. */
   host?: string
   clock: Clock
   log: Log

@@ -2,7 +2,7 @@
 import type { Container } from './pod.js'
 
 type Holding = Pick<Container, 'ports' | 'restartPolicy'>
-/** All of a Pod that says which it holds. */
+/** The part of a Pod that says which ports it holds. */
 export interface PortHolder {
   spec: {
     containers: readonly Holding[]

@@ -29,7 +29,7 @@ interface InformerOptions<T> {
   log: Log
   namespace?: string
   fieldSelector?: string
-  /** Watches PartialObjectMetadata: for who only needs owners, labels and finalizers. */
+  /** Watches PartialObjectMetadata: for callers that only need owners, labels and finalizers. */
   metadataOnly?: boolean
   /** Makes an object smaller before it is kept. Default: drops managedFields, which no controller reads. */
   transform?(object: T): T

@@ -102,10 +102,10 @@ export const parseKubeconfig = async (text: string, folder = '.'): Promise<Clien
 export const loadKubeconfig = (file: string): Promise<ClientConfig> =>
   parseKubeconfig(readFileSync(file, 'utf8'), path.dirname(file))
 
-/** Those of the users of a kubeconfig; of the current context's where `name` is left out. */
+/** Credentials of a user of the kubeconfig; without a name, of the current context's user. */
 export type CredentialsOfUser = (name?: string) => ClientCredentials | undefined
 
-/** A kubeconfig that says who we are to many servers, and of no server where it is. */
+/** A kubeconfig with credentials for many servers, and without the address of any. */
 export const loadKubeconfigUsers = async (file: string): Promise<CredentialsOfUser> => {
   const {
     users = [],

@@ -1,4 +1,7 @@
-/** `--leader-elect…`, as kube-controller-manager and kube-scheduler have them, but that by default the one that there is works. */
+/**
+ * `--leader-elect…`, as kube-controller-manager and kube-scheduler have them, except that here the default is no
+ * election.
+ */
 import { type Flag, type Flags, UsageError } from '#api/flags.js'
 import type { ElectionSettings } from './leader-election.js'
 
@@ -47,7 +50,10 @@ export const leaderElectionFlags = (name: string): readonly Flag[] => [
   },
 ]
 
-/** Undefined where nobody is to be elected. Throws a UsageError for times and names that cannot work (component-base, config/validation). */
+/**
+ * Undefined without election. Throws a UsageError for times and names that cannot work (component-base,
+ * config/validation).
+ */
 export const electionSettingsOf = (flags: Flags): ElectionSettings | undefined => {
   if (!flags.boolean('leader-elect')) return undefined
   const settings = {

@@ -122,7 +122,7 @@ const within = async (ms: number, work: Promise<boolean>): Promise<boolean> => {
   }
 }
 
-/** As kube-controller-manager and kube-scheduler do it with --leader-elect; `component` is whom the events name. */
+/** As kube-controller-manager and kube-scheduler do it with --leader-elect. `component` is named in the Events. */
 export const runElected = (
   deps: ProcessDeps,
   {

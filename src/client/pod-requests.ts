@@ -6,7 +6,7 @@ import { addAmounts, type MilliAmounts, maxAmounts, parseAmounts } from './amoun
 import type { Container, PodSpec } from './pod.js'
 
 type Asking = Pick<Container, 'resources' | 'restartPolicy'>
-/** All of a Pod that says what it asks for. */
+/** The part of a Pod that says what it requests. */
 export interface AskingPod {
   spec: Pick<PodSpec, 'resources' | 'overhead'> & {
     containers: readonly Asking[]

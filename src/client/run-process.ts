@@ -37,11 +37,11 @@ export interface ProcessSpec {
   name: string
   /** The user agent, and so the manager of the fields it writes: upstream's name of such a process. */
   agent?: string
-  /** Its own, beside those of every process. */
+  /** Flags besides those of every process. */
   flags: readonly Flag[]
-  /** Upstream's that mean nothing here. */
+  /** Flags of upstream's that mean nothing here. */
   ignored?: readonly Flag[]
-  /** What the one argument without a flag is called. */
+  /** Name of the one argument that is not a flag. */
   argument?: string
   /** A UsageError is reported as such. */
   run(deps: ProcessDeps, flags: Flags): Promise<void>

@@ -1,4 +1,7 @@
-/** Flags that kube-scheduler and kube-controller-manager v1.36 share, for what their counterparts here do not do: serve a port, log otherwise. */
+/**
+ * Flags that kube-scheduler and kube-controller-manager v1.36 share and that mean nothing here: about serving a port,
+ * and other ways of logging.
+ */
 import { type Flag, flagsOf } from '#api/flags.js'
 
 export const ignoredByProcesses: readonly Flag[] = [

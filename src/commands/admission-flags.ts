@@ -31,7 +31,7 @@ type AdmissionOptions = Pick<
   'admissionControlConfigFile' | 'disableAdmissionPlugins' | 'enableAdmissionPlugins'
 >
 
-/** Throws a UsageError for a plugin that is to take part and is not. */
+/** Throws a UsageError for a plugin that is both enabled and disabled. */
 export const admissionOptionsOf = (flags: Flags): AdmissionOptions => {
   const enableAdmissionPlugins = flags.list('enable-admission-plugins') ?? []
   const disableAdmissionPlugins = flags.list('disable-admission-plugins') ?? []

@@ -1,4 +1,4 @@
-/** Flags that say which of the API and of the metrics is there, with kube-apiserver's names. */
+/** Flags that turn parts of the API and of the metrics on and off, with kube-apiserver's names. */
 import { type Flag, type Flags, UsageError } from '#api/flags.js'
 import { parseFeatureGates } from '#server/feature-gates.js'
 import type { ServerOptions } from '#server/options.js'

@@ -12,7 +12,7 @@ interface BackendDefaults {
   readonly mode: AuditMode
   readonly batchSize: string
   readonly maxWait: string
-  /** Missing: batches are as many as come, and where they are to be bounded both are to be given. */
+  /** Undefined: the rate of batches is not limited, and whoever limits it has to give both values. */
   readonly throttle?: { readonly qps: string; readonly burst: string }
 }
 

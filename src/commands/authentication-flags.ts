@@ -1,4 +1,4 @@
-/** Flags that say who is known, with kube-apiserver's names and defaults. */
+/** Flags of authentication, with kube-apiserver's names and defaults. */
 import { type Flag, type Flags, UsageError } from '#api/flags.js'
 import type { ServerOptions } from '#server/options.js'
 import { existingFile, oneOf } from './flag-checks.js'
@@ -176,7 +176,7 @@ const webhookOf = (flags: Flags): ServerOptions['authenticationTokenWebhook'] =>
       }
 }
 
-/** Throws a UsageError for flags that do not go together, and a time that is none. */
+/** Throws a UsageError for flags that do not go together. */
 export const authenticationOptionsOf = (flags: Flags): ServerOptions => ({
   tokenAuthFile: flags.text('token-auth-file'),
   serviceAccountJwksUri: flags.text('service-account-jwks-uri') || undefined,

@@ -1,4 +1,4 @@
-/** Flags that say who may do what, with kube-apiserver's names and defaults. */
+/** Flags of authorization, with kube-apiserver's names and defaults. */
 import { type Flag, type Flags, UsageError } from '#api/flags.js'
 import type { AuthorizationMode, ServerOptions } from '#server/options.js'
 import { existingFile, oneOf } from './flag-checks.js'

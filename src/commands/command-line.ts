@@ -38,7 +38,7 @@ interface Command {
   readonly flags: readonly Flag[]
   /** Flags that are accepted with a warning. */
   readonly ignored?: readonly Flag[]
-  /** Name of the one argument that is no flag. */
+  /** Name of the one argument that is not a flag. */
   readonly argument?: string
   run(machine: Machine, flags: Flags): ExitCode | Promise<ExitCode>
 }

@@ -1,4 +1,4 @@
-/** What values of flags may be. */
+/** Checks of the values of flags. */
 import { existsSync } from 'node:fs'
 
 type Check = (value: string) => string | undefined
@@ -6,7 +6,7 @@ type Check = (value: string) => string | undefined
 export const existingFile: Check = (value) =>
   existsSync(value) ? undefined : 'there is no such file'
 
-/** What a reader says that throws. */
+/** A check made from a reader that throws. */
 export const readBy =
   (read: (value: string) => unknown): Check =>
   (value) => {

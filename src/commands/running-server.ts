@@ -1,4 +1,4 @@
-/** What commands share that ask the running server of a data dir. */
+/** What commands that ask the running server of a data dir have in common. */
 import path from 'node:path'
 import { type Flag, type Flags, helpFlag } from '#api/flags.js'
 import type { ClientConfig } from '#client/kubeconfig.js'

@@ -1,4 +1,4 @@
-/** Flags of what Services, Pods and Events get by the server, with kube-apiserver's names and defaults. */
+/** Flags about what Services, Pods and Events get from the server, with kube-apiserver's names and defaults. */
 import { type Flag, type Flags, portProblem } from '#api/flags.js'
 import type { ServerOptions } from '#server/options.js'
 import { parsePortRange, serviceCidrsOf } from '#server/service-range.js'

@@ -1,5 +1,5 @@
 /**
- * Defaulting: a default fills in for a field that is missing, or null where null is not allowed, inside of what is
+ * Defaulting: a default fills in for a field that is missing, or null where null is not allowed, inside what is
  * there. Works on a private copy, in place.
  */
 import { cloneJson, getOwn, isJsonObject } from '#api/json-object.js'

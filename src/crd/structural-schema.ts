@@ -54,7 +54,7 @@ export interface StructuralSchema {
 export const valueSchemaOf = (schema: StructuralSchema): StructuralSchema | undefined =>
   typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
 
-/** A copy in which each schema is what `change` makes of it, after those inside of it. */
+/** A copy in which each schema is what `change` makes of it, after those inside it. */
 export const mapSchemas = (
   schema: StructuralSchema,
   change: (schema: StructuralSchema) => StructuralSchema,

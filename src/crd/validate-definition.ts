@@ -36,7 +36,7 @@ import {
 import { validateStructure } from './validate-structure.js'
 import { validateWords, withoutStructuralForm } from './validate-words.js'
 
-/** Everything that a create checks beside metadata. */
+/** Everything that a create checks besides metadata. */
 export const validateDefinition = (definition: CustomResourceDefinition): FieldError[] => [
   ...validateName(definition),
   ...validateSpec(definition),

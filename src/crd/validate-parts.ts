@@ -1,4 +1,4 @@
-/** What a version of a definition says beside its schema: subresources, printer columns, selectable fields. */
+/** What a version of a definition says besides its schema: subresources, printer columns, selectable fields. */
 import {
   child,
   duplicate,

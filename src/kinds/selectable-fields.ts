@@ -1,5 +1,5 @@
 /**
- * Fields that a field selector may name, beside metadata.name and metadata.namespace; read from the storage version.
+ * Fields that a field selector may name, besides metadata.name and metadata.namespace; read from the storage version.
  * Pods say theirs in their own file.
  */
 

@@ -316,7 +316,7 @@ export interface ResourceDefinition {
   /** A delete that removes answers with the object instead of a Status (apiserver, store.go ReturnDeletedObject). */
   readonly returnsDeletedObject: boolean
   /**
-   * Fields that a field selector may name, beside metadata.name and metadata.namespace, with their value. Upstream has
+   * Fields that a field selector may name, besides metadata.name and metadata.namespace, with their value. Upstream has
    * two texts for an unknown one; `ownFieldLabels` is true for kinds with conversion functions of their own.
    */
   readonly selectableFields?: Readonly<Record<string, (object: KubeObject) => string>>

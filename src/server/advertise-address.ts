@@ -1,4 +1,4 @@
-/** The address under which the server makes itself known inside of the cluster; upstream's --advertise-address. */
+/** The address under which the server makes itself known inside the cluster; upstream's --advertise-address. */
 import { machineAddress } from '#api/machine-address.js'
 import { bindAddressOf, type ServerOptions } from './options.js'
 

@@ -1,4 +1,4 @@
-/** Labels and label selectors inside of specs (apimachinery, pkg/apis/meta/v1/validation). */
+/** Labels and label selectors inside specs (apimachinery, pkg/apis/meta/v1/validation). */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
 import type { LabelSelector, LabelSelectorRequirement } from '#api/label-selector.js'
 import { validLabelValue, validQualifiedName } from './formats.js'

@@ -12,7 +12,7 @@ export interface ScopeRequirement {
 }
 type Matches = (object: KubeObject, requirement: ScopeRequirement) => boolean
 
-/** As a label selector, of which the name is the one label: without it all but In and Exists hold. */
+/** Like a label selector, with the name as the only label: a missing name matches none but DoesNotExist and NotIn. */
 const matchesName = (
   name: string | undefined,
   { operator, values = [] }: ScopeRequirement,

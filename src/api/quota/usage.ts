@@ -7,7 +7,7 @@ import type { KubeObject } from '../object.js'
 import { compareQuantityTexts, parseQuantity, quantityValue } from '../quantity.js'
 import { measuresPods, podUsage, type Usage } from './pod-usage.js'
 
-/** Resources that count by their plain name beside `count/…`. */
+/** Resources that count by their plain name besides `count/…`. */
 const countedByName = new Set(['configmaps', 'secrets', 'replicationcontrollers', 'resourcequotas'])
 const ofStorageClass = '.storageclass.storage.k8s.io/'
 const devicesOfClass = '.deviceclass.resource.k8s.io/devices'

@@ -215,7 +215,7 @@ const isSigned = async (token: string, keys: Keys): Promise<boolean> => {
   }
 }
 
-/** Of Go's times. */
+/** Go's zero time, in seconds. */
 const firstSecond = Date.parse('0001-01-01T00:00:00Z') / 1000
 
 /** As Go prints it, in UTC. */

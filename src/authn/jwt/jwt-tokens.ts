@@ -163,7 +163,7 @@ const userOf = (claims: JsonObject, rules: JwtRules): UserInfo => {
 export interface KnownIssuer {
   readonly issuer: Issuer
   readonly rules: JwtRules
-  /** Of the claim that names groups. */
+  /** For the claim that names groups. */
   readonly distributed: DistributedClaims
 }
 

@@ -87,7 +87,7 @@ const readClause = (format: string, start: number): { clause: Clause; end: numbe
 
 const quoted = (text: string): string => JSON.stringify(text)
 
-/** A value inside of a list or map. */
+/** A value inside a list or map. */
 const nested = (value: CelValue): string => {
   if (typeof value === 'string') return quoted(value)
   if (value instanceof Uint8Array) return `b${quoted(Buffer.from(value).toString())}`

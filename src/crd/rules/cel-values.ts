@@ -103,7 +103,7 @@ class DeclaredObject extends ObjectMap {
 
 /**
  * A JSON value as CEL sees it under its schema: dates are timestamps, unknown fields are hidden. Throws CelError where it
- * does not fit; what is inside of an object is looked at when a rule does.
+ * does not fit; what is inside an object is looked at when a rule does.
  */
 export const celValue = (
   value: JsonValue,

@@ -96,7 +96,7 @@ export const validClaimSpec = (path: string, spec: Fields): FieldError[] => {
   ]
 }
 
-/** The metadata of a template inside of a pod: labels and annotations, nothing else. */
+/** The metadata of a template inside a pod: labels and annotations, nothing else. */
 export const validClaimTemplateMeta = (path: string, metadata: Fields): FieldError[] => [
   ...Object.keys(metadata.annotations ?? {}).flatMap((key) =>
     isQualifiedName(key.toLowerCase()).map((m) => invalid(child(path, 'annotations'), key, m)),
