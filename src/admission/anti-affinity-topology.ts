@@ -1,4 +1,4 @@
-/** Pods may keep others off their node, and off nothing larger (kubernetes, plugin/pkg/admission/antiaffinity). */
+/** Pods may keep others off their node, but off nothing larger (kubernetes, plugin/pkg/admission/antiaffinity). */
 import { forbidden } from '#api/errors.js'
 import { type AdmissionPlugin, isAbout, podWrites } from './plugin.js'
 

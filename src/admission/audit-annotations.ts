@@ -1,4 +1,4 @@
-/** What admission tells the audit log (apiserver, pkg/admission/audit.go). */
+/** What admission notes for the audit log (apiserver, pkg/admission/audit.go). */
 import { isQualifiedName } from '#api/names.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 

@@ -64,7 +64,7 @@ export const certificateSigning = (authorize: AuthorizeSigner): AdmissionPlugin 
   resources: ['certificatesigningrequests'],
   validate: async (attributes) => {
     if (!isAbout(attributes, { ...requests, subresource: 'status', operations: ['UPDATE'] })) return
-    // Whoever changes neither the certificate nor the failure signs nothing.
+    // A write that changes neither the certificate nor the failure signs nothing.
     if (issued(attributes.object) === issued(attributes.oldObject)) return
     if (!(await mayActFor(authorize, attributes, 'sign')))
       throw refuse(

@@ -7,7 +7,7 @@ import { limits } from '#limits'
 import type { WriteAttributes } from '#registry/admission.js'
 import { type AdmissionPlugin, isWrite } from './plugin.js'
 
-/** Those that share a bucket. */
+/** Which Events share a bucket. */
 const keys = {
   Server: () => '',
   Namespace: ({ namespace }: WriteAttributes) => namespace,
@@ -28,7 +28,7 @@ export interface EventLimit extends Rate {
   readonly cacheSize?: number
 }
 
-/** Says why not; undefined: it may. */
+/** Yields why the Event is refused; undefined if it is accepted. */
 type Accept = (attributes: WriteAttributes, now: number) => string | undefined
 
 const enforce = (limit: EventLimit): Accept => {
@@ -52,7 +52,7 @@ export const eventRateLimit = (
     name: 'EventRateLimit',
     resources: ['events'],
     validate: (attributes) => {
-      // Of events.k8s.io they are another kind, which is not counted.
+      // Events of events.k8s.io are another kind, which is not counted.
       if (attributes.kind.group !== '' || !isWrite(attributes) || attributes.ctx.dryRun) return
       const at = now()
       const reasons = enforcers.flatMap((accept) => accept(attributes, at) ?? [])

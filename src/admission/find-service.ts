@@ -51,8 +51,8 @@ const inOrder = (slices: readonly KubeObject[], { spec }: KubeObject): KubeObjec
 }
 
 /**
- * A ready endpoint behind the Service. Throws in upstream's words when there is no such Service, or nobody behind it. A
- * Service of type ExternalName is its name and the port asked for, which upstream allows without that flag only.
+ * A ready endpoint of the Service. Throws in upstream's words if there is no such Service or no ready endpoint. A
+ * Service of type ExternalName is its name and the port asked for, which upstream allows only without that flag.
  */
 export const findService = async (
   ctx: RequestContext,

@@ -17,10 +17,10 @@ interface ImageReviewStatus {
 
 export interface ImagePolicy {
   readonly ask: AskReview
-  /** How long an answer holds; 0: it is asked for every time. */
+  /** How long an answer is kept; 0: each request asks. */
   readonly allowTtlMs: number
   readonly denyTtlMs: number
-  /** What holds when nobody can be asked. */
+  /** The answer if the server cannot be asked. */
   readonly defaultAllow: boolean
 }
 

@@ -1,4 +1,4 @@
-/** A rule that says which requests a webhook or a policy is about (admissionregistration, NamedRuleWithOperations). */
+/** A rule for the requests that a webhook or a policy wants (admissionregistration, NamedRuleWithOperations). */
 export interface MatchRule {
   operations?: string[]
   apiGroups?: string[]

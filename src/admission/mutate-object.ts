@@ -63,7 +63,7 @@ const atomicPaths = (type: FieldType, value: JsonValue, path: string): string[] 
   ]
 }
 
-/** How upstream prints what has no form in JSON when it stands in a configuration. */
+/** How upstream prints a value of a configuration that JSON has no form for. */
 const goValue = (value: CelValue): string | undefined => {
   if (value === null) return '&{NULL_VALUE}'
   if (value instanceof Timestamp) {
@@ -189,7 +189,7 @@ export const applyJsonPatches = (
   }
   checkType(request.definition, patched)
   const { object: next, strictErrors } = decoded(request, patched)
-  // The decoder assumes what is not said; of a custom resource nobody can.
+  // The decoder assumes a missing apiVersion; for a custom resource nothing can be assumed.
   if (request.definition.isCustom && !(patched as JsonObject).apiVersion) next.apiVersion = ''
   if (strictErrors.length > 0)
     throw internalError(`strict decoding error: ${strictErrors.join(', ')}`)

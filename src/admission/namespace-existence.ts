@@ -12,7 +12,7 @@ const provide = async (attributes: AdmissionAttributes): Promise<void> => {
   const { ctx, namespace: name, resource } = attributes
   const store = ctx.stores(namespaces)!
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }
-  // As the decoder would have it.
+  // With the defaults that the decoder would have written.
   store.definition.strategy.default?.(namespace)
   try {
     await store.create(internalContext(ctx), namespace)

@@ -28,7 +28,7 @@ const withCause = (error: ApiError, namespace: string): ApiError =>
     },
   })
 
-/** Upstream asks its own API for a Namespace that its cache lacks, and client-go refuses what is no name. */
+/** Upstream asks its own API for a Namespace that its cache lacks, and client-go refuses an invalid name. */
 const missing = (namespace: string): ApiError => {
   const problems = isPathSegmentName(namespace)
   return problems.length > 0

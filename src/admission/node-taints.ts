@@ -1,4 +1,7 @@
-/** Taints and tolerations that are there from the start (plugin/pkg/admission/{nodetaint,defaulttolerationseconds}). */
+/**
+ * Taints and tolerations that objects get at their creation
+ * (plugin/pkg/admission/{nodetaint,defaulttolerationseconds}).
+ */
 import { copyWith } from '#api/copy-with.js'
 import type { KubeObject } from '#api/object.js'
 import type { Toleration } from '#validation/toleration.js'
@@ -7,7 +10,7 @@ import { type AdmissionPlugin, isAbout, podWrites } from './plugin.js'
 const notReady = 'node.kubernetes.io/not-ready'
 const unreachable = 'node.kubernetes.io/unreachable'
 
-/** How long a Pod stays that does not say so itself. */
+/** How long a Pod stays if it does not say so itself. */
 export interface StaySeconds {
   readonly notReady: number
   readonly unreachable: number
@@ -54,7 +57,7 @@ export const defaultTolerationSeconds = (
       effect: 'NoExecute',
       tolerationSeconds: key === notReady ? seconds.notReady : seconds.unreachable,
     }))
-    // Of an update the spec may be the stored one.
+    // The spec of an update may be shared with the stored object.
     pod.spec = copyWith(pod.spec, { tolerations: [...(pod.spec.tolerations ?? []), ...added] })
   },
 })

@@ -1,6 +1,6 @@
 /**
- * Who makes an object the dependent of another must be able to delete it, and who lets it hold up the deletion of its owner
- * must be able to finalize that (kubernetes, plugin/pkg/admission/gc).
+ * Whoever makes an object the dependent of another must be allowed to delete it, and whoever lets it hold up the
+ * deletion of its owner must be allowed to finalize that (kubernetes, plugin/pkg/admission/gc).
  */
 
 import { goQuote } from '#api/go-quote.js'
@@ -25,7 +25,7 @@ const ownersOf = (object: KubeObject | undefined): readonly OwnerReference[] =>
 const isPodStatus = ({ resource, subresource }: AdmissionAttributes): boolean =>
   resource.group === '' && resource.resource === 'pods' && subresource === 'status'
 
-/** Those that begin to hold up their owner. */
+/** References that begin to hold up their owner. */
 const newlyBlocking = ({ object, oldObject }: WriteAttributes): readonly OwnerReference[] => {
   const blocked = new Set(
     ownersOf(oldObject)

@@ -1,4 +1,4 @@
-/** What a change of admission says that the object is. */
+/** The kind and apiVersion of an object after a change of admission. */
 import { goKindOf, noKindText } from '#api/decoder-texts.js'
 import { failure, internalError } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
@@ -12,7 +12,7 @@ import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 
-/** 500 where nobody could read it. */
+/** A 500 if they cannot be read. */
 export const checkType = ({ gvk, isCustom }: ResourceDefinition, patched: JsonValue): void => {
   if (!isJsonObject(patched)) return
   for (const field of ['apiVersion', 'kind'] as const) {

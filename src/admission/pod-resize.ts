@@ -47,7 +47,7 @@ const resourcesOf = ({ spec }: KubeObject): Fields[] =>
     .filter((container) => !isSidecar(container))
     .map(({ resources }) => resources)
 
-/** What a kubelet must say that it can, to change a running pod so; by name, as they are listed. */
+/** Features that a kubelet has to declare for such a change of a running Pod, in the order of their names. */
 const needed: Readonly<Record<string, (next: KubeObject, previous: KubeObject) => boolean>> = {
   InPlacePodLevelResourcesVerticalScaling: (next, previous) =>
     !semanticEqual(next.spec.resources, previous.spec.resources),

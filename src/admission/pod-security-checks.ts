@@ -18,7 +18,7 @@ interface Subject {
   spec: KubeObject['spec']
   /** Init containers first, then containers, then ephemeral ones, as upstream visits them. */
   containers: Container[]
-  /** Of the standard's version 1.x, which may be older than the server; Infinity for the latest. */
+  /** The standard's version 1.x, which may be older than the server; Infinity for the latest. */
   minor: number
 }
 type Check = (pod: Subject) => Violation | undefined
@@ -195,7 +195,7 @@ const seccompBaseline: Check = ({ spec, containers }) => {
   )
 }
 
-/** Before 1.19 the profiles were annotations, which nothing here follows any more. */
+/** Before 1.19 the profiles were annotations, which no runtime follows any more. */
 const seccompAnnotations: Check = ({ metadata: { annotations = {} }, containers }) => {
   const keys = [
     'seccomp.security.alpha.kubernetes.io/pod',

@@ -16,7 +16,7 @@ export interface LevelVersion {
 
 export type Policy = Readonly<Record<Mode, LevelVersion>>
 
-/** What holds where a namespace says nothing, and what is not judged at all. */
+/** What applies to a namespace without labels, and what is exempt. */
 export interface PodSecuritySettings {
   readonly defaults: Policy
   readonly usernames: readonly string[]

@@ -56,7 +56,7 @@ const warnOf = (attributes: AdmissionAttributes, pod: KubeObject, policy: Policy
   if (violation !== undefined) attributes.ctx.warn(`would violate ${violation}`)
 }
 
-/** What would be refused is only written down. */
+/** Notes a violation without refusing it. */
 const auditOf = (attributes: AdmissionAttributes, pod: KubeObject, policy: Policy): void => {
   if (attributes.ctx.audit === undefined) return
   const violation = violationOf(pod, policy, 'audit')
@@ -199,7 +199,7 @@ const admitTemplate = (attributes: WriteAttributes, template: KubeObject, policy
   warnOf(attributes, template, policy)
 }
 
-/** Calls `judge` with what holds for a Pod, or for one of a template, that nothing exempts. */
+/** Calls `judge` with what applies to a Pod, or to a Pod template, unless it is exempt. */
 const unlessExempt = (
   attributes: WriteAttributes,
   { runtimeClasses }: PodSecuritySettings,
@@ -212,7 +212,7 @@ const unlessExempt = (
 }
 
 export const podSecurity = (settings = defaultSettings): AdmissionPlugin => {
-  /** Of namespaces as they are stored: every Pod asks for the same. */
+  /** By stored Namespace: every Pod asks for the same. */
   const known = new WeakMap<KubeObject, Policy>()
   const policyIn = (namespace: KubeObject): Policy => {
     let policy = known.get(namespace)
@@ -231,7 +231,7 @@ export const podSecurity = (settings = defaultSettings): AdmissionPlugin => {
   }
 
   const validatePod = (attributes: WriteAttributes, policy: Policy): void => {
-    // Where everything is allowed no version is looked at.
+    // If everything is allowed, the version does not matter.
     if (allowsAll(policy)) annotate(attributes, 'enforce-policy', `${privileged}:latest`)
     else if (isPodCreate(attributes) || isSignificant(attributes as AttributesOf<'UPDATE'>))
       unlessExempt(attributes, settings, attributes.object, () => admitPod(attributes, policy))

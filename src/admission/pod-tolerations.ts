@@ -20,7 +20,7 @@ interface Container {
 
 const tolerationsOf = ({ spec }: KubeObject): Toleration[] => spec.tolerations ?? []
 
-/** Of an update the spec may be the stored one. */
+/** The spec of an update may be shared with the stored object. */
 const setTolerations = (pod: KubeObject, tolerations: readonly Toleration[]): void => {
   pod.spec = copyWith(pod.spec, { tolerations: [...tolerations] })
 }

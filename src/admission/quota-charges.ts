@@ -20,7 +20,7 @@ export class QuotaCharges {
   /** By quota, while it is written. */
   readonly #waiting = new Map<string, Charge[]>()
 
-  /** Rejects with what `count` throws. Of all who wait one `write` is called. */
+  /** Rejects with what `count` throws. Charges that wait together are written by one `write`. */
   add(key: string, count: Count, write: WriteQuota): Promise<void> {
     return new Promise((resolve, reject) => {
       const charge = { count, write, resolve, reject }

@@ -40,7 +40,7 @@ export const unspecified = (pod: KubeObject, hard: readonly string[]): Record<st
     return missing
   for (const resource of hard) {
     const [, kind, name = ''] = compute.exec(resource) ?? []
-    // Of what is computed with, ephemeral storage may be left open.
+    // Only cpu and memory have to be specified.
     const isAsked =
       (name === 'cpu' || name === 'memory') && (kind !== undefined || resource === name)
     if (!isAsked) continue

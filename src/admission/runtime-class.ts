@@ -22,7 +22,7 @@ const classOf = (
 ): KubeObject | undefined | Promise<KubeObject | undefined> => {
   const name = attributes.object.spec?.runtimeClassName
   if (name === undefined || name === null) return undefined
-  // What its lister lacks upstream reads from the API, and its client refuses an empty name.
+  // Upstream asks its own API for a class that its lister lacks, and client-go refuses an empty name.
   if (name === '') throw failure({ code: 500, message: 'resource name may not be empty' })
   const malformed = pathSegmentName(name, false)
   if (malformed.length > 0)

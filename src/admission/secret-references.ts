@@ -1,4 +1,7 @@
-/** Which Secrets a Pod names, and which of them its service account lets it (kubernetes, plugin/pkg/admission/serviceaccount). */
+/**
+ * Which Secrets a Pod names, and which of them its service account allows (kubernetes,
+ * plugin/pkg/admission/serviceaccount).
+ */
 import type { Fields, KubeObject } from '#api/object.js'
 
 interface Reference {
@@ -23,7 +26,7 @@ const inContainers = (kind: string, containers: unknown): Reference[] =>
     ),
   ])
 
-/** By type of volume, where it names its Secret. */
+/** The field of each type of volume that names its Secret. */
 const secretFields: Readonly<Record<string, string>> = {
   azureFile: 'secretName',
   secret: 'secretName',
@@ -38,7 +41,7 @@ const inVolume = (volume: Fields): unknown[] => [
   ...listOf(volume.projected?.sources).map(({ secret }) => secret?.name),
 ]
 
-/** Whether it needs any. */
+/** Whether the Pod names any Secret. */
 export const namesSecrets = ({ spec }: KubeObject): boolean =>
   [
     ...listOf(spec.imagePullSecrets).map(({ name }) => name),
@@ -51,7 +54,7 @@ export const namesSecrets = ({ spec }: KubeObject): boolean =>
 const isTrue = (text: string | undefined): boolean =>
   ['1', 't', 'T', 'true', 'TRUE', 'True'].includes(text ?? '')
 
-/** Whether its Pods may only have the Secrets that it lists. */
+/** Whether Pods of the account may only use the Secrets that it lists. */
 export const limitsSecrets = ({ metadata }: KubeObject): boolean =>
   isTrue(metadata.annotations?.['kubernetes.io/enforce-mountable-secrets'])
 
@@ -67,7 +70,7 @@ const firstForeign = (
   )
 }
 
-/** What of a new Pod the account does not list; undefined when it lists all. */
+/** The first Secret of a new Pod that the account does not list; undefined if it lists all. */
 export const foreignSecret = ({ spec }: KubeObject, account: KubeObject): string | undefined => {
   const own = new Set(listOf(account.secrets).map(({ name }) => name))
   const { name: accountName } = account.metadata
@@ -87,6 +90,6 @@ export const foreignSecret = ({ spec }: KubeObject, account: KubeObject): string
     : `imagePullSecrets[${at}].name="${spec.imagePullSecrets[at].name ?? ''}" is not allowed because service account ${accountName} does not reference that imagePullSecret`
 }
 
-/** The same of containers that are added to debug. */
+/** The same for ephemeral containers. */
 export const foreignEphemeralSecret = ({ spec }: KubeObject, account: KubeObject) =>
   firstForeign(inContainers('ephemeral container', spec.ephemeralContainers), account)

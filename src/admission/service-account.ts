@@ -100,7 +100,7 @@ const projectsToken = ({ volumes }: Fields): boolean =>
     ((projected?.sources ?? []) as Fields[]).some((source) => source.serviceAccountToken),
   )
 
-/** A container to debug a Pod with. */
+/** For ephemeral containers. */
 const addition = {
   group: '',
   resource: 'pods',
@@ -118,7 +118,7 @@ const checkAddition = (attributes: WriteAttributes): void | Promise<void> => {
     )
   return whenKnown(accountOf(attributes, serviceAccountName), (account) => {
     const foreign = limitsSecrets(account) ? foreignEphemeralSecret(pod, account) : undefined
-    // Upstream gives the bare error, which is nobody's mistake then.
+    // Upstream returns the bare error, which becomes a 500.
     if (foreign !== undefined) throw failure({ code: 500, message: foreign })
   })
 }
@@ -143,7 +143,7 @@ const checkNew = (attributes: AttributesOf<'CREATE'>): void | Promise<void> => {
 export const serviceAccount: AdmissionPlugin = {
   name: 'ServiceAccount',
   resources: ['pods'],
-  // What it refuses it refuses here, before the Pod is validated, and again when others have changed it.
+  // Refuses here, before the Pod is validated, and again in `validate`, in case others have changed it.
   mutate: (attributes) => {
     if (!isPodCreate(attributes)) return
     const pod = attributes.object

@@ -1,4 +1,4 @@
-/** Tolerations beside each other (kubernetes, pkg/util/tolerations). */
+/** Compares and merges tolerations (kubernetes, pkg/util/tolerations). */
 import type { Toleration } from '#validation/toleration.js'
 
 const isSame = (a: Toleration, b: Toleration): boolean =>
@@ -23,7 +23,7 @@ const covers = (wide: Toleration, narrow: Toleration): boolean => {
   return narrow.operator === 'Equal' && (narrow.value ?? '') === (wide.value ?? '')
 }
 
-/** Those that others cover are left out; of equal ones the first stays. */
+/** Leaves out those that others cover; of equal ones the first stays. */
 export const mergeTolerations = (all: readonly Toleration[]): Toleration[] => {
   const merged: Toleration[] = []
   for (const [i, one] of all.entries()) {
@@ -42,7 +42,7 @@ export const areAllowed = (
 ): boolean =>
   allowed.length === 0 || tolerations.every((one) => allowed.some((wide) => covers(wide, one)))
 
-/** In the place of one that differs in its seconds alone, else behind the others. */
+/** Replaces one that differs only in its seconds; otherwise the toleration comes last. */
 export const withToleration = (
   tolerations: readonly Toleration[],
   added: Toleration,

@@ -46,7 +46,7 @@ const codes: Readonly<Record<string, number>> = {
 interface Finding {
   message: string
   reason: string
-  /** Which of the validations it is of. */
+  /** The index of the validation. */
   index: number
 }
 interface Validation {
@@ -199,7 +199,7 @@ const auditFailure = (
     ]),
   )
 
-/** Warns at once; what denies is told when all policies were asked. */
+/** Warns at once; a denial is thrown when all policies have been asked. */
 const act = (
   attributes: AdmissionAttributes,
   { policy, binding }: BoundPolicy,

@@ -11,7 +11,7 @@ import { checkVersion } from './patched-type.js'
 export type EquivalentsOf = (definition: ResourceDefinition) => readonly ResourceDefinition[]
 
 export interface VersionedRequest extends AdmissionAttributes {
-  /** As it came in. */
+  /** The request as it came in. */
   readonly original: AdmissionAttributes
 }
 
@@ -43,7 +43,7 @@ const kindIn = (definition: ResourceDefinition, attributes: AdmissionAttributes)
     ? attributes.kind
     : (subresourceOf(definition, attributes)?.kind ?? definition.gvk)
 
-/** Rejects when a webhook that converts cannot. */
+/** Rejects if a conversion webhook fails. */
 export const inVersion = async (
   attributes: AdmissionAttributes,
   definition: ResourceDefinition,
@@ -64,7 +64,7 @@ export const inVersion = async (
   }
 }
 
-/** What a change made of the object, decoded as its version; strict errors are told. */
+/** The result of a change, decoded in its version; strict errors become warnings. */
 export const decodeVersion = (
   { definition }: VersionedRequest,
   value: JsonValue,

@@ -36,7 +36,10 @@ const applied = (object: KubeObject, patch: readonly JsonObject[]): JsonValue =>
   }
 }
 
-/** Decoded anew as its kind, defaults included. Throws a 500: failurePolicy says nothing of an object that is no more. */
+/**
+ * Decoded again as its kind, defaults included. Throws a 500: failurePolicy does not cover an object that can no longer
+ * be decoded.
+ */
 const patched = (
   request: VersionedRequest,
   object: KubeObject,
@@ -44,7 +47,7 @@ const patched = (
 ): JsonObject => {
   const { definition } = request
   const value = applied(object, patch)
-  // The options of a connection are no API object, so that nothing is known of their fields.
+  // The options of a connection are not an object of the API, so nothing is known of their fields.
   if (!definition.isCustom && definition.schemaName === undefined) return value as JsonObject
   checkType(definition, value)
   if (definition.isCustom && isJsonObject(value)) checkVersion(value, definition)

@@ -41,7 +41,7 @@ import {
 import { decodePatch, patchInPlace } from './webhook-patch.js'
 
 const group = 'admissionregistration.k8s.io'
-/** What decides over admission is never subject to it, or nobody could undo a mistake. */
+/** Configurations of admission are never subject to it, or nobody could undo a mistake. */
 const isExempt = ({ resource }: AdmissionAttributes): boolean => resource.group === group
 
 const mutatingConfigurations = { group, resource: 'mutatingwebhookconfigurations' }
@@ -54,13 +54,13 @@ interface ConfiguredWebhook extends Webhook {
   readonly matchPolicy?: string
   readonly matchConditions?: readonly MatchCondition[]
   readonly reinvocationPolicy?: string
-  /** Which configuration it stands in. */
+  /** The configuration that contains it. */
   readonly configuration: string
 }
 
 const compiled = new Kept<Expression>(limits.celPoliciesKept)
 
-/** Webhooks say the same conditions on every request. */
+/** The conditions of a webhook are the same for every request. */
 const compiledCondition = ({ expression }: MatchCondition): Expression =>
   compiled.of(expression, () => compile(expression, { params: false }, results.boolean))
 
@@ -68,11 +68,11 @@ const compiledCondition = ({ expression }: MatchCondition): Expression =>
 interface WebhookMeans {
   readonly authorize: Authorize
   readonly equivalentsOf: EquivalentsOf
-  /** Missing: nobody is told who the server is. */
+  /** Undefined: the server shows credentials to no webhook. */
   readonly credentialsOf?: CredentialsOfHost | undefined
 }
 
-/** The request as the webhook is to see it; undefined when it is not to be asked. */
+/** The request as the webhook is to see it; undefined if it is not to be called. */
 const seenBy = async (
   webhook: ConfiguredWebhook,
   attributes: AdmissionAttributes,
@@ -101,7 +101,7 @@ const seenBy = async (
 
 interface Asking extends Pick<WebhookMeans, 'credentialsOf'> {
   readonly mutating: boolean
-  /** Which webhook of how often they were asked, for the audit log: `round_0_index_2`. */
+  /** Which webhook of which round it is, for the audit log: `round_0_index_2`. */
   readonly place: string
 }
 
@@ -114,7 +114,7 @@ const failedOpen = (webhook: Webhook, attributes: VersionedRequest, asking: Aski
   )
 }
 
-/** Undefined when the webhook could not be asked and that is to be ignored. */
+/** Undefined if the call failed and failures are ignored. */
 const ask = async (
   webhook: ConfiguredWebhook,
   attributes: VersionedRequest,
@@ -129,7 +129,7 @@ const ask = async (
   } catch (error) {
     if (webhook.failurePolicy === 'Ignore') {
       failedOpen(webhook, attributes, asking)
-      // What nobody waits for any more asks no further webhook and is not written.
+      // If the client no longer waits, no further webhook is called and nothing is written.
       attributes.ctx.caller.signal.throwIfAborted()
       return undefined
     }
@@ -194,7 +194,7 @@ const auditPatch = (
   ctx.audit.annotate(`patch.webhook.admission.k8s.io/${place}`, stringify(value))
 }
 
-/** Whatever became of the call. */
+/** Whether or not the call succeeded. */
 const auditMutation = (
   { configuration, name }: ConfiguredWebhook,
   { ctx }: VersionedRequest,
@@ -242,7 +242,7 @@ export const validatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin
         const seen = await seenBy(webhook, attributes, means)
         if (seen !== undefined) asked.push({ webhook, seen })
       }
-      // All at once, as upstream does it; the first refusal in their order is the one that is told.
+      // All at once, as upstream; the first refusal in their order is reported.
       const results = await Promise.allSettled(
         asked.map(({ webhook, seen }, i) =>
           ask(webhook, seen, {

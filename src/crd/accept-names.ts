@@ -24,7 +24,7 @@ export const decideNames = (
   others: readonly CustomResourceDefinition[],
 ): NamesDecision => {
   const requested = definition.spec.names
-  // Whoever has the names is not asked again, even if somebody took the conditions away.
+  // A definition that has the names keeps them without a check, even if somebody removed the conditions.
   if (jsonEqual(requested, definition.status?.acceptedNames)) return establish(definition)
   const accepted: DefinitionNames = { ...definition.status?.acceptedNames } as DefinitionNames
   const taken = others

@@ -6,7 +6,7 @@ import { cloneJson, getOwn, isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
-/** True when the schema or anything in it has a default: without one, reads need no second look. */
+/** True when the schema or anything in it has a default: without one, reads need no second pass. */
 export const hasDefaults = (schema: StructuralSchema): boolean =>
   schema.default !== undefined ||
   Object.values(schema.properties ?? {}).some(hasDefaults) ||

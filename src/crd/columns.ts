@@ -54,7 +54,7 @@ const cellOf = (type: string, value: JsonValue | undefined, now: number): unknow
       return stringify(value)
     case 'date': {
       if (typeof value !== 'string') return null
-      // Upstream reads these as no time, without an error.
+      // Upstream takes these for missing times, without an error.
       if (value === '' || value === 'null') return '<unknown>'
       const time = canonicalTime(value, false)
       return time === undefined ? '<invalid>' : humanDuration(now - parseTime(time))

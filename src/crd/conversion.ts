@@ -8,13 +8,13 @@ import type { Converter } from './convert-by-webhook.js'
 import { type DefinitionVersion, schemaOf } from './definition.js'
 import { prune } from './prune.js'
 
-/** Strategy None: what is written in one version is read in another under its apiVersion. */
+/** Strategy None: an object is read in another version under that apiVersion. */
 export const rename: Converter = async (object, apiVersion) =>
   object.apiVersion === apiVersion ? object : { ...cloneJson(object), apiVersion }
 
 /**
- * Converted objects are pruned and defaulted by the schema of their version. What is stored in a version that the definition
- * has no more is refused (apiextensions, conversion/converter.go).
+ * Converted objects are pruned and defaulted by the schema of their version. An object that is stored in a version
+ * which the definition no longer has is refused (apiextensions, conversion/converter.go).
  */
 export const conversionOf = (
   convert: Converter,

@@ -77,7 +77,7 @@ const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta =
   if (said === undefined) throw invalid('missing metadata in converted object')
   if (!isJsonObject(said))
     throw invalid(`invalid metadata of type ${goTypeOf(said)} in converted object`)
-  // Without its own what field owners ask about may be.
+  // Field owners also convert objects without metadata.
   const metadata: ObjectMeta = cloneJson(given.metadata ?? {})
   for (const field of ['labels', 'annotations'] as const) {
     const wanted = said[field]

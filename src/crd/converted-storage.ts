@@ -50,7 +50,9 @@ const enter = (
   return { type: 'DELETED', stored: gone, revision }
 }
 
-/** A few at a time, because a webhook may be a small server. Rejects with the error of the first failed item in order. */
+/**
+ * A few at a time, because the webhook may be a small server. Rejects with the error of the first failed item in order.
+ */
 const mapFew = async <T, R>(items: readonly T[], map: (item: T) => Promise<R>): Promise<R[]> => {
   const results: R[] = []
   for (let at = 0; at < items.length; at += limits.conversionsAtOnceMax) {
@@ -126,7 +128,7 @@ export class ConvertedStorage implements ObjectStorage {
   create(key: string, object: KubeObject, options?: WriteOptions): Promise<StoredObject> {
     const write = async () =>
       this.#storage.create(key, await this.#conversion.toStorage(object), options)
-    // A name is taken even by what cannot be converted (apiserver, registry/store.go).
+    // Even an object that cannot be converted occupies its name (apiserver, registry/store.go).
     return this.#write(write, (error) => {
       if (error instanceof ApiError) return undefined
       throw error

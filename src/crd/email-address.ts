@@ -13,7 +13,7 @@ const word = new RegExp(`^(?:"${quotedPart}*"|(?:${atom}|\\.)+)`, 'u')
 
 const skipSpace = (text: string): string => text.replace(/^[ \t]+/, '')
 
-/** What follows the comment that `text` begins with; comments contain comments. */
+/** The text behind the comment that `text` begins with; comments may contain comments. */
 const behindComment = (text: string): string | undefined => {
   let depth = 0
   for (let at = 0; at < text.length; at++) {

@@ -38,7 +38,7 @@ const visitEmbedded = (
   }
 }
 
-/** As its Go type; what that does not know goes. A text says why it is none. */
+/** Reads it as its Go type, whose unknown fields are dropped. A text says why it cannot be read. */
 const readMetadata = (value: JsonValue): JsonObject | string => {
   try {
     const { creationTimestamp, ...metadata } = decodeType(schemaNames.objectMeta, value).value
@@ -49,7 +49,7 @@ const readMetadata = (value: JsonValue): JsonObject | string => {
   }
 }
 
-/** Reads metadata as its Go type; what that does not know goes. Changes the value. Throws DecodeError. */
+/** Reads metadata as its Go type, whose unknown fields are dropped. Changes the value. Throws DecodeError. */
 export const coerceEmbedded = (value: JsonValue, schema: StructuralSchema, path = ''): void =>
   visitEmbedded(value, schema, path, (object, at) => {
     const refuse = (name: string, why: string): never => {
@@ -66,7 +66,10 @@ export const coerceEmbedded = (value: JsonValue, schema: StructuralSchema, path 
     object.metadata = metadata
   })
 
-/** The same for what was stored before it was asked for: what has the wrong type goes, too. Changes the value. */
+/**
+ * The same for objects that were stored before the schema asked for it: what has the wrong type is dropped, too.
+ * Changes the value.
+ */
 export const dropInvalidEmbedded = (value: JsonValue, schema: StructuralSchema): void =>
   visitEmbedded(value, schema, '', (object) => {
     for (const name of ['apiVersion', 'kind'])

@@ -25,7 +25,7 @@ const escapes: Readonly<Record<string, string>> = {
   '\\': '\\',
 }
 
-/** What a quoted name says; undefined when it has an escape that there is not. */
+/** The name inside the quotes; undefined if it has an unknown escape. */
 const unquoted = (quoted: string): string | undefined => {
   let isKnown = true
   const name = quoted.slice(1, -1).replace(/\\(.)/g, (_, letter: string) => {

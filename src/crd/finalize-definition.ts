@@ -14,7 +14,7 @@ import {
 } from './definition.js'
 import { withCondition } from './definition-kind.js'
 
-/** A context of the server's own; its signal ends what goes on for long. */
+/** Makes a context of the server's own; its signal ends long work. */
 type AsServer = (namespace?: string) => RequestContext
 
 export const inProgress: DefinitionCondition = {

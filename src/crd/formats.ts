@@ -23,7 +23,7 @@ const isDateTime = (text: string): boolean => {
   )
 }
 
-/** Leading zeros are no matter, as they were none to older releases of Go. */
+/** Leading zeros do not matter, as they did not in older releases of Go. */
 const withoutZeros = (text: string): string =>
   text.replace(/(^|[.:])0+(?=(?:0|[1-9]\d*)(?:\.|$))/g, '$1')
 const isSloppyIp = (text: string): boolean => {
@@ -160,7 +160,7 @@ const checkOf = (format: string): ((text: string) => boolean) | undefined => {
   return Object.hasOwn(stringFormats, name) ? stringFormats[name] : undefined
 }
 
-/** Whether values of the type are checked for the format; a schema without a type is that of strings here. */
+/** Whether values of the type are checked for the format; a schema without a type counts as one of strings here. */
 export const isKnownFormat = (format: string, type: string | undefined): boolean =>
   !type || type === 'string'
     ? checkOf(format) !== undefined

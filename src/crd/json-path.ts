@@ -65,7 +65,7 @@ const endOfBracket = (text: string, at: number): number | undefined => {
   return undefined
 }
 
-/** What is quoted is read as if it stood behind a dot: dots in it have to be escaped. */
+/** A quoted name is read as if it stood behind a dot: dots in it have to be escaped. */
 const parseBracket = (text: string): Step[] | undefined => {
   if (text === '*') return [{ type: 'slice', from: 0, to: undefined, by: 1 }]
   if (/^-?\d+$/.test(text)) return [{ type: 'index', at: Number(text) }]
@@ -108,7 +108,7 @@ const parseFilter = (text: string): Step[] | undefined => {
     : [{ type: 'filter', left, operator: m[2], right: value }]
 }
 
-/** Undefined where one of the values cannot be asked so: then the whole path finds nothing. */
+/** Undefined if a step does not fit one of the values: then the whole path finds nothing. */
 const follow = (values: JsonValue[], steps: readonly Step[]): JsonValue[] | undefined => {
   let found = values
   for (const step of steps) {
@@ -123,7 +123,7 @@ const follow = (values: JsonValue[], steps: readonly Step[]): JsonValue[] | unde
   return found
 }
 
-/** None when nothing is asked for; undefined out of bounds, even where some of it is within. */
+/** Empty if the slice asks for nothing; undefined if it goes out of bounds, even in part. */
 const slice = (list: JsonValue[], step: Step & { type: 'slice' }): JsonValue[] | undefined => {
   const place = (at: number) => (at < 0 ? at + list.length : at)
   const [from, to] = [place(step.from), place(step.to ?? list.length)]
@@ -183,7 +183,7 @@ const compare = (left: JsonValue, operator: string, right: JsonValue): boolean |
   return operator === '>' ? l > r : l >= r
 }
 
-/** Undefined where the question cannot be answered. */
+/** Undefined if the values cannot be compared. */
 const holds = (item: JsonValue, step: Step & { type: 'filter' }): boolean | undefined => {
   const left = follow([item], step.left)
   if (step.operator === 'exists') return left !== undefined && left.length > 0

@@ -209,8 +209,8 @@ class Lifecycle implements Follower {
       if (!terminates || isConditionTrue(definition, 'Established'))
         await this.#syncNames(definition)
     } catch (error) {
-      // If somebody else changed or deleted it, that event comes. After any other error the next event or start tries
-      // again.
+      // If somebody else has changed or deleted it, that event will come. After any other error the next event or start
+      // tries again.
       if (wasChanged(error)) return
       this.#deps.log(`custom resource definition ${name}`, error)
     }

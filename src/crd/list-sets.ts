@@ -33,7 +33,7 @@ export const validateListSets = (
   })
 }
 
-/** The first item of a map that can have no keys; then nothing else is told of the list. */
+/** The first item of a map that cannot have keys; nothing else is reported of such a list. */
 const foreignItem = (
   list: readonly JsonValue[],
   schema: StructuralSchema,
@@ -68,7 +68,7 @@ const duplicatesIn = (
     const text = stringify(withKeysInOrder(identity))
     const seen = times.get(text) ?? 0
     times.set(text, seen + 1)
-    // The second one is told about, those after it are not.
+    // Only the second occurrence is reported.
     return seen === 1 ? [duplicate(`${path}[${i}]`, identity)] : []
   })
 }

@@ -32,7 +32,7 @@ export const hasUnknownFields = (
 
 interface Unknown {
   readonly fields: string[]
-  /** Of embedded objects: upstream looks at them in a pass of their own. */
+  /** Paths in embedded metadata, which upstream checks in a pass of its own. */
   readonly metadata: string[]
 }
 

@@ -34,7 +34,7 @@ const goTypeName = (value: JsonValue): string => (value === null ? '<nil>' : goT
 
 interface Found {
   readonly value?: JsonValue | undefined
-  /** Why nothing can be looked for: something on the way is no object. */
+  /** Why the path cannot be followed: something on the way is not an object. */
   readonly problem?: string
 }
 
@@ -90,7 +90,7 @@ const countErrors = (object: KubeObject, path: string): FieldError[] => {
     : []
 }
 
-/** What scale reads of an object has to be what it reads. */
+/** The parts of an object that its scale reads must have the types that it reads. */
 export const validateScaled = (
   object: KubeObject,
   paths: ScalePaths | undefined,

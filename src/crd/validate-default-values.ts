@@ -14,7 +14,7 @@ import { validateValue } from './validate-value.js'
 interface Place {
   /** The schema of the resource around, embedded or not. */
   readonly root: StructuralSchema
-  /** Such a resource with a value at this place. */
+  /** A whole resource with a value at this place. */
   readonly surround: (value: JsonValue) => JsonValue
   /** In its kind, apiVersion or metadata: what those are decides, and not the schema. */
   readonly isMeta: boolean
@@ -36,7 +36,7 @@ export const validateDefaultValues = (schema: StructuralSchema, path: string): F
 
 const metaNames: ReadonlySet<string> = new Set(['metadata', 'apiVersion', 'kind'])
 
-// Values of maps are not looked at, as upstream does not.
+// Values of maps are not checked, as upstream.
 const validate = (schema: StructuralSchema, path: string, around: Place): FieldError[] => {
   const isEmbedded = schema['x-kubernetes-embedded-resource'] === true
   const place = isEmbedded ? placeOf(schema) : around

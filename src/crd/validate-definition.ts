@@ -188,7 +188,7 @@ const partNames: readonly { part: VersionPart; topName: string }[] = [
 const hasStatus = ({ subresources }: DefinitionVersion): boolean =>
   subresources?.status !== undefined && subresources.status !== null
 
-/** Parts that all versions share are looked at once, at the top; the others with their version. */
+/** Parts that all versions share are checked once, at the top; others with their version. */
 const partsOf = (
   versions: readonly DefinitionVersion[],
   previous: readonly DefinitionVersion[],
@@ -287,7 +287,7 @@ const validateStoredVersions = ({ spec, status }: CustomResourceDefinition): Fie
   return errors
 }
 
-/** An update is asked when its answer is another one. */
+/** An update is checked only if its answer is a new one. */
 const validateApproval = (
   next: CustomResourceDefinition,
   previous?: CustomResourceDefinition,
@@ -302,7 +302,7 @@ const validateApproval = (
   return [invalid(at, value, approvalNeeded.invalid)]
 }
 
-/** What may not change, and less strict in what the old definition did not meet either. */
+/** What may not change; and the usual checks, less strict where the old definition did not pass them either. */
 export const validateDefinitionUpdate = (
   next: CustomResourceDefinition,
   previous: CustomResourceDefinition,

@@ -85,7 +85,7 @@ const embeddedErrors = (s: StructuralSchema, path: string): FieldError[] => {
   return errors
 }
 
-/** What a schema may say of metadata: its type, a default, and the two names. */
+/** A schema may only say the type of metadata, a default, and something about the two names. */
 const saysMoreThanNames = (metadata: StructuralSchema): boolean => {
   const { type: _t, default: _d, properties = {}, ...more } = metadata
   return (

@@ -25,7 +25,7 @@ interface Result {
   matches: number
 }
 
-/** Upstream does not say the same thing twice. */
+/** Upstream reports the same error only once. */
 const merge = (into: Result, { errors, matches }: Result): void => {
   into.matches += matches
   for (const error of errors) {

@@ -26,7 +26,7 @@ const unsupportedWords = [
   'patternProperties',
   'dependencies',
 ]
-// Upstream asks of these whether they were given, of the others whether they hold something.
+// Upstream checks whether these were given, and whether the others hold something.
 const refusedWhenEmpty = new Set(['$ref', 'additionalItems', 'dependencies'])
 
 const isUsed = (schema: StructuralSchema, word: string): boolean => {
@@ -69,7 +69,7 @@ const metaFields = new Set(['metadata', 'kind', 'apiVersion'])
 
 interface Around {
   readonly isRoot?: boolean
-  /** Why there may be no default here. */
+  /** Why a default is not allowed here. */
   readonly defaultsForbidden?: string
   /** Inside of the metadata of an object, or its kind or apiVersion. */
   readonly isMeta?: boolean
@@ -273,7 +273,7 @@ const mapErrors = (
   return errors
 }
 
-/** Items of sets and maps are there, and so are the keys of a map. */
+/** Items of sets and maps, and the keys of a map, must not be null. */
 const nullableErrors = (
   items: StructuralSchema,
   keys: readonly string[],

@@ -38,7 +38,10 @@ const keep = (fields: readonly MetadataField[], next: KubeObject, previous: Kube
     else Object.assign(next.metadata, { [field]: previous.metadata[field] })
 }
 
-/** What strategies of statuses and of parts of a spec leave as it is stored (apimachinery, ResetObjectMetaForStatus). */
+/**
+ * Metadata that strategies of statuses and of parts of a spec leave as it is stored (apimachinery,
+ * ResetObjectMetaForStatus).
+ */
 const metadataFields = ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const
 
 export const keepMetadata = (next: KubeObject, previous: KubeObject): void =>

@@ -1,4 +1,6 @@
-/** The CSI driver behind a volume, those included that came before CSI and are one of its drivers by now (csi-translation-lib). */
+/**
+ * The CSI driver behind a volume, including volumes from before CSI that a driver has taken over (csi-translation-lib).
+ */
 import { notFound } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import type { Fields, KubeObject } from '#api/object.js'
@@ -34,7 +36,7 @@ const migrated: readonly Migrated[] = [
   { source: 'vsphereVolume', driver: 'csi.vsphere.vmware.com' },
 ]
 
-/** Of a volume of a Pod, or of a PersistentVolume's spec. Throws an Error with upstream's message. */
+/** For a volume of a Pod, or the spec of a PersistentVolume. Throws an Error with upstream's message. */
 const driverOfSource = (sources: Fields): string | undefined => {
   if (sources.csi !== undefined) return sources.csi.driver
   const found = migrated.find(({ source }) => sources[source] !== undefined)

@@ -18,7 +18,7 @@ const nodeSigners = ['kubernetes.io/kubelet-serving', 'kubernetes.io/kube-apiser
 
 type Check = (node: string, attributes: AdmissionAttributes) => void | Promise<void>
 
-/** Of what is created the name is in the object alone. */
+/** A created object has its name only in itself. */
 const isNamed = (node: string, { operation, name, object }: AdmissionAttributes): boolean =>
   (operation === 'CREATE' ? object?.metadata.name : name) === node
 
@@ -37,7 +37,7 @@ const admitCsiNode: Check = (node, attributes) => {
     throw refuse(attributes, 'can only access CSINode with the same name as the requesting node')
 }
 
-/** An update is of a slice that the authorizer has seen; one of a collection that is deleted it has not. */
+/** The authorizer has seen the slice of an update, but not one in a collection that is deleted. */
 const admitSlice: Check = (node, attributes) => {
   const { operation, object, oldObject } = attributes
   if (operation === 'UPDATE' || (object ?? oldObject)?.spec.nodeName === node) return

@@ -6,7 +6,7 @@ import type { Labels } from '#api/selectors.js'
 import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
 import { refuse } from '../plugin.js'
 
-/** What a kubelet knows of its machine (kubernetes, kubelet/pkg/apis/well_known_labels.go). */
+/** Labels by which a kubelet describes its machine (kubernetes, kubelet/pkg/apis/well_known_labels.go). */
 const kubeletLabels = new Set([
   'beta.kubernetes.io/arch',
   'beta.kubernetes.io/instance-type',
@@ -34,7 +34,7 @@ const isForbidden = (label: string): boolean => {
   )
 }
 
-/** With a comma between them; empty for none. */
+/** Separated by commas; empty for none. */
 const forbiddenLabels = (next: Labels = {}, previous: Labels = {}): string =>
   Object.keys({ ...next, ...previous })
     .filter((label) => getOwn(next, label) !== getOwn(previous, label) && isForbidden(label))

@@ -57,7 +57,7 @@ const text = (value: string, format: string | undefined): CelValue => {
   return format === 'byte' ? Buffer.from(value, 'base64') : value
 }
 
-/** Of items that do not fit their schema nobody is told before a rule looks at them; here they are as they are. */
+/** An item that does not fit its schema is an error only when a rule looks at it; until then it stays as it is. */
 const celItem = (value: JsonValue, schema: StructuralSchema): CelValue => {
   try {
     return celValue(value, schema, isEmbedded(schema))

@@ -25,12 +25,12 @@ import {
   type RulePlace,
 } from './compile-rule.js'
 
-/** What an update replaces. */
+/** The value that an update replaces. */
 export interface Before {
   readonly value: JsonValue
-  /** Missing: nothing is taken for unchanged. */
+  /** Undefined: nothing counts as unchanged. */
   readonly correlated?: Correlated
-  /** Is told of each rule that does not hold where nothing changed. */
+  /** Called for each rule that does not hold where nothing changed. */
   readonly warn?: (text: string) => void
 }
 
@@ -207,17 +207,17 @@ const walkKey = (place: Place, key: string, known: Rules): FieldError[] => {
   )
 }
 
-/** What may still be spent on one object; nothing is checked once it is used up. */
+/** The cost that is left for one object; nothing is checked once it is used up. */
 interface Budget {
   left: number
 }
 
 type Names = (name: string) => CelValue | undefined
 
-/** They are made when a rule asks for them, and may throw CelError then. */
+/** Made when a rule asks for them; that may throw CelError. */
 interface Variables {
   readonly self: () => CelValue
-  /** Undefined where nothing was there, or no rule here asks. */
+  /** Undefined if there was no old value, or no rule here asks for it. */
   readonly oldSelf: (() => CelValue) | undefined
 }
 
@@ -297,7 +297,7 @@ const evaluationProblem = ({ message }: CelError, rule: ValidationRule): string 
 /** A message that costs too much ends the validation. */
 class CostlyMessage extends Error {}
 
-/** Undefined where the expression makes no message; then the fixed one stands. */
+/** Undefined if the expression makes no message; then the fixed one is used. */
 const madeMessage = (
   { rule, message }: CompiledRule,
   names: Names,
@@ -347,7 +347,7 @@ const failed = (compiled: CompiledRule, place: Place, variables: Variables): Fie
   const bodies: Record<string, readonly string[]> = {
     FieldValueForbidden: ['Forbidden', text],
     FieldValueRequired: ['Required value', text],
-    // What is there twice needs no words.
+    // A duplicate needs no further words.
     FieldValueDuplicate: ['Duplicate value', ...shown],
     FieldValueInvalid: ['Invalid value', ...shown, text],
   }

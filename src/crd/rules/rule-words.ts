@@ -1,4 +1,4 @@
-/** What is wrong with validation rules before their expressions are looked at. */
+/** Checks of validation rules that do not look at their expressions. */
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
 import { followFieldPath } from '../field-path.js'
 import type { StructuralSchema, ValidationRule } from '../structural-schema.js'

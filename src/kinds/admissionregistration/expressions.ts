@@ -1,4 +1,4 @@
-/** Whether the expressions of policies and match conditions compile to what is wanted of them. */
+/** Whether the expressions of policies and match conditions compile, and to the wanted type. */
 import { child, type FieldError, index, internal, invalid, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { reserved } from '#cel/grammar.js'

@@ -1,4 +1,4 @@
-/** Which requests a webhook or a policy is about: what the rules may be, and their defaults. */
+/** Rules for the requests that a webhook or a policy wants: their validation and their defaults. */
 
 import type { MatchRule } from '#admission/match-rule.js'
 import {
@@ -116,7 +116,7 @@ export const matchResourcesErrors = (match: MatchResources, path: string): Field
 
 const mutatingOperations = ['*', 'CONNECT', 'CREATE', 'UPDATE']
 
-/** Nothing is mutated by a delete. */
+/** A delete has nothing to mutate. */
 export const mutatingOperationErrors = (
   { resourceRules }: MatchResources,
   path: string,

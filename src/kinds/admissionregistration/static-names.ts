@@ -2,7 +2,7 @@ import type { KubeObject } from '#api/object.js'
 
 const suffix = '.static.k8s.io'
 
-/** Names of what servers read from files, in a release to come; both hooks of a strategy. */
+/** Names that a coming release reserves for configurations that servers read from files; both hooks of a strategy. */
 export const staticNameWarnings = () => {
   const warnings = ({ metadata }: KubeObject): string[] =>
     metadata.name?.endsWith(suffix)

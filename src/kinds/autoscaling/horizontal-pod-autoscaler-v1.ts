@@ -119,7 +119,7 @@ const parsed = (text: string | undefined): Metric[] | Metric | undefined => {
   }
 }
 
-/** What an annotation carries in a list; what holds none carries nothing. */
+/** A list out of an annotation; empty if the annotation holds none. */
 const listed = (text: string | undefined): Metric[] => {
   const value = parsed(text)
   return Array.isArray(value) ? value : []

@@ -8,7 +8,7 @@ import type { Metric } from './metrics.js'
 
 type Which = 'target' | 'current'
 
-/** No pointers in the old form. */
+/** The old form has no pointers. */
 const orZero = (value: string | undefined): string => value ?? '0'
 const textOf = (value: string | undefined): string => value ?? ''
 

@@ -166,7 +166,7 @@ const problemOfBlock = ({ label, hasHeaders, bytes }: PemBlock): string | undefi
   }
 }
 
-/** What is stored is taken as it is. */
+/** A stored certificate is not checked again. */
 const contentErrors = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const certificate: string = next.status?.certificate ?? ''
   if (certificate === '' || certificate === previous.status?.certificate) return []
@@ -191,7 +191,7 @@ const stamp = (next: KubeObject, previous: KubeObject, { now }: RequestContext):
   }
 }
 
-/** A decision that was there stays as it was, unless it was taken away or came twice: what is refused afterwards. */
+/** An existing decision stays as it was, unless it was removed or came twice, which validation refuses later. */
 const keepConditions = (next: KubeObject, previous: KubeObject, type: string): void => {
   const had = conditionsOf(previous).filter((condition) => condition.type === type)
   const given = conditionsOf(next).filter((condition) => condition.type === type)

@@ -1,6 +1,6 @@
 import { defineKind } from '#registry/resource-definition.js'
 
-/** Nobody may write one: they are made up for each reader (src/server/component-statuses.ts). */
+/** Nobody can write one: they are computed for each reader (src/server/component-statuses.ts). */
 export default defineKind({
   group: '',
   version: 'v1',

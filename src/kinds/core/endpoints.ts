@@ -26,7 +26,7 @@ const addressErrors = ({ ip = '', hostname, nodeName }: Address, path: string): 
   return [
     ...validIp(at, ip),
     ...(hostname ? validDnsLabel(child(path, 'hostname'), hostname) : []),
-    // Where Go has a pointer, the empty text is one to be checked.
+    // Where Go has a pointer, an empty text is checked as well.
     ...(nodeName === undefined ? [] : validDnsSubdomain(child(path, 'nodeName'), nodeName)),
     // Upstream looks at it a second time, in shorter words.
     ...nonSpecialIp(at, ip),

@@ -10,7 +10,7 @@ const lengthErrors = (path: string, value: string, max: number): FieldError[] =>
 
 const needed = (path: string, value: string): FieldError[] => (value === '' ? [required(path)] : [])
 
-/** With a time of their own, events are of the new form, and more is asked of them. */
+/** An event with an eventTime is of the new form, for which there are more rules. */
 const newFormErrors = (event: KubeObject, controllerField: string): FieldError[] => {
   const { reportingComponent = '', reportingInstance = '', action = '', reason = '' } = event
   return [
@@ -30,7 +30,7 @@ const newFormErrors = (event: KubeObject, controllerField: string): FieldError[]
 
 const clusterNamespaces = { old: ['', 'default'], new: ['default', 'kube-system'] }
 
-/** What both groups ask, of creates and updates alike; `controllerField` is the group's name of it. */
+/** What both groups check, on create and update alike; `controllerField` is the group's name for it. */
 export const eventErrors = (event: KubeObject, controllerField: string): FieldError[] => {
   const own = event.metadata.namespace ?? ''
   const other: string = event.involvedObject?.namespace ?? ''

@@ -52,7 +52,7 @@ const typeErrors = (type: string, path: string): FieldError[] => {
     : [invalid(path, type, 'must be a standard limit type or fully qualified')]
 }
 
-/** Of a name that a client chose: `constructor` is one, too. */
+/** Clients choose the name: it may be `constructor`. */
 const amountOf = (item: LimitItem, field: Field, name: string): string | undefined =>
   getOwn(item[field], name)
 
@@ -117,7 +117,7 @@ const ratioErrors = (item: LimitItem, name: string, path: string): FieldError[] 
   return errors
 }
 
-/** What cannot be given twice is requested as it is limited. */
+/** A resource that cannot be overcommitted has the same request and limit. */
 const commitErrors = (item: LimitItem, name: string, path: string): FieldError[] => {
   const [request, limit] = [amountOf(item, 'defaultRequest', name), amountOf(item, 'default', name)]
   return overcommits(name) || !(isMore(request, limit) || isMore(limit, request))
@@ -154,7 +154,7 @@ const itemErrors = (item: LimitItem, path: string): FieldError[] => {
       ),
     )
   errors.push(...named('maxLimitRequestRatio'))
-  // What a Pod may not have is not compared.
+  // Defaults, which a Pod may not have, are not compared.
   const { default: _limit, defaultRequest: _request, ...bounds } = item
   const compared: LimitItem = item.type === 'Pod' ? bounds : item
   const names = new Set(fields.flatMap((field) => Object.keys(compared[field] ?? {})))

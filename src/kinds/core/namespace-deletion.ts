@@ -1,4 +1,7 @@
-/** Namespaces end in two steps: DELETE marks, who emptied them takes spec.finalizers away (kubernetes, core/namespace/storage). */
+/**
+ * Namespaces end in two steps: DELETE marks them, and whoever has emptied them removes spec.finalizers (kubernetes,
+ * core/namespace/storage).
+ */
 import { formatTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { guardDelete } from '#registry/preconditions.js'
@@ -41,7 +44,7 @@ export const deleteNamespace = async (
 ): Promise<Deleted> => {
   const current = await store.get(ctx, name)
   const { object } = current
-  // One that was made again under the same name is not the one that was meant.
+  // A namespace that was made again under the same name is not the one that was meant.
   const guarded = guardDelete(options, object, store.definition)
   if (object.metadata.deletionTimestamp !== undefined) {
     if ((object.spec?.finalizers ?? []).length > 0) return { stored: current, deleted: false }

@@ -52,7 +52,7 @@ export default defineKind({
       // Metadata is as sent, too; status is not.
       write: (parent, next) => ({ ...next, status: parent.status }),
       metadataRevalidation: 'change',
-      // Only here does upstream number them.
+      // Only here upstream numbers them.
       validateUpdate: (next) => finalizerErrors(next, (at) => index('spec.finalizers', at)),
     },
   ],

@@ -16,7 +16,7 @@ const writeDefaults = ({ spec, status }: KubeObject): void => {
   roundResourceList(status.allocatable)
 }
 
-// Kubelets of old still write the state of a configuration that is gone.
+// Old kubelets still write the state of a configuration that no longer exists.
 const dropConfig = (status: Fields): void => {
   delete status.config
 }

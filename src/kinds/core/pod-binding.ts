@@ -19,7 +19,7 @@ const validate = (body: KubeObject): FieldError[] => {
   return errors
 }
 
-/** Upstream hands these out as a plain error: a 500 with nothing but a text. */
+/** Upstream returns these as a plain error: a 500 with only a message. */
 const refuse = (errors: readonly FieldError[]): never => {
   throw failure({ code: 500, message: aggregateMessage(errors) })
 }
@@ -34,7 +34,7 @@ const bind = (pod: KubeObject, body: KubeObject, now: number): void => {
   if ((pod.spec.schedulingGates ?? []).length > 0)
     throw fail(`pod ${name} has non-empty .spec.schedulingGates`)
   pod.spec.nodeName = body.target.name
-  // Room that was kept for it is its own now; upstream: ClearingNominatedNodeNameAfterBinding.
+  // The Pod has its node now, so its nomination goes; upstream: ClearingNominatedNodeNameAfterBinding.
   delete pod.status?.nominatedNodeName
   const { annotations, labels } = body.metadata
   if (annotations) pod.metadata.annotations = { ...pod.metadata.annotations, ...annotations }

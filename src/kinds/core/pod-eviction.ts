@@ -79,14 +79,14 @@ const isFinished = ({ status, metadata }: KubeObject): boolean =>
   status?.phase === 'Failed' ||
   metadata.deletionTimestamp !== undefined
 
-/** Why nothing may be disrupted, as far as the budget itself knows. */
+/** Why the budget allows no disruption, as far as the budget itself says. */
 const exhaustedMessage = (budget: KubeObject): string => {
   const name = budget.metadata.name ?? ''
   const { currentHealthy = 0, desiredHealthy = 0 } = budget.status ?? {}
   const { status, reason, message } = conditionOf(budget, 'DisruptionAllowed') ?? {}
   const isTold = status === 'False' && message
   const head = `The disruption budget ${name} does not allow evicting pods currently`
-  // Asked first: the numbers of a budget that could not be worked out mean nothing.
+  // First: a budget that could not be computed has no meaningful numbers.
   if (isTold && reason === 'SyncFailed') return `${head} because it failed sync: ${message}`
   if (currentHealthy <= desiredHealthy)
     return `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`
@@ -212,7 +212,7 @@ const withVersion = (options: DeleteOptions, pod: KubeObject): DeleteOptions => 
 const isConflict = (error: unknown): boolean =>
   error instanceof ApiError && error.reason === 'Conflict'
 
-/** Pods that no budget has to be asked for. Yields the pod when one has to. */
+/** Removes a Pod that no budget guards. Yields the Pod if a budget has to be asked. */
 const removeUnguarded = async (eviction: Eviction): Promise<KubeObject | undefined> => {
   const { store, ctx, name, options } = eviction
   const given = options.preconditions?.resourceVersion !== undefined

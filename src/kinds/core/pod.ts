@@ -63,7 +63,7 @@ const podWarnings = ({ metadata, spec }: KubeObject): string[] => {
   ]
 }
 
-// What is not scheduled or has ended goes at once (kubernetes, core/pod/strategy.go CheckGracefulDelete).
+// A Pod that is not scheduled or has ended goes at once (kubernetes, core/pod/strategy.go CheckGracefulDelete).
 const checkGracefulDelete = (pod: KubeObject, options: DeleteOptions): boolean => {
   const { phase } = pod.status ?? {}
   const asked = options.gracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 0

@@ -67,7 +67,7 @@ export default defineKind({
     status: {
       prepareForUpdate: (next, previous, ctx) => {
         statusKeepsSpec.prepareForUpdate?.(next, previous, ctx)
-        // Upstream defaults what it reads from the storage: the template is back, and its labels.
+        // Upstream writes defaults when it reads from storage: the template and its labels are there again.
         writeDefaults(next)
       },
       validateUpdate: validateReplicaCounts,

@@ -2,7 +2,7 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { secretWarnings, validateSecret, validateSecretUpdate } from '#validation/config-data.js'
 
-/** `stringData` is for writing only: its values go over those of `data`. */
+/** `stringData` can only be written: its values override those of `data`. */
 const mergeStringData = (secret: KubeObject): void => {
   if (secret.stringData === undefined) return
   const data: Record<string, string> = { ...secret.data }

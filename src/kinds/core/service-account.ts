@@ -1,7 +1,7 @@
 import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 
-/** Secrets are references by name; upstream keeps nothing else of them. */
+/** Secrets are referenced by name; upstream drops every other field. */
 const cleanSecrets = (account: KubeObject): void => {
   if (account.secrets === undefined) return
   account.secrets = (account.secrets as Fields[]).map(({ name }) => (name ? { name } : {}))

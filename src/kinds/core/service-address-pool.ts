@@ -86,7 +86,7 @@ const addressObject = (ip: string, { namespace, name }: Owner): KubeObject => ({
   spec: { parentRef: { resource: 'services', namespace, name } },
 })
 
-/** False when another one has the address. */
+/** False if another Service has the address. */
 const take = async (ctx: RequestContext, ip: string, owner: Owner): Promise<boolean> => {
   try {
     await storeOf(ctx, 'ipaddresses').create(internalContext(ctx), addressObject(ip, owner))
@@ -97,7 +97,7 @@ const take = async (ctx: RequestContext, ip: string, owner: Owner): Promise<bool
   }
 }
 
-/** Takes the address that was asked for; the result is why it cannot be had. */
+/** Takes the requested address; yields why that is impossible, if it is. */
 export const takeAddress = async (
   ctx: RequestContext,
   { cidrs }: Ranges,

@@ -256,7 +256,7 @@ const beginServiceUpdate = async (
     commit: async () => {
       commit()
       await giveBack(previous, ctx, abandonedIps(spec, before))
-      // Those that the type may not have went after they were taken.
+      // Ports that the type may not have were dropped after they had been taken.
       const kept = nodePortsOf(spec)
       await ports.release(nodePortsOf(before).filter((port) => !kept.includes(port)))
     },

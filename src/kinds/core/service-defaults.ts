@@ -119,7 +119,7 @@ export const dropTypeDependent = (next: ServiceSpec, previous: ServiceSpec): voi
   dropUnchanged(isExternallyAccessible, 'externalTrafficPolicy')
 }
 
-/** A name elsewhere has no traffic of the cluster's own, whatever was asked for: that only had to be valid. */
+/** A Service that is only a name elsewhere has no internal traffic: the policy that was given only had to be valid. */
 export const dropOfExternalName = (spec: ServiceSpec): void => {
   if (spec.type === 'ExternalName') delete spec.internalTrafficPolicy
 }

@@ -9,7 +9,7 @@ const isSelectorless = ({ selector }: ServiceSpec): boolean =>
   Object.keys(selector ?? {}).length === 0
 const otherFamily = (family: IpFamily): IpFamily => (family === 'IPv4' ? 'IPv6' : 'IPv4')
 
-/** A PreferDualStack Service stays as it is when the cluster's families changed around it. */
+/** A PreferDualStack Service keeps its families when those of the cluster have changed. */
 const keepsPreferDualStack = (spec: ServiceSpec, previous: ServiceSpec | undefined): boolean =>
   previous !== undefined &&
   previous.type !== 'ExternalName' &&

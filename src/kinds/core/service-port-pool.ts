@@ -23,9 +23,9 @@ export interface PortReservation {
   /** Undefined when it is held now; else why not. */
   take(port: number): Promise<string | undefined>
   takeAny(): Promise<number>
-  /** The write is through: what is stored tells of the ports now. */
+  /** The write has succeeded: what is stored shows which ports are taken. */
   commit(): void
-  /** It has failed: they are free. */
+  /** The write has failed: the ports are free. */
   revert(): Promise<void>
 }
 
@@ -46,7 +46,7 @@ export const reservePorts = async (
 ): Promise<PortReservation> => {
   const { first, last } = ports.range
   const stored = new Set(await storedPorts(ctx))
-  // What a dry run holds is in nobody's way, and what others hold is not in its.
+  // Ports that a dry run holds do not concern others, nor do theirs concern it.
   const others = ctx.dryRun ? new Set<number>() : ports.held
   const own = new Set<number>()
   const isFree = (port: number): boolean => !stored.has(port) && !others.has(port) && !own.has(port)

@@ -1,6 +1,6 @@
 /**
- * Puts addresses right that a crash between two writes left behind: an IPAddress whose Service was never stored, a
- * stored Service whose IPAddress is missing (kubernetes, pkg/registry/core/service/ipallocator/controller).
+ * Repairs addresses after a crash between two writes: an IPAddress whose Service was never stored, or a stored Service
+ * whose IPAddress is missing (kubernetes, pkg/registry/core/service/ipallocator/controller).
  */
 import { parseTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'

@@ -39,7 +39,7 @@ export const needsInternalTrafficPolicy = ({ type }: ServiceSpec): boolean =>
   type === 'ClusterIP' || type === 'NodePort' || type === 'LoadBalancer'
 export const needsNodePort = ({ type }: ServiceSpec): boolean =>
   type === 'NodePort' || type === 'LoadBalancer'
-/** Ports that were asked for are taken even when none are given out. */
+/** Requested ports are taken even if none are allocated. */
 export const givesNodePorts = (spec: ServiceSpec): boolean =>
   spec.type === 'NodePort' ||
   (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false)

@@ -155,7 +155,7 @@ const dropTopology = (next: KubeObject, previous?: KubeObject): void => {
 }
 
 const managedBy = 'endpointslice.kubernetes.io/managed-by'
-/** They write addresses in the form that they should have. */
+/** Controllers that write addresses in their recommended form. */
 const carefulManagers = [
   'endpointslice-controller.k8s.io',
   'endpointslicemirroring-controller.k8s.io',

@@ -1,4 +1,4 @@
-/** AppArmor profiles that older clients name in annotations become fields. */
+/** AppArmor profiles that older clients give in annotations become fields. */
 import { jsonEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { appArmorPrefix } from '#validation/pod/security.js'

@@ -1,4 +1,4 @@
-/** `matchLabelKeys`: values of a pod's own labels become part of selectors when it is created. */
+/** `matchLabelKeys`: values of a Pod's own labels become part of selectors when it is created. */
 import type { Fields, KubeObject } from '#api/object.js'
 
 const extend = (term: Fields, labels: Record<string, string>): void => {

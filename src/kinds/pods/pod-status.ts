@@ -23,7 +23,7 @@ const keepObservedGenerations = (next: KubeObject, previous: KubeObject): void =
   }
 }
 
-/** What is behind gates that are off (DRANodeAllocatableResources, ImageVolumeWithDigest). */
+/** Fields of features that are off (DRANodeAllocatableResources, ImageVolumeWithDigest). */
 const dropDisabled = (status: Fields): void => {
   delete status.nodeAllocatableResourceClaimStatuses
   for (const list of ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'])
@@ -33,7 +33,7 @@ const dropDisabled = (status: Fields): void => {
 
 const prepareForUpdate = (next: KubeObject, previous: KubeObject): void => {
   next.spec = previous.spec
-  // What takes a pod away is a delete; beforeUpdate puts back the time that one has set.
+  // Only a delete marks a Pod for deletion; beforeUpdate puts back the time that one has set.
   delete next.metadata.deletionTimestamp
   const { ownerReferences } = previous.metadata
   if (ownerReferences === undefined) delete next.metadata.ownerReferences

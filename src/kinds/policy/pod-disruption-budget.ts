@@ -51,7 +51,7 @@ export default defineKind({
     statusMetadataRevalidation: 'none',
     metadataRevalidation: 'none',
     knownFinalizerNames: false,
-    // The path is all that this kind's name must fit into.
+    // Its name only has to fit into a path.
     validateName: pathSegmentName,
     ...ownStatus('io.k8s.api.policy.v1.PodDisruptionBudgetStatus'),
     validate,

@@ -1,4 +1,4 @@
-/** What rules, role references and subjects may be. Order and texts: kubernetes pkg/apis/rbac/validation. */
+/** Checks of rules, role references and subjects. Order and texts: kubernetes pkg/apis/rbac/validation. */
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
 import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'

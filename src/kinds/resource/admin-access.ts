@@ -1,4 +1,7 @@
-/** Who may have devices that others use: claims of namespaces with a label (kubernetes, pkg/registry/resource, DRAAdminAccess). */
+/**
+ * Which claims may have devices that others use: those of namespaces with a label (kubernetes, pkg/registry/resource,
+ * DRAAdminAccess).
+ */
 import { ApiError, invalid } from '#api/errors.js'
 import { child, type FieldError, forbidden, index } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
@@ -18,7 +21,7 @@ const mayHave = async (ctx: RequestContext): Promise<boolean> => {
   }
 }
 
-/** The path of the first one that asks; upstream tells of no more. */
+/** The path of the first request for admin access; upstream reports no more. */
 export const adminRequest = (spec: Fields | undefined): string | undefined => {
   const requests: Fields[] = spec?.devices?.requests ?? []
   const at = requests.findIndex(({ exactly }) => exactly?.adminAccess === true)

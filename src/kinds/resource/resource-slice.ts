@@ -8,7 +8,7 @@ import {
 } from '#validation/devices/slice.js'
 import { sameJson } from '#validation/immutable.js'
 
-/** A taint without a time is of now, in each body: upstream's defaults say so of what it decodes. */
+/** A taint without a time gets the present one, with each body: upstream's decoder writes this default. */
 const timeTaints = ({ spec }: KubeObject, { now }: RequestContext): void => {
   for (const device of spec?.devices ?? [])
     for (const taint of device.taints ?? []) taint.timeAdded ??= formatTime(now)

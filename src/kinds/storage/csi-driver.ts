@@ -97,7 +97,7 @@ export default defineKind({
       spec.seLinuxMount ??= false
     },
     prepareForUpdate: (next, previous) => {
-      // Created without a generation, it counts its changes.
+      // It is created without a generation, which counts changes of the spec from then on.
       if (!sameJson(next.spec, previous.spec))
         next.metadata.generation = (previous.metadata.generation ?? 0) + 1
     },

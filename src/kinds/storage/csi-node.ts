@@ -57,7 +57,7 @@ const driverErrors = (driver: Driver, path: string, names: Set<string>): FieldEr
   return errors
 }
 
-/** What an update may not change: the allocatable count moves. */
+/** Everything but the allocatable count is immutable. */
 const fixed = ({ allocatable: _moves, ...rest }: Driver) => rest
 
 const validate = ({ spec }: KubeObject): FieldError[] => {

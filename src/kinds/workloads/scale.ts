@@ -34,7 +34,7 @@ export const noReplicas = (object: JsonObject): void => {
 }
 
 const validate = ({ metadata, spec }: KubeObject): FieldError[] => [
-  // Owners are the field manager's by then, whatever was sent.
+  // By now the owners are those of the field manager, whatever was sent.
   ...validateMeta({ ...metadata, managedFields: undefined }, true, dnsSubdomainName),
   ...standardFinalizerErrors(metadata),
   ...(spec?.replicas < 0
