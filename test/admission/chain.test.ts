@@ -55,7 +55,7 @@ t.test('a limit range fills in what a container leaves open and bounds the rest'
   })
 })
 
-t.test('a quota counts up to its bound, concurrent creates included', async (t) => {
+t.test('a quota admits up to its bound, concurrent creates included', async (t) => {
   const { api, create } = await start(t)
   await create('v1/resourcequotas', {
     metadata: { name: 'q' },

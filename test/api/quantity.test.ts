@@ -65,7 +65,7 @@ t.test('amounts add up and round up', async (t) => {
   t.equal(quantityMilliValue(parseQuantity('2')), 2000n)
 })
 
-t.test('what is whole is told by thousandths, even where 64 bits do not hold them', async (t) => {
+t.test('a quantity is whole by its thousandths, even beyond 64 bits', async (t) => {
   for (const text of ['1', '1Pi', '1E', '10e18', '12E'])
     t.ok(isWholeQuantity(parseQuantity(text)), text)
   for (const text of ['1m', '1.5', '1Ei']) t.notOk(isWholeQuantity(parseQuantity(text)), text)

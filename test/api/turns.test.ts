@@ -22,7 +22,7 @@ const tenTimes = async (step: () => Promise<void>): Promise<void> => {
   for (let i = 0; i < 10; i++) await step()
 }
 
-t.test('who is alone does not wait for a first piece', (t) => {
+t.test('a task that is alone does not wait for its first piece', (t) => {
   t.equal(behindOthers(), undefined)
   t.end()
 })

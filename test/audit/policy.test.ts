@@ -57,7 +57,7 @@ for (const [rule, matched, others] of cases)
     for (const one of others) t.equal(verdictOf(one).level, 'Metadata', JSON.stringify(one))
   })
 
-t.test('what no rule matches is not told of, and stages and managed fields add up', async (t) => {
+t.test('what no rule matches is not logged, and omitted stages add up', async (t) => {
   const verdictOf = verdictsOf(
     read(`
 omitStages: [RequestReceived]

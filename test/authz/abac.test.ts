@@ -49,7 +49,7 @@ t.test('policies of a file decide as those of kube-apiserver do, before RBAC', a
   }
 })
 
-t.test('a file that is wrong is told as by kube-apiserver', async (t) => {
+t.test('mistakes in a file are reported as by kube-apiserver', async (t) => {
   const file = path.join(t.testdir(), 'policies')
   const problemOf = (text: string): string => {
     writeFileSync(file, text)

@@ -10,7 +10,7 @@ const cases = readRecorded<{ text: string; problem: string }[]>('authz/authoriza
 /** Upstream told them in a list with another mistake. */
 const unlisted = (message: string): string => /^\[(.*)\]$/s.exec(message)?.[1] ?? message
 
-t.test('a file that is wrong is told as by kube-apiserver', async (t) => {
+t.test('mistakes in a file are reported as by kube-apiserver', async (t) => {
   const file = path.join(t.testdir(), 'kubeconfig')
   writeFileSync(file, '')
   for (const { text, problem } of cases)

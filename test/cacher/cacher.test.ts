@@ -45,7 +45,7 @@ const start = async (t: Test, now?: () => number) => {
   return { driver, cacher, pods }
 }
 
-t.test('what the cache holds cannot be changed by who reads it, where tests run', async (t) => {
+t.test('in tests, readers cannot change what the cache holds', async (t) => {
   const { pods } = await start(t)
   const created = await pods.create(keyOf('a'), pod('a', 1))
   for (const { object } of [created, (await pods.get(keyOf('a'), { kind: 'any' }))!])
@@ -187,7 +187,7 @@ t.test('watchers of one view share their batches; a bookmark comes when it is du
   t.same(one![1], { revision: pods.currentRevision(), events: [] })
 })
 
-t.test('who wrote is answered before watchers are told', async (t) => {
+t.test('a writer is answered before watchers are told', async (t) => {
   const { pods } = await start(t)
   const order: string[] = []
   const watched = batches(pods, { selection: { prefix }, after: 'now' }, () => {

@@ -65,7 +65,7 @@ t.test('what is dropped is not held any more', (t) => {
   t.end()
 })
 
-t.test('who waits for a revision is told when it is there, or that it does not come', async (t) => {
+t.test('waiting for a revision ends when it is there, or when it will not come', async (t) => {
   const progress = new Progress()
   progress.moveTo(5)
   const outcomes: string[] = []
@@ -142,7 +142,7 @@ const startForgetful = async (t: Test) => {
   }
 }
 
-t.test('what the cache has forgotten is told by the store, in order and once', async (t) => {
+t.test('events that the cache has forgotten come from the store, in order and once', async (t) => {
   const { store, pods, watch, watches, forget } = await startForgetful(t)
   const views = [{ prefix }, { prefix, label: 'x' }, { prefix, label: 'y' }]
   const watchView = ({ label }: { label?: string }) =>
@@ -168,7 +168,7 @@ t.test('what the cache has forgotten is told by the store, in order and once', a
   t.same(watches(), { begun: asleep.length, open: 0 }, 'only what it does not')
 })
 
-t.test('what the store has forgotten, too, is gone: who watched it is told so', async (t) => {
+t.test('a watch of events that the store has forgotten, too, ends with an error', async (t) => {
   const { store, pods, watch, forget } = await startForgetful(t)
   const { batches } = watch({ prefix })
   await pods.create(keyOf('a'), pod('a', 1))

@@ -260,7 +260,7 @@ const watches = async (t: Test, { open }: ObjectStorageFixture) => {
     await ended
   })
 
-  await t.test('RunTestWatcherTimeout: who does not read holds up nobody', async (t) => {
+  await t.test('RunTestWatcherTimeout: a watcher that does not read holds up nobody', async (t) => {
     const { pods } = await open(t)
     const selection = { prefix }
     const { revision: after } = await pods.list({ selection, consistency: consistent, limit: 0 })

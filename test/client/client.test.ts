@@ -301,7 +301,7 @@ t.test('the same event again raises a count', async (t) => {
   t.equal(calls.length, 25, 'one object may have a burst of 25')
 })
 
-t.test('one of two leads; the other follows when it lets go', async (t) => {
+t.test('one of two leads; the other takes over when it lets go', async (t) => {
   let lease: KubeObject | undefined
   let version = 1
   const client = await startScripted(t, (request, answer, body) => {
@@ -483,7 +483,7 @@ users: [{name: u, user: {token: secret}}]
   },
 )
 
-t.test('who writes sees its own write, and no late answer brings back what is gone', async (t) => {
+t.test('a writer sees its own write, and no late answer brings back what is gone', async (t) => {
   let stream: http.ServerResponse | undefined
   const client = await startScripted(t, (request, answer) => {
     if (!request.url!.includes('watch=true'))

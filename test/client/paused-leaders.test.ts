@@ -41,7 +41,7 @@ const compete = (t: Test, server: string, identity: string): Candidate => {
   return candidate
 }
 
-t.test('of two that both think they lead, one is refused: no count is written twice', async (t) => {
+t.test('if two both think that they lead, one is refused: no count is written twice', async (t) => {
   const tokenAuthFile = join(temporaryDirectory(t), 'tokens.csv')
   writeFileSync(tokenAuthFile, 't,t,t,"system:masters"\n')
   const server = await startServer(t, { tokenAuthFile })

@@ -169,7 +169,7 @@ t.test(
   },
 )
 
-t.test('a busy port is said so', async (t) => {
+t.test('a port that is in use is reported', async (t) => {
   const squatter = net.createServer().listen(0, '127.0.0.1')
   t.teardown(() => squatter.close())
   await new Promise((resolve) => squatter.once('listening', resolve))
@@ -179,7 +179,7 @@ t.test('a busy port is said so', async (t) => {
   t.match(stderr, new RegExp(`port ${port} on 127.0.0.1 is in use`))
 })
 
-t.test('a folder that cannot be made is said so', async (t) => {
+t.test('a folder that cannot be made is reported', async (t) => {
   const file = path.join(folder, 'file')
   writeFileSync(file, '')
   const serve = (...flags: string[]) => run('serve', '--secure-port=0', ...flags)

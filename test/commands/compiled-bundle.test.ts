@@ -74,7 +74,7 @@ t.test('what ran long before it is kept is kept, too', async (t) => {
   t.equal(keptAfter(1), keptAfter(0))
 })
 
-t.test('compiled code of another bundle is not run, be it as long', async (t) => {
+t.test('compiled code of another bundle is not run, even one of the same length', async (t) => {
   const { file, start } = written(t)
   start()
   writeFileSync(file, bundleSaying('other'))

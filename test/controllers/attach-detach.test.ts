@@ -43,7 +43,7 @@ t.test('a volume leaves a node that has unmounted it, is off, or is silent for l
   t.end()
 })
 
-t.test('who has a volume is told by name in its own namespace only', (t) => {
+t.test('the Pods that have a volume are named in their own namespace only', (t) => {
   const pod = (name: string, namespace: string) => ({ metadata: { name, namespace } }) as Pod
   const own = pod('p', 'a')
   t.match(takenBy(own, []), /^Volume is already exclusively attached to one node/)

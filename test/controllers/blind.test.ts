@@ -47,7 +47,7 @@ const losesSight = (client: Client, podName: string) => {
   }
 }
 
-t.test('a StatefulSet is not scaled down by who does not see all its Pods', async (t) => {
+t.test('a StatefulSet is not scaled down while not all its Pods are seen', async (t) => {
   let sight!: ReturnType<typeof losesSight>
   const controllers = ['statefulset-controller', 'serviceaccount-controller']
   const client = await startControllers(t, controllers, (client) => {

@@ -91,7 +91,7 @@ t.test('a rolling update keeps its two bounds at every step and comes to an end'
   t.end()
 })
 
-t.test('of a part of the Pods, more may come than may be missing', (t) => {
+t.test('percentages round up for surplus Pods and down for missing ones', (t) => {
   const limits = (replicas: number, share: string) => {
     const d = deployment(replicas, 0, 0)
     d.spec.strategy!.rollingUpdate = { maxSurge: share, maxUnavailable: share }
@@ -158,7 +158,7 @@ t.test('the time of a pause does not count for the progress of a rollout', (t) =
   t.end()
 })
 
-t.test('what a set failed at is told with the time at which it did', (t) => {
+t.test("the condition for a set's failure has the time of the failure", (t) => {
   const failing = set('new', 1, 0)
   const lastTransitionTime = '2026-01-01T00:00:00Z'
   const failure = { reason: 'FailedCreate', message: 'quota', lastTransitionTime }

@@ -148,7 +148,7 @@ t.test('Endpoints have the address of each Pod that lives once, in order, ready 
   t.end()
 })
 
-t.test('of too many addresses those that are ready stay, a part of each subset', (t) => {
+t.test('of too many addresses the ready ones stay, each subset with its share', (t) => {
   const service = serviceOf({
     clusterIP: '10.96.0.1',
     ports: [{ port: 80, targetPort: 'http', protocol: 'TCP' }],

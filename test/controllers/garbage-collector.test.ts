@@ -172,7 +172,7 @@ t.test('an owner in a namespace may be seen before or after whom it cannot own',
   t.end()
 })
 
-t.test('an owner in another namespace is told of', async (t) => {
+t.test('an owner in another namespace is reported', async (t) => {
   const { client, spawn, createNamespace } = await startCluster(t)
   await createNamespace('here')
   await createNamespace('there')
@@ -214,7 +214,7 @@ const eventsRef: ResourceRef = {
   namespaced: true,
 }
 
-t.test('of owners that are not there the last ones are known, each in its namespace', (t) => {
+t.test('the latest absent owners are remembered, each in its namespace', (t) => {
   const absent = new AbsentOwners()
   for (let i = 0; i <= limits.absentOwnersKept; i++) absent.add(`uid-${i}`, 'ns')
   t.notOk(absent.has('uid-0', 'ns'))

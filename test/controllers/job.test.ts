@@ -109,7 +109,7 @@ t.test('a Pod that comes back to its Job is tracked again', async (t) => {
   t.same((await client.get(resources.pods, at)).metadata.finalizers, [trackingFinalizer])
 })
 
-t.test('a finished Pod that is noted is not told of as one that runs', async (t) => {
+t.test('a finished Pod that is noted does not count as running', async (t) => {
   const { client, pods } = await startJob(t)
   await until(async () => (await pods()).length > 0)
   const seen: Job['status'][] = []

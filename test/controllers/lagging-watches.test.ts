@@ -70,7 +70,7 @@ const volumeFor = (claim: PersistedObject, storage: string) => ({
 const phaseOf = async (client: Client, name = 'v'): Promise<string | undefined> =>
   (await client.get<Volume>(resources.persistentVolumes, { name })).status?.phase
 
-t.test('a volume is not given up for a claim that the watch has not told of', async (t) => {
+t.test('a volume is not given up for a claim that the watch has not shown', async (t) => {
   const { persistentVolumeClaims } = resources
   const client = await startBlindTo(t, persistentVolumeClaims, [
     'persistentvolume-binder-controller',
@@ -223,7 +223,7 @@ t.test('a Job that a CronJob has started and could not note is noted', async (t)
   t.ok(uids.includes(status.active?.[0]?.uid))
 })
 
-t.test('Endpoints stay whose Service the watch has not told of', async (t) => {
+t.test('Endpoints stay while the watch has not shown their Service', async (t) => {
   const client = await startBlindTo(t, resources.services, ['endpoints-controller'])
   const { services, endpoints } = resources
   const spec = { ports: [{ port: 80 }] }
@@ -288,7 +288,7 @@ t.test('a recreate waits for Pods that only their set tells of', async (t) => {
   await eventually('the next set', async () => (await sets()).length === 2)
 })
 
-t.test('a set that is deleted without its Pods makes no others before it is told so', async (t) => {
+t.test('a set deleted without its Pods makes no others while its watch is behind', async (t) => {
   const { replicaSets, pods } = resources
   const controllers = ['replicaset-controller', 'serviceaccount-controller']
   const { client, loseSight, reads } = await startSeeing(t, replicaSets, controllers)

@@ -50,7 +50,7 @@ t.test('a quota counts what came while its first count was under way', async (t)
   t.equal((await used())?.persistentvolumeclaims, '1')
 })
 
-t.test('a DaemonSet that is deleted is told nothing more', async (t) => {
+t.test('a deleted DaemonSet gets no status any more', async (t) => {
   const client = await startControllers(t, ['daemonset-controller'])
   const make = (name: string) =>
     client.create(resources.daemonSets, {

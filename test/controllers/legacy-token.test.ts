@@ -88,7 +88,7 @@ const dayOfCleaner = async (client: Client, days: number, seen: () => Promise<un
   await running
 }
 
-t.test('of unused tokens those are marked and go that nobody asked for or has', async (t) => {
+t.test('unused tokens that nobody asked for or mounts are marked, then deleted', async (t) => {
   const client = await startBeside(t, async () => {})
   manage(t, client, { controllers: ['serviceaccount-controller'] })
   const namespace = 'default'

@@ -28,7 +28,7 @@ t.test('a range is cut into parts, each for one', (t) => {
   t.end()
 })
 
-t.test('Nodes get ranges that nobody has, be it by a controller that was killed', async (t) => {
+t.test('Nodes get ranges that no other has, even after a controller was killed', async (t) => {
   const { client, spawn } = await startCluster(t)
   await client.create(resources.nodes, {
     metadata: { name: 'before' },

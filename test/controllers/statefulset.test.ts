@@ -90,7 +90,7 @@ t.test('a Pod that lost the labels of its identity gets them back', async (t) =>
   t.match((await getPod(client))?.metadata.labels, identity)
 })
 
-t.test('a Pod that is taken in without its claims is told of as one that cannot be', async (t) => {
+t.test('a Pod adopted without its claims is reported as not to be updated', async (t) => {
   const client = await start(t)
   await client.create(resources.pods, {
     metadata: { ...first, labels },

@@ -8,7 +8,7 @@ import { startControllers } from './in-process.js'
 
 const namespace = 'default'
 
-t.test('a claim that asks for more than it has is told who gives it', async (t) => {
+t.test('a claim that asks for more than it has is told which driver expands it', async (t) => {
   const client = await startControllers(t, ['persistentvolume-expander-controller'])
   const make = async (name: string, source: object, { capacity = '1Gi', uid = '' } = {}) => {
     const common = { storageClassName: '', accessModes: ['ReadWriteOnce'] }

@@ -168,7 +168,7 @@ t.test(
   },
 )
 
-t.test('what is used stays, though the controllers have not been told of the use', async (t) => {
+t.test('what is used stays, even if the controllers have not seen the use', async (t) => {
   const namespace = 'default'
   const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
   const users = [resources.pods.resource, resources.persistentVolumes.resource]

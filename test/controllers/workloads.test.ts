@@ -172,7 +172,7 @@ t.test('a surging DaemonSet has a working Pod on every node at every step of an 
   t.end()
 })
 
-t.test('claims of a StatefulSet go with whom its policy says, and with nobody else', (t) => {
+t.test('claims of a StatefulSet go with the owner that its policy names, and no other', (t) => {
   const owners = (
     policy: [whenDeleted: string, whenScaled: string],
     inRange: boolean,

@@ -40,7 +40,7 @@ t.test('a default is asked of what its schema says, formats and broken rules inc
   t.end()
 })
 
-t.test('unknown metadata is told by the key of its map, other fields as if they had names', (t) => {
+t.test('unknown metadata is reported by the key of its map, other fields by name', (t) => {
   const embedded = { type: 'object', 'x-kubernetes-embedded-resource': true }
   const schema = {
     type: 'object',

@@ -27,7 +27,7 @@ const fails = async () => {
   throw internalError('the store hiccups')
 }
 
-t.test('objects that are held for longer than a minute are told of', async (t) => {
+t.test('objects that are held for longer than a minute are reported', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const outcome = deleteObjects(storeWith({}), asServer, terminates)
@@ -40,7 +40,7 @@ t.test('objects that are held for longer than a minute are told of', async (t) =
   })
 })
 
-t.test('what cannot be read or deleted is told of, and nothing is thrown', async (t) => {
+t.test('objects that cannot be read or deleted are reported, and nothing is thrown', async (t) => {
   const reason = 'InstanceDeletionFailed'
   t.match(await deleteObjects(storeWith({ list: fails }), asServer, terminates), {
     reason,

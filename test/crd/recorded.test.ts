@@ -45,7 +45,7 @@ t.test('a definition is refused for the same causes in the same words as upstrea
   t.end()
 })
 
-t.test('that unknown fields may not be preserved is told of last', (t) => {
+t.test('the error that unknown fields may not be preserved comes last', (t) => {
   const version = { name: 'v1', served: true, storage: true }
   const definition = definitionWith({ preserveUnknownFields: true, versions: [version] })
   t.match(evaluate(kind, JSON.stringify(definition)).causes, [

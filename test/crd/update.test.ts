@@ -69,7 +69,7 @@ t.test('a value that stays may be invalid, with all that its schema knows of it'
   t.end()
 })
 
-t.test('a rule that does not hold where nothing changed is told as a warning', (t) => {
+t.test('a rule that an unchanged value breaks is a warning', (t) => {
   const low = rules({ rule: 'self < 5', message: 'low' })
   const why = 'Invalid value: 9: low'
   t.strictSame(update({ ...int, ...low }, 9, 9), { errors: [], warnings: [`spec.it: ${why}`] })
@@ -183,7 +183,7 @@ t.test('what scale reads has to be what it reads', (t) => {
   t.end()
 })
 
-t.test('what is wrong with a status that is no object is told at the status', (t) => {
+t.test('errors of a status that is no object are at the status', (t) => {
   const schema = object({ status: { ...int, minimum: 5 } }) as StructuralSchema
   const { status } = customStrategy(
     {

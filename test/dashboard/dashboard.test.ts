@@ -137,7 +137,7 @@ t.test('it is read by pages of its own only, and not by too many', async (t) => 
   await eventually('room again', async () => (await statusOf(`${url}follow`)) === 200)
 })
 
-t.test('a page is told while Pods change all the time', async (t) => {
+t.test('a page gets updates even while Pods change all the time', async (t) => {
   const histories = new Map<string, PodHistory>()
   const listeners = new Set<() => void>()
   const onChange = (listener: () => void) => {

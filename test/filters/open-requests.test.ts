@@ -39,7 +39,7 @@ const opened = () => {
   return { open, told, add }
 }
 
-t.test('whoever has ended is let go of, in whichever order', async (t) => {
+t.test('finished Pods are released, in whichever order', async (t) => {
   const { open, add } = opened()
   const ends = ['get', 'create', 'watch', 'list'].map((verb) => add(verb))
   t.equal(open.count, 4)
@@ -116,7 +116,7 @@ t.test('a server that closes ends watches at once and waits for the others', asy
   t.equal(timers(), before)
 })
 
-t.test('nobody is waited for for ever, and nobody at all where there is none', async (t) => {
+t.test('a drain does not wait for ever, and not at all if nothing is open', async (t) => {
   const { open, add } = opened()
   await open.drain(60 * second)
   add('create')

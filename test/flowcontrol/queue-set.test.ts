@@ -132,7 +132,7 @@ t.test('without queues what does not fit in is refused; the exempt always fit', 
   )
 })
 
-t.test('fewer seats let nobody in until enough are free; more let in who waits', async (t) => {
+t.test('fewer seats let nobody in until enough are free; more let waiting ones in', async (t) => {
   const { set, start, finish, order } = setOf(queued, 2)
   for (const name of ['a', 'b', 'c', 'd']) start(name, { queue: 0 })
   set.configure(queued, 1)

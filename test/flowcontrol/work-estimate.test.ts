@@ -72,7 +72,7 @@ t.test(
   },
 )
 
-t.test('only who may be told counts, for as long as it watches', async (t) => {
+t.test('only watches that would see the write count, for as long as they last', async (t) => {
   const { estimate, watch, figures } = asking('PUT', `${maps}/one`)
   const watched = () => {
     const before = figures.watchers.sum

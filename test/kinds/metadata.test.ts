@@ -26,7 +26,7 @@ const mistakes: readonly [field: string, make: (object: KubeObject) => void][] =
   ['metadata.uid', ({ metadata }) => (metadata.uid = 'x')],
 ]
 
-t.test('a mistake in metadata is told of as often as upstream checks it', async (t) => {
+t.test('a mistake in metadata is reported as often as upstream checks it', async (t) => {
   const api = await startApiInMemory()
   t.teardown(() => api.close())
   const table = makeResourceTable(kinds)

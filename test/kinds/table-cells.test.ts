@@ -167,7 +167,7 @@ t.test('an autoscaler row takes from the status the source that the metric has',
   t.equal(targets(empty), '<nil>/2, <nil>/3', 'as Go prints pointers to no quantity')
 })
 
-t.test('of containers that ended the one that failed is what a pod shows', async (t) => {
+t.test('a Pod row shows the container that failed before those that completed', async (t) => {
   const ended = (name: string, exitCode: number, reason: string) => ({
     name,
     state: { terminated: { exitCode, reason } },

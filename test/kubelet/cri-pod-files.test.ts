@@ -199,7 +199,7 @@ t.test('files and names of Pods', { skip: containerdMissing }, async (t) => {
     })
   })
 
-  t.test('who asks for nothing is killed first', async (t) => {
+  t.test('a Pod that requests nothing is killed first', async (t) => {
     const score = inImage('cat /proc/self/oom_score_adj')
     t.equal((await told('none', score)).text, '1000\n')
     const some = { ...score, resources: { requests: { memory: '64Mi' } } }

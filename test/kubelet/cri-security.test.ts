@@ -82,7 +82,7 @@ t.test('security contexts', { skip: containerdMissing }, async (t) => {
     t.equal(again, numbered)
   })
 
-  t.test('root, or who may be root, is refused where the Pod says so', async (t) => {
+  t.test('a user that is or may be root is refused if the Pod says so', async (t) => {
     const refused: Readonly<Record<string, { own: Partial<ContainerSpec>; why: string }>> = {
       zero: {
         own: { securityContext: { runAsUser: 0 } },

@@ -35,7 +35,7 @@ t.test(
   },
 )
 
-t.test('a volume that cannot be removed is told of, holds nobody and is tried again', async (t) => {
+t.test('a volume that cannot be removed is reported, tried again, and holds nobody', async (t) => {
   const node = await startNode(t)
   // A mount in it, of which nobody knows. It goes with the namespace of the process that made it.
   const mount = 'mkdir "$CONTAINER_ROOT/data/deep"; mount -t tmpfs none "$CONTAINER_ROOT/data/deep"'

@@ -83,7 +83,7 @@ t.test('a session whose client gets no WebSocket is ended', async (t) => {
   t.equal(await done, 137)
 })
 
-t.test('nobody waits for the status of a Pod that was forgotten before it was told', async (t) => {
+t.test('nobody waits for the status of a Pod that was forgotten first', async (t) => {
   const client = createClient({ server: 'http://127.0.0.1:9', namespace: '' }, 'test')
   t.teardown(() => client.close())
   const writer = new StatusWriter(client, {} as never)

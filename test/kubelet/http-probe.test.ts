@@ -32,7 +32,7 @@ t.test('a redirect on the same host counts for what is there', async (t) => {
   t.same(asked, ['/to', '/good'])
 })
 
-t.test('one that leads to itself ends after ten requests', async (t) => {
+t.test('a redirect that leads to itself ends after ten requests', async (t) => {
   const round = http.createServer((_, response) =>
     response.writeHead(307, { location: '/again' }).end(),
   )
@@ -46,7 +46,7 @@ t.test('one that leads to itself ends after ten requests', async (t) => {
   t.equal(requests, 10)
 })
 
-t.test('one to another host is not followed, and told of', async (t) => {
+t.test('a redirect to another host is not followed, and reported', async (t) => {
   t.same(await probe(elsewhere), { ok: true, warning })
   const spec = { name: 'c', livenessProbe: { httpGet: to(elsewhere) } } as ContainerSpec
   const container = { id: 'c-1', startedAt: 0 } as Container

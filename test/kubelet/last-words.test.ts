@@ -150,7 +150,7 @@ t.test('how Pods end', async (t) => {
     await node.gone('missing')
   })
 
-  await t.test('of a Pod that is turned away nothing else is said', async (t) => {
+  await t.test('the status of a refused Pod says nothing else', async (t) => {
     await node.run('refused', { ...polite, resources: { requests: { cpu: '1000' } } })
     const { status } = await node.until('refused', isOver)
     t.match(status!.message, /^Pod was rejected: Node didn't have enough resource: cpu/)
@@ -463,7 +463,7 @@ t.test('how Pods end', async (t) => {
   })
 })
 
-t.test('why a Pod has ended is told once, and by the next kubelet too', async (t) => {
+t.test('the reason of a Pod’s end is written once, also by the next kubelet', async (t) => {
   const node = await startNode(t, { kubelet: 'process' })
   const first = await node.startProcess()
   await node.run('late', polite, { activeDeadlineSeconds: 1 })

@@ -102,7 +102,7 @@ t.test('directives delete, replace and retain', async (t) => {
   )
 })
 
-t.test('of what is new, neither nulls nor entries that are directives are kept', async (t) => {
+t.test('new values keep neither nulls nor entries that are directives', async (t) => {
   const options: JsonObject[] = [
     { name: 'a', $patch: 'delete' },
     { name: 'c', value: null },

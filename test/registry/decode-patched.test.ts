@@ -24,7 +24,7 @@ const written = kinds
     [verbs.includes('create'), verbs.includes('patch'), schemaName, !convert].every(Boolean),
   )
 
-t.test('of every kind, patches of the metadata share all else with what is stored', async (t) => {
+t.test('for every kind, a patch of metadata shares all else with what is stored', async (t) => {
   const api = await startApiInMemory()
   t.teardown(() => api.close())
   t.ok(written.length > 50)

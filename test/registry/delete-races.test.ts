@@ -147,7 +147,7 @@ t.test('what comes between the decision and the removal counts', async (t) => {
   )
 })
 
-t.test('a Pod that ends is still there for a watcher that is told so', async (t) => {
+t.test('a watcher that sees a Pod end can still read it', async (t) => {
   const api = await startApiInMemory()
   t.teardown(api.close)
   const namespace = 'default'

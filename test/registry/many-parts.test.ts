@@ -65,7 +65,7 @@ t.test('owners by update: all but ten of a hundred thousand become one', async (
   t.equal(pathsOf(ancient!.set).length, 100_000 - 9)
 })
 
-t.test('conflicts: of a million fields each is told, by owner', async (t) => {
+t.test('conflicts: each of a million fields is listed, by owner', async (t) => {
   const ownerOf = (manager: string) => ({
     manager,
     operation: 'Update' as const,

@@ -106,7 +106,7 @@ t.test('a watch event is kube-apiserver’s frame', async (t) => {
   t.equal(frameInProtobuf(event.type, event.object).toString('base64'), protobuf)
 })
 
-t.test('what is no envelope is told from a broken message inside of one', async (t) => {
+t.test('a missing envelope is told from a broken message inside one', async (t) => {
   const read = (text: string) => () =>
     protobufToJson(Buffer.from(text, 'latin1'), 'io.k8s.api.core.v1.ConfigMap')
   t.throws(read(''), new ProtobufError('empty data'))

@@ -53,7 +53,7 @@ t.test('values are what goyaml.v2 makes of them', (t) => {
   t.end()
 })
 
-t.test('of a stream the first document is read, and what follows is not looked at', (t) => {
+t.test('only the first document of a stream is read', (t) => {
   for (const text of [
     'a: 1\n---\n[broken',
     'a: 1\n...\ngarbage: [\n',

@@ -15,7 +15,7 @@ t.test('the metadata of no objects are null, of some a list', async (t) => {
   t.equal((await api.get(configMaps, as('PartialObjectMetadataList'))).body.items.length, 1)
 })
 
-t.test('of subresources only status and scale are shown as Tables', async (t) => {
+t.test('only the subresources status and scale are shown as Tables', async (t) => {
   const { api } = await startApiServer(t)
   const spec = { containers: [{ name: 'c', image: 'i' }] }
   await api.post(pods, { metadata: { name: 'p' }, spec })
@@ -214,7 +214,7 @@ t.test('what a body says it is counts in any case, its other keys only as they a
   t.notOk('data' in made.body)
 })
 
-t.test('unknown fields of a strategic patch are told of in order', async (t) => {
+t.test('unknown fields of a strategic patch are reported in order', async (t) => {
   const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })
   const answer = await api.send('PATCH', `${configMaps}/a?fieldValidation=Strict`, {
@@ -227,7 +227,7 @@ t.test('unknown fields of a strategic patch are told of in order', async (t) => 
   )
 })
 
-t.test('of a patched apiVersion and kind that are no strings, apiVersion is told of', async (t) => {
+t.test('if a patch makes apiVersion and kind no strings, apiVersion is reported', async (t) => {
   const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })
   const answer = await api.merge(`${configMaps}/a`, { apiVersion: 1, kind: 2 })
@@ -283,7 +283,7 @@ t.test('a taint of a device has a time, each time that it is given none', async 
   t.match(spec.devices[0].taints[0].timeAdded, /^\d{4}-.*Z$/)
 })
 
-t.test('of several faults of a merge patch the first in its text is told', async (t) => {
+t.test('of several faults of a merge patch the first in its text is reported', async (t) => {
   const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })
   const answer = await api.merge(`${configMaps}/a`, { metadata: { name: 1 }, data: 0 })

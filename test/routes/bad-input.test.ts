@@ -20,7 +20,7 @@ t.test('a body beyond 3 MiB is 413, one just below it is read', async (t) => {
   t.equal((await post(api, body(3 * 1024 * 1024 - 1024))).code, 201)
 })
 
-t.test('what else is wrong with a request is told before the size of its body', async (t) => {
+t.test('other mistakes of a request are reported before the size of its body', async (t) => {
   const { api } = await startApiServer(t)
   const raw = `{"data":{"k":"${'x'.repeat(3 * 1024 * 1024)}"}}`
   const codeOf = async (method: string, path: string, type: string) =>
@@ -207,7 +207,7 @@ t.test('a patch that spoils an object shows it with its keys in the order of Go'
   }
 })
 
-t.test('what is empty is not what is missing, and each is told of in its own words', async (t) => {
+t.test('empty and missing values are told apart, each in its own words', async (t) => {
   const { api } = await startApiServer(t)
   const revisions = '/apis/apps/v1/namespaces/x/controllerrevisions'
   const pods = '/api/v1/namespaces/x/pods'

@@ -83,7 +83,7 @@ t.test('options come from the body alone when there is one', async (t) => {
     t.equal((await api.send('DELETE', `${configMaps}/a`, { raw, type })).body.message, message, raw)
 })
 
-t.test('another kind of options is told by its Go type', async (t) => {
+t.test('options of another kind are named by their Go type', async (t) => {
   const { api } = await start(t)
   const refusalOf = async (raw: string) => {
     const { code, body } = await api.send('DELETE', `${configMaps}/none`, { raw })
@@ -251,7 +251,7 @@ t.test('grace only shrinks, and the end never lies in the past', async (t) => {
   t.equal((await api.get(`${configMaps}/a`)).code, 404)
 })
 
-t.test('who has no node or has ended goes at once', async (t) => {
+t.test('a Pod without a node, or that has ended, goes at once', async (t) => {
   const { api } = await start(t)
   await api.post(pods, pod('p', {}, { nodeName: undefined }))
   await api.delete(`${pods}/p?gracePeriodSeconds=60`)
@@ -472,7 +472,7 @@ t.test('what a collection removes or holds waits for the disk together', async (
   }
 })
 
-t.test('a delete that the store fails is told of as that, and nothing is gone', async (t) => {
+t.test('a delete that the store fails is reported so, and nothing is gone', async (t) => {
   const driver = openMemory({ clock: systemClock })
   const { api } = await startApiServer(t, { driver })
   const finalizers = ['x.io/f']

@@ -49,7 +49,7 @@ t.test('a document in another served version is read in it and converted', async
   t.equal(none.body.spec.metrics[0].resource.target.averageUtilization, 80, 'the default')
 })
 
-t.test('and one in a version that is no longer served is, with its defaults', async (t) => {
+t.test('a document in a version that is no longer served is read with its defaults', async (t) => {
   const api = await start(t)
   const say = (resource: string, apiVersion: string) =>
     api.merge(`${apps}/${resource}/a`, { apiVersion })

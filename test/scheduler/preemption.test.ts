@@ -50,7 +50,7 @@ t.test('preemption breaks no budget where it can be helped', (t) => {
   t.end()
 })
 
-t.test('what still refuses when all lesser Pods are gone is told', (t) => {
+t.test('the filter that still refuses when all lesser Pods are gone is reported', (t) => {
   const view = viewOf([info(node('a'), at('low', 1, '1'), at('high', 20, '3'))])
   t.match(
     messageOf(preempt(at('vip', 10, '2'), view)),

@@ -129,7 +129,7 @@ t.test('a constraint of an empty selector counts nobody', (t) => {
   t.end()
 })
 
-t.test('the nominated node comes first, and is told of even when the Pod names others', (t) => {
+t.test('the nominated node comes first, and is reported even if the Pod names others', (t) => {
   const named = {
     affinity: {
       nodeAffinity: {
@@ -188,7 +188,7 @@ t.test('whatever comes in whatever order, no node is ever given more than it has
   t.end()
 })
 
-t.test('who names its node is told of the others in one word, and claims decide too', (t) => {
+t.test('a Pod that names its node hears of the others in one message', (t) => {
   const named = (...values: string[]) => ({
     affinity: {
       nodeAffinity: {

@@ -117,7 +117,7 @@ t.test('a node takes no more volumes of a driver than it says', (t) => {
   t.end()
 })
 
-t.test('what is wrong with claims is told as the plugins find it, one after the other', (t) => {
+t.test('problems of claims are reported as the plugins find them, one after the other', (t) => {
   const stores = storesWith({ a: {}, b: {} })
   const problem = (...claims: string[]) => inspectClaims(podWith('p', claims), stores).problem
   stores.claims.set(

@@ -132,7 +132,7 @@ t.test('nobody is anonymous where everything is allowed', async (t) => {
   t.equal(await status(open.adminToken), 200)
 })
 
-t.test('who is not allowed is told what, where and by whom', async (t) => {
+t.test('a refusal says what was refused to whom, and where', async (t) => {
   const { body } = await call(server, {
     path: '/api/v1/namespaces/default/pods/a/log',
     token: 'alicetoken',
@@ -223,7 +223,7 @@ t.test('a refusal and a review of rules tell of roles that are bound and not the
   t.equal(rules.body.status.evaluationError, problem)
 })
 
-t.test('a review is shown as its metadata alone to who asks for that', async (t) => {
+t.test('a review is answered as metadata alone if the client asks for that', async (t) => {
   const accept = (kind: string) => ({ accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` })
   const partial = await call(server, whoAmI({ headers: accept('PartialObjectMetadata') }))
   t.match(partial, { status: 201, body: { kind: 'PartialObjectMetadata' } })

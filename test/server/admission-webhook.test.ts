@@ -147,7 +147,7 @@ t.test('the options of a request are told as they were sent; a connection has no
   )
 })
 
-t.test('an answer that is none is told in upstream’s words', async (t) => {
+t.test('an invalid answer is reported in upstream’s words', async (t) => {
   let answer: object = {}
   const { create } = await start(t, 'mutating', [{ name: 'w' }], () => answer)
   const failed = 'Internal error occurred: failed calling webhook "w.example.com":'

@@ -70,7 +70,7 @@ t.test('events are sent in lists, and again where the server fails', async (t) =
   t.equal(collected.paths[0], '/audit/log?timeout=30s')
 })
 
-t.test('what is told of before it is answered is there with the answer', async (t) => {
+t.test('in blocking mode the event is there with the answer', async (t) => {
   const collected = await startCollector(t)
   const server = await startSending(t, collected.url, 'blocking')
   await call(server, { path: '/api/v1/namespaces', headers: { 'audit-id': 'now' } })

@@ -265,7 +265,7 @@ t.test('a client that hangs up leaves its last event', async (t) => {
   )
 })
 
-t.test('a connection of another protocol is told of when it begins and ends', async (t) => {
+t.test('an upgraded connection is logged when it begins and when it ends', async (t) => {
   const { server, lines } = await startAudited(t)
   const socket = new WebSocket(`${server.url.replace('https', 'wss')}/api/v1/configmaps?watch=1`, {
     ca: server.caPem,
@@ -280,7 +280,7 @@ t.test('a connection of another protocol is told of when it begins and ends', as
   t.match(event(2), { stage: 'ResponseComplete', responseStatus: { code: 101 } })
 })
 
-t.test('stages that a policy leaves out are not told of', async (t) => {
+t.test('stages that a policy omits are not logged', async (t) => {
   const rules = `
 apiVersion: audit.k8s.io/v1
 kind: Policy

@@ -24,7 +24,7 @@ const startWith = (t: Test, configuration: object) => {
   return startServer(t, { authenticationConfigFile })
 }
 
-t.test('expressions make a user of claims, and say who is none', async (t) => {
+t.test('expressions make a user from claims, and say why there is none', async (t) => {
   const issuer = await startTokenIssuer(t)
   const server = await startWith(t, {
     jwt: [
@@ -102,7 +102,7 @@ t.test('expressions make a user of claims, and say who is none', async (t) => {
     t.equal(await review(claims), `[invalid bearer token, ${why}]`)
 })
 
-t.test('who may be anonymous, and where', async (t) => {
+t.test('anonymous requests are allowed for certain paths', async (t) => {
   const conditions = [{ path: '/livez' }, { path: '/readyz' }]
   const server = await startWith(t, { anonymous: { enabled: true, conditions } })
   const codes = async (paths: string[]) =>

@@ -87,7 +87,7 @@ t.test('what the parser cannot read is answered in Go’s words', async (t) => {
   t.match(tunnel, /^HTTP\/1.1 405 /)
 })
 
-t.test('who goes on sending what is refused still reads the answer', async (t) => {
+t.test('a client that goes on sending a refused body can still read the answer', async (t) => {
   const server = await startServer(t)
   const { hostname, port } = new URL(server.url)
   const socket = tls.connect({ host: hostname, port: Number(port), ca: server.caPem })
@@ -106,7 +106,7 @@ t.test('who goes on sending what is refused still reads the answer', async (t) =
   t.match(answer, /^HTTP\/1.1 431 /)
 })
 
-t.test('answers say under which flow schema they fell, and refusals are no page', async (t) => {
+t.test('answers name their flow schema, and refusals are no page', async (t) => {
   const server = await startServer(t)
   const flow = '/apis/flowcontrol.apiserver.k8s.io/v1'
   const uidOf = async (kind: string, name: string): Promise<string> =>

@@ -173,7 +173,7 @@ t.test('a version is not listed before all objects could be converted to it once
   t.equal((await get('')).body.items.length, 1, 'what was converted is kept')
 })
 
-t.test('what the webhook does wrong is told in upstream’s words', async (t) => {
+t.test('mistakes of the webhook are reported in upstream’s words', async (t) => {
   const { server, create, answerWith } = await start(t)
   const prefix = `conversion webhook for ${group}/v2, Kind=Address`
   const cases: [string, (objects: Review[]) => object][] = [

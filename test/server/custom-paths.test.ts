@@ -145,7 +145,7 @@ t.test('whatever is wrong with a scale, its scheme says one thing', async (t) =>
   t.equal((await send('PUT', things('a/scale'), { ...scale, unknown: 1 })).status, 200)
 })
 
-t.test('what metadata has beyond its fields is told in the order of its keys', async (t) => {
+t.test('unknown fields of metadata are reported in the order of their keys', async (t) => {
   const send = await start(t)
   const metadata = {
     u6: 1,

@@ -454,7 +454,7 @@ const specOf = (a: object) => ({
 const ownersOf = ({ metadata }: { metadata: { managedFields?: { fieldsV1: object }[] } }) =>
   metadata.managedFields?.map(({ fieldsV1 }) => fieldsV1)
 
-t.test('who creates owns the status, unless that is a subresource', async (t) => {
+t.test('the creator owns the status, unless that is a subresource', async (t) => {
   const { send } = await startWithWidgets(t)
   const plain = versionOf('v1', specOf({ type: 'string' }))
   const split = { ...plain, subresources: { status: {} } }

@@ -144,7 +144,7 @@ for (const scheme of ['memory', 'level'] as const) {
 const message = 'no matching key was found for the provided AES transformer'
 const listMessage = `unable to transform key "${keyOf('a')}": ${message}`
 
-t.test('of what cannot be decrypted everybody is told as by kube-apiserver', async (t) => {
+t.test('what cannot be decrypted is reported as by kube-apiserver', async (t) => {
   const file = path.join(temporaryDirectory(t), 'encryption.json')
   const driver = await openDriver(t)
   let server = await start(t, driver, writeConfiguration(file, aescbc('key1'), identity))

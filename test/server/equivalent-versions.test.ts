@@ -361,7 +361,7 @@ t.test('a policy may say that an object is what it is not', async (t) => {
   }
 })
 
-t.test('of policies that name several versions the last one counts', async (t) => {
+t.test('of the versions that policies name the last one counts', async (t) => {
   const { post, bind, define } = await start(t)
   await define()
   for (const v of ['v1', 'v2'])

@@ -120,7 +120,7 @@ t.test('constrained modes of impersonation never take what upstream never allows
   t.match(await as({ 'impersonate-extra-acme.io%2Fa': '' }), /empty string value in extra is not/)
 })
 
-t.test('who has no name of a ServiceAccount is none', async (t) => {
+t.test('a user without a ServiceAccount’s name is no ServiceAccount', async (t) => {
   const me = await call(server, {
     method: 'POST',
     path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { call, startServer } from './start-server.js'
 
-t.test('an Event of events.k8s.io is told of metadata before what may not change', async (t) => {
+t.test('an Event of events.k8s.io reports metadata before immutable fields', async (t) => {
   const server = await startServer(t)
   const path = '/apis/events.k8s.io/v1/namespaces/default/events'
   const event = {

@@ -135,7 +135,7 @@ t.test('what matches, in which order, how often and from when', async (t) => {
   t.same(server.faults.list(), [])
 })
 
-t.test('over HTTP: rules are added, told of and removed, and never strike that', async (t) => {
+t.test('over HTTP, rules are added, listed and removed, and never apply to that', async (t) => {
   const server = await startServer(t)
   const send = caller(server)
   const rule = { status: { code: 500 } }

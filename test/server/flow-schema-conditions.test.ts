@@ -26,7 +26,7 @@ t.test("a server starts with upstream's schemas, owned as they are there", async
   t.same(ownersOf(level), [`${producer} Update`])
 })
 
-t.test('a schema is told when its priority level comes, and when it goes', async (t) => {
+t.test('the condition of a schema changes when its priority level comes or goes', async (t) => {
   const server = await startServer(t)
   const levels = `${flow}/prioritylevelconfigurations`
   const path = `${flow}/flowschemas/mine`

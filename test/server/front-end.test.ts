@@ -192,7 +192,7 @@ const openRequest = async (server: Server) => {
   return { answer, end: () => request.end(' '.repeat(72)) }
 }
 
-t.test('who comes to a server that goes is told to come back, and where it stands', async (t) => {
+t.test('a server that shuts down tells clients to retry, and closes connections', async (t) => {
   const server = await startServer(t, { shutdownDelayMs: 5_000, shutdownSendRetryAfter: true })
   const slow = await openRequest(server)
   const agent = new https.Agent({ keepAlive: true, maxSockets: 1 })

@@ -29,7 +29,7 @@ const onlyThisOne = async (server: Server): Promise<boolean> => {
   return text.includes('apiserver_current_inflight_requests{request_kind="readOnly"} 1\n')
 }
 
-t.test('who leaves while its token is verified is in flight no more', async (t) => {
+t.test('a client that leaves while its token is verified is no longer in flight', async (t) => {
   const server = await startServer(t)
   const { hostname: host, port } = new URL(server.url)
   const tokens = await freshTokens(server, 30)

@@ -60,7 +60,7 @@ t.test('a client that breaks the protocol and leaves holds no socket', async (t)
   await eventually('no socket is left', () => accepted() <= before)
 })
 
-t.test('who resets all that it asks for holds no place among those in flight', async (t) => {
+t.test('requests that their client resets are no longer in flight', async (t) => {
   const server = await start(t)
   const before = accepted()
   const session = http2.connect(server.url, { ca: server.caPem })
@@ -112,7 +112,7 @@ const pinged = `
   session.request({ ':path': path, authorization }).once('response', () => parentPort.postMessage('open'))
 `
 
-t.test('a server that stood still hears first who has answered meanwhile', async (t) => {
+t.test('a server that stood still first reads what clients have answered meanwhile', async (t) => {
   const server = await start(t)
   const pings = new Int32Array(new SharedArrayBuffer(4))
   const authorization = `Bearer ${server.adminToken}`

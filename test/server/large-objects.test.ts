@@ -117,7 +117,7 @@ t.test('what fits is stored, and one byte more is refused', async (t) => {
   }
 })
 
-t.test('how much was to be sent is told of what is not sent at all', async (t) => {
+t.test('the refusal of a request that is too large to be sent says how large it is', async (t) => {
   const server = await start(t, 'memory:')
   const revision = { metadata: { name: 'c' }, revision: 1, data: { a: x(2_500_000) } }
   // Stored in v1beta1.

@@ -197,7 +197,7 @@ t.test('uses of tokens in Secrets are noted, warned of and counted', async (t) =
   t.equal(await problem({}), told('Token has been invalidated'))
 })
 
-t.test('what is wrong with a token that was asked for is told to who reviews it', async (t) => {
+t.test('a review says why a requested token is invalid', async (t) => {
   const { soon, sign, uid, post, remove, use, review, uses } = await startTokens(t)
   const seconds = Math.floor(Date.now() / 1000)
   const times = { exp: seconds + 3600, iat: seconds, nbf: seconds }

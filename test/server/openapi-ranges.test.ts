@@ -2,7 +2,7 @@
 import t from 'tap'
 import { call, startServer } from './start-server.js'
 
-t.test('a part of a document is sent to who asks for one', async (t) => {
+t.test('a part of a document is sent to a client that asks for one', async (t) => {
   const server = await startServer(t, { storage: 'memory:' })
   const ask = (headers: Record<string, string>, path = '/openapi/v3/version') =>
     call(server, { path, headers })

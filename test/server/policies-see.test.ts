@@ -65,7 +65,7 @@ const deployment = {
 }
 const deployments = '/apis/apps/v1/namespaces/default/deployments'
 
-t.test('of a scale they see the Scale, and what they make of it is what is scaled', async (t) => {
+t.test('policies see the Scale, and what they make of it is what is scaled', async (t) => {
   const { send, policy } = await start(t)
   await send('POST', deployments, deployment)
   const patches = (value: number) => ({
@@ -205,7 +205,7 @@ t.test('an eviction is admitted as one, and its delete is not admitted again', a
   t.ok((await send('GET', at('pods/p'))).metadata.deletionTimestamp)
 })
 
-t.test('what a request lacks by itself is told before what policies say of it', async (t) => {
+t.test('mistakes of the request itself come before what policies say', async (t) => {
   const { send, policy } = await start(t)
   const tokenOf = (name: string, spec: object) =>
     send('POST', at(`serviceaccounts/${name}/token`), { spec })

@@ -133,7 +133,7 @@ const metricsOf = async (server: Server, name: RegExp): Promise<string[]> => {
     .sort()
 }
 
-t.test('one seat: who waits, who is refused, and who is next', async (t) => {
+t.test('with one seat, requests wait, are refused, and have their turn in order', async (t) => {
   const { server, held, counts, write, waiting, holding } = await narrowServer(t)
   const answers: Promise<Answer>[] = []
   const send = (user: string, name: string) => void answers.push(write(user, name))
@@ -203,7 +203,7 @@ t.test('one seat: who waits, who is refused, and who is next', async (t) => {
   t.match(await counts(), { waiting: 0, executing: 0, dispatched: 6 })
 })
 
-t.test('who waits too long is refused, and who leaves is forgotten', async (t) => {
+t.test('a request that waits too long is refused, and one that is left is forgotten', async (t) => {
   const { server, counts, write, waiting, holding } = await narrowServer(t)
   const first = write('alice', 'first')
   const { release } = await holding('first')
@@ -250,7 +250,7 @@ t.test('a level without queues refuses at once, and administrators are exempt', 
   t.match(await counts(), { refused: 1, executing: 0 })
 })
 
-t.test('a watch has a seat until it has begun; writes that it is told of have more', async (t) => {
+t.test('a watch has a seat until it has begun; writes with watchers take more seats', async (t) => {
   const { server, counts, write, holding, letAll } = await narrowServer(t)
   const headers = { authorization: 'Bearer alicetoken' }
   const watch = async (): Promise<void> => {

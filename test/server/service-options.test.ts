@@ -50,7 +50,7 @@ t.test('node ports are of the range that is given, until it is full', async (t) 
   t.equal(versions.serverAddressByClientCIDRs[0].serverAddress, `api.example.com:${port}`)
 })
 
-t.test('the lower part of a range is left to who asks for it', async (t) => {
+t.test('the lower part of a range is left to clients that ask for a port', async (t) => {
   const server = await startServer(t, { serviceNodePortRange: '30000-30019' })
   const taken: number[] = []
   for (let i = 0; i < 5; i++) {

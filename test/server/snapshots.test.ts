@@ -165,7 +165,7 @@ t.test('what the server knows follows what is stored', async (t) => {
   t.equal((await send('POST', '/api/v1/namespaces/team/configmaps', secret)).status, 201)
 })
 
-t.test('a watch is told what differs, and of another object of the same name both', async (t) => {
+t.test('a watch sees what differs, and both events of a replaced object', async (t) => {
   const server = await startServer(t)
   const send = caller(server)
   for (const name of ['changed', 'gone', 'other', 'same'])
@@ -374,7 +374,7 @@ t.test('by name, over HTTP and from the command line', async (t) => {
   t.match((await call(server, others)).body, { code: 403, reason: 'Forbidden' })
 })
 
-t.test('of another server it is nothing', async (t) => {
+t.test('a snapshot of another server is refused', async (t) => {
   const [one, other] = await Promise.all([startServer(t), startServer(t)])
   await t.rejects(other.restore(await one.snapshot()), { message: /not taken of this server/ })
 })

@@ -166,7 +166,7 @@ t.test('the metadata of a TokenRequest has its order', async (t) => {
   ])
 })
 
-t.test('what else is known of a user is told in order of its keys', async (t) => {
+t.test('extra fields of a user come in the order of their keys', async (t) => {
   const { body } = await call(server, {
     method: 'POST',
     path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',

@@ -264,7 +264,7 @@ t.test(
   },
 )
 
-t.test('what cannot be decoded is told of the kind that it says to be', async (t) => {
+t.test('a decoding error names the kind in the body', async (t) => {
   const { server } = await start(t)
   const body = { apiVersion: `${group}/v1`, kind: 'Other', metadata: { finalizers: 'x' } }
   const { status, body: answer } = await call(server, { method: 'POST', path: path('v1'), body })
@@ -277,7 +277,7 @@ t.test('what cannot be decoded is told of the kind that it says to be', async (t
   )
 })
 
-t.test('what is stored in a version that was taken away is told of, not shown', async (t) => {
+t.test('an object that is stored in a removed version is an error, not shown', async (t) => {
   const { server, create } = await start(t)
   await create('v1', 'old', { a: '1' })
   const change = async (path: string, body: object) => {

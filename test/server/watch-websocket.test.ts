@@ -90,7 +90,7 @@ t.test('watches over WebSocket', async (t) => {
     )
   })
 
-  t.test('who does not say where it comes from is refused', async (t) => {
+  t.test('a request without an Origin is refused', async (t) => {
     const { authorization } = admin
     t.equal(await refusalOf([], { authorization }), 403)
     t.equal(await refusalOf([], { authorization, origin: 'null' }), 403)

@@ -89,7 +89,7 @@ t.test('a request is what the webhook says it is', async (t) => {
   t.same(asked, [], 'the privileged are not asked about')
 })
 
-t.test('what a list selects is told', async (t) => {
+t.test('a webhook is sent the selectors of a list', async (t) => {
   const { server, asked } = await startWebhookMode(t)
   const labels = encodeURIComponent('b in (y,x),a,!c,d!=e,n>3')
   const query = `labelSelector=${labels}&fieldSelector=spec.nodeName%3Dn,status.phase!%3Dx`

@@ -57,7 +57,7 @@ t.test('values expire after their time and leave a delete event', async (t) => {
   }
 })
 
-t.test('of what was compacted nothing is left on disk, whenever the process ended', async (t) => {
+t.test('nothing that was compacted is left on disk, whenever the process ended', async (t) => {
   const [directory, copy] = [temporaryDirectory(t), temporaryDirectory(t)]
   const driver = await openLevelIn(t, directory)
   // More than one batch removes.

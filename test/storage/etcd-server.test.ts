@@ -219,7 +219,7 @@ const full = (t: Test) =>
   })
 
 const unreadable = (t: Test, etcd: Etcd) =>
-  t.test('what somebody else left and nobody can read stops only who asks for it', async (t) => {
+  t.test('a value that nobody can read stops only those who ask for it', async (t) => {
     const server = await serverOn(t, etcd, 'prefix=unreadable', {
       disableAdmissionPlugins: ['ServiceAccount'],
     })

@@ -118,7 +118,7 @@ const transactions = async (t: Test, { open }: DriverFixture) => {
     },
   )
 
-  await t.test('of many writers of one key exactly one wins each revision', async (t) => {
+  await t.test('exactly one of many writers of a key wins each revision', async (t) => {
     const driver = await open(t)
     await write(driver, put('/c', '0'))
     const increment = async () => {

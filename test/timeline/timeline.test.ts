@@ -87,7 +87,7 @@ t.test('a watched Pod: what is different from one state to the next', (t) => {
   t.end()
 })
 
-t.test('who ends a Pod, and why, is told before its end', (t) => {
+t.test('the timeline says who ends a Pod, and why, before its end', (t) => {
   const marked = podAt({})
   const disruption = {
     type: 'DisruptionTarget',
