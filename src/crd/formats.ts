@@ -4,7 +4,7 @@
  */
 import { isIPv4, isIPv6 } from 'node:net'
 import { daysIn } from '#api/clock.js'
-import { parseUrl } from '#api/go-url.js'
+import { parseRequestUri } from '#api/go-url.js'
 import { isEmailAddress } from './email-address.js'
 import { mapSchemas, type StructuralSchema } from './structural-schema.js'
 
@@ -56,10 +56,7 @@ const isUnit = (word: string): boolean =>
 const hasWordDuration = (text: string): boolean =>
   [...text.matchAll(/(?<!\d)\d+\s*([A-Za-zµ]+)/g)].some((m) => isUnit(m[1]!.toLowerCase()))
 
-const isUrl = (text: string): boolean => {
-  const url = parseUrl(text)
-  return typeof url !== 'string' && (url.scheme !== '' || text.startsWith('/'))
-}
+const isUrl = (text: string): boolean => typeof parseRequestUri(text) !== 'string'
 const uuid = (version: string, variant: string) =>
   new RegExp(
     `^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`,

@@ -27,7 +27,7 @@ const urlErrors = (text: string, path: string): FieldError[] => {
   if (url.scheme !== 'https')
     errors.push(invalid(path, url.scheme, `'https' is the only allowed URL scheme${form}`))
   if (url.host === '') errors.push(invalid(path, url.host, `host must be specified${form}`))
-  if (url.user !== '')
+  if (url.user !== undefined)
     errors.push(invalid(path, url.user, 'user information is not permitted in the URL'))
   if (url.fragment !== '')
     errors.push(invalid(path, url.fragment, 'fragments are not permitted in the URL'))

@@ -92,7 +92,7 @@ const urlErrors = (url: string, path: string): FieldError[] => {
   const parts = parseUrl(url)
   if (typeof parts === 'string') return [invalid(path, url, parts)]
   if (parts.scheme !== 'https') errors.push(invalid(path, url, 'URL scheme must be https'))
-  if (parts.user !== '')
+  if (parts.user !== undefined)
     errors.push(invalid(path, url, 'URL must not contain a username or password'))
   if (parts.query !== '') errors.push(invalid(path, url, 'URL must not contain a query'))
   if (parts.fragment !== '') errors.push(invalid(path, url, 'URL must not contain a fragment'))
