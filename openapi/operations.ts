@@ -23,6 +23,7 @@ interface Gvk {
 interface ApiResource {
   readonly gvr: { readonly group: string; readonly version: string; readonly resource: string }
   readonly gvk: Gvk
+  readonly listKind: string
   readonly namespaced: boolean
   readonly verbs: readonly string[]
   readonly hasStatus: boolean
@@ -151,6 +152,12 @@ class ResourceOperations {
     ]
   }
 
+  /** A definition may name its list in its own way; that of a built-in kind is named after the type of its items. */
+  #listSchema(): string {
+    const { gvk, listKind, isCustom } = this.#row
+    return isCustom ? this.#schema({ ...gvk, kind: listKind }) : `${this.#schema(gvk)}List`
+  }
+
   #collection(): Operation[] {
     const { gvk, verbs, namespaced, gvr } = this.#row
     const { kind } = gvk
@@ -163,7 +170,7 @@ class ResourceOperations {
         description: `${verbs.includes('watch') && !this.#row.isCustom ? 'list or watch' : 'list'} objects of kind ${kind}`,
         action: 'list',
         query: listQuery,
-        responses: { 200: `${this.#schema(gvk)}List`, 401: null },
+        responses: { 200: this.#listSchema(), 401: null },
         produces: [...this.#types, ...(this.#row.isCustom ? [] : streams)],
       })
     if (verbs.includes('list')) {

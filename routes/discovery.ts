@@ -219,15 +219,23 @@ export const installDiscovery = (
 ): void => {
   const documents = new Documents(source, remote)
   const namedGroups = () => documents.groups.filter(({ group }) => group !== '')
+  const groups = () => groupList(namedGroups())
+  const core = rootOf(documents, 'api', (request) => coreVersions(addressOf(request)))
+  const roots: Readonly<Record<string, Handler>> = {
+    '/api': core,
+    '/api/': core,
+    '/apis': rootOf(documents, 'apis', groups),
+    // Upstream aggregates at the path without a slash alone.
+    '/apis/': async (request, reply) => sendPlain(request, reply, groups()),
+  }
   const routes: Readonly<Record<string, Handler>> = {
-    '/api': rootOf(documents, 'api', (request) => coreVersions(addressOf(request))),
-    '/apis': rootOf(documents, 'apis', () => groupList(namedGroups())),
     '/api/:version': versionOf(documents),
     '/apis/:group': groupOf(documents),
     '/apis/:group/:version': versionOf(documents),
   }
   // No group is without a name here; the core group is at /api.
   app.all('/apis//*', (_request, reply) => sendNotFound(reply))
+  for (const [url, handler] of Object.entries(roots)) app.all(url, handler)
   for (const [url, handler] of Object.entries(routes)) {
     app.all(url, handler)
     app.all(`${url}/`, handler)

@@ -69,7 +69,7 @@ const customSchemas = (row: ResourceDefinition, describe: Describe): [string, Js
       },
     ],
     [
-      `${name}List`,
+      schemaNameOf({ ...row.gvk, kind: row.listKind }),
       {
         description: `${row.listKind} is a list of ${kind}`,
         type: 'object',

@@ -1,18 +1,23 @@
 /** Applies the results of mutations to an object (apiserver, pkg/admission/plugin/policy/mutating/patch). */
 import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
-import { formatGroupVersion } from '#api/group-version.js'
+import {
+  formatGroupVersion,
+  formatGroupVersionKind,
+  parseGroupVersion,
+} from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { NotJsonError, toJson } from '#cel/json-values.js'
-import { formatTimestamp } from '#cel/times.js'
-import { type CelValue, MapValue, StructValue, Timestamp } from '#cel/values.js'
+import { type CelValue, MapValue, StructValue } from '#cel/values.js'
 import type { FieldType } from '#registry/field-manager/field-type.js'
 import { mergeObjects } from '#registry/field-manager/merge-typed.js'
 import { fieldElement, printElement } from '#registry/field-manager/path-element.js'
 import { mismatchOf } from '#registry/field-manager/validate-typed.js'
 import { typeOfDefinition } from '#registry/field-manager/versions.js'
+import { overflown, problemOf } from '#registry/patch/convertible.js'
 import { applyOperations, JsonPatchProblem, JsonPatchTestFailed } from '#registry/patch/json.js'
-import { checkType } from './patched-type.js'
+import { hasForeignKeys, misfit, withTypeNames } from './configuration-values.js'
+import { checkType, foreignKindProblem } from './patched-type.js'
 import { decodeVersion, type VersionedRequest } from './versioned-request.js'
 
 /** A mutation that cannot be made; the message is upstream's. */
@@ -63,40 +68,6 @@ const atomicPaths = (type: FieldType, value: JsonValue, path: string): string[] 
   ]
 }
 
-/** How upstream prints a value of a configuration that JSON has no form for. */
-const goValue = (value: CelValue): string | undefined => {
-  if (value === null) return '&{NULL_VALUE}'
-  if (value instanceof Timestamp) {
-    const [date, time] = formatTimestamp(value).replace('Z', '').split('T')
-    return `&{${date} ${time} +0000 UTC}`
-  }
-  if (!(value instanceof Uint8Array)) return undefined
-  const bytes = [...value].map((byte) => `0x${byte.toString(16)}`)
-  return `&value.valueUnstructured{Value:[]uint8{${bytes.join(', ')}}}`
-}
-
-/** Such a value fits no type. */
-const misfit = (value: CelValue, type: FieldType | undefined, path: string): string | undefined => {
-  const shown = goValue(value)
-  if (shown !== undefined) {
-    const scalar = type?.scalar === 'untyped' ? 'any scalar' : type?.scalar
-    const wanted = type?.map !== undefined ? 'map' : type?.list !== undefined ? 'list' : scalar
-    return wanted === undefined ? undefined : `${path}: expected ${wanted}, got ${shown}`
-  }
-  const entries: [string, CelValue][] =
-    value instanceof StructValue
-      ? [...value.fields]
-      : value instanceof MapValue
-        ? value.keys().map((key) => [String(key), value.get(key)!])
-        : []
-  for (const [key, inner] of entries) {
-    const under = type?.map?.field(key)?.type ?? type?.map?.element
-    const found = misfit(inner, under, `${path}${printElement(fieldElement(key))}`)
-    if (found !== undefined) return found
-  }
-  return undefined
-}
-
 /** Decoded like a body, defaults included. If that fails it is a 500, as upstream, not a client's error. */
 const decoded = (request: VersionedRequest, value: JsonValue) => {
   try {
@@ -115,6 +86,18 @@ const jsonOf = (value: CelValue, what: string): JsonValue => {
   }
 }
 
+/** What was merged has no JSON: upstream converts it to the type of the version, in which integers overflow. */
+const converted = (request: VersionedRequest, merged: JsonObject): KubeObject => {
+  const { gvk, schemaName } = request.definition
+  if (schemaName === undefined) return decoded(request, merged).object
+  const problem = problemOf(merged, schemaName)
+  if (problem !== undefined)
+    throw new MutationError(
+      `unable to convert unstructured object to ${formatGroupVersionKind(gvk)}: ${problem}`,
+    )
+  return decoded(request, overflown(merged, schemaName)).object
+}
+
 /** The object with the configuration merged into it. */
 export const applyConfiguration = (
   request: VersionedRequest,
@@ -124,8 +107,14 @@ export const applyConfiguration = (
   if (!(result instanceof StructValue))
     throw new MutationError('unsupported return type from ApplyConfiguration expression')
   checkTypeNames(result)
+  if (hasForeignKeys(result)) throw new MutationError('invalid return type: *dynamic.ObjectVal')
+  const configuration = withTypeNames(result)
   const { apiVersion, kind } = object
-  const patch = { ...(jsonOf(result, 'invalid return type') as JsonObject), apiVersion, kind }
+  const patch = {
+    ...(jsonOf(configuration, 'invalid return type') as JsonObject),
+    apiVersion,
+    kind,
+  }
   const fail = (why: string): never => {
     throw new MutationError(`error applying patch: ${why}`)
   }
@@ -136,7 +125,8 @@ export const applyConfiguration = (
       `failed to convert patch object to typed object: no corresponding type for ${formatGroupVersion(gvk)}, Kind=${gvk.kind}`,
     )
   const type = typeOfDefinition(request.definition)
-  const mismatch = misfit(result, type, '') ?? mismatchOf(patch, type, { allowDuplicates: false })
+  const mismatch =
+    misfit(configuration, type, '') ?? mismatchOf(patch, type, { allowDuplicates: false })
   if (mismatch !== undefined) fail(`failed to convert patch object to typed object: ${mismatch}`)
   const atomic = atomicPaths(type, patch, '')
   if (atomic.length > 0)
@@ -145,7 +135,7 @@ export const applyConfiguration = (
     )
   const foreign = mismatchOf(object, type, { allowDuplicates: true })
   if (foreign !== undefined) fail(`failed to convert original object to typed object: ${foreign}`)
-  return decoded(request, mergeObjects(object, patch, type)).object
+  return converted(request, mergeObjects(object, patch, type))
 }
 
 const operationOf = (value: CelValue): JsonObject => {
@@ -170,6 +160,15 @@ const operationOf = (value: CelValue): JsonObject => {
   return operation
 }
 
+/** An object of another group is refused where it is made, one of the group when all mutations are done. */
+const foreignKind = ({ definition }: VersionedRequest, patched: JsonObject): Error => {
+  const problem = foreignKindProblem(definition, patched, true)
+  const { group } = parseGroupVersion(patched.apiVersion as string)!
+  return group === definition.gvk.group
+    ? internalError(`failed to convert object: ${problem}`)
+    : new MutationError(problem)
+}
+
 /** The object with the operations applied; unchanged if a `test` fails. */
 export const applyJsonPatches = (
   request: VersionedRequest,
@@ -187,7 +186,8 @@ export const applyJsonPatches = (
     if (error instanceof JsonPatchProblem) throw new MutationError(`JSON Patch: ${error.message}`)
     throw error
   }
-  checkType(request.definition, patched)
+  const foreign = checkType(request.definition, patched)
+  if (foreign !== undefined) throw foreignKind(request, foreign)
   const { object: next, strictErrors } = decoded(request, patched)
   // The decoder assumes a missing apiVersion; for a custom resource nothing can be assumed.
   if (request.definition.isCustom && !(patched as JsonObject).apiVersion) next.apiVersion = ''

@@ -7,14 +7,48 @@ import {
   formatGroupVersionKind,
   parseGroupVersion,
 } from '#api/group-version.js'
+import { internalType } from '#api/internal-type.js'
 import { stringify } from '#api/json.js'
 import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { schemaNameOfKind } from '#openapi/schemas.js'
+import { DecodeError } from '#registry/decode/explain.js'
+import { decodeType } from '#registry/decode.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 
-/** A 500 if they cannot be read. */
-export const checkType = ({ gvk, isCustom }: ResourceDefinition, patched: JsonValue): void => {
-  if (!isJsonObject(patched)) return
+/**
+ * What a built-in kind that was made of another is read as, and why it cannot become what was asked for again. A reader that
+ * is strict refuses fields that the kind does not have. Throws a 500 for what is not even that kind.
+ */
+export const foreignKindProblem = (
+  { gvk }: ResourceDefinition,
+  patched: JsonObject,
+  isStrict: boolean,
+): string => {
+  const { apiVersion, kind } = patched as { apiVersion: string; kind: string }
+  const given = { ...parseGroupVersion(apiVersion)!, kind }
+  const schemaName = schemaNameOfKind(given)
+  if (schemaName === undefined) throw internalError(noKindText(kind, apiVersion))
+  let unknown: readonly string[]
+  try {
+    unknown = decodeType(schemaName, patched).strictErrors
+  } catch (error) {
+    throw error instanceof DecodeError ? internalError(error.message) : error
+  }
+  if (isStrict && unknown.length > 0)
+    throw internalError(`strict decoding error: ${unknown.join(', ')}`)
+  const [from, wanted] = [`${given.version}.${kind}`, formatGroupVersion(gvk)]
+  return given.group === gvk.group
+    ? `converting (${from}) to (${internalType(gvk.group, gvk.kind)}): unknown conversion`
+    : `${from} is not suitable for converting to ${goQuote(wanted)} in scheme "pkg/runtime/scheme.go:111"`
+}
+
+/** 500 where nobody could read it. Of a built-in kind, yields the kind and version that it is now, where they are others. */
+export const checkType = (
+  { gvk, isCustom }: ResourceDefinition,
+  patched: JsonValue,
+): JsonObject | undefined => {
+  if (!isJsonObject(patched)) return undefined
   for (const field of ['apiVersion', 'kind'] as const) {
     const given = patched[field] ?? ''
     if (typeof given !== 'string')
@@ -29,8 +63,8 @@ export const checkType = ({ gvk, isCustom }: ResourceDefinition, patched: JsonVa
   const apiVersion = (patched.apiVersion || own) as string
   if (parseGroupVersion(apiVersion) === undefined)
     throw internalError(`unexpected GroupVersion string: ${apiVersion}`)
-  if (!isCustom && (kind !== gvk.kind || apiVersion !== own))
-    throw internalError(noKindText(kind, apiVersion))
+  const isOther = !isCustom && (kind !== gvk.kind || apiVersion !== own)
+  return isOther ? (withKeysInOrder({ ...patched, kind, apiVersion }) as JsonObject) : undefined
 }
 
 /** Upstream's converter of custom resources knows the versions of their definition, and refuses what is of none. */

@@ -1,13 +1,13 @@
 /** What a mutating webhook answered, put into the object (plugin/webhook/mutating/dispatcher.go). */
 import { goKindOf } from '#api/decoder-texts.js'
-import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
+import { ApiError, failure, internalError, problemOfDecoding } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { JsonSyntaxError, parse } from '#api/json.js'
 import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { applyOperations, JsonPatchProblem } from '#registry/patch/json.js'
 import type { WebhookAnswer } from './call-webhook.js'
-import { checkType, checkVersion } from './patched-type.js'
+import { checkType, checkVersion, foreignKindProblem } from './patched-type.js'
 import { decodeVersion, type VersionedRequest } from './versioned-request.js'
 
 /** Throws a plain Error for what is no patch: that is a failed call. */
@@ -49,7 +49,9 @@ const patched = (
   const value = applied(object, patch)
   // The options of a connection are not an object of the API, so nothing is known of their fields.
   if (!definition.isCustom && definition.schemaName === undefined) return value as JsonObject
-  checkType(definition, value)
+  const foreign = checkType(definition, value)
+  if (foreign !== undefined)
+    throw failure({ code: 500, message: foreignKindProblem(definition, foreign, false) })
   if (definition.isCustom && isJsonObject(value)) checkVersion(value, definition)
   try {
     return decodeVersion(request, value).object

@@ -1,6 +1,7 @@
 /** The kind CustomResourceDefinition itself (apiextensions, pkg/registry/customresourcedefinition). */
 import { formatTime } from '#api/clock.js'
 import { conditionOf, putCondition } from '#api/conditions.js'
+import { goQuote } from '#api/go-quote.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { guardDelete } from '#registry/preconditions.js'
@@ -53,17 +54,36 @@ const rememberStorageVersion = (definition: CustomResourceDefinition, before: st
   definition.status!.storedVersions = stored.length === 0 ? null : stored
 }
 
-const unknownFormats = (schema: StructuralSchema): string[] => [
-  ...(schema.format && !isKnownFormat(schema.format, schema.type) ? [schema.format] : []),
-  ...Object.values(schema.properties ?? {}).flatMap(unknownFormats),
-  ...(isJsonObject(schema.items) ? unknownFormats(schema.items) : []),
-  ...(isJsonObject(schema.additionalProperties) ? unknownFormats(schema.additionalProperties) : []),
-]
+/** A schema before those in it, these in upstream's order; of properties, which have none there, by name. */
+const unknownFormats = (schema: StructuralSchema): string[] => {
+  const { format, type, items, allOf, anyOf, oneOf, not, properties, additionalProperties } = schema
+  const named = Object.entries(properties ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
+  const inner: (StructuralSchema | undefined)[] = [
+    isJsonObject(items) ? items : undefined,
+    ...(allOf ?? []),
+    ...(anyOf ?? []),
+    ...(oneOf ?? []),
+    not,
+    ...named.map(([, property]) => property),
+    isJsonObject(additionalProperties) ? additionalProperties : undefined,
+  ]
+  return [
+    ...(format && !isKnownFormat(format, type) ? [format] : []),
+    ...inner.flatMap((one) => (one === undefined ? [] : unknownFormats(one))),
+  ]
+}
 
-const warnings = (object: KubeObject): string[] => {
+const formatsOf = (object: KubeObject): ReadonlySet<string> => {
   const schemas = (asDefinition(object).spec.versions ?? []).map((v) => v.schema?.openAPIV3Schema)
-  const formats = new Set(schemas.flatMap((s) => (s === undefined ? [] : unknownFormats(s))))
-  return [...formats].sort().map((format) => `unrecognized format ${JSON.stringify(format)}`)
+  return new Set(schemas.flatMap((s) => (s === undefined ? [] : unknownFormats(s))))
+}
+
+/** What nobody checks is told of when it comes. */
+const formatWarnings = (object: KubeObject, before?: KubeObject): string[] => {
+  const known = before === undefined ? new Set() : formatsOf(before)
+  return [...formatsOf(object)]
+    .filter((format) => !known.has(format))
+    .map((format) => `unrecognized format ${goQuote(format)}`)
 }
 
 /** Puts a condition into the list, with a new transition time when its status changes. */
@@ -129,7 +149,7 @@ export const customResourceDefinition = defineKind({
       rememberStorageVersion(definition, [])
     },
     validate: (object) => validateDefinition(asDefinition(object)),
-    warningsOnCreate: warnings,
+    warningsOnCreate: (object) => formatWarnings(object),
     prepareForUpdate: (object, previous) => {
       const next = asDefinition(object)
       const before = asDefinition(previous).status
@@ -141,7 +161,7 @@ export const customResourceDefinition = defineKind({
     },
     validateUpdate: (next, previous) =>
       validateDefinitionUpdate(asDefinition(next), asDefinition(previous)),
-    warningsOnUpdate: warnings,
+    warningsOnUpdate: (next, previous) => formatWarnings(next, previous),
     delete: deleteDefinition,
   },
   sample: {

@@ -143,8 +143,11 @@ const unite = (value: JsonValue, lists: readonly Step[][]): JsonValue[] | undefi
   return found.includes(undefined) ? undefined : (found as JsonValue[][]).flat()
 }
 
-const innerOf = (value: JsonValue): JsonValue[] =>
-  Array.isArray(value) ? value : isJsonObject(value) ? Object.values(value) : []
+/** What `*` finds; of a text its bytes. */
+const innerOf = (value: JsonValue): JsonValue[] => {
+  if (typeof value === 'string') return [...Buffer.from(value)]
+  return Array.isArray(value) ? value : isJsonObject(value) ? Object.values(value) : []
+}
 
 /** What holds something: itself before what is in it. A text holds its bytes. */
 const containersIn = (value: JsonValue): JsonValue[] => {

@@ -108,3 +108,10 @@ t.test('columns end before the first whose path is none', async (t) => {
     ['Name', '.a'],
   )
 })
+
+t.test('a star finds the bytes of a text', (t) => {
+  t.equal(cellOf('.spec.s.*', 'string', { s: 'y' }), '121')
+  t.equal(cellOf('.spec.s.*', 'string', { s: 'é' }), '195')
+  t.equal(cellOf('.spec.s.*', 'string', { s: '' }), null)
+  t.end()
+})

@@ -1,12 +1,14 @@
 /** The operations that the resource table makes are those of the reference. */
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import { customRows } from '#crd/custom-rows.js'
+import type { CustomResourceDefinition } from '#crd/definition.js'
 import { kinds } from '#kinds/index.js'
 import { discoveryOperations } from '#openapi/discovery-operations.js'
 import { type Operation, resourceOperations } from '#openapi/operations.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { makeDocument } from '#routes/openapi-document.js'
-import { schemaNameOf } from '#routes/openapi-schemas.js'
+import { schemaClosure, schemaNameOf } from '#routes/openapi-schemas.js'
 
 const docsUrl = new URL('../../field-docs.json', import.meta.url)
 
@@ -82,6 +84,28 @@ t.test('each operation of the reference is made from the table, and no other', a
     const operation = made.get(key(fact))
     if (operation !== undefined) t.strictSame(fromOperation(operation), fromFact(fact), key(fact))
   }
+})
+
+t.test('a definition may name its list in its own way', (t) => {
+  const [row] = customRows({
+    metadata: { name: 'things.e.com' },
+    spec: {
+      group: 'e.com',
+      scope: 'Cluster',
+      names: { plural: 'things', kind: 'Thing', listKind: 'AllThings' },
+      versions: [
+        {
+          ...{ name: 'v1', served: true, storage: true },
+          schema: { openAPIV3Schema: { type: 'object' } },
+        },
+      ],
+    },
+    status: { acceptedNames: { plural: 'things', kind: 'Thing', listKind: 'AllThings' } },
+  } as unknown as CustomResourceDefinition)
+  const list = resourceOperations(row!, schemaNameOf).find(({ action }) => action === 'list')!
+  t.equal(list.responses[200], 'com.e.v1.AllThings')
+  t.hasProp(schemaClosure(['com.e.v1.AllThings'], [row!]), 'com.e.v1.AllThings')
+  t.end()
 })
 
 interface Parameter {

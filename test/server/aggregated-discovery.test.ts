@@ -30,6 +30,16 @@ t.test('the aggregated document comes in every form, wherever Accept names it', 
   }
 })
 
+t.test('behind a slash there are the groups alone, as with kube-apiserver', async (t) => {
+  const server = await startServer(t)
+  const get = (path: string, accept: string) => call(server, { path, headers: { accept } })
+  const aggregated = as('application/json')
+  t.equal((await get('/apis/', aggregated)).status, 406)
+  const { text } = await get('/apis/', `${aggregated}, application/json`)
+  t.match(text, /^\{"kind":"APIGroupList"/)
+  t.match((await get('/api/', aggregated)).text, /^\{"kind":"APIGroupDiscoveryList"/)
+})
+
 t.test('a tag that is known answers 304', async (t) => {
   const server = await startServer(t)
   const headers = { accept: as('application/json') }

@@ -29,7 +29,8 @@ const mutationErrors = (mutation: Mutation, path: string, names: PolicyNames): F
     ...expressionErrors(
       child(path, own, 'expression'),
       mutation[own]?.expression?.trim(),
-      { ...names, patchTypes: true },
+      // Mutations may name variables where there are none, unlike what policies that validate say.
+      { variables: {}, ...names, patchTypes: true },
       own === 'jsonPatch' ? results.jsonPatches : results.applyConfiguration,
     ),
     ...(mutation[other]

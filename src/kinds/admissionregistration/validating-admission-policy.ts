@@ -23,53 +23,78 @@ interface Validation {
   reason?: string
 }
 
+/** Given, and nothing but spaces. */
+const isBlank = (text: string | undefined): boolean =>
+  text !== undefined && text !== '' && text.trim() === ''
+
 const validationErrors = (validation: Validation, path: string, names: PolicyNames) => {
   const { expression = '', message, messageExpression, reason } = validation
   const errors: FieldError[] = []
   if (expression.trim() === '')
     errors.push(required(child(path, 'expression'), 'expression is not specified'))
   errors.push(...expressionErrors(child(path, 'expression'), expression, names, results.boolean))
-  errors.push(
-    ...expressionErrors(
-      child(path, 'messageExpression'),
-      messageExpression,
-      { ...names, noAuthorizer: true },
-      results.text,
-    ),
-  )
-  if (message !== undefined) {
-    if (message.trim() === '')
-      errors.push(invalid(child(path, 'message'), message, 'must be non-empty if specified'))
-    else if (/[\n\r]/.test(message))
-      errors.push(invalid(child(path, 'message'), message, 'must not contain line breaks'))
-  }
+  const withoutAuthorizer = { ...names, noAuthorizer: true }
+  const at = child(path, 'messageExpression')
+  if (isBlank(messageExpression))
+    errors.push(invalid(at, messageExpression, 'must be non-empty if specified'))
+  else errors.push(...expressionErrors(at, messageExpression, withoutAuthorizer, results.text))
+  if (isBlank(message))
+    errors.push(invalid(child(path, 'message'), message, 'must be non-empty if specified'))
+  else if (/[\n\r]/.test(message?.trim() ?? ''))
+    errors.push(invalid(child(path, 'message'), message, 'must not contain line breaks'))
   if (reason !== undefined && !reasons.includes(reason))
     errors.push(notSupported(child(path, 'reason'), reason, reasons))
   return errors
 }
 
-const annotationErrors = ({ metadata, spec }: KubeObject, names: PolicyNames): FieldError[] =>
-  ((spec.auditAnnotations ?? []) as { key?: string; valueExpression?: string }[]).flatMap(
-    ({ key = '', valueExpression = '' }, i, all) => {
-      const at = index('spec.auditAnnotations', i)
-      const isSecond = all.findIndex((one) => (one.key ?? '') === key) < i
-      const full = `${metadata.name ?? ''}/${key}`
-      return [
-        ...validQualifiedName(child(at, 'key'), full),
-        ...(valueExpression.trim() === ''
-          ? [required(child(at, 'valueExpression'), 'valueExpression is not specified')]
-          : []),
-        ...expressionErrors(
-          child(at, 'valueExpression'),
-          valueExpression.trim(),
-          names,
-          results.textOrNull,
-          valueExpression,
-        ),
-        ...(isSecond ? [duplicate(child(at, 'key'), key)] : []),
-      ]
-    },
-  )
+interface AuditAnnotation {
+  key?: string
+  valueExpression?: string
+}
+
+const annotationsMax = 20
+const annotationValueBytesMax = 5 * 1024
+
+const annotationErrors = (
+  { key = '', valueExpression = '' }: AuditAnnotation,
+  path: string,
+  policy: { name: string; names: PolicyNames },
+): FieldError[] => {
+  const errors = policy.name
+    ? validQualifiedName(child(path, 'key'), `${policy.name}/${key}`)
+    : [invalid(child(path, 'key'), key, 'requires metadata.name be non-empty')]
+  const at = child(path, 'valueExpression')
+  const trimmed = valueExpression.trim()
+  if (trimmed === '') errors.push(required(at, 'valueExpression is not specified'))
+  else if (Buffer.byteLength(trimmed) > annotationValueBytesMax)
+    errors.push(required(at, `must not exceed ${annotationValueBytesMax} bytes in length`))
+  else
+    errors.push(...expressionErrors(at, trimmed, policy.names, results.textOrNull, valueExpression))
+  return errors
+}
+
+const allAnnotationErrors = ({ metadata, spec }: KubeObject, names: PolicyNames): FieldError[] => {
+  const annotations = (spec.auditAnnotations ?? []) as readonly AuditAnnotation[]
+  const path = 'spec.auditAnnotations'
+  const errors: FieldError[] = []
+  if (annotations.length > annotationsMax) {
+    const internal = annotations.map(({ key = '', valueExpression = '' }) => ({
+      Key: key,
+      ValueExpression: valueExpression,
+    }))
+    const why = `must not have more than ${annotationsMax} auditAnnotations`
+    errors.push(invalid(path, internal, why))
+  }
+  const keys = new Set<string>()
+  annotations.forEach((annotation, i) => {
+    const { key = '' } = annotation
+    const policy = { name: metadata.name ?? '', names }
+    errors.push(...annotationErrors(annotation, index(path, i), policy))
+    if (keys.has(key)) errors.push(duplicate(child(index(path, i), 'key'), key))
+    keys.add(key)
+  })
+  return errors
+}
 
 const validate = (object: KubeObject): FieldError[] => {
   const { spec } = object
@@ -83,7 +108,7 @@ const validate = (object: KubeObject): FieldError[] => {
       ? [required('spec.validations', text), required('spec.auditAnnotations', text)]
       : []),
     ...validations.flatMap((v, i) => validationErrors(v, index('spec.validations', i), names)),
-    ...annotationErrors(object, names),
+    ...allAnnotationErrors(object, names),
   ]
 }
 

@@ -170,7 +170,11 @@ const saysLess = new Set(
 const pathOf = (operation: JsonObject, field: 'path' | 'from', what: string): string => {
   const path = getOwn(operation, field)
   if (typeof path !== 'string')
-    throw missing(saysLess.has(what) ? what : `${what}: operation missing ${field} field`)
+    throw missing(
+      saysLess.has(what)
+        ? what
+        : `${what}: operation${field === 'from' ? ',' : ''} missing ${field} field`,
+    )
   return path
 }
 
