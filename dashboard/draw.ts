@@ -4,7 +4,7 @@ import type { PodHistory, Span } from './pod-history.js'
 
 const width = 960
 const labelWidth = 190
-/** For the last word. */
+/** Room for the last label. */
 const rightWidth = 44
 const top = 56
 const laneHeight = 30
@@ -18,14 +18,14 @@ const colours: Readonly<Record<Tone, string>> = {
   ended: '#b8bec7',
   failed: '#9d2a3b',
 }
-/** On the two that are dark text is white. */
+/** Tones that are so dark that their text is white. */
 const dark: ReadonlySet<Tone> = new Set(['failed'])
 
-/** Before the delete, as a part of what follows, and at least. */
+/** The time before the delete: this part of what follows, and at least so much. */
 const leadPart = 0.12
 const leadMsMin = 1_000
 const spanMsMin = 2_000
-/** Of a Pod that nobody has asked to go: its last minute. */
+/** What is shown of a Pod that nobody has deleted: its last minute. */
 const aliveMs = 60_000
 
 const escapeXml = (text: string): string =>
@@ -34,7 +34,7 @@ const escapeXml = (text: string): string =>
 interface Frame {
   readonly from: number
   readonly to: number
-  /** What +0 s is. */
+  /** The moment that is +0 s. */
   readonly origin: number
   x(at: number): number
 }

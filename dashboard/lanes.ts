@@ -1,4 +1,4 @@
-/** What of a Pod's life is drawn as a bar each, and in which state each of it is at one moment. Pure. */
+/** The parts of a Pod's life that are drawn as bars, and the state of each at one moment. Pure. */
 import { parseTime } from '#api/clock.js'
 import type { PersistedObject } from '#api/object.js'
 import { describeEnd, type Terminated } from '#src/timeline/describe-end.js'
@@ -6,7 +6,7 @@ import type { EndpointState, EndpointStates } from '#src/timeline/endpoints.js'
 import { howItStops } from '#src/timeline/events.js'
 import { type ContainerStatus, deletionAskedAt, statusesOf } from '#src/timeline/timeline.js'
 
-/** How it stands, whatever it is: colours are told apart by it. */
+/** The kind of state, by which bars are coloured. */
 export type Tone = 'waits' | 'runs' | 'ends' | 'ended' | 'failed'
 
 export interface LaneState {

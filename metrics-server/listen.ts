@@ -13,7 +13,7 @@ import { type FrontProxyTrust, isFrontProxy } from './front-proxy.js'
 interface ListenOptions extends Answering {
   readonly address: string
   readonly port: number
-  /** In its certificate. */
+  /** The name in its certificate. */
   readonly name: string
   readonly trust: FrontProxyTrust
   readonly log: Log
@@ -42,7 +42,7 @@ const makeCertificate = (name: string, now: number) => {
   }
 }
 
-/** Never throws: what goes wrong is told as a Status. */
+/** Never throws: an error is answered as a Status. */
 const respond = async (
   request: IncomingMessage,
   response: ServerResponse,

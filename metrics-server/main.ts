@@ -12,11 +12,11 @@ import { register, serviceHost, unregister } from './register.js'
 import { UsageStore } from './usage-store.js'
 
 interface MetricsServerOptions extends ProcessDeps {
-  /** Where the API server finds it. Default: the first address of the machine. */
+  /** Address at which the API server reaches it. Default: the first address of the machine. */
   address?: string
   /** 0 (default) takes a free one. */
   port?: number
-  /** How often kubelets are asked. Default 15 s, as upstream's manifest has it. */
+  /** How often usage is read from kubelets. Default 15 s, as in upstream's manifest. */
   resolutionMs?: number
 }
 

@@ -51,7 +51,7 @@ const head = (
   }
 }
 
-/** An object and what all of it uses. */
+/** An object and the usage of all of it. */
 export interface Metrics {
   readonly object: ReturnType<typeof head> & JsonObject
   readonly total: Usages

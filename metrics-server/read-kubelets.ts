@@ -1,4 +1,4 @@
-/** Asks every kubelet at regular times, through the API server, which knows the way and is known there. */
+/** Reads every kubelet at regular intervals, through the API server, which can reach them and is allowed to. */
 import type { Clock } from '#api/clock.js'
 import { sleep } from '#api/sleep.js'
 import { withinTime } from '#api/within-time.js'
@@ -20,7 +20,7 @@ interface ReadingOptions {
   readonly resolutionMs: number
 }
 
-/** A node that is new is read again soon: one reading alone tells nothing. */
+/** A new node is read again soon: one reading alone says nothing. */
 const secondReadingMs = 2_000
 
 const readNode = async (options: ReadingOptions, name: string): Promise<void> => {

@@ -66,7 +66,7 @@ export const register = async (client: Client, place: Place): Promise<void> => {
   const at = { namespace, name }
   await apply(client, resources.services, at, { spec: serviceSpec(place) })
   if (!isLoopback(place.address)) await apply(client, resources.endpointSlices, at, sliceOf(place))
-  // Last: until then there is nobody to be asked.
+  // Last: until then nobody can be asked.
   await apply(
     client,
     resources.apiServices,

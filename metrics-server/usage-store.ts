@@ -50,7 +50,7 @@ export class UsageStore {
     for (const [key, { node }] of this.#pods) if (!names.has(node)) this.#pods.delete(key)
   }
 
-  /** Whether a node was read twice, so that there is something to tell. */
+  /** Whether a node has been read twice, so that its usage is known. */
   knows(name: string): boolean {
     return this.#nodes.get(name)?.before !== undefined
   }

@@ -1,4 +1,4 @@
-/** From counters that are read now and then to what is used: pure. Upstream: metrics-server, pkg/storage. */
+/** From counters that are read at intervals to usage: pure. Upstream: metrics-server, pkg/storage. */
 
 /** One reading of a node or a container. */
 export interface Point {

@@ -18,7 +18,7 @@ const fieldDocs = (): FieldDocs => {
 export const fieldDocsVersion = (): string =>
   existsSync(fileUrl) ? `docs-${statSync(fileUrl).size}` : 'no-docs'
 
-/** Of one field, `io.k8s.api.core.v1.ConfigMap.data`; empty where there is none. */
+/** The documentation of one field, `io.k8s.api.core.v1.ConfigMap.data`; empty if there is none. */
 export const docOfField = (path: string): string => {
   const dot = path.lastIndexOf('.')
   return fieldDocs()[path.slice(0, dot)]?.[path.slice(dot + 1)] ?? ''

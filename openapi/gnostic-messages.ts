@@ -12,9 +12,9 @@ export type ToYaml = (value: JsonValue) => string
 export type Field = (value: JsonValue, yaml: ToYaml) => readonly Buffer[]
 export interface Message {
   readonly fields: Readonly<Record<string, Field>>
-  /** Where members whose name begins with `x-` go. */
+  /** The field for members whose name begins with `x-`. */
   readonly extensions?: number
-  /** Where members go that are no field: of a map. */
+  /** The field for members without a field of their own, if the message is a map. */
   readonly rest?: Field
 }
 
@@ -38,7 +38,7 @@ export const isText = (value: JsonValue): boolean => typeof value === 'string'
 export const isReference = (value: JsonValue): boolean =>
   isJsonObject(value) && isText(value.$ref ?? null)
 
-// What a choice was made for is sent whatever it is.
+// The chosen member is sent whatever its value.
 export const chosenText =
   (number: number): Field =>
   (value) => [delimited(number, [Buffer.from(String(value))])]
@@ -55,7 +55,7 @@ export const chosenDouble =
     return [tag(number, wire.double), bytes]
   }
 
-// proto3 does not send what is a type's zero.
+// proto3 does not send the zero value of a type.
 export const text =
   (number: number): Field =>
   (value, yaml) =>
@@ -93,7 +93,7 @@ export const message =
   (value, yaml) =>
     isJsonObject(value) ? [delimited(number, encode(type(), value, yaml))] : []
 
-/** A message around one field, as those that stand for a choice. */
+/** A message around one field: that of a choice. */
 export const within =
   (number: number, field: Field): Field =>
   (value, yaml) => [delimited(number, field(value, yaml))]

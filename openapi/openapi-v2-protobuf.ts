@@ -268,7 +268,7 @@ const document: Message = {
       ),
     ),
     security: security(12),
-    // Of the kinds of security only that of a token in a header is ever declared here.
+    // Only one kind of security is ever declared here: a token in a header.
     securityDefinitions: within(
       13,
       map(

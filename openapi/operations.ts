@@ -19,7 +19,7 @@ interface Gvk {
   readonly kind: string
 }
 
-/** What is needed of a row of the resource table. */
+/** The parts of a row of the resource table that are needed here. */
 interface ApiResource {
   readonly gvr: { readonly group: string; readonly version: string; readonly resource: string }
   readonly gvk: Gvk
@@ -84,7 +84,7 @@ const builtInPatches = [
 type SchemaNames = (gvk: Gvk) => string
 
 export const upper = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
-/** What is many has no article. */
+/** A plural has no article. */
 const withArticle = (kind: string): string => {
   if (/[^s]s$/.test(kind)) return kind
   return `${/^[AEIOU]/i.test(kind) ? 'an' : 'a'} ${kind}`
@@ -227,7 +227,7 @@ class ResourceOperations {
     const of = suffix === '' ? '' : `${this.#lower(suffix)} of `
     const operations: Operation[] = []
     const add = (part: Partial<Operation> & Pick<Operation, 'method' | 'id'>) =>
-      // Of custom resources a subresource is shown as one of its kind.
+      // A subresource of a custom resource is shown as one of its kind.
       operations.push(
         this.#operation({
           path,

@@ -149,7 +149,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Whether each APIService is unavailable. */
+  /** Which APIServices are unavailable. */
   unavailable(): { name: string; isUnavailable: boolean }[] {
     return [...this.#all].map(([name, service]) => ({ name, isUnavailable: !isAvailable(service) }))
   }

@@ -124,19 +124,19 @@ export class AuditEvent implements AuditTrail {
     this.#annotations[key] ??= value
   }
 
-  /** As `annotate`, but only in the last stage. */
+  /** Like `annotate`, but only for the last stage. */
   annotateAtEnd(key: string, value: string): void {
     this.#last ??= {}
     this.#last[key] = value
   }
 
-  /** `constraint` is the mode that allowed it; empty for that of all times. */
+  /** `constraint` is the mode that allowed it; empty for unconstrained impersonation. */
   impersonates(user: UserInfo, constraint: string): void {
     this.#impersonated = logged(user)
     if (constraint !== '') this.#constraint = constraint
   }
 
-  /** What was sent, decoded, in the version it was sent in. What the path does not say of it is said by the object. */
+  /** The object that was sent, decoded, in its own version. It names what the path does not. */
   sent(object: JsonObject | KubeObject): void {
     const {
       namespace = '',
@@ -210,7 +210,7 @@ export class AuditEvent implements AuditTrail {
     }
   }
 
-  /** False where it could not be written down. The last stage is reached once. */
+  /** False if the event could not be written. The last stage is reached once. */
   reach(stage: Stage): boolean | Promise<boolean> {
     if (this.#isComplete) return true
     if (stage === 'ResponseComplete') {

@@ -11,7 +11,7 @@ export interface BatchOptions {
   readonly bufferSize: number
   readonly maxSize: number
   readonly maxWaitMs: number
-  /** Of batches. Missing: as fast as they come. */
+  /** The rate of batches. Undefined: as fast as they come. */
   readonly throttle?: Rate | undefined
 }
 

@@ -27,7 +27,7 @@ export interface LogFileOptions {
   readonly format: 'json' | 'legacy'
   /** Megabytes; 0 never begins a new one. */
   readonly maxSize: number
-  /** How many old ones are kept, and for how many days; 0 is no bound. */
+  /** How many old files are kept, and for how many days; 0 is no bound. */
   readonly maxBackups: number
   readonly maxAge: number
   readonly compress: boolean
@@ -61,7 +61,7 @@ export class LogFile implements AuditSink {
   #bytes = 0
   #tidying: Promise<void> = Promise.resolve()
 
-  /** Throws where the file cannot be written. */
+  /** Throws if the file cannot be written. */
   constructor(options: LogFileOptions, deps: LogFileDeps) {
     this.#options = options
     this.#deps = deps
@@ -118,7 +118,7 @@ export class LogFile implements AuditSink {
     this.#tidying = this.#tidying.then(() => this.#tidy())
   }
 
-  /** Two in one millisecond do not write over each other. */
+  /** Two files of one millisecond must not overwrite each other. */
   #backupName(at: number): string {
     const { dir, name, ext } = path.parse(this.#options.path)
     const candidate = path.join(dir, `${name}-${stampOf(at)}${ext}`)

@@ -14,7 +14,7 @@ export interface GroupResources {
   readonly resourceNames?: readonly string[]
 }
 
-/** Of audit.k8s.io/v1. Lists that are empty match everything. */
+/** A rule of audit.k8s.io/v1. Empty lists match everything. */
 export interface PolicyRule {
   readonly level: Level
   readonly users?: readonly string[]
@@ -77,7 +77,7 @@ const matches = (rule: PolicyRule, asked: Asked): boolean => {
   return !asked.isResourceRequest && nonResourceURLs.some((spec) => matchesPath(spec, asked.path))
 }
 
-/** The policy as it is asked, once for each request. */
+/** Compiles the policy; the result is called once for each request. */
 export const verdictsOf = ({
   rules,
   omitStages = [],

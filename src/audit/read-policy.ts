@@ -33,7 +33,7 @@ const objectsOf = (value: JsonValue | undefined, path: string): readonly JsonObj
   return value
 }
 
-/** Throws where a field is of another type than audit.k8s.io/v1 has it. */
+/** Throws if a field has another type than in audit.k8s.io/v1. */
 const checkTypes = (policy: JsonObject): void => {
   checkTexts(policy.omitStages, 'omitStages')
   objectsOf(policy.rules, 'rules').forEach((rule, i) => {
@@ -118,7 +118,7 @@ const ruleErrors = (rule: PolicyRule, path: string): FieldError[] => {
   ]
 }
 
-/** Throws an Error that says what is wrong with it. Fields that nobody knows are passed over. */
+/** Throws an Error that says what is wrong with it. Unknown fields are ignored. */
 export const readPolicy = (text: string): Policy => {
   const { value } = parseYaml(text)
   if (!isJsonObject(value)) throw new Error('failed decoding: the policy must be an object')
@@ -138,7 +138,7 @@ export const readPolicy = (text: string): Policy => {
   return policy
 }
 
-/** What is null is not there, as Go reads it. */
+/** Go reads null as a missing field. */
 const withoutNulls = (value: JsonValue): JsonValue => {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isJsonObject(value)) return value

@@ -1,7 +1,7 @@
 /** Where records of the audit log go. */
 import type { AuditRecord } from './audit-record.js'
 
-/** Whether all of several sinks have kept what they took. */
+/** Whether all of several sinks have kept their records. */
 export const allKept = (
   answers: readonly (boolean | Promise<boolean>)[],
 ): boolean | Promise<boolean> =>
@@ -10,7 +10,7 @@ export const allKept = (
     : answers.every(Boolean)
 
 export interface AuditSink {
-  /** False where one of them could not be kept. A promise only where it has to wait. */
+  /** False if a record could not be kept. A promise only if the sink has to wait. */
   take(records: readonly AuditRecord[]): boolean | Promise<boolean>
   /** Resolves when everything that was taken is written. */
   close(): Promise<void>

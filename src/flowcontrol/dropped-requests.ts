@@ -9,7 +9,7 @@ interface Second {
   dropped: number
 }
 
-/** Of one level. Seconds are those since the epoch. */
+/** The refusals of one level. Times are seconds since the epoch. */
 class Drops {
   retryAfter = 1
   #history: Second[] = []

@@ -38,7 +38,7 @@ interface Seats {
   finish(request: FlowRequest, endedAt: number): void
 }
 
-/** What it was found to belong to. */
+/** The level and flow that it belongs to. */
 interface Flow {
   readonly figures: FlowFigures
   readonly level: { readonly queues: Seats }

@@ -118,7 +118,7 @@ const limitMetrics = [
   ofLevel('current_r', '[ALPHA] R(time of last change)', ({ queues }) => queues.currentR),
 ]
 
-/** Of levels whose requests have waited in queues. */
+/** For levels whose requests have waited in queues. */
 const ofDispatch = (
   name: string,
   help: string,

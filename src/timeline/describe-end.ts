@@ -8,7 +8,7 @@ export interface Terminated {
   finishedAt?: string
 }
 
-/** What tells more than the exit code does. */
+/** Reasons that tell more than the exit code. */
 const byReason: Readonly<Record<string, string>> = {
   OOMKilled: 'was killed for the memory that it took',
   ContainerStatusUnknown: 'ended, and nobody knows how',

@@ -7,7 +7,7 @@ interface Container {
   readonly lifecycle?: { readonly preStop?: object; readonly stopSignal?: string }
 }
 
-/** Its own, and those of others that name it: a controller that deletes a Pod says so of itself. */
+/** Events of the Pod, and those of others that name it: a controller that deletes a Pod records that about itself. */
 export const isAbout = (event: PersistedObject, { metadata }: PersistedObject): boolean => {
   const { uid, kind } = event.involvedObject ?? {}
   if (uid === metadata.uid) return true
@@ -24,7 +24,7 @@ const killed = /^Stopping container (.+)$/
 export const containerBeingStopped = (event: PersistedObject): string | undefined =>
   event.reason === 'Killing' ? killed.exec(event.message ?? event.note ?? '')?.[1] : undefined
 
-/** In which order what a kubelet does now comes, in brackets. */
+/** The order of the steps by which a kubelet stops a container, in brackets. */
 export const howItStops = (pod: PersistedObject | undefined, name: string): string => {
   const isOf = (container: Container) => container.name === name
   const sidecar: Container | undefined = (pod?.spec?.initContainers ?? []).find(isOf)

@@ -1,4 +1,4 @@
-/** Why a Pod is still there although it was to go. Pure. */
+/** Why a Pod that was deleted is still there. Pure. */
 import { parseTime } from '#api/clock.js'
 import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'

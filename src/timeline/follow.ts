@@ -12,7 +12,7 @@ import { type EndpointStates, endpointChanges, endpointsOf } from './endpoints.j
 import { describeEvent, isAbout } from './events.js'
 import { changesBetween, deletionAskedAt } from './timeline.js'
 
-/** A Pod that was to go and shows nothing for so long is asked why. */
+/** How long a Pod that is being deleted may show nothing before its reason is asked for. */
 const quietMs = 3_000
 const lookMs = 1_000
 
@@ -30,7 +30,7 @@ interface FollowOptions {
   print(line: string): void
 }
 
-/** The same reason a second later is no news. */
+/** The same reason with another number of seconds is no news. */
 const withoutNumbers = (text: string): string => text.replace(/\d+/g, '')
 
 class Follower {

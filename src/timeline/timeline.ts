@@ -42,7 +42,9 @@ export const deletionAskedAt = ({ metadata }: PersistedObject): number | undefin
     ? undefined
     : parseTime(metadata.deletionTimestamp) - (metadata.deletionGracePeriodSeconds ?? 0) * 1000
 
-/** Who ends a Pod says so before it deletes it: evictions, taints, preemption, Pod garbage collection, its kubelet. */
+/**
+ * Whoever ends a Pod says so before it deletes it: evictions, taints, preemption, Pod garbage collection, its kubelet.
+ */
 const disruptionOf = (pod: PersistedObject | undefined): Condition | undefined => {
   const condition = conditionOf(pod, 'DisruptionTarget')
   return condition?.status === 'True' ? condition : undefined

@@ -44,7 +44,7 @@ export const canonicalIpMessages = (ip: string): string[] => {
   return canonical === ip ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`]
 }
 
-/** Why an address that is taken should be written otherwise. Nothing for what is none. */
+/** Why an address that is accepted should be written in another way. Empty for a text that is no address. */
 export const ipWarnings = (path: string, text: string): string[] => {
   const ip = withoutLeadingZeros(text) ?? text
   if (isIP(ip) === 0 || ip.includes('%')) return []
@@ -144,7 +144,7 @@ export const loadBalancerWarnings = (status: Fields | undefined): string[] =>
 
 const mappedBits = 96
 
-/** Why a range that is taken should be written otherwise. Nothing for what is none. */
+/** Why a range that is accepted should be written in another way. Empty for a text that is no range. */
 export const cidrWarnings = (path: string, text: string): string[] => {
   const cidr = parseCidrSloppily(text)
   if (cidr === undefined) return []
@@ -190,7 +190,7 @@ export const interfaceAddressErrors = (path: string, text: string): FieldError[]
     : [invalid(path, text, `must be in canonical form (${JSON.stringify(canonical)})`)]
 }
 
-/** What means something on every machine; one Endpoints object may hold a thousand addresses that are held against it. */
+/** Ranges that mean something on every machine. */
 const specialRanges = [
   {
     cidrs: { IPv4: '127.0.0.0/8', IPv6: '::1/128' },

@@ -72,7 +72,7 @@ export const validateNode = ({ metadata, spec, status }: KubeObject): FieldError
   ...rangeErrors(spec.podCIDRs),
 ]
 
-/** Cleared or changed, but by whom they were not set yet. */
+/** Errors for fields that are cleared or changed once they have been set. */
 const fixedErrors = ({ spec }: KubeObject, previous: KubeObject): FieldError[] => {
   const errors: FieldError[] = []
   const stored: string[] = previous.spec.podCIDRs ?? []

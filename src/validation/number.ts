@@ -41,7 +41,7 @@ export const notMoreThanAll = (path: string, value: number | string | undefined)
     ? [invalid(path, value, 'must not be greater than 100%')]
     : []
 
-/** A text that is neither a number nor a percentage counts as none. */
+/** A text that is neither a number nor a percentage counts as zero. */
 export const isNone = (value: number | string): boolean =>
   Number(typeof value === 'string' && isPercent(value) ? value.slice(0, -1) : value) === 0 ||
   (typeof value === 'string' && !isPercent(value) && !/^[-+]?\d+$/.test(value))

@@ -229,7 +229,7 @@ export const validatePersistentVolumeUpdate = (
   previous: KubeObject,
   metadata: MetadataChecks,
 ): FieldError[] => {
-  // Upstream says all that is wrong with the volume twice.
+  // Upstream reports everything about the volume itself twice.
   const errors = [
     ...metadata.create(),
     ...validatePersistentVolume(next),

@@ -22,7 +22,7 @@ const operatorErrors = (toleration: Toleration, path: string): FieldError[] => {
       ? []
       : [invalid(at, value, "value must be empty when `operator` is 'Exists'")]
   const known = ['Equal', 'Exists']
-  // Named where they are asked for, though their feature is off.
+  // Upstream offers these to those who ask for one, though their feature is off.
   const comparisons = ['Lt', 'Gt']
   return [
     notSupported(at, operator, comparisons.includes(operator) ? [...known, ...comparisons] : known),

@@ -24,7 +24,7 @@ interface Bounds {
 }
 
 const contextLines = 3
-/** From here on lines that are everywhere do not begin a block. */
+/** From this many lines on, a line that occurs everywhere does not begin a block. */
 const popularityLines = 200
 
 const positionsOf = (lines: readonly string[]): Map<string, number[]> => {

@@ -10,14 +10,14 @@ import { decodeType } from '#registry/decode.js'
 
 export interface Reply {
   readonly code: number
-  /** What HTTP says of the code. */
+  /** The reason phrase of the code. */
   readonly message: string
-  /** Without its parameters. */
+  /** The media type without its parameters. */
   readonly type: string
   readonly text: string
 }
 
-/** What was asked. */
+/** The review that was sent. */
 export interface SentReview {
   /** `admission.k8s.io` */
   readonly group: string
@@ -25,7 +25,7 @@ export interface SentReview {
   readonly review: JsonObject
 }
 
-/** Rejects where the connection breaks, or too much comes. */
+/** Rejects if the connection breaks or the answer is too long. */
 export const readReply = (response: IncomingMessage): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []

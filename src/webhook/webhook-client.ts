@@ -29,7 +29,7 @@ export interface ReviewCall extends SentReview {
   /** How long the webhook is told that it may take; `signal` enforces it. */
   readonly timeoutSeconds: number
   readonly signal: AbortSignal
-  /** Who we are to it. Missing: nobody. */
+  /** The server's credentials for it. Undefined: none are shown. */
   readonly credentials?: ClientCredentials | undefined
   /** Where the Pods behind a Service can be reached. Throws when there are none. */
   readonly findService: (service: ServiceReference) => Promise<{ host: string; port: number }>
@@ -86,7 +86,7 @@ const post = (
   })
 
 interface AddressedCall extends ReviewCall {
-  /** Where it is, if not where its name says. */
+  /** Its address, if that is not where its name leads. */
   readonly address: { readonly host: string; readonly port: number } | undefined
 }
 

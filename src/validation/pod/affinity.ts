@@ -110,7 +110,7 @@ const nodeAffinity = (path: string, affinity: Fields): FieldError[] => [
 const topologyKeyErrors = (path: string, key: string): FieldError[] =>
   key === '' ? [required(path, 'can not be empty')] : []
 
-/** Without a selector that they could be added to, nothing else is said of them. */
+/** Without a selector that the keys could be added to, nothing else is reported of them. */
 const labelKeyErrors = (
   path: string,
   keys: readonly string[],

@@ -1,4 +1,7 @@
-/** What of the API a Pod has to do with, which one that the API does not run may not (kubernetes, pkg/api/pod: HasAPIObjectReference). */
+/**
+ * What of the API a Pod refers to. A Pod that the API does not run may refer to none of it (kubernetes, pkg/api/pod:
+ * HasAPIObjectReference).
+ */
 import { goQuote } from '#api/go-quote.js'
 import type { Fields } from '#api/object.js'
 import { configMapNames, secretNames } from '#api/pod-references.js'

@@ -60,7 +60,7 @@ const sameSource = (one: Fields, other: Fields): boolean =>
   (one.kind ?? '') === (other.kind ?? '') &&
   (one.name ?? '') === (other.name ?? '')
 
-/** Upstream prints a path here, which has nothing that is exported. */
+/** Upstream prints the path as the value here: a struct without exported fields. */
 const sourcesErrors = (path: string, { dataSource, dataSourceRef }: Fields): FieldError[] => {
   if (dataSource === undefined || dataSourceRef === undefined) return []
   if (dataSourceRef.namespace)

@@ -1,4 +1,7 @@
-/** What a container's status may say of users and of devices that it was given (core/validation: ValidatePodStatusUpdate). */
+/**
+ * What a container's status may say of users, and of devices that the container was given (core/validation:
+ * ValidatePodStatusUpdate).
+ */
 import {
   child,
   duplicate,

@@ -161,11 +161,11 @@ const restartErrors = (path: string, container: Fields): FieldError[] => {
   return [...errors, ...inRules]
 }
 
-/** An init container without a policy is not asked about its rules any further. */
+/** The rules of an init container without a policy are not checked any further. */
 const initRestartErrors = (path: string, container: Fields): FieldError[] =>
   restartErrors(path, container).slice(0, container.restartPolicy === undefined ? 1 : undefined)
 
-/** What runs to its end is not started anew because its resources change. */
+/** A container that runs to its end cannot be restarted to change its resources. */
 const initResizeErrors = (path: string, { resizePolicy }: Fields): FieldError[] =>
   each(
     child(path, 'resizePolicy'),

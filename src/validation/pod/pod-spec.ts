@@ -101,7 +101,7 @@ const hostUsersErrors = (path: string, spec: Fields): FieldError[] => {
   ]
 }
 
-/** Nothing else is said of what a pod for Windows cannot have at all. */
+/** A Pod for Windows cannot have them at all, so nothing else is reported of them. */
 const podResourcesErrors = (
   path: string,
   spec: Fields,

@@ -44,7 +44,7 @@ const nominationErrors = (
   ]
 }
 
-/** Of what has ended nothing may run again that its restart policy and rules would not start. */
+/** A container that has ended may only run again if its restart policy and rules would start it. */
 const stateErrors = (
   field: string,
   next: KubeObject,

@@ -36,7 +36,7 @@ export const annotationChanges = (next: KubeObject, previous: KubeObject): Field
   return errors
 }
 
-/** Undefined when the lists differ in length: nothing more can be compared then. */
+/** Undefined if the lists differ in length: then nothing more can be compared. */
 const imageErrors = (
   path: string,
   next: Fields[] | null | undefined,
@@ -125,7 +125,7 @@ const isNoTerm = ({ matchExpressions = [], matchFields = [] }: Fields): boolean 
 const startsWith = (list: Fields[] = [], start: Fields[] = []): boolean =>
   start.every((item, i) => sameJson(list[i], item))
 
-/** To a term of nothing, which no node matches, nothing can be added. */
+/** Nothing can be added to an empty term, which no node matches. */
 const addsOnly = (next: Fields, previous: Fields): boolean =>
   ['matchExpressions', 'matchFields'].every((field) => startsWith(next[field], previous[field])) &&
   (isNoTerm(next) || !isNoTerm(previous))
@@ -214,7 +214,7 @@ const gatedErrors = (next: Fields, previous: Fields): FieldError[] =>
 
 export const validatePodUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const errors = [...validPod(next), ...annotationChanges(next, previous)]
-  // All else looks for changes, or again at what is fine.
+  // Everything else looks for changes, or would check a valid spec again.
   const isFine = isFineSpec(next.spec)
   if (next.spec === previous.spec && isFine) return errors
   for (const list of ['containers', 'initContainers']) {

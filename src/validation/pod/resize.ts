@@ -8,7 +8,7 @@ import { validPod } from './pod.js'
 
 const lists = ['requests', 'limits'] as const
 
-/** What lists lose is told once of each. */
+/** One error for each list that loses an entry. */
 const removals = (
   path: string,
   { next = {}, previous = {} }: { next?: Fields; previous?: Fields },
@@ -25,7 +25,7 @@ const withoutResizable = (resources: Fields = {}): Fields => {
   return { limits: keep(resources.limits), requests: keep(resources.requests) }
 }
 
-/** Claims upstream drops of the next container alone: one with claims cannot be resized. */
+/** Upstream drops claims of the next container only, so one with claims cannot be resized. */
 const changesMore = (next: Fields, previous: Fields): boolean =>
   !sameJson(
     { ...next, resources: withoutResizable(next.resources) },

@@ -149,7 +149,7 @@ const sysctlErrors = (path: string, spec: Fields): FieldError[] => {
 
 export const validPodSecurityContext = (path: string, spec: Fields): FieldError[] => {
   const context: Fields | undefined = spec.securityContext
-  // A context with nothing in it is the default.
+  // An empty context is the default.
   if (context === undefined || (lengthOf(context) === 0 && !spec.shareProcessNamespace)) return []
   const at = (field: string) => child(path, field)
   return [

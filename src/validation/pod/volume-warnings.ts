@@ -60,7 +60,7 @@ const overlapping = (files: readonly Placed[]): Placed[] => {
   return files.filter((file) => found.has(file))
 }
 
-/** Not more than an answer tells: a Pod may have tens of thousands of files, and each could overlap with each. */
+/** No more than an answer can hold: a Pod may have tens of thousands of files, and each could overlap with each. */
 const overlapWarnings = (title: string, files: readonly Placed[]): string[] => {
   const told = new Set<string>()
   const seen: Placed[] = []
@@ -73,7 +73,7 @@ const overlapWarnings = (title: string, files: readonly Placed[]): string[] => {
       told.add(warning)
       if (runes > limits.warningsRunesMax) return [...told]
     }
-    // Whoever comes a third time has nothing new to say.
+    // A third file that prints alike would give no new warning.
     if (seen.filter((other) => show(other) === show(file)).length < 2) seen.push(file)
   }
   return [...told]

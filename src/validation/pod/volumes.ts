@@ -41,7 +41,7 @@ const ephemeral: SourceCheck = (path, { volumeClaimTemplate }) => {
 const pullPolicies = ['Always', 'IfNotPresent', 'Never']
 
 const image: SourceOfPod = (path, { reference = '', pullPolicy }, isPod) => [
-  // Whoever makes Pods of a template may fill it in.
+  // A template may leave it for the creator of its Pods to fill in.
   ...(isPod && reference === '' ? [required(child(path, 'reference'))] : []),
   ...(pullPolicy === undefined || pullPolicies.includes(pullPolicy)
     ? []

@@ -1,4 +1,6 @@
-/** What a pod spec may say but better should not (kubernetes, pkg/api/pod/warnings.go). Texts for Warning headers. */
+/**
+ * Warnings about pod specs that are valid but unwise (kubernetes, pkg/api/pod/warnings.go). Texts for Warning headers.
+ */
 
 import { containerLists } from '#api/container-lists.js'
 import { child, index } from '#api/field-error.js'
@@ -153,7 +155,7 @@ const hidingWarnings = (path: string, env: Fields[] = []): string[] => {
     const { name, value = '', valueFrom } = env[i]!
     if (seen.has(name)) {
       const before = `$(${name})`
-      // To go on from what was there is no hiding; to say it again is.
+      // A value that extends the former one hides nothing; the former value alone does.
       const isKept = valueFrom === undefined && value !== before && value.includes(before)
       if (!isKept)
         warnings.push(
@@ -170,7 +172,7 @@ interface PlacedPort {
   readonly port: Fields
 }
 
-/** How two ports of one number and protocol are in each other's way; undefined when they are not. */
+/** How two ports with one number and protocol clash; undefined if they do not. */
 const portClash = (port: Fields, other: Fields): string | undefined => {
   const [ip, otherIp] = [port.hostIP ?? '', other.hostIP ?? '']
   const [hostPort, otherHostPort] = [port.hostPort ?? 0, other.hostPort ?? 0]

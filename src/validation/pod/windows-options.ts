@@ -45,7 +45,7 @@ const credentialSpecProblems = (spec: string): string[] => {
     : []
 }
 
-/** Upstream prints what stands behind a pointer as JSON. */
+/** Upstream prints the value behind a pointer as JSON. */
 const pointed = (text: string) => ({ toJSON: () => text })
 
 export const validWindowsOptions = (path: string, options: Fields | undefined): FieldError[] => {

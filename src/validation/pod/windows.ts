@@ -40,7 +40,7 @@ const containerContextFields = [
   'runAsGroup',
 ]
 
-/** Of these Go looks at what is in them, of all others at whether they were given. */
+/** For these Go looks at the value, for all others at whether they were given. */
 const byContent: ReadonlySet<string> = new Set(['hostPID', 'hostIPC', 'sysctls'])
 const isSet = (part: Fields | undefined, field: string): boolean => {
   if (!byContent.has(field)) return isGiven(part, field)

@@ -258,7 +258,7 @@ const asPodsGetIt = ({ template, volumeClaimTemplates }: Fields): Fields => {
   return { ...template, spec: podSpec }
 }
 
-/** On an update what cannot change is not looked at. */
+/** An update does not check again what cannot change. */
 const statefulSetErrors = ({ spec }: KubeObject, { isNew }: { isNew: boolean }): FieldError[] => {
   const { podManagementPolicy, selector, template, volumeClaimTemplates, serviceName } = spec
   const policy = 'spec.persistentVolumeClaimRetentionPolicy'
