@@ -133,21 +133,25 @@ interface TypeCheck {
   body?: Buffer
 }
 
-/** The body's own kind and apiVersion, where it has them, must be those of the route. Throws 400. */
+/** Go's `/` and `group/` name no version: as upstream's serializers, which then take that of the route. */
+const namesNoVersion = (apiVersion: string, group: string): boolean =>
+  apiVersion === '/' || apiVersion === `${group}/`
+
+/** The body's own kind and apiVersion, where it has them, must be those of the route. Yields what it names. Throws 400. */
 export const checkType = (
   value: JsonValue,
   { gvk, isCustom }: ResourceDefinition,
   table: ResourceTable,
   { unrecognized = badRequest, accepted = [], body, trace }: TypeCheck = {},
-): void => {
+): GroupVersionKind => {
   if (value === null) {
     if (isCustom && body !== undefined) throw unrecognized(`Object 'Kind' is missing in '${body}'`)
-    return
+    return gvk
   }
   if (!isJsonObject(value)) throw unrecognized(noObjectText(value))
   const expected = formatGroupVersion(gvk)
   const given = typeMetaOf(value, unrecognized)
-  if (given.kind === gvk.kind && given.apiVersion === expected) return
+  if (given.kind === gvk.kind && given.apiVersion === expected) return gvk
   // Only built-in kinds may leave out what they are: without a Go type there is nothing to assume.
   if (isCustom && !given.kind)
     throw unrecognized(`Object 'Kind' is missing in '${stringify(value)}'`)
@@ -161,14 +165,15 @@ export const checkType = (
       `the API version in the data () does not match the expected API version (${expected})`,
     )
   const kind = given.kind || gvk.kind
-  const apiVersion = given.apiVersion || expected
-  if (kind === gvk.kind && (apiVersion === expected || accepted.includes(apiVersion))) return
+  const isNone = !given.apiVersion || (!isCustom && namesNoVersion(given.apiVersion, gvk.group))
+  const apiVersion = isNone ? expected : given.apiVersion!
   const gv = parseGroupVersion(apiVersion)
+  if (kind === gvk.kind && accepted.includes(apiVersion)) return { ...gv!, kind }
   // `/v1` names the same version.
-  if (kind === gvk.kind && gv !== undefined && formatGroupVersion(gv) === expected) return
+  if (kind === gvk.kind && gv !== undefined && formatGroupVersion(gv) === expected) return gvk
   if (gv === undefined) throw unrecognized(`unexpected GroupVersion string: ${apiVersion}`)
   // For custom resources another version is refused after decoding, another kind by validation.
-  if (isCustom) return
+  if (isCustom) return gvk
   const said = { ...gv, kind }
   const isMeta = isMetaKind(kind, gv, table)
   const schemaName = schemaNameOfKind(isMeta ? { group: '', version: 'v1', kind } : said)
@@ -235,15 +240,15 @@ export const decodeBody = (
     mediaType === 'protobuf'
       ? parseProtobuf(body, definition, unrecognized)
       : parseText(request, mediaType, unrecognized)
-  checkType(parsed.value, definition, table, {
+  const said = checkType(parsed.value, definition, table, {
     unrecognized,
     accepted,
     body,
     trace: parsed.trace,
   })
-  const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace)
+  const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace, said)
   reportStrictErrors([...parsed.textErrors, ...strictErrors], fieldValidation, ctx, () => {
-    const gvk = definition.isCustom ? saidGvk(parsed.value, definition.gvk) : definition.gvk
+    const gvk = definition.isCustom ? saidGvk(parsed.value, definition.gvk) : said
     return cannotBeHandled(gvk, strictText(parsed.textErrors, strictErrors))
   })
   if (!definition.isCustom) return object

@@ -88,12 +88,8 @@ const storageVersionHashOf = (gvk: GroupVersionKind): string =>
 
 const terminating =
   (gvr: GroupVersionResource) =>
-  ({ metadata }: KubeObject): Error =>
-    forbidden(
-      gvr,
-      metadata.name ?? '',
-      'create not allowed while custom resource definition is terminating',
-    )
+  (name: string): Error =>
+    forbidden(gvr, name, 'create not allowed while custom resource definition is terminating')
 
 /** Stored objects are read with the schema of their own version, if it still exists. */
 const onReadOf = (definition: CustomResourceDefinition): ResourceDefinition['onRead'] => {

@@ -43,7 +43,7 @@ const finalizerWarnings = ({ metadata }: KubeObject, had: readonly string[]): st
 export const customStrategy = (
   version: DefinitionVersion,
   kind: string,
-  refuseCreate?: (object: KubeObject) => Error,
+  refuseCreate?: (name: string) => Error,
 ): Strategy => {
   const hasStatus = version.subresources?.status !== undefined
   const validator = new CustomValidator(version, kind)
@@ -52,8 +52,8 @@ export const customStrategy = (
     allowUnconditionalUpdate: false,
     metadataRevalidation: 'change',
     generation: (next, previous) => hasNewContent(next, previous, hasStatus),
+    ...(refuseCreate && { refuseCreate }),
     prepareForCreate: (object) => {
-      if (refuseCreate !== undefined) throw refuseCreate(object)
       if (hasStatus) delete object.status
     },
     validate: (object) => validator.validate(object),

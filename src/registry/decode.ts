@@ -60,7 +60,7 @@ export const decodeType = (
 }
 
 /** Go writes these two first; a body may leave them out. */
-const withType = (decoded: JsonObject, gvk: GroupVersionKind): JsonObject => {
+const withType = (decoded: JsonObject | KubeObject, gvk: GroupVersionKind): JsonObject => {
   const { kind } = gvk
   const apiVersion = formatGroupVersion(gvk)
   const isThere = decoded.kind === kind && decoded.apiVersion === apiVersion
@@ -126,17 +126,22 @@ const decodeCustomObject = (
 
 /**
  * Throws an ApiError (400) in the words of upstream's decoder when a value has the wrong type. `trace` is what
- * parseWithTrace kept of the text. The kind's own defaults are written too.
+ * parseWithTrace kept of the text. The kind's own defaults are written too. `said` is what the body names, where that is
+ * another version that the route takes.
  */
 export const decodeObject = (
   definition: ResourceDefinition,
   value: JsonValue,
   trace?: JsonTrace,
+  said = definition.gvk,
 ): Decoded => {
-  if (definition.schemaName === undefined) return decodeCustomObject(definition, value, trace)
-  const decoded = decodeBuiltIn(definition.gvk, definition.schemaName, value, trace)
-  definition.strategy.default?.(decoded.object)
-  return decoded
+  const { gvk, schemaName, strategy } = definition
+  if (schemaName === undefined) return decodeCustomObject(definition, value, trace)
+  const decoded = decodeBuiltIn(said, schemaName, value, trace)
+  const { strictErrors } = decoded
+  const object = said === gvk ? decoded.object : (withType(decoded.object, gvk) as KubeObject)
+  strategy.default?.(object)
+  return { object, strictErrors }
 }
 
 const isText = (value: JsonValue): boolean => typeof value === 'string'

@@ -54,6 +54,20 @@ const admitDelete = async (
 const checkAgain = ({ deps, ctx, name, options }: Deletion, { object }: StoredObject): void =>
   checkPreconditions(options.preconditions, object, { definition: deps.definition, ctx, name })
 
+/**
+ * After its first step upstream moves the resourceVersion precondition to what that step wrote, also where it only found
+ * that the garbage collector's finalizers no longer hold the object and wrote nothing: that object has no resourceVersion,
+ * and so no precondition fits.
+ */
+const checkNothingWritten = (
+  { deps, ctx, name, options }: Deletion,
+  { object }: StoredObject,
+): void => {
+  if (options.preconditions?.resourceVersion === undefined) return
+  const preconditions = { ...options.preconditions, resourceVersion: '' }
+  checkPreconditions(preconditions, object, { definition: deps.definition, ctx, name })
+}
+
 /** A Pod without a node gets a grace of 0. If it was bound meanwhile, that 0 must not stay. */
 const forgetDecidedGrace = ({ options, askedGraceSeconds }: Deletion): void => {
   if (askedGraceSeconds === undefined) delete options.gracePeriodSeconds
@@ -182,6 +196,7 @@ const deleteStored = async (deletion: Deletion, current: StoredObject): Promise<
     const { written = unwritten(current.key, emptyObject(definition), undefined) } = marked
     return { stored: written, deleted: true, isAnswer: true }
   }
+  if (!untouched && marked.written === undefined) checkNothingWritten(deletion, marked.current)
   // Watchers must see the object with its deletionTimestamp before it is gone, as upstream, whose two writes each go to
   // etcd and back.
   if (marked.written !== undefined) await deps.storage.told?.()

@@ -120,6 +120,8 @@ export interface Strategy {
    * because they are computed earlier.
    */
   dropDisabled?(object: KubeObject): void
+  /** Where nothing may be created (custom resources whose definition ends): the refusal, before any admission. */
+  refuseCreate?(name: string): Error
   prepareForCreate?(object: KubeObject, ctx: RequestContext): void
   validate?(object: KubeObject, ctx: RequestContext): FieldError[]
   warningsOnCreate?(object: KubeObject, ctx: RequestContext): string[]

@@ -143,6 +143,8 @@ export const admitWrite = (
   call: AdmittedChange & { object: KubeObject; ctx: RequestContext; name: string },
 ): void | Promise<void> => {
   const { object, ctx } = call
+  const { refuseCreate } = deps.definition.strategy
+  if (call.operation === 'CREATE' && refuseCreate !== undefined) throw refuseCreate(call.name)
   const before = object.metadata.managedFields
   return whenKnown(admit(deps, 'mutate', call), () => {
     if (object.metadata.managedFields === before) return

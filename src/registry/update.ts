@@ -16,7 +16,7 @@ import {
 } from './before-update.js'
 import { type Basis, beginFromCache } from './begin-from-cache.js'
 import { createOnce } from './create.js'
-import { asStored } from './decode.js'
+import { asStored, ordered } from './decode.js'
 import { keepManagedFieldsTimes } from './field-manager/times.js'
 import { isTooLarge } from './interpret-storage-error.js'
 import { dedupOwnerReferences, matchNamespace, sameContent } from './object-meta.js'
@@ -161,9 +161,10 @@ const writeNext = async (
       object: attempt.options.admittedAs?.read(changed) ?? changed,
       oldObject: attempt.options.admittedAs?.read(current.object) ?? current.object,
     })
+    // The object that the client sent is the answer to a removal: it was never stored, and so forgets nothing.
+    if (isToBeRemoved(changed, current.object, definition.strategy))
+      return await removeWith(attempt, ordered(definition, changed), current)
     const next = asStored(definition, changed, current.object)
-    if (isToBeRemoved(next, current.object, definition.strategy))
-      return await removeWith(attempt, next, current)
     next.metadata = keepManagedFieldsTimes(next, current.object, sameContent).metadata
     if (ctx.dryRun)
       return {

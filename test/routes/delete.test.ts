@@ -221,6 +221,41 @@ t.test('a precondition that does not hold is a conflict', async (t) => {
   t.equal(forced.code, 200, 'the first of two writes does not fail the second')
 })
 
+t.test('where only the collector held an object, no version that was asked for fits', async (t) => {
+  const { api } = await start(t)
+  const make = async (name: string) => {
+    const metadata = { name, finalizers: ['foregroundDeletion'] }
+    return (await api.post(configMaps, { metadata })).body.metadata
+  }
+  const { uid, resourceVersion } = await make('a')
+  const propagationPolicy = 'Background'
+  const refused = await api.delete(`${configMaps}/a`, {
+    propagationPolicy,
+    preconditions: { uid, resourceVersion },
+  })
+  t.equal(refused.code, 409)
+  t.equal(
+    refused.body.message,
+    `Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, Key: /registry/configmaps/x/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: ${resourceVersion}`,
+  )
+  t.equal((await api.get(`${configMaps}/a`)).body.metadata.resourceVersion, resourceVersion)
+  const byUid = await api.delete(`${configMaps}/a`, { propagationPolicy, preconditions: { uid } })
+  t.equal(byUid.code, 200, 'its uid fits')
+})
+
+t.test('the PUT that removes an object is answered as it came, empty lists and all', async (t) => {
+  const { api } = await start(t)
+  const roles = '/apis/rbac.authorization.k8s.io/v1/namespaces/x/roles'
+  const role = (finalizers: string[]) => ({ metadata: { name: 'r', finalizers }, rules: [] })
+  t.equal((await api.post(roles, role(['x.io/a']))).body.rules, null, 'stored, it is nothing')
+  await api.delete(`${roles}/r`)
+  const last = await api.put(`${roles}/r`, role([]))
+  t.equal(last.code, 200)
+  t.strictSame(last.body.rules, [])
+  t.equal(last.body.metadata.finalizers, undefined)
+  t.equal((await api.get(`${roles}/r`)).code, 404)
+})
+
 t.test('grace only shrinks, and the end never lies in the past', async (t) => {
   const { api, clock } = await start(t)
   await api.post(pods, pod('p'))
@@ -559,6 +594,35 @@ t.test('an eviction cannot ask for the deletion of what cannot be read', async (
     'Eviction.policy "p" is invalid: deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: can not be set for pod eviction, try after removing the option',
   )
   t.equal((await api.get(`${pods}/p`)).body.metadata.deletionTimestamp, undefined)
+})
+
+t.test('an eviction of another version is refused as of that version', async (t) => {
+  const { api } = await start(t)
+  const eviction = { apiVersion: 'policy/v1beta1', kind: 'Eviction' }
+  const strict = await api.post(`${pods}/p/eviction?fieldValidation=Strict`, { ...eviction, x: 1 })
+  t.equal(
+    strict.body.message,
+    'Eviction in version "v1beta1" cannot be handled as a Eviction: strict decoding error: unknown field "x"',
+  )
+  const unread = await api.post(`${pods}/p/eviction`, { ...eviction, deleteOptions: 3 })
+  t.equal(
+    unread.body.message,
+    'Eviction in version "v1beta1" cannot be handled as a Eviction: json: cannot unmarshal number into Go struct field Eviction.deleteOptions of type v1.DeleteOptions',
+  )
+})
+
+t.test('an apiVersion that names no version is that of the path', async (t) => {
+  const { api } = await start(t)
+  const made = await api.post(configMaps, {
+    ...{ apiVersion: '/', kind: 'ConfigMap' },
+    metadata: { name: 'a' },
+  })
+  t.equal(made.body.apiVersion, 'v1')
+  const other = await api.post(pods, { apiVersion: '/', kind: 'DeleteOptions' })
+  t.match(other.body.message, /^DeleteOptions in version "v1" cannot be handled as a Pod: conv/)
+  const role = { apiVersion: 'rbac.authorization.k8s.io/', kind: 'Role', metadata: { name: 'a' } }
+  const roles = '/apis/rbac.authorization.k8s.io/v1/namespaces/x/roles'
+  t.equal((await api.post(roles, role)).code, 201)
 })
 
 t.test('why nothing may be disrupted', async (t) => {

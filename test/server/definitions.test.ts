@@ -65,6 +65,11 @@ t.test('discovery tells of reads and deletes alone while a definition goes', asy
   t.strictSame(await verbs(), ['delete', 'deletecollection', 'get', 'list', 'watch'])
   const labelled = await send('PATCH', `${widgets}/a`, { metadata: { labels: { a: 'b' } } })
   t.equal(labelled.status, 200, 'what is there may still be changed')
+  const unnamed = await send('POST', widgets, { ...widget, metadata: { generateName: 'b-' } })
+  t.equal(
+    unnamed.body.message,
+    `widgets.${group} is forbidden: create not allowed while custom resource definition is terminating`,
+  )
   await send('PATCH', `${widgets}/a`, { metadata: { finalizers: null } })
 })
 
