@@ -247,6 +247,10 @@ interface Usage {
 export const asksForHelp = (args: readonly string[]): boolean =>
   args.includes('--help') || args.includes('-h')
 
+/** Scripts ask a kube-apiserver for its version before they start it. */
+export const asksForVersion = (args: readonly string[]): boolean =>
+  args.includes('--version') || args.includes('--version=true')
+
 /** The text of `kubelevel NAME --help`. */
 export const helpText = ({ name, help, argument, flags }: Usage): string =>
   `${help}\n\nUsage: kubelevel ${name}${argument === undefined ? '' : ` ${argument}`} [flags]\n\n${describeFlags(flags)}`

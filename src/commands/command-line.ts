@@ -2,6 +2,7 @@
 import path from 'node:path'
 import {
   asksForHelp,
+  asksForVersion,
   type Flag,
   type Flags,
   helpFlag,
@@ -11,6 +12,7 @@ import {
   usageMistake,
 } from '#api/flags.js'
 import { packageVersion } from '#api/package-version.js'
+import { buildLabels } from '#server/build-info.js'
 import {
   backupCommand,
   backupFlags,
@@ -148,6 +150,10 @@ export const runCommandLine = async (
   }
   if (asksForHelp(rest)) {
     machine.stdout(helpOf(name, command))
+    return 0
+  }
+  if (command.ignored !== undefined && asksForVersion(rest)) {
+    machine.stdout(`Kubernetes ${buildLabels().git_version}\n`)
     return 0
   }
   try {

@@ -1,6 +1,6 @@
 /** controller-runtime's envtest starts an etcd and a kube-apiserver by these names, with these flags: it gets kubelevel. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, readdirSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, symlinkSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -112,17 +112,43 @@ t.test('a control plane is started, used and stopped as envtest does it', { skip
   }
 })
 
+t.test(
+  'links to the folder and to its files do as well, and tell the version of Kubernetes',
+  {
+    skip,
+  },
+  (t) => {
+    const folder = fileURLToPath(new URL('envtest', packageRoot))
+    const links = path.join(t.testdir({ each: {} }), 'each')
+    const version = '1.36.3-linux-amd64'
+    symlinkSync(folder, path.join(links, version))
+    symlinkSync(path.join(folder, 'kube-apiserver'), path.join(links, 'kube-apiserver'))
+    for (const place of [folder, path.join(links, version), links])
+      t.match(
+        spawnSync(path.join(place, 'kube-apiserver'), ['--version'], { encoding: 'utf8' }),
+        { status: 0, stdout: /^Kubernetes v1\.36\.\d+\S*\n$/ },
+        place,
+      )
+    t.end()
+  },
+)
+
 t.test("KubectlPath is this machine's kubectl, wherever that folder stands on the PATH", (t) => {
   const folder = fileURLToPath(new URL('envtest', packageRoot))
-  const bin = t.testdir({ kubectl: '#!/bin/sh\nprintf "%s\\n" "$@"\n' })
+  const dir = t.testdir({ bin: { kubectl: '#!/bin/sh\nprintf "%s\\n" "$@"\n' }, links: {} })
+  const bin = path.join(dir, 'bin')
+  const links = path.join(dir, 'links')
   chmodSync(path.join(bin, 'kubectl'), 0o755)
+  symlinkSync(path.join(folder, 'kubectl'), path.join(links, 'kubectl'))
   const run = (...folders: string[]) =>
     spawnSync(path.join(folder, 'kubectl'), ['get', 'a b'], {
       encoding: 'utf8',
+      timeout: 60_000,
       env: { PATH: [...folders, '/nowhere'].join(path.delimiter) },
     })
   t.match(run(folder, bin), { status: 0, stdout: 'get\na b\n' })
   t.match(run(bin, folder), { status: 0, stdout: 'get\na b\n' })
+  t.match(run(links, folder, bin), { status: 0, stdout: 'get\na b\n' }, 'a link to it is it')
   t.match(run(folder), { status: 127, stderr: 'kubectl is not installed' })
   t.end()
 })
