@@ -268,7 +268,7 @@ export class Kubelet {
     )
     this.#node
       .report()
-      .catch((error) => log.warn({ error: messageOf(error) }, 'the node could not report'))
+      .catch((error) => log.warn({ error: messageOf(error) }, 'the Node was not reported'))
     const active = [...this.#workers.values()].filter(
       ({ pod }) => !isTerminalPhase(pod.status?.phase),
     )

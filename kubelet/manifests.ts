@@ -42,7 +42,7 @@ export class Manifests {
       try {
         pods.push(await this.#read(file))
       } catch (error) {
-        this.#options.log.error({ file, error: messageOf(error) }, 'a manifest is no static Pod')
+        this.#options.log.error({ file, error: messageOf(error) }, 'a manifest could not be read')
       }
     }
     return pods

@@ -140,7 +140,7 @@ export class NodeReporter {
   /** Cut off as upstream does it. */
   async #images(): Promise<NodeImage[]> {
     const images = await this.#options.images().catch((error) => {
-      this.#options.log.info({ error: messageOf(error) }, 'the runtime does not say its images')
+      this.#options.log.info({ error: messageOf(error) }, 'the runtime did not list its images')
       return []
     })
     return images.slice(0, limits.nodeImagesMax).map(({ names, sizeBytes }) => ({
@@ -208,7 +208,7 @@ export class NodeReporter {
         }
         await sleep(this.#options.leaseSeconds * 1000 * leaseRenewPart, signal)
       } catch (error) {
-        this.#options.log.info({ error: messageOf(error) }, 'the node could not report')
+        this.#options.log.info({ error: messageOf(error) }, 'the Node was not reported')
         await sleep(retryMs, signal)
       }
     }

@@ -137,7 +137,10 @@ export class StaticPods {
     entry.busy = true
     void this.#reconcile(entry)
       .catch((error) =>
-        this.#deps.log.warn({ pod: key, error: messageOf(error) }, 'the mirror of a static Pod'),
+        this.#deps.log.warn(
+          { pod: key, error: messageOf(error) },
+          'the mirror of a static Pod was not written',
+        ),
       )
       .finally(() => {
         entry.busy = false

@@ -60,7 +60,7 @@ const runMetricsServer = async (options: MetricsServerOptions): Promise<void> =>
     log.info({ address, port: server.port }, 'metrics.k8s.io is served')
     await readKubelets({ client, clock, log, signal, store, resolutionMs })
     await unregister(client).catch((error) =>
-      log.info({ error: messageOf(error) }, 'still registered'),
+      log.info({ error: messageOf(error) }, 'metrics.k8s.io is still registered'),
     )
   } finally {
     await server.close()

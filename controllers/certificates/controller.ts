@@ -96,7 +96,10 @@ const controllerOf = (
       } catch (error) {
         if (isNotFound(error)) return undefined
         if (!isConflict(error))
-          context.log.info({ request: key, error: messageOf(error) }, 'certificate request')
+          context.log.info(
+            { request: key, error: messageOf(error) },
+            'a certificate request was not handled',
+          )
         throw error
       }
     })

@@ -89,7 +89,10 @@ export const legacyTokenController: Controller = {
       try {
         await clean(context)
       } catch (error) {
-        context.log.warn({ error: messageOf(error) }, 'unused tokens are looked for tomorrow again')
+        context.log.warn(
+          { error: messageOf(error) },
+          'unused tokens were not cleaned up, will retry tomorrow',
+        )
       }
       await sleep(intervalMs, signal)
     }

@@ -85,7 +85,7 @@ export class Evictor {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const evicted = await this.#look().catch((error) => {
-        this.#deps.log.warn({ error: messageOf(error) }, 'nobody could look for what has to go')
+        this.#deps.log.warn({ error: messageOf(error) }, 'the eviction check failed, will retry')
         return []
       })
       if (evicted.length === 0) await sleep(limits.evictionPeriodMs, signal)
@@ -122,7 +122,7 @@ export class Evictor {
     this.#deps
       .report()
       .catch((error) =>
-        this.#deps.log.warn({ error: messageOf(error) }, 'the node could not report'),
+        this.#deps.log.warn({ error: messageOf(error) }, 'the Node was not reported'),
       )
     return starved
   }

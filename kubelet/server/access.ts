@@ -80,7 +80,7 @@ export class Access {
   /** Throws an HttpError if the user is not allowed. */
   async check(request: IncomingMessage): Promise<void> {
     const user = await this.#userOf(request).catch((error) => {
-      this.#options.log.warn({ error: messageOf(error) }, 'nobody knows who asks')
+      this.#options.log.warn({ error: messageOf(error) }, 'a request could not be authenticated')
       return undefined
     })
     if (!user) throw new HttpError(401, 'Unauthorized')
@@ -139,7 +139,7 @@ export class Access {
         return { answer, holdsMs: answer ? limits.allowedReviewMs : limits.deniedReviewMs }
       })
     } catch (error) {
-      log.warn({ user: asking, error: messageOf(error) }, 'nobody knows whether a user may')
+      log.warn({ user: asking, error: messageOf(error) }, 'a request could not be authorized')
       throw new HttpError(
         500,
         `Authorization error (user=${asking}, verb=${verb}, resource=nodes, subresource=${subresource})`,

@@ -257,4 +257,4 @@ export const helpText = ({ name, help, argument, flags }: Usage): string =>
 
 /** The message for a UsageError; `command` as it was typed. */
 export const usageMistake = (command: string, message: string): string =>
-  `${command}: ${message} (${command} --help tells what there is)\n`
+  `${command}: ${message} (see ${command} --help)\n`
