@@ -27,7 +27,7 @@ t.test('a task that is alone does not wait for its first piece', (t) => {
   t.end()
 })
 
-t.test('whoever was at it for long goes on in a turn that nobody else has', async (t) => {
+t.test('a task that has run for long goes on in a turn of its own', async (t) => {
   const loop = (note: () => void): Promise<void> => {
     const turn = new Turn()
     return tenTimes(() => turn.next().then(note))

@@ -219,7 +219,7 @@ t.test('kubeconfig without a server says what to do', async (t) => {
   t.notOk(existsSync(path.join(folder, 'nowhere')))
 })
 
-t.test('whose output nobody reads any more ends without a word', async (t) => {
+t.test('a command whose output nobody reads any more ends silently', async (t) => {
   const kubeconfig = path.join(folder, 'timeline-kubeconfig')
   const server = await startServer(t, {
     kubeconfigOut: kubeconfig,

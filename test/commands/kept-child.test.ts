@@ -47,7 +47,7 @@ for (const [code, where] of refusals)
     },
   )
 
-t.test('to stop one that was not started signals nobody', async (t) => {
+t.test('stopping a child that was not started signals nobody', async (t) => {
   const killed: unknown[] = []
   const { kill } = ChildProcess.prototype
   t.teardown(() => Object.assign(ChildProcess.prototype, { kill }))

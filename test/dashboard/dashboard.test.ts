@@ -113,7 +113,7 @@ t.test(
   },
 )
 
-t.test('it is read by pages of its own only, and not by too many', async (t) => {
+t.test('only pages of its own may read it, and not too many', async (t) => {
   const { url } = await startDashboard(t)
   const front = await fetch(url)
   t.match(await front.text(), '<script type="module" src="/page.js">')

@@ -13,7 +13,7 @@ const call = (partial: Partial<Call>): Call => ({
   ...partial,
 })
 
-t.test('what the checker must tell apart', async (t) => {
+t.test('histories that the checker tells apart', async (t) => {
   const created = call({ action: 'create', value: '1', start: 0, end: 1 })
   const legal: [string, Call[]][] = [
     ['read after write', [created, call({ found: '1', start: 2, end: 3 })]],

@@ -13,7 +13,7 @@ const container = { name: 'c', image: 'i:1' }
 const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [container] } }
 const inDefault = { namespace: 'default' }
 
-t.test('a list that is empty is not nil to validation, of an update too', async (t) => {
+t.test('an empty list is not nil to validation, on update too', async (t) => {
   const api = await startApiInMemory()
   t.teardown(api.close)
   const slices = 'resource.k8s.io/v1/resourceslices'

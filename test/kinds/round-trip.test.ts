@@ -89,7 +89,7 @@ const faultsOf = (value: JsonValue): JsonValue[] => {
   ]
 }
 
-t.test('no sample with any one fault is a mistake of ours', async (t) => {
+t.test('no sample with one fault makes the server fail', async (t) => {
   const { kinds } = await import('#kinds/index.js')
   for (const { group, version, kind, sample } of kinds) {
     const definition = table.byKind({ group, version, kind })!

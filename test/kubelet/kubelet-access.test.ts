@@ -49,7 +49,7 @@ const accountWith = async (node: TestNode, name: string, rights: string[]): Prom
   return status.token
 }
 
-t.test('a kubelet asks the API server who somebody is, and what that one may', async (t) => {
+t.test('a kubelet asks the API server who a client is and what it may do', async (t) => {
   const node = await startNode(t)
   await node.run('p', script('while :; do sleep 0.05; done'))
   await node.ready('p')

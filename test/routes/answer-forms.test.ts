@@ -8,7 +8,7 @@ const as = (kind: string) => ({
   headers: { accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` },
 })
 
-t.test('the metadata of no objects are null, of some a list', async (t) => {
+t.test('the metadata of an empty list are null, of others a list', async (t) => {
   const { api } = await startApiServer(t)
   t.equal((await api.get(configMaps, as('PartialObjectMetadataList'))).body.items, null)
   await api.post(configMaps, { metadata: { name: 'a' } })

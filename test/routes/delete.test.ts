@@ -24,7 +24,7 @@ const template = {
   spec: { containers: [{ name: 'c', image: 'i' }] },
 }
 
-t.test('what may be deleted where', async (t) => {
+t.test('which paths take a delete', async (t) => {
   const { api } = await start(t)
   t.equal((await api.delete(`${configMaps}/none`)).code, 404)
   t.equal((await api.delete(configMaps)).body.kind, 'ConfigMapList')

@@ -100,7 +100,7 @@ t.test('a webhook has no more time than the client of the request', async (t) =>
   ])
 })
 
-t.test('what nobody waits for any more asks no further webhook and is not written', async (t) => {
+t.test('a write whose client has left asks no further webhook and is not written', async (t) => {
   let release = (): void => {}
   const late = new Promise<void>((resolve) => {
     release = resolve

@@ -301,7 +301,7 @@ rules:
   )
 })
 
-t.test('what strictly has to be told is not done without', async (t) => {
+t.test('in strict mode nothing is done whose event cannot be written', async (t) => {
   const { server } = await startAudited(t, { path: '/dev/full', mode: 'blocking-strict' })
   t.equal(await ask(server, { path: '/api/v1/namespaces' }, 'strict'), 500)
   const { text } = await call(server, { path: '/api/v1/namespaces', token: 'admintoken' })
@@ -325,7 +325,7 @@ t.test('events that are told later are all there when the server has closed', as
   t.equal(lines('later-').length, 20)
 })
 
-t.test('events that are too large lose what was sent, and then go', async (t) => {
+t.test('events that are too large lose their bodies, and then are dropped', async (t) => {
   const { server, lines } = await startAudited(t, {
     truncate: { maxEventSize: 3_000, maxBatchSize: 10_000 },
   })

@@ -120,7 +120,7 @@ t.test('anonymous requests are allowed for certain paths', async (t) => {
   t.equal((await call(nobody, { path: '/livez', token: '' })).status, 401)
 })
 
-t.test('a file that cannot be meant keeps the server from its start', async (t) => {
+t.test('a file that makes no sense keeps the server from starting', async (t) => {
   const file = path.join(t.testdir(), 'authentication.yaml')
   const start = (text: string, options = {}) => {
     writeFileSync(file, text)
@@ -196,7 +196,7 @@ t.test('issuers take the place of others once they have answered', async (t) => 
   t.same(await names(), [undefined, 'ada'])
 })
 
-t.test('a file is taken anew when it has changed, and its faults are told once', async (t) => {
+t.test('a file is read again when it has changed, and mistakes are reported once', async (t) => {
   const file = path.join(t.testdir(), 'followed')
   writeFileSync(file, 'one')
   const taken: string[] = []

@@ -77,7 +77,7 @@ t.test('a token that nobody here knows is another server’s', async (t) => {
   t.match(await whoIs(server, 'shaky'), { username: 'shaky' }, 'what fails for once is tried again')
 })
 
-t.test('what a token is holds for a while, what it is not too, and no failure does', async (t) => {
+t.test('answers about a token are kept for a while, failures are not', async (t) => {
   let now = Date.now()
   const { asked, configFile } = await startReviewer(t, ({ spec: { token } }, response) => {
     if (token === 'fails') response.statusCode = 404

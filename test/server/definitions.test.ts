@@ -369,7 +369,7 @@ t.test('an apply of a custom resource keeps what its schema has a place for', as
   t.match(refused.body.message, 'must be of type integer,string: "object"')
 })
 
-t.test('a format that is none of its type is warned of', async (t) => {
+t.test('a format that does not fit its type is a warning', async (t) => {
   const server = await startServer(t, { storage: 'memory:' })
   const warningsOf = async (property: object) => {
     const schema = { type: 'object', properties: { n: property } }

@@ -82,7 +82,7 @@ t.test('keys that the provider changes are read anew', async (t) => {
   t.match(await reviewToken(former), /failed to verify signature/)
 })
 
-t.test('an address counts when it was verified, or nothing is said of that', async (t) => {
+t.test('an email counts if it is verified, or if the token does not say', async (t) => {
   const issuer = await startTokenIssuer(t)
   const { review } = await startReview(t, issuer, { usernameClaim: 'email' })
   for (const claims of [{}, { email_verified: true }])
@@ -103,7 +103,7 @@ t.test('what tokens must say', async (t) => {
   )
 })
 
-t.test('groups that the token does not hold are asked for where it says', async (t) => {
+t.test('distributed groups are fetched from where the token says', async (t) => {
   const issuer = await startTokenIssuer(t)
   const { review } = await startReview(t, issuer, { groupsClaim: 'groups' })
   issuer.answers.set('/groups', await issuer.token({ groups: ['many', 'more'] }))

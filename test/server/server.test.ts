@@ -139,7 +139,7 @@ t.test('a busy port is an error, and the server that has it goes on', async (t) 
   t.equal((await call(server, { path: '/healthz' })).text, 'ok')
 })
 
-t.test('a server that cannot tell of itself leaves nothing open', async (t) => {
+t.test('a server that cannot publish itself leaves nothing open', async (t) => {
   const folder = t.testdir({ file: '' })
   const storage = `level:${folder}/db`
   const kubeconfigOut = `${folder}/file/kubeconfig`
@@ -323,7 +323,7 @@ t.test('what is done after its 504 is an answer no more, and no error', async (t
   )
 })
 
-t.test('what may take no time at all is late before anybody asks who sent it', async (t) => {
+t.test('a request without any time is late before it is authenticated', async (t) => {
   const server = await startServer(t)
   for (const path of [configMaps, '/version', '/nothing']) {
     const late = await call(server, { path: `${path}?timeout=1ns`, token: 'nobody' })

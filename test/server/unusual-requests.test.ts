@@ -35,7 +35,7 @@ t.test('nothing is served below the former proxies', async (t) => {
   }
 })
 
-t.test('what is asked of a log is looked at before the Pod', async (t) => {
+t.test('the options of a log are checked before the Pod is looked up', async (t) => {
   t.equal((await get(`${inDefault}/pods/none/log`)).status, 404)
   t.equal((await get(`${inDefault}/pods/none/log`, table)).status, 406)
   t.equal((await get(`${inDefault}/pods/none/log`, 'text/plain')).status, 406)
@@ -80,7 +80,7 @@ t.test('a list of what no object can be called waits as any list does', async (t
   t.equal(await list('..'), '1')
 })
 
-t.test('kinds that check no metadata themselves tell their own errors first', async (t) => {
+t.test('kinds that do not check metadata themselves report their own errors first', async (t) => {
   const causes = async (path: string, body: unknown): Promise<string[]> =>
     (await post(path, body)).body.details.causes.map(({ field }: { field: string }) => field)
   const about = { involvedObject: { namespace: 'other' } }

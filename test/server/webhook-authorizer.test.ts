@@ -195,7 +195,7 @@ t.test('answers hold, those that allow longer; errors, and long questions, do no
   })
 })
 
-t.test('a server that is away stops nobody whom another authorizer knows', async (t) => {
+t.test('a webhook that is away stops nobody whom another authorizer allows', async (t) => {
   const { configFile, folder, close } = await startReviewer(t, answer)
   close()
   const options: ServerOptions = { authorizationWebhook: { configFile } }

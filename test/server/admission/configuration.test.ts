@@ -54,7 +54,7 @@ t.test('a server with a file that cannot be used does not start', async (t) => {
   await t.rejects(starting, /^failed to apply admission: failed to read plugin config: Object/)
 })
 
-t.test('a server with a plugin that must be told something does not start untold', async (t) => {
+t.test('a server does not start if a plugin lacks the configuration that it needs', async (t) => {
   for (const [plugin, problem] of [
     ['EventRateLimit', 'limits: Invalid value: null: must not be empty'],
     ['ImagePolicyWebhook', 'no config specified'],
