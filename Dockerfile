@@ -15,7 +15,7 @@ RUN mkdir /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 6443
-# The certificate is the server's own: what is checked here is that it answers, not who it is.
+# The certificate is the server's own: this checks whether it answers, not who it is.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=5s CMD ["node", "-e", "require('https').get({host:'127.0.0.1',port:6443,path:'/livez',rejectUnauthorized:false},r=>process.exit(r.statusCode===200?0:1)).on('error',()=>process.exit(1))"]
 ENTRYPOINT ["node", "dist/bundle/main.js"]
 CMD ["serve", "--bind-address=0.0.0.0", "--data-dir=/data"]

@@ -1,7 +1,6 @@
-// The program as files in dist/bundle: the command line, the server, the kubelet and what reads its manifests; and the thread of the server's that
-// reads large YAML. Loading hundreds of small modules is
-// most of a start-up. They are CommonJS, because that starts sooner, and because V8 keeps compiled code of scripts but not of
-// modules (src/commands/compiled-bundle.ts).
+// Makes dist/bundle: a file each for the command line, the server, its thread that reads large YAML, the kubelet, and the
+// reader of the kubelet's manifests. Loading hundreds of small modules is most of a start-up. The files are CommonJS, because
+// that starts sooner, and because V8 keeps compiled code of scripts but not of modules (src/commands/compiled-bundle.ts).
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
-// Takes documentation, for `kubectl explain`, out of type files of packages into dist/field-docs.json: of types and fields out of
-// kubernetes-models; of parameters, apiVersion and kind, which those do not describe, out of @kubernetes/client-node.
-// The files are read as text; without them the build goes on and explain has no prose.
+// Collects documentation for `kubectl explain` in dist/field-docs.json, out of the type files of two packages: types and fields
+// from kubernetes-models; parameters, apiVersion and kind, which that does not describe, from @kubernetes/client-node. The files
+// are read as text. Without them the build goes on, and explain has no prose.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
