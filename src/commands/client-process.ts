@@ -37,7 +37,7 @@ export const clientProcesses: readonly ClientProcess[] = [
   },
   {
     name: 'timeline',
-    help: 'tells how a Pod lived and died, and why it is still Terminating',
+    help: 'shows how a Pod lived and died, and why it is still Terminating',
     module: 'src/timeline/main.js',
     exportName: 'timelineProcess',
   },

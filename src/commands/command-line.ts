@@ -100,13 +100,13 @@ const commands: Readonly<Record<string, Command>> = {
     run: resetCommand,
   },
   clock: {
-    help: 'tells what time it is for a running server; with a DURATION such as 1h30m moves its clock on first',
+    help: 'prints the time of a running server; with a DURATION such as 1h30m, moves its clock on first',
     flags: runningServerFlags,
     argument: '[DURATION]',
     run: clockCommand,
   },
   verify: {
-    help: 'reads a backup to its end and tells whether it is whole',
+    help: 'reads a backup to its end and says whether it is intact',
     flags: verifyFlags,
     argument: 'FILE',
     run: verifyCommand,
