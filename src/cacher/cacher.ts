@@ -42,7 +42,7 @@ interface ResourceOptions {
   readonly typeName?: string
 }
 
-/** Of the objects of one resource. */
+/** How much is stored of one resource. */
 export interface StoredSize {
   readonly objects: number
   readonly bytes: number

@@ -37,7 +37,7 @@ export const versionOf = (kv: KeyValue, sets: WorkingSets): StoredVersion => {
   return new StoredVersion(key, json, modRevision, sets, modRevision === createRevision)
 }
 
-/** Of what was read from the driver; `where` is what the key is called there. */
+/** The text of the error for a value that cannot be read; `where` is the key as the driver has it. */
 export const unreadableText = (where: string, why: string): string =>
   `unable to transform key ${goQuote(where)}: ${why}`
 
@@ -202,8 +202,8 @@ export class ObjectWriter {
   }
 
   /**
-   * What to send. Throws what kube-apiserver would be told of an object that is too large. What others store, too, is only
-   * asked to hold JSON that it has the room for.
+   * The value to send. Throws etcd's refusal of an object that would be too large for it as kube-apiserver stores it. A large
+   * object in a store that others share is written in the shorter form.
    */
   #within(
     { key, modRevision }: Compare,

@@ -109,7 +109,7 @@ export class ObjectText implements Copyable {
   }
 }
 
-/** Behind the object that begins at `start`. */
+/** The index behind the object that begins at `start`. */
 const endOfObject = (json: Buffer, start: number): number => {
   let depth = 0
   let inText = false

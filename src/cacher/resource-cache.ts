@@ -39,7 +39,7 @@ export class ResourceCache {
   /** The ring holds every change after this revision. */
   #floor: number
   #lastChange: number
-  /** Of all objects; undefined until somebody asks. */
+  /** Bytes of all objects; undefined until somebody asks. */
   #bytes: number | undefined
 
   /** `floor`: the revision whose state `objects` is. */
@@ -72,7 +72,7 @@ export class ResourceCache {
   get size(): number {
     return this.#objects.size
   }
-  /** Of all objects. */
+  /** Bytes of all objects. */
   get bytes(): number {
     if (this.#bytes === undefined) {
       let bytes = 0

@@ -60,7 +60,7 @@ export class UnreadableObjects {
   notReady(): ApiError | undefined {
     const [first] = this.#sorted()
     if (first === undefined) return undefined
-    // The client comes again.
+    // The client will ask again.
     void this.#firstStillUnreadable().catch(() => undefined)
     return this.#refusal(first)
   }

@@ -34,7 +34,7 @@ export const interpretEtcdError = (error: unknown, write: boolean): StorageError
   )
 }
 
-/** What etcd refuses by before it takes a request on, and nothing between it and us says. */
+/** Codes of refusals before etcd accepts a request, which nothing between it and us uses. */
 const refusing: ReadonlySet<status> = new Set([
   status.INVALID_ARGUMENT,
   status.FAILED_PRECONDITION,
