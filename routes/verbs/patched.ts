@@ -96,15 +96,6 @@ const refuseVersionless = (call: PatchCall, result: JsonValue, text: () => strin
   )
 }
 
-/** In an undefined version only the type and the metadata are known. */
-const dropAllUnknown = (object: KubeObject): string[] => {
-  const { apiVersion: _version, kind: _kind, metadata: _metadata, ...unknown } = object
-  for (const key of Object.keys(unknown)) delete object[key]
-  return Object.keys(unknown)
-    .sort()
-    .map((key) => `unknown field ${JSON.stringify(key)}`)
-}
-
 interface OfOwnVersion {
   readonly value: JsonValue
   /** The definition that it is decoded by. */
@@ -120,7 +111,7 @@ interface OfOwnVersion {
 const withOwnVersion = (call: PatchCall, result: JsonValue): OfOwnVersion => {
   const { view, name, subresource } = call.target
   const definition = definitionOfBody(call.target)
-  const { gvk, gvr } = definition
+  const { gvk } = definition
   const same = { value: result, definition }
   if (!definition.isCustom || view !== undefined || !isJsonObject(result) || !result.kind)
     return same
@@ -133,7 +124,12 @@ const withOwnVersion = (call: PatchCall, result: JsonValue): OfOwnVersion => {
   const gv = typeof apiVersion === 'string' ? parseGroupVersion(apiVersion) : undefined
   if (gv === undefined || apiVersion === expected) return same
   const isOfKind = gv.group === gvk.group && kind === gvk.kind
-  const { conform = dropAllUnknown } = call.table.get({ ...gv, resource: gvr.resource }) ?? {}
+  const conform = (object: KubeObject): string[] => {
+    object.apiVersion = formatGroupVersion(gv)
+    const unknown = definition.conform?.(object) ?? []
+    object.apiVersion = expected
+    return unknown
+  }
   const read = { ...definition, conform: isOfKind ? conform : () => [] }
   if (subresource === 'status')
     return { value: { ...result, apiVersion: expected }, definition: read }

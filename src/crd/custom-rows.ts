@@ -1,6 +1,6 @@
 /** The rows of the resource table that an accepted definition stands for: one for each served version. */
 import { createHash } from 'node:crypto'
-import { isConditionTrue } from '#api/conditions.js'
+import { conditionOf, isConditionTrue } from '#api/conditions.js'
 import { forbidden } from '#api/errors.js'
 import {
   compareVersions,
@@ -153,7 +153,9 @@ export const customRows = (
   const { group, versions } = definition.spec
   const { plural, kind } = definition.status!.acceptedNames
   const shared = sharedParts(definition)
-  const isDeleted = definition.metadata.deletionTimestamp !== undefined
+  // Once its objects are gone, another finalizer may hold a definition whose condition takes new ones again.
+  const isEmptied = conditionOf(definition, 'Terminating')?.status === 'False'
+  const isEnding = definition.metadata.deletionTimestamp !== undefined && !isEmptied
   const rowOf = (version: DefinitionVersion): ResourceDefinition => {
     const gvr = { group, version: version.name, resource: plural }
     const gvk = { group, version: version.name, kind }
@@ -181,7 +183,7 @@ export const customRows = (
         return own === undefined ? [] : conform(object, own)
       },
       deprecationWarning: deprecationWarningOf(version, versions, gvk),
-      strategy: customStrategy(version, kind, isDeleted ? terminating(gvr) : undefined),
+      strategy: customStrategy(version, kind, isEnding ? terminating(gvr) : undefined),
       returnsDeletedObject: false,
       selectableFields: selectableFields(version),
       ownFieldLabels: true,

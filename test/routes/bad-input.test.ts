@@ -207,6 +207,17 @@ t.test('a patch that spoils an object shows it with its keys in the order of Go'
   }
 })
 
+t.test('data of a revision may hold integers beyond 2^53', async (t) => {
+  const { api } = await startApiServer(t)
+  const revisions = '/apis/apps/v1/namespaces/x/controllerrevisions'
+  const raw = '{"metadata":{"name":"a"},"data":{"n":9007199254740993},"revision":1}'
+  await api.send('POST', revisions, { raw })
+  const type = 'application/merge-patch+json'
+  t.equal((await api.send('PATCH', `${revisions}/a`, { body: { revision: 2 }, type })).code, 200)
+  const other = raw.replace('993', '992')
+  t.equal((await api.send('PUT', `${revisions}/a`, { raw: other })).code, 422)
+})
+
 t.test('empty and missing values are told apart, each in its own words', async (t) => {
   const { api } = await startApiServer(t)
   const revisions = '/apis/apps/v1/namespaces/x/controllerrevisions'

@@ -153,6 +153,9 @@ t.test('a definition that another finalizer holds tells that its objects are gon
     reason: 'InstanceDeletionCompleted',
     message: 'removed all instances',
   })
+  const late = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'late' } }
+  const taken = await send('POST', widgets, late)
+  t.equal(taken.status, 201, 'it takes objects again')
 })
 
 t.test(

@@ -18,7 +18,11 @@ const start = async (t: Test) => {
     group,
     scope: 'Namespaced',
     names: { plural: 'notes', kind: 'Note' },
-    versions: [version('v1', true, ['a']), version('v2', false, ['a', 'b'])],
+    versions: [
+      version('v1', true, ['a']),
+      version('v2', false, ['a', 'b']),
+      { ...version('v7', false, ['a']), served: false },
+    ],
   })
   await call(server, { method: 'POST', path: crds, body })
   await isServed(server, path('v1'))
@@ -117,8 +121,8 @@ t.test('what names another version, or none, is refused as recorded', async (t) 
 t.test('what is patched into another version is read by the schema of that', async (t) => {
   const { server, create } = await start(t)
   await create('v1', 'x', { a: '1' })
-  const patch = async (apiVersion: string, query = '') => {
-    const patched = { path: path('v1', 'x') + query, headers: merge, body: { apiVersion } }
+  const patch = async (apiVersion: string, query = '', more: object = {}) => {
+    const patched = { path: path('v1', 'x') + query, headers: merge, body: { apiVersion, ...more } }
     const { headers, body } = await call(server, { method: 'PATCH', ...patched })
     return { warning: headers.warning, message: body.message as string }
   }
@@ -127,6 +131,8 @@ t.test('what is patched into another version is read by the schema of that', asy
   const unknown = '299 - "unknown field \\"a\\""'
   t.same(await patch(`${group}/v2`), { warning: undefined, message: refused('v2') })
   t.same(await patch(`${group}/v9`), { warning: unknown, message: refused('v9') })
+  t.same((await patch(`${group}/v2`, '', { b: '1' })).warning, undefined, 'it has another field')
+  t.same((await patch(`${group}/v7`)).warning, undefined, 'it need not be served')
   t.match((await patch('y/v9')).warning, undefined, 'another group has no schema')
   const strict = await patch(`${group}/v9`, '?fieldValidation=Strict')
   t.match(strict.message, /strict decoding error: unknown field "a"$/)

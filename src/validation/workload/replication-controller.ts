@@ -1,5 +1,6 @@
 /** ReplicationControllers, PodTemplates and ControllerRevisions. */
 import { child, type FieldError, invalid, required } from '#api/field-error.js'
+import { stringify } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { immutableMessage } from '../immutable.js'
@@ -45,7 +46,7 @@ export const validateControllerRevisionUpdate = (
 ): FieldError[] => [
   ...notNegative('', next, 'revision'),
   // Upstream compares the bytes: the same data in another order is a change.
-  ...(JSON.stringify(next.data) === JSON.stringify(previous.data)
+  ...(stringify(next.data) === stringify(previous.data)
     ? []
     : [invalid('data', next.data ?? null, immutableMessage)]),
 ]
