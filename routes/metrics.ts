@@ -4,12 +4,26 @@ import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Registry } from 'prom-client'
 import { once } from '#api/once.js'
+import { parseAccept } from './accept.js'
 import type { MetricSources } from './metric-registry.js'
 import { acceptsGzip } from './send-bytes.js'
 
 const compress = promisify(gzip)
 
 const startedAt = String(Math.round(performance.timeOrigin / 1000))
+
+const escapings = ['allow-utf-8', 'underscores', 'dots', 'values']
+
+/** How names would be escaped that are no plain ones. There are none, but clients are told what they asked for (expfmt.Negotiate). */
+const escapingFor = (request: FastifyRequest): string => {
+  let escaping = 'underscores'
+  for (const { type, parameters } of parseAccept(request.headers.accept)) {
+    const wanted = parameters.get('escaping') ?? ''
+    if (escapings.includes(wanted)) escaping = wanted
+    if (type === 'text/plain' && ['', '0.0.4'].includes(parameters.get('version') ?? '')) break
+  }
+  return escaping
+}
 
 /** Packed whatever its size, as promhttp does. */
 const sendRegistry = async (
@@ -19,7 +33,7 @@ const sendRegistry = async (
 ): Promise<FastifyReply> => {
   const text = await registry.metrics()
   reply
-    .header('content-type', `${registry.contentType}; escaping=underscores`)
+    .header('content-type', `${registry.contentType}; escaping=${escapingFor(request)}`)
     .header('process-start-time-unix', startedAt)
   if (!acceptsGzip(request)) return reply.send(text)
   return reply.header('content-encoding', 'gzip').send(await compress(text))

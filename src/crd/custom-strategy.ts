@@ -2,16 +2,21 @@
 import { jsonEqual, withKeysInOrder } from '#api/json-object.js'
 import { isQualifiedName } from '#api/names.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
+import { holdsWholeFloat } from '#registry/decode/whole-floats.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import { standardFinalizers } from '#registry/validate-object-meta.js'
 import { CustomValidator } from './custom-validator.js'
 import type { DefinitionVersion } from './definition.js'
 
-/** Whether the generation grows: by changes outside metadata, and outside status if there is a status subresource. */
+/**
+ * Whether the generation grows: by changes outside metadata, and outside status if there is a status subresource. A whole
+ * number that is written as a float is one each time, since an integer was stored.
+ */
 const hasNewContent = (next: KubeObject, previous: KubeObject, hasStatus: boolean): boolean => {
   const counted = ({ metadata: _m, status, ...rest }: KubeObject) =>
     hasStatus ? rest : { ...rest, status: status ?? null }
-  return !jsonEqual(counted(next), counted(previous))
+  const given = counted(next)
+  return !jsonEqual(given, counted(previous)) || holdsWholeFloat(given)
 }
 
 /** Upstream writes unstructured JSON with its keys in order; metadata's own order is the encoder's. */

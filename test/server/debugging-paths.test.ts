@@ -74,6 +74,14 @@ t.test(
       t.equal((await call(server, { method: 'DELETE', path })).text, 'metrics reset\n')
     t.notMatch(await read('/metrics'), 'resource="configmaps"')
     t.notMatch(await read('/metrics/slis'), 'type="readyz"')
+    const typeFor = async (accept: string) =>
+      (await call(server, { path: '/metrics', headers: { accept } })).headers['content-type']
+    t.match(await typeFor('*/*'), /; escaping=underscores$/)
+    t.match(
+      await typeFor('text/plain;version=1.0.0;escaping=allow-utf-8'),
+      /; escaping=allow-utf-8$/,
+    )
+    t.match(await typeFor('text/plain, text/plain;escaping=dots'), /; escaping=underscores$/)
   },
 )
 

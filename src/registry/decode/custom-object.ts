@@ -7,6 +7,7 @@ import { goQuote } from '#api/go-quote.js'
 import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { DecodeError } from './explain.js'
+import { noteFloat } from './whole-floats.js'
 
 interface UnstructuredCopy {
   readonly value: JsonObject
@@ -22,20 +23,26 @@ export const copyUnstructured = (value: JsonObject, trace?: JsonTrace): Unstruct
       throw new DecodeError(
         `json: cannot unmarshal number ${literal ?? from} into Go value of type float64`,
       )
+    // YAML's integers may be larger than an int64, JSON's are floats then.
+    if (typeof from === 'bigint' && BigInt.asIntN(64, from) !== from) return Number(from)
     if (typeof from !== 'object' || from === null) return from
     const literals = trace?.literals.get(from)
+    const withFloats = <T extends object>(to: T): T => {
+      for (const [key, literal] of literals ?? [])
+        noteFloat(to, key, (to as Record<string | number, JsonValue>)[key]!, literal)
+      return to
+    }
     if (Array.isArray(from))
-      return from.map((item, i) => copy(item, `${path}[${i}]`, literals?.get(i)))
+      return withFloats(from.map((item, i) => copy(item, `${path}[${i}]`, literals?.get(i))))
     // Where keys stand twice: what a later one of the same name replaces is read as well.
     const written = trace?.entries.get(from)
     const seen = new Set<string>()
-    return Object.fromEntries(
-      (written ?? Object.entries(from)).map(([key, inner]) => {
-        if (seen.has(key)) duplicates.push(`duplicate field ${goQuote(dotted(path, key))}`)
-        if (written !== undefined) seen.add(key)
-        return [key, copy(inner, dotted(path, key), literals?.get(key))]
-      }),
-    )
+    const entries = (written ?? Object.entries(from)).map(([key, inner]): [string, JsonValue] => {
+      if (seen.has(key)) duplicates.push(`duplicate field ${goQuote(dotted(path, key))}`)
+      if (written !== undefined) seen.add(key)
+      return [key, copy(inner, dotted(path, key), literals?.get(key))]
+    })
+    return withFloats(Object.fromEntries(entries))
   }
   return { value: copy(value, '') as JsonObject, duplicates }
 }
