@@ -89,17 +89,33 @@ class Parser extends TokenReader {
     )
   }
 
+  /** Whether the token ahead belongs to a number. */
+  #isSign(): boolean {
+    return this.peek().kind === "'-'" && ['NUM_INT', 'NUM_FLOAT'].includes(this.peek(1).kind)
+  }
+
+  /** The grammar takes one sort of operator before an operand: no `-!a`, and no `!-a` but before a number. */
+  #loneSign(): Expression {
+    const { at } = this.peek()
+    this.reportLoneSign()
+    return { kind: 'constant', at, value: null }
+  }
+
   #unary(): Expression {
     this.want(operandKinds)
     const { kind } = this.peek()
-    const isSign = kind === "'-'" && ['NUM_INT', 'NUM_FLOAT'].includes(this.peek(1).kind)
-    if ((kind !== "'-'" && kind !== "'!'") || isSign) return this.#member()
-    const first = this.peek()
-    const { at } = first
+    if ((kind !== "'-'" && kind !== "'!'") || this.#isSign()) return this.#member()
+    const { at } = this.peek()
+    let last = this.peek()
     let count = 0
-    while (this.takeIf(kind) !== undefined) count++
-    if (kind === "'-'" && count === 1 && !operandKinds.includes(this.peek().kind)) {
-      this.reportNoAlternative(first)
+    while (this.peek().kind === kind) {
+      if (kind === "'-'" && this.peek(1).kind === "'!'") return this.#loneSign()
+      last = this.take()
+      count++
+    }
+    if (kind === "'!'" && this.peek().kind === "'-'" && !this.#isSign()) return this.#loneSign()
+    if (kind === "'-'" && !operandKinds.includes(this.peek().kind)) {
+      this.reportNoAlternative(last)
       this.stop(`mismatched input ${this.shown()} expecting ${listed(operandKinds)}`)
     }
     this.#operandAfter(kind)

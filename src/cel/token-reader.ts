@@ -106,6 +106,13 @@ export class TokenReader {
     )
   }
 
+  /** A `-` that begins nothing here: upstream's parser goes on as if an operand stood before it. */
+  reportLoneSign(): void {
+    const sign = this.take()
+    this.reportNoAlternative(sign)
+    this.#next--
+  }
+
   noAlternative(from: Token): never {
     this.reportNoAlternative(from)
     throw new SyntaxStop()
