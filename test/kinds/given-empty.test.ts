@@ -82,6 +82,19 @@ t.test('it changes no generation where upstream compares semantically', async (t
   )
 })
 
+t.test('a webhook configuration that is given no webhooks changes each time', async (t) => {
+  const api = await startApiInMemory()
+  t.teardown(api.close)
+  const hooks = 'admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
+  await api.create(hooks, { metadata: { name: 'a' } })
+  const replace = async (webhooks?: object[]): Promise<number> =>
+    (await api.replace(hooks, 'a', (object) => Object.assign(object, webhooks && { webhooks })))
+      .body.metadata.generation
+  t.equal(await replace(), 1)
+  t.equal(await replace([]), 2)
+  t.equal(await replace([]), 3, 'storage has forgotten that they were given')
+})
+
 t.test('what is stored has forgotten it, and has the defaults of nothing', async (t) => {
   const api = await startApiInMemory()
   t.teardown(api.close)

@@ -126,3 +126,35 @@ t.test('an update that wants no node ports of a load balancer gives them up', as
   const other = await create('other', { type: 'NodePort', ports: [{ port: 80, nodePort }] })
   t.equal(other.code, 201, 'another service may have it')
 })
+
+t.test(
+  'a port of health checks that cannot be had is a 500; a dry run asks for no range',
+  async (t) => {
+    const { api, create } = await start(t)
+    const local = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', ports }
+    const message = (port: number, why: string): string =>
+      `Internal error occurred: failed to allocate requested HealthCheck NodePort ${port}: ${why}`
+    t.match(await create('a', { ...local, healthCheckNodePort: 30 }), {
+      code: 500,
+      body: {
+        message: message(
+          30,
+          'provided port is not in the valid range. The range of valid ports is 30000-32767',
+        ),
+      },
+    })
+    const { healthCheckNodePort } = (await create('a', local)).body.spec
+    t.match(await create('b', { ...local, healthCheckNodePort }), {
+      code: 500,
+      body: { message: message(healthCheckNodePort, 'provided port is already allocated') },
+    })
+    // What is made by way of its status is not allocated, so that its port may be outside of the range.
+    const stored = { namespace: 'a', subresource: 'status' }
+    const odd = { ...local, healthCheckNodePort: 30 }
+    t.equal(
+      (await api.create('v1/services', { metadata: { name: 'c' }, spec: odd }, stored)).code,
+      201,
+    )
+    t.equal((await create('d', odd, { dryRun: true })).code, 201)
+  },
+)

@@ -10,7 +10,7 @@ import {
   oneOf,
   required,
 } from '#api/field-error.js'
-import { holdsGivenEmpty } from '#api/given-empty.js'
+import { givenEmpty, holdsGivenEmpty } from '#api/given-empty.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
@@ -137,7 +137,9 @@ export const webhookStrategy = (mutating: boolean): Strategy => ({
   knownFinalizerNames: false,
   // Compared as Go does, not semantically.
   generation: (next, previous) =>
-    !sameJson(next.webhooks, previous.webhooks) || holdsGivenEmpty(next.webhooks),
+    !sameJson(next.webhooks, previous.webhooks) ||
+    givenEmpty(next, 'webhooks') !== undefined ||
+    holdsGivenEmpty(next.webhooks),
   default: (object) => writeDefaults(object, mutating),
   prepareForCreate: (object) => {
     object.metadata.generation = 1

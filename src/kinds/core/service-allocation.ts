@@ -1,5 +1,5 @@
 /** What a Service is given: families, addresses, ports (kubernetes, pkg/registry/core/service/storage/alloc.go). */
-import { ApiError, invalid as invalidObject } from '#api/errors.js'
+import { ApiError, internalError, invalid as invalidObject } from '#api/errors.js'
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import type { RequestContext, Reservation, Strategy } from '#registry/resource-definition.js'
@@ -150,7 +150,12 @@ const allocateHealthCheckPort = async (
       if (port !== (previous.healthCheckNodePort ?? 0))
         refuse(service, [forbidden(path, 'field is immutable')])
     } else if (port === 0) spec.healthCheckNodePort = await pool.takeAny()
-    else await takePort(service, { path, port, pool })
+    else {
+      // What is wrong with this port upstream does not tell of at its field.
+      const why = await pool.take(port)
+      if (why !== undefined)
+        throw internalError(`failed to allocate requested HealthCheck NodePort ${port}: ${why}`)
+    }
   }
 }
 

@@ -45,7 +45,8 @@ export const reservePorts = async (
   ports: NodePorts,
 ): Promise<PortReservation> => {
   const { first, last } = ports.range
-  const stored = new Set(await storedPorts(ctx))
+  const isWithin = (port: number): boolean => port >= first && port <= last
+  const stored = new Set((await storedPorts(ctx)).filter(isWithin))
   // Ports that a dry run holds do not concern others, nor do theirs concern it.
   const others = ctx.dryRun ? new Set<number>() : ports.held
   const own = new Set<number>()
@@ -70,7 +71,7 @@ export const reservePorts = async (
   return {
     take: async (port) => {
       // Upstream's dry run asks for no range.
-      if (!ctx.dryRun && (port < first || port > last))
+      if (!ctx.dryRun && !isWithin(port))
         return `provided port is not in the valid range. The range of valid ports is ${first}-${last}`
       return isFree(port) && (await hold(port)) ? undefined : 'provided port is already allocated'
     },
