@@ -3,6 +3,9 @@
  * a field from a missing one (`[]` is not nil): validation depends on it and messages print it. Our objects are the JSON
  * that Go writes, which has no such field. So it is noted on the object that has the field, under a symbol: JSON, lists
  * of keys and comparisons do not see it, and copies by spread keep it.
+ *
+ * A quantity that was given in other words than it is stored in (`0.5`, stored as `500m`) is noted in the same way, by its
+ * text: where Go compares whole lists, it compares the digits and scales that quantities hold.
  */
 import type { JsonValue } from './object.js'
 
@@ -14,6 +17,9 @@ export const noteGivenEmpty = (holder: object, field: string, empty: JsonValue):
   const noted = holder as Noted
   noted[key] = { ...noted[key], [field]: empty }
 }
+
+/** `text`: the quantity as it was given. The field has the canonical one. */
+export const noteGivenText = noteGivenEmpty
 
 /** What was noted of a field; undefined when it was not given, or not empty. */
 export const givenEmpty = (
@@ -61,16 +67,27 @@ export const forgetGivenEmpty = (root: object): void => {
   if (hasGivenEmpty(root)) forgetIn(root)
 }
 
-const hasEmptyField = (holder: object): boolean => {
-  const notes = (holder as Noted)[key]
-  // Defaults may have filled in since.
-  return notes !== undefined && Object.keys(notes).some((field) => !Object.hasOwn(holder, field))
-}
+type Notes = Readonly<Record<string, JsonValue>>
 
-/** Whether something under the value is noted. */
-export const holdsGivenEmpty = (value: unknown): boolean => {
+/** Whether something under the value has notes of which the question is true. */
+const holds = (value: unknown, ask: (notes: Notes, holder: object) => boolean): boolean => {
   if (typeof value !== 'object' || value === null) return false
-  if (hasEmptyField(value)) return true
-  for (const key in value) if (holdsGivenEmpty(value[key as never])) return true
+  const notes = (value as Noted)[key]
+  if (notes !== undefined && ask(notes, value)) return true
+  for (const key in value) if (holds(value[key as never], ask)) return true
   return false
 }
+
+/** Defaults may have filled in since. */
+const hasEmptyField = (notes: Notes, holder: object): boolean =>
+  Object.keys(notes).some((field) => !Object.hasOwn(holder, field))
+
+const hasOtherText = (notes: Notes): boolean =>
+  Object.values(notes).some((given) => typeof given === 'string' && given !== '')
+
+/** Whether something under the value is noted as empty. */
+export const holdsGivenEmpty = (value: unknown): boolean => holds(value, hasEmptyField)
+
+/** Whether something under the value was given in another way than storage has it. */
+export const holdsGivenOtherwise = (value: unknown): boolean =>
+  holds(value, (notes, holder) => hasEmptyField(notes, holder) || hasOtherText(notes))

@@ -160,6 +160,28 @@ export const parseQuantity = (text: string): Quantity => {
     : quantities.of(trimmed, parseNew)
 }
 
+/** The number before a binary suffix, if it is one that upstream keeps no text of. */
+const wholeEights = (text: string): bigint | undefined => {
+  const [, sign, digits, fraction, suffix] = shape.exec(text) ?? []
+  if (digits === undefined || fraction !== undefined || !Object.hasOwn(binaryExponents, suffix!))
+    return undefined
+  const parts = interpretSuffix(suffix!)
+  const precision = 15 - digits.length - Math.trunc((parts.exponent * 3) / 10) - 1
+  return precision >= 0 && (BigInt(digits) & 7n) === 0n
+    ? scaled(sign + digits, '', parts)
+    : undefined
+}
+
+/**
+ * Whether upstream's parser makes the same of two texts of one amount. It keeps the scale that was written, and the text
+ * where that looks canonical.
+ */
+export const isParsedAlike = (given: string, canonical: string): boolean => {
+  if (given === canonical) return true
+  const amount = wholeEights(given)
+  return amount !== undefined && amount === wholeEights(canonical)
+}
+
 /** Each amount of a spec is looked at half a dozen times on its way, and most objects ask for the same few. */
 const quantities = new Kept<Quantity>(limits.quantitiesKept)
 

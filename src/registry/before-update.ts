@@ -2,7 +2,7 @@
 import { copyWith } from '#api/copy-with.js'
 import { conflict, failure, invalid, modifiedMessage } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
-import { hasGivenEmpty, holdsGivenEmpty } from '#api/given-empty.js'
+import { hasGivenEmpty, holdsGivenOtherwise } from '#api/given-empty.js'
 import { jsonEqual, semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { holdsRaw } from './decode/raw-fields.js'
@@ -73,14 +73,14 @@ const restoreMeta = (next: KubeObject, previous: KubeObject): void => {
 
 /**
  * A spec or status that equals the stored one is replaced by it: nobody changes it from here on, and comparing the same
- * object is free. Not if it has fields given as empty, which differ from stored ones.
+ * object is free. Not if it has what was given in another way, which field owners may tell from what is stored.
  */
 const shareUnchanged = (next: KubeObject, previous: KubeObject): void => {
   for (const field of Object.keys(next))
     if (
       field !== 'metadata' &&
       jsonEqual(next[field], previous[field]) &&
-      !(hasGivenEmpty(next) && holdsGivenEmpty(next[field]))
+      !(hasGivenEmpty(next) && holdsGivenOtherwise(next[field]))
     )
       next[field] = previous[field]
 }

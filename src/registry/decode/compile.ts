@@ -3,10 +3,11 @@
  * round trip through the Go struct does. What is not well-formed only raises `state.problem`; explain.ts finds the words.
  */
 import { sortedKeys } from '#api/entries.js'
-import { noteGivenEmpty } from '#api/given-empty.js'
+import { noteGivenEmpty, noteGivenText } from '#api/given-empty.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { isParsedAlike } from '#api/quantity.js'
 import { compiledStructs } from '../compiled-structs.js'
 import { isInt32, isUint8, readCustom, zeroCustom } from './custom.js'
 import { type GoField, type GoType, goFieldsOf, isPartOfSchema, schemaPartOf } from './go-type.js'
@@ -14,7 +15,7 @@ import { type GoField, type GoType, goFieldsOf, isPartOfSchema, schemaPartOf } f
 interface DecodeState {
   /** Something was of a wrong type, unknown or ambiguous: the result is not complete. */
   problem: boolean
-  /** Something was given as empty that Go leaves out; it is noted (given-empty.ts). */
+  /** Something was given that storage has in another way, such as an empty list: it is noted (given-empty.ts). */
   givenEmpty: boolean
   /** How numbers were written, where that is another way than JavaScript's: a quantity is read as it is written. */
   readonly literals?: JsonTrace['literals'] | undefined
@@ -95,6 +96,21 @@ const asWritten = (
     ? (literals.get(holder)?.get(key) ?? value)
     : value
 
+/** Where a quantity was written in another way than it is stored. */
+const noteText = (
+  holder: JsonObject,
+  key: string,
+  given: JsonValue,
+  read: JsonValue,
+  state: DecodeState,
+): void => {
+  if (given === read || typeof read !== 'string') return
+  const text = String(given).trim()
+  if (isParsedAlike(text, read)) return
+  noteGivenText(holder, key, text)
+  state.givenEmpty = true
+}
+
 const decodeSlice = (item: GoType): Decode => {
   const decodeItem = decoderOf(item)
   return (value, state) => {
@@ -116,7 +132,9 @@ const decodeMap = (type: GoType): Decode => {
     for (const key of sortedKeys(value)) {
       const given = value[key]!
       const element = holdsQuantities ? asWritten(value, key, given, state) : given
-      setOwn(result, key, element === null ? zeroOf(type) : decodeValue(element, state))
+      const read = element === null ? zeroOf(type) : decodeValue(element, state)
+      setOwn(result, key, read)
+      if (holdsQuantities && element !== null) noteText(result, key, element, read, state)
     }
     return result
   }
@@ -226,6 +244,7 @@ const assemble = (
 const compileStruct = (key: string): Decode => {
   const fields = goFieldsOf(key).map(compileField)
   const indexes = new Map(fields.map((field, at) => [field.name, at]))
+  const amounts = fields.filter((field) => field.isQuantity)
   return (value, state) => {
     if (!isJsonObject(value)) return refuse(state)
     const slots = new Array<JsonValue>(fields.length)
@@ -239,7 +258,13 @@ const compileStruct = (key: string): Decode => {
         slots[at] = field.decode(element, state)
       }
     }
-    return assemble(fields, slots, state)
+    const result = assemble(fields, slots, state)
+    for (const { name } of amounts) {
+      const given = value[name] ?? null
+      if (given !== null)
+        noteText(result, name, asWritten(value, name, given, state), result[name]!, state)
+    }
+    return result
   }
 }
 

@@ -2,7 +2,7 @@
  * What one version of an object has that another has not, as field sets: one walk over both.
  * Source of the rules: structured-merge-diff, typed/compare.go.
  */
-import { holdsGivenEmpty } from '#api/given-empty.js'
+import { holdsGivenOtherwise } from '#api/given-empty.js'
 import { isJsonObject, jsonEqual, lengthOf } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { emptySet, type FieldSet, leaf } from './field-set.js'
@@ -42,14 +42,14 @@ export const nothingChanged: Comparison = {
 }
 
 /**
- * Upstream compares lists as Go does, so that what was given as empty in one of them is no longer what storage has: nil.
- * In maps it passes over what omitempty leaves out.
+ * Upstream compares lists as Go does, so that what was given as empty in one of them is no longer what storage has: nil;
+ * nor is a quantity in other words. In maps it passes over what omitempty leaves out, and takes quantities as text.
  */
 const equalLists = (before: JsonValue, after: JsonValue): boolean =>
-  jsonEqual(before, after) && !holdsGivenEmpty(after)
+  jsonEqual(before, after) && !holdsGivenOtherwise(after)
 
 const hasNewEmpty = (value: JsonValue): boolean => {
-  if (Array.isArray(value)) return holdsGivenEmpty(value)
+  if (Array.isArray(value)) return holdsGivenOtherwise(value)
   return isJsonObject(value) && Object.values(value).some(hasNewEmpty)
 }
 
