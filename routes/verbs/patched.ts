@@ -13,7 +13,7 @@ import { overflown, problemOf } from '#registry/patch/convertible.js'
 import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
 import { applyMergePatch, replaceByMergePatch } from '#registry/patch/merge.js'
-import { documentOf, patchedText, touchedByJsonPatch } from '#registry/patch/patched-text.js'
+import { documentOf, textOfJsonPatch, textOfMergePatch } from '#registry/patch/patched-text.js'
 import { applyStrategicMergePatch, leftOfStrategicMergePatch } from '#registry/patch/strategic.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
@@ -194,10 +194,9 @@ const printed = (call: PatchCall, shown: KubeObject): string => {
   if (type === 'strategic')
     return goPrint(leftOfStrategicMergePatch(shown, patch, schemaName ?? ''))
   const document = documentOf(shown, schemaName)
-  return patchedText(apply(call, document, patch), document, {
-    sortsNew: type === 'merge',
-    touched: type === 'merge' ? patch : touchedByJsonPatch(patch),
-  })
+  return type === 'json'
+    ? textOfJsonPatch(document, patch)
+    : textOfMergePatch(apply(call, document, patch), document, patch)
 }
 
 export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {

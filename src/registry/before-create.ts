@@ -57,7 +57,11 @@ export const beforeCreate = (
   const errors =
     strategy.metadataRevalidation === 'none' && own.length > 0
       ? own
-      : [...validateMetaOnCreate(meta, definition), ...own]
+      : [
+          ...(strategy.validateBeforeMetadata?.(object) ?? []),
+          ...validateMetaOnCreate(meta, definition),
+          ...own,
+        ]
   if (errors.length === 0) errors.push(...genericMetaErrors(meta))
   if (errors.length > 0) throw invalid(kindShown(object, definition), meta.name ?? '', errors)
   for (const text of strategy.warningsOnCreate?.(object, ctx) ?? []) ctx.warn(text)

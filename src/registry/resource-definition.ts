@@ -124,6 +124,8 @@ export interface Strategy {
   refuseCreate?(name: string): Error
   prepareForCreate?(object: KubeObject, ctx: RequestContext): void
   validate?(object: KubeObject, ctx: RequestContext): FieldError[]
+  /** What `validate` finds in a kind that looks at other fields before its metadata. */
+  validateBeforeMetadata?(object: KubeObject): FieldError[]
   warningsOnCreate?(object: KubeObject, ctx: RequestContext): string[]
   prepareForUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): void
   validateUpdate?(

@@ -6,7 +6,7 @@
 
 import { formatTime } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
-import { cloneJson } from '#api/json-object.js'
+import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { sleep } from '#api/sleep.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
@@ -14,6 +14,7 @@ import { decodeObject } from '#registry/decode.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
+import { applyConditions, type FieldManagerOf } from './apply-conditions.js'
 import {
   type ClientTrust,
   dataOf,
@@ -34,6 +35,7 @@ export interface BootstrapDeps extends ObjectDeps {
   readonly log: (message: string, error: unknown) => void
   /** `10.0.0.0/24`, or two with a comma. */
   readonly serviceClusterIpRange: string
+  readonly fieldManagerOf: FieldManagerOf
   /** Whether anything of a version is served, by the name of its APIService: `v1.apps`. */
   isServed(name: string): boolean
 }
@@ -184,24 +186,44 @@ const keepApiService = async (deps: BootstrapDeps, body: JsonObject): Promise<vo
   })
 }
 
+const readyCidr = {
+  type: 'Ready',
+  status: 'True',
+  message: 'Kubernetes default Service CIDR is ready',
+} as const
+
 /**
  * If the ServiceCIDR has one range, and it is the first of the two that are configured now, the second is added. Any
- * other stays as it is (controlplane, defaultservicecidr).
+ * other stays as it is; one that is as configured is said to be ready (controlplane, defaultservicecidr).
  */
 const ensureDefaultCidr = async (deps: BootstrapDeps, body: JsonObject): Promise<void> => {
   const cidrs = serviceCidrsOf(deps.serviceClusterIpRange)
-  const existing = await ensure(deps, cidrsPath, { ...body, spec: { cidrs } })
-  const had = (existing?.spec?.cidrs ?? []) as string[]
-  if (existing === undefined || had.length !== 1 || cidrs.length !== 2 || had[0] !== cidrs[0])
-    return
-  await untilStored(deps.caller, () =>
-    storeOf(deps, cidrsPath).update(internalContext(deps), existing.metadata.name!, (current) => ({
-      ...current!,
-      metadata: { ...current!.metadata },
-      spec: { ...current!.spec, cidrs },
-    })),
-  )
+  const { status: _, ...unsaid } = body
+  const existing = await ensure(deps, cidrsPath, { ...unsaid, spec: { cidrs } })
+  const { name } = body.metadata as { name: string }
+  const had: string[] = existing?.spec?.cidrs ?? cidrs
+  const [store, ctx] = [storeOf(deps, cidrsPath), internalContext(deps)]
+  if (had.length === 1 && cidrs.length === 2 && had[0] === cidrs[0])
+    await untilStored(deps.caller, () =>
+      store.update(ctx, name, (current) => ({
+        ...current!,
+        metadata: { ...current!.metadata },
+        spec: { ...current!.spec, cidrs },
+      })),
+    )
+  else if (jsonEqual(had, cidrs) && !hasCondition(existing, readyCidr.type)) {
+    const manager = 'kubernetes-service-cidr-controller'
+    const { fieldManagerOf } = deps
+    await untilStored(deps.caller, () =>
+      applyConditions({ store, fieldManagerOf, ctx, manager }, name, [readyCidr]),
+    )
+  }
 }
+
+const hasCondition = (object: KubeObject | undefined, type: string): boolean =>
+  (object?.status?.conditions ?? []).some(
+    (one: { type: string; status: string }) => one.type === type && one.status !== 'Unknown',
+  )
 
 /** Runs before the server listens. Rejects if an object can be neither read nor created. */
 export const ensureBootstrap = async (deps: BootstrapDeps, trust: ClientTrust): Promise<void> => {

@@ -121,9 +121,16 @@ const encryptionOf = async (
 
 export const bootstrapDeps = (
   options: ServerOptions,
-  { stores, clock, log, served }: Pick<ServerState, 'stores' | 'clock' | 'log' | 'served'>,
+  {
+    stores,
+    clock,
+    log,
+    served,
+    fieldManagerOf,
+  }: Pick<ServerState, 'stores' | 'clock' | 'log' | 'served' | 'fieldManagerOf'>,
 ): BootstrapDeps => ({
   log,
+  fieldManagerOf,
   stores: (resource) => stores.ofResource(resource),
   now: clock.now(),
   caller: new AbortController(),
@@ -202,7 +209,10 @@ export const openServerState = async (
     'storage-object-count-tracker-hook',
     'storage-readiness',
   )
-  await ensureBootstrap(bootstrapDeps(options, { stores, clock, log, served }), trust)
+  await ensureBootstrap(
+    bootstrapDeps(options, { stores, clock, log, served, fieldManagerOf }),
+    trust,
+  )
   postStartHooks.finish(
     'start-system-namespaces-controller',
     'rbac/bootstrap-roles',

@@ -50,8 +50,14 @@ const immutableErrors = (
   )
 }
 
-export const validateConfigMapUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
+export const validateConfigMapUpdate = (
+  next: KubeObject,
+  previous: KubeObject,
+  metadata: MetadataChecks,
+): FieldError[] => [
+  ...metadata.change(),
   ...immutableErrors(next, previous, ['data', 'binaryData']),
+  ...metadata.create(),
   ...validateConfigMap(next),
 ]
 

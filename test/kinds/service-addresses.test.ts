@@ -158,3 +158,28 @@ t.test(
     t.equal((await create('d', odd, { dryRun: true })).code, 201)
   },
 )
+
+t.test(
+  'a port that is no port is refused as one that cannot be had, on its own field',
+  async (t) => {
+    const { create } = await start(t)
+    const local = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 1 }
+    const answer = await create('a', { ...local, ports: [{ port: 80, nodePort: -1 }] })
+    t.match(answer.body.details.causes, [{ field: 'spec.ports[0].nodePort' }])
+    t.equal(answer.body.details.causes.length, 1)
+  },
+)
+
+t.test('a port of health checks that may not change is told of with all else', async (t) => {
+  const { api, create } = await start(t)
+  await create('a', { type: 'LoadBalancer', externalTrafficPolicy: 'Local', ports })
+  const change = ({ spec }: KubeObject) => {
+    spec.healthCheckNodePort++
+    spec.ports = []
+  }
+  const { body } = await api.replace('v1/services', 'a', change, { namespace: 'a' })
+  t.match(body.details.causes, [
+    { field: 'spec.healthCheckNodePort', message: 'Forbidden: field is immutable' },
+    { field: 'spec.ports', message: 'Required value' },
+  ])
+})

@@ -69,6 +69,30 @@ t.test(
   },
 )
 
+t.test(
+  'what has no merge key cannot be put in order, not even where nothing of it is named',
+  async (t) => {
+    const spec = { ingress: [{ from: [] }] }
+    const patch = (order: JsonValue[], ingress: JsonValue[]) => () =>
+      applyStrategicMergePatch(
+        { spec },
+        { spec: { '$setElementOrder/ingress': order, ingress } },
+        'io.k8s.api.networking.v1.NetworkPolicy',
+      )
+    const refused = '500 map: map[from:[]] does not contain declared merge key: '
+    t.equal(refusal(patch([], [])), refused)
+    t.same(
+      applyStrategicMergePatch(
+        { spec: { policyTypes: ['Egress', 'Ingress'] } },
+        { spec: { '$setElementOrder/policyTypes': [], policyTypes: [] } },
+        'io.k8s.api.networking.v1.NetworkPolicy',
+      ),
+      { spec: { policyTypes: [] } },
+      'texts can',
+    )
+  },
+)
+
 t.test('directives delete, replace and retain', async (t) => {
   t.same(names(patchPod(three, { spec: { containers: [{ name: 'b', $patch: 'delete' }] } })), [
     'a',

@@ -32,6 +32,11 @@ const cases: Record<string, { path: string; body: object; writesFirst: boolean }
     },
     writesFirst: false,
   },
+  'a Job with a selector and no labels': {
+    path: '/apis/batch/v1/namespaces/x/jobs',
+    body: { spec: { manualSelector: true, selector: {}, template } },
+    writesFirst: false,
+  },
   'a Job that took labels from its template before it was stored': {
     path: '/apis/batch/v1/namespaces/x/jobs',
     body: { spec: { template: own } },

@@ -50,6 +50,23 @@ t.test('node ports are of the range that is given, until it is full', async (t) 
   t.equal(versions.serverAddressByClientCIDRs[0].serverAddress, `api.example.com:${port}`)
 })
 
+t.test(
+  'that the default range is ready is said by the manager that says it upstream',
+  async (t) => {
+    const server = await startServer(t, {})
+    const path = '/apis/networking.k8s.io/v1/servicecidrs/kubernetes'
+    const { metadata, status } = (await call(server, { path })).body
+    t.match(status.conditions, [{ type: 'Ready', status: 'True', reason: '' }])
+    const owned = metadata.managedFields.map((entry: Record<string, string>) => [
+      ...[entry.manager, entry.operation, entry.subresource],
+    ])
+    t.same(owned.sort(), [
+      ['kube-apiserver', 'Update', undefined],
+      ['kubernetes-service-cidr-controller', 'Apply', 'status'],
+    ])
+  },
+)
+
 t.test('the lower part of a range is left to clients that ask for a port', async (t) => {
   const server = await startServer(t, { serviceNodePortRange: '30000-30019' })
   const taken: number[] = []

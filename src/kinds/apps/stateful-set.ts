@@ -80,7 +80,12 @@ export default defineKind({
       ...claimWarnings(next, (at) => child(at, 'Spec')),
       ...historyWarnings(next),
     ],
-    status: { ...specStays(), validateUpdate: validateStatefulSetStatus },
+    statusMetadataRevalidation: 'placed',
+    status: {
+      ...specStays(),
+      validateUpdate: (next, previous, _, metadata) =>
+        validateStatefulSetStatus(next, previous, metadata),
+    },
   },
   sample: {
     metadata: { name: 'sample' },

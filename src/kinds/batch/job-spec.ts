@@ -30,8 +30,9 @@ const generatedLabels: readonly string[] = [uidLabel, legacyUidLabel, nameLabel,
 
 /** Whether the job shows the labels that its template got from us and no others. */
 export const showsGeneratedLabels = ({ metadata, spec }: KubeObject): boolean =>
+  metadata.labels !== undefined &&
   jsonEqual(metadata.labels, spec.template.metadata?.labels) &&
-  Object.keys(metadata.labels ?? {}).every((label) => generatedLabels.includes(label))
+  Object.keys(metadata.labels).every((label) => generatedLabels.includes(label))
 
 /** Labels on the template and a selector for them, unless the client selects by hand. */
 export const generateSelector = (job: KubeObject): void => {

@@ -33,7 +33,8 @@ export default defineKind({
     prepareForUpdate: status.prepareForUpdate,
     // What has no labels takes those of its template, as it would whenever upstream reads it.
     canonicalize: (job) => {
-      job.metadata.labels ??= { ...job.spec.template.metadata?.labels }
+      const labels = job.spec.template.metadata?.labels
+      if (labels !== undefined) job.metadata.labels ??= { ...labels }
     },
     isFilledOnRead: showsGeneratedLabels,
     validate: validateJob,

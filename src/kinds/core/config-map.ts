@@ -5,6 +5,11 @@ export default defineKind({
   group: '',
   version: 'v1',
   kind: 'ConfigMap',
-  strategy: { validate: validateConfigMap, validateUpdate: validateConfigMapUpdate },
+  strategy: {
+    validate: validateConfigMap,
+    metadataRevalidation: 'placed',
+    validateUpdate: (next, previous, _, metadata) =>
+      validateConfigMapUpdate(next, previous, metadata),
+  },
   sample: { metadata: { name: 'sample' }, data: { a: '1' } },
 })

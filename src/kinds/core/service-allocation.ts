@@ -1,6 +1,6 @@
 /** What a Service is given: families, addresses, ports (kubernetes, pkg/registry/core/service/storage/alloc.go). */
 import { ApiError, internalError, invalid as invalidObject } from '#api/errors.js'
-import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
+import { child, type FieldError, index, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import type { RequestContext, Reservation, Strategy } from '#registry/resource-definition.js'
 import type { NodePorts } from './node-ports.js'
@@ -103,9 +103,9 @@ const allocateNewPorts = async (service: KubeObject, pool: PortReservation): Pro
     const path = child(index('spec.ports', i), 'nodePort')
     const shared = byPort.get(port.port)
     if (shared === undefined) {
-      const asked = ports.find((p) => p.port === port.port && (p.nodePort ?? 0) > 0)?.nodePort
+      const asked = ports.find((p) => p.port === port.port && (p.nodePort ?? 0) !== 0)?.nodePort
       if (asked !== undefined) await takePort(service, { path, port: asked, pool })
-      port.nodePort = asked ?? (port.nodePort || (await pool.takeAny()))
+      port.nodePort = asked ?? (await pool.takeAny())
       byPort.set(port.port, port.nodePort)
     } else if (!port.nodePort) port.nodePort = shared
     else if (port.nodePort !== shared) await takePort(service, { path, port: port.nodePort, pool })
@@ -142,21 +142,17 @@ const allocateHealthCheckPort = async (
   pool: PortReservation,
 ): Promise<void> => {
   const spec: ServiceSpec = service.spec
-  const path = 'spec.healthCheckNodePort'
-  const had = previous !== undefined && needsHealthCheck(previous)
-  if (needsHealthCheck(spec)) {
-    const port = spec.healthCheckNodePort ?? 0
-    if (had) {
-      if (port !== (previous.healthCheckNodePort ?? 0))
-        refuse(service, [forbidden(path, 'field is immutable')])
-    } else if (port === 0) spec.healthCheckNodePort = await pool.takeAny()
-    else {
-      // What is wrong with this port upstream does not tell of at its field.
-      const why = await pool.take(port)
-      if (why !== undefined)
-        throw internalError(`failed to allocate requested HealthCheck NodePort ${port}: ${why}`)
-    }
+  // One that has such a port keeps it; validation refuses another.
+  if (!needsHealthCheck(spec) || (previous !== undefined && needsHealthCheck(previous))) return
+  const port = spec.healthCheckNodePort ?? 0
+  if (port === 0) {
+    spec.healthCheckNodePort = await pool.takeAny()
+    return
   }
+  // What is wrong with this port upstream does not tell of at its field.
+  const why = await pool.take(port)
+  if (why !== undefined)
+    throw internalError(`failed to allocate requested HealthCheck NodePort ${port}: ${why}`)
 }
 
 const needsPool = (spec: ServiceSpec): boolean => needsNodePort(spec) || needsHealthCheck(spec)

@@ -273,6 +273,14 @@ export const validateService = (service: KubeObject): FieldError[] => {
   ]
 }
 
+const healthCheckPortChange = (next: ServiceSpec, previous: ServiceSpec): FieldError[] => {
+  const needBoth = needsHealthCheck(next) && needsHealthCheck(previous)
+  const [port, before] = [next.healthCheckNodePort ?? 0, previous.healthCheckNodePort ?? 0]
+  return needBoth && port !== before
+    ? [forbidden('spec.healthCheckNodePort', 'field is immutable')]
+    : []
+}
+
 export const validateServiceUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const [spec, before]: ServiceSpec[] = [next.spec, previous.spec]
   const bothBalance = spec!.type === 'LoadBalancer' && before!.type === 'LoadBalancer'
@@ -283,6 +291,7 @@ export const validateServiceUpdate = (next: KubeObject, previous: KubeObject): F
       ? [invalid(path, spec!.loadBalancerClass, 'may not change once set')]
       : []),
     ...loadBalancerClassErrors(spec!.type === 'LoadBalancer', spec!.loadBalancerClass),
+    ...healthCheckPortChange(spec!, before!),
     ...validateService(next),
   ]
 }

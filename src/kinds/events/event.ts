@@ -49,7 +49,6 @@ const createErrors = (event: KubeObject): FieldError[] => {
   const unset = (path: string, isSet: boolean): FieldError[] =>
     isSet ? [invalid(path, '', 'needs to be unset')] : []
   return [
-    ...eventErrors(event, controllerField),
     ...seriesErrors(event),
     ...(event.eventTime ? [] : [required('eventTime')]),
     ...(event.type === 'Normal' || event.type === 'Warning'
@@ -139,6 +138,7 @@ export default defineKind({
     validateName: dnsSubdomainName,
     knownFinalizerNames: true,
     metadataRevalidation: 'placed',
+    validateBeforeMetadata: (event) => eventErrors(event, controllerField),
     validate: createErrors,
     validateUpdate: (next, previous, _, metadata) => updateErrors(next, previous, metadata),
   },

@@ -40,9 +40,25 @@ export const applyOperations = (
   operations: readonly JsonObject[],
 ): JsonValue => {
   if (operations.length === 0) return document
-  const state: State = { root: document, own: new Set(), copiedBytes: 0 }
+  return carryOut(document, operations).root
+}
+
+interface Walked {
+  readonly result: JsonValue
+  /** What the patch went through or compared: to upstream that is a map, while all else stays the text that it was. */
+  isWalked(container: Container): boolean
+}
+
+/** The patched document and what became of its parts on the way. Throws as `applyJsonPatch` does. */
+export const walkJsonPatch = (document: JsonObject, patch: JsonValue): Walked => {
+  const { root, own, compared } = carryOut(document, checkOperations(patch))
+  return { result: root, isWalked: (one) => one === root || own.has(one) || compared.has(one) }
+}
+
+const carryOut = (document: JsonObject, operations: readonly JsonObject[]): State => {
+  const state: State = { root: document, own: new Set(), compared: new Set(), copiedBytes: 0 }
   for (const operation of operations) applyOperation(state, operation)
-  return state.root
+  return state
 }
 
 const rejected = () =>
@@ -161,6 +177,14 @@ const test = (state: State, path: string, expected: JsonValue): void => {
   }
   if (!jsonEqual(found ?? null, expected))
     throw new JsonPatchTestFailed(`testing value ${path} failed: test failed`)
+  noteCompared(state, found)
+}
+
+const noteCompared = (state: State, value: JsonValue | undefined): void => {
+  if (value === null || typeof value !== 'object') return
+  state.compared.add(value)
+  for (const inner of Array.isArray(value) ? value : Object.values(value))
+    noteCompared(state, inner)
 }
 
 const saysLess = new Set(
@@ -183,7 +207,9 @@ const sizeOf = (value: JsonValue): number =>
 
 /** Upstream has maps for everything that the patch went through; copied elsewhere, their keys are in order. */
 const copyOf = (state: State, value: JsonValue): JsonValue => {
-  if (value === null || typeof value !== 'object' || !state.own.has(value)) return cloneJson(value)
+  const { own, compared } = state
+  if (value === null || typeof value !== 'object') return value
+  if (!own.has(value) && !compared.has(value)) return cloneJson(value)
   if (Array.isArray(value)) return value.map((item) => copyOf(state, item))
   const copy: JsonObject = {}
   for (const key of Object.keys(value).sort()) setOwn(copy, key, copyOf(state, value[key]!))
@@ -284,5 +310,7 @@ interface State {
   root: JsonValue
   /** Containers that are not the document's any more: they may be changed. */
   readonly own: Set<Container>
+  /** Containers that a test has looked at, shared or not. */
+  readonly compared: Set<Container>
   copiedBytes: number
 }

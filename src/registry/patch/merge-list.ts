@@ -196,7 +196,9 @@ export const orderBySetElementOrder = ({
       throw cannotMerge(`value for key ${odd} is not a map`)
     return at !== undefined
   })
-  if (holdObjects(current ?? [], patched ?? [])) for (const entry of order) keyOf(entry, mergeKey)
+  // Of what has no merge key none can be put in order.
+  if (holdObjects(current ?? [], patched ?? []))
+    for (const entry of [...named, ...order, ...others, ...(current ?? [])]) keyOf(entry, mergeKey)
   return inOrder(named, others, order, serverOrder(current, patched, mergeKey), identify)
 }
 

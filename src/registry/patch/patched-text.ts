@@ -4,84 +4,55 @@
  */
 
 import { printWritten } from '#api/json-as-written.js'
-import { getOwn, isJsonObject, jsonEqual, setOwn, withKeysInOrder } from '#api/json-object.js'
+import { getOwn, isJsonObject, jsonEqual, withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'
-import { checkOperations } from './json.js'
+import { walkJsonPatch } from './json.js'
 
-interface PrintedPatch {
-  /** A merge patch puts the keys of what it brings in order; a JSON patch keeps them as they were written. */
-  readonly sortsNew: boolean
-  /** Objects along the way of the patch, changed or not; of a merge patch that is the patch itself. */
-  readonly touched: JsonValue
-}
-
-/** What a JSON patch goes through: every object on the way to a path, and all that a test compares. */
-export const touchedByJsonPatch = (patch: JsonValue): JsonObject => {
-  const touched: JsonObject = {}
-  for (const { op, path, from } of checkOperations(patch)) {
-    for (const pointer of [path, from]) {
-      if (typeof pointer !== 'string') continue
-      const tokens = pointer.split('/').slice(1, op === 'test' ? undefined : -1)
-      let at = touched
-      for (const token of tokens) {
-        const key = token.replaceAll('~1', '/').replaceAll('~0', '~')
-        const next = getOwn(at, key)
-        const inside: JsonObject = isJsonObject(next) ? next : {}
-        setOwn(at, key, inside)
-        at = inside
-      }
-    }
-  }
-  return touched
-}
-
-const print = (
+/** `touched`: the part of a merge patch for it. A merge patch brings all but objects anew, even what is equal. */
+const printMerged = (
   after: JsonValue,
   before: JsonValue | undefined,
   touched: JsonValue | undefined,
-  sortsNew: boolean,
 ): string => {
   const isObject = isJsonObject(after) && isJsonObject(before)
-  if (isObject && isJsonObject(touched)) return printObject(after, before, touched, sortsNew)
-  // A merge patch brings all but objects anew, even what is equal.
-  if (sortsNew && touched !== undefined) return printWritten(withKeysInOrder(after))
-  if (touched === undefined && before !== undefined && jsonEqual(after, before))
-    return printWritten(before)
-  if (isObject) return printObject(after, before, {}, sortsNew)
-  if (Array.isArray(after) && Array.isArray(before) && !sortsNew)
-    return printList(after, before, isJsonObject(touched) ? touched : {}, sortsNew)
-  return printWritten(sortsNew ? withKeysInOrder(after) : after)
+  if (isObject && isJsonObject(touched)) return printFields(after, before, touched)
+  if (touched !== undefined) return printWritten(withKeysInOrder(after))
+  if (before !== undefined && jsonEqual(after, before)) return printWritten(before)
+  return isObject ? printFields(after, before, {}) : printWritten(withKeysInOrder(after))
 }
 
-const printObject = (
-  after: JsonObject,
-  before: JsonObject,
-  touched: JsonObject,
-  sortsNew: boolean,
-): string => {
+const printFields = (after: JsonObject, before: JsonObject, touched: JsonObject): string => {
   const fields = Object.keys(after)
     .sort()
     .map((key) => {
-      const value = print(after[key]!, getOwn(before, key), getOwn(touched, key), sortsNew)
-      return `${JSON.stringify(key)}:${value}`
+      const value = printMerged(after[key]!, getOwn(before, key), getOwn(touched, key))
+      return `${printWritten(key)}:${value}`
     })
   return `{${fields.join(',')}}`
 }
 
-/** Entries that were there before are printed as they were, wherever they are now. */
-const printList = (
-  after: JsonValue[],
-  before: JsonValue[],
-  touched: JsonObject,
-  sortsNew: boolean,
+/** What a merge patch has made of `before`. */
+export const textOfMergePatch = (
+  after: JsonValue,
+  before: KubeObject,
+  patch: JsonValue,
 ): string => {
-  const items = after.map((item, i) => {
-    const same = before.find((one) => jsonEqual(one, item))
-    return print(item, same ?? before[i], getOwn(touched, String(i)), sortsNew)
-  })
-  return `[${items.join(',')}]`
+  if (!isJsonObject(after)) return printWritten(after)
+  return printFields(after, before, isJsonObject(patch) ? patch : {})
+}
+
+/** What a JSON patch makes of a document. */
+export const textOfJsonPatch = (document: KubeObject, patch: JsonValue): string => {
+  const { result, isWalked } = walkJsonPatch(document, patch)
+  const print = (value: JsonValue): string => {
+    if (value === null || typeof value !== 'object' || !isWalked(value)) return printWritten(value)
+    if (Array.isArray(value)) return `[${value.map(print).join(',')}]`
+    const keys = Object.keys(value).sort()
+    return `{${keys.map((key) => `${printWritten(key)}:${print(value[key]!)}`).join(',')}}`
+  }
+  return print(result)
 }
 
 const inGoOrder = (value: JsonValue, type: GoType): JsonValue => {
@@ -107,10 +78,3 @@ export const documentOf = (object: KubeObject, schemaName: string | undefined): 
   (schemaName === undefined
     ? withKeysInOrder(object)
     : inGoOrder(object, goTypeOfKey(goTypeName(schemaName)))) as KubeObject
-
-/** `before` is the document that was patched. */
-export const patchedText = (after: JsonValue, before: KubeObject, patch: PrintedPatch): string => {
-  if (!isJsonObject(after)) return printWritten(after)
-  const { sortsNew, touched } = patch
-  return printObject(after, before, isJsonObject(touched) ? touched : {}, sortsNew)
-}

@@ -11,6 +11,7 @@ import {
 import { keepGivenEmpty } from '#api/given-empty.js'
 import { semanticEqual } from '#api/json-object.js'
 import type { Fields, JsonValue, KubeObject } from '#api/object.js'
+import type { MetadataChecks } from '#registry/resource-definition.js'
 import { validDnsLabel } from '../formats.js'
 import { immutable } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
@@ -326,13 +327,18 @@ export const validateStatefulSetUpdate = (next: KubeObject, previous: KubeObject
       ]),
 ]
 
-export const validateStatefulSetStatus = (next: KubeObject, previous: KubeObject): FieldError[] => {
+export const validateStatefulSetStatus = (
+  next: KubeObject,
+  previous: KubeObject,
+  metadata: MetadataChecks,
+): FieldError[] => {
   const { status } = next
   const parts = ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas']
   return [
     ...notNegative('status', status, 'replicas', ...parts, 'observedGeneration', 'collisionCount'),
     ...withinReplicas(status, parts),
     ...availableWithinReady(status, 'status.readyReplicas'),
+    ...metadata.change(),
     ...notDecremented(status, previous.status ?? {}),
   ]
 }

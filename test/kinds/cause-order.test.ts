@@ -1,0 +1,67 @@
+/** Where the errors of metadata stand among the others, as kube-apiserver v1.36.3 tells them of each kind. */
+import t from 'tap'
+import type { KubeObject } from '#api/object.js'
+import type { StatusCause } from '#api/status.js'
+import { startApiServer } from '../routes/api-server.js'
+import { type Answer, startApiInMemory } from './api-in-memory.js'
+
+const inDefault = { namespace: 'default' }
+const fieldsOf = ({ body }: Pick<Answer, 'body'>): string[] =>
+  ((body.details?.causes ?? []) as StatusCause[]).map(({ field }) => field!)
+const badOwner = { apiVersion: '', kind: 'K', name: 'n', uid: 'u' }
+const owner = 'metadata.ownerReferences.apiVersion'
+
+t.test(
+  'a ConfigMap that may not change is told of before its metadata is checked again',
+  async (t) => {
+    const api = await startApiInMemory()
+    t.teardown(api.close)
+    const maps = 'v1/configmaps'
+    await api.create(
+      maps,
+      { metadata: { name: 'a' }, data: { a: '1' }, immutable: true },
+      inDefault,
+    )
+    const change = (map: KubeObject) =>
+      Object.assign(map, {
+        metadata: { ...map.metadata, ownerReferences: [badOwner] },
+        data: { 'a b': '2' },
+      })
+    t.same(fieldsOf(await api.replace(maps, 'a', change, inDefault)), [
+      ...[owner, owner, owner],
+      ...['data', owner, 'data[a b]'],
+    ])
+  },
+)
+
+t.test(
+  'the status of a StatefulSet is told of before its metadata, and what fell after it',
+  async (t) => {
+    const api = await startApiInMemory()
+    t.teardown(api.close)
+    const sets = 'apps/v1/statefulsets'
+    const labels = { a: 'b' }
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+    const spec = { selector: { matchLabels: labels }, template }
+    await api.create(sets, { metadata: { name: 'a' }, spec }, inDefault)
+    const inStatus = { ...inDefault, subresource: 'status' }
+    const count = (set: KubeObject) => Object.assign(set.status, { collisionCount: 2 })
+    t.equal((await api.replace(sets, 'a', count, inStatus)).code, 200)
+    const change = (set: KubeObject) =>
+      Object.assign(set, {
+        metadata: { ...set.metadata, ownerReferences: [badOwner] },
+        status: { replicas: 1, availableReplicas: -1 },
+      })
+    t.same(fieldsOf(await api.replace(sets, 'a', change, inStatus)), [
+      ...[owner, owner],
+      ...['status.availableReplicas', owner, 'status.collisionCount'],
+    ])
+  },
+)
+
+t.test('a new Event of its own group is told what the old rules say first', async (t) => {
+  const { api } = await startApiServer(t)
+  const event = { metadata: { name: 'A' }, regarding: { namespace: 'y' }, type: 'Normal' }
+  const answer = await api.post('/apis/events.k8s.io/v1/namespaces/x/events', event)
+  t.same(fieldsOf(answer), ['involvedObject.namespace', 'metadata.name', 'eventTime'])
+})
