@@ -11,6 +11,7 @@ import { offeredProtocols } from '#api/websocket-request.js'
 import { whenKnown } from '#api/when-known.js'
 import type { ObjectEvent, ObjectEventBatch, Selection } from '#cacher/object-storage.js'
 import { limits } from '#limits'
+import { failingWatch } from '#registry/failing-watch.js'
 import { interpretStorageError } from '#registry/interpret-storage-error.js'
 import { type ListRequest, requireVersion } from '#registry/list-options.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -180,9 +181,24 @@ export const serveWatch = (
   if (!negotiated.streams) throw streamNotAcceptable()
   return whenKnown(target.store.notReady(), (refusal) => {
     if (refusal !== undefined) throw refusal
-    return openWatch(target, request, reply, { ...call, after })
+    return whenKnown(failureToReach(target, options, after), (failure) =>
+      openWatch(target, request, reply, { ...call, after, failure }),
+    )
   })
 }
+
+/**
+ * A watch with initial events waits for its resourceVersion before its client hears anything (apiserver, cacher.go, Watch).
+ * Yields what it fails with, if so.
+ */
+const failureToReach = (
+  { store }: Target,
+  { sendInitialEvents }: ListRequest,
+  after: ReturnType<typeof startOf>,
+): Promise<unknown> | undefined =>
+  sendInitialEvents === true && typeof after === 'number'
+    ? store.whenReached(after)?.then(nothing, (error: unknown) => error)
+    : undefined
 
 const openWatch = (
   target: Target,
@@ -195,7 +211,8 @@ const openWatch = (
     selection,
     includeObject,
     after,
-  }: WatchCall & { after: ReturnType<typeof startOf> },
+    failure,
+  }: WatchCall & { after: ReturnType<typeof startOf>; failure: unknown },
 ): Promise<void> | undefined => {
   const { definition } = target
   const { kube } = request
@@ -219,7 +236,8 @@ const openWatch = (
   const sendInitialEvents = options.sendInitialEvents === true
   const watch = { selection, after, sendInitialEvents, timeoutMs, signal }
   if (!sendInitialEvents) kube.seat?.leave(performance.now())
-  const batches = target.store.watch(watch)[Symbol.asyncIterator]()
+  const begun = failure === undefined ? target.store.watch(watch) : failingWatch(failure)
+  const batches = begun[Symbol.asyncIterator]()
   return writeEvents({
     definition,
     batches: kube.watchEnd === undefined ? batches : endEarly(batches, kube.watchEnd),

@@ -171,6 +171,11 @@ export interface ObjectStorage {
   watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch>
   /** Why a watch cannot begin now, if so. */
   readonly notReady?: () => ApiError | undefined | Promise<ApiError | undefined>
+  /**
+   * Resolves when `revision` has been reached here; undefined when it has been. Throws StorageError FutureRevision when it
+   * does not come.
+   */
+  whenReached?(revision: number): Promise<void> | undefined
   /** The newest revision known here. */
   currentRevision(): number
   /**

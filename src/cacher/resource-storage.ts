@@ -131,6 +131,7 @@ export const makeResourceStorage = (
     told: () => cache.told,
     watch: (options) => new Watcher(source, options),
     notReady: () => (cache.unreadable.size > 0 ? unreadable.notReady() : undefined),
+    whenReached: (revision) => reach(store, { kind: 'notOlderThan', revision }),
     currentRevision: () => store.currentRevision(),
     lastChange: () => cache.lastChange,
   }

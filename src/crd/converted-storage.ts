@@ -204,6 +204,10 @@ export class ConvertedStorage implements ObjectStorage {
     }
   }
 
+  whenReached(revision: number): Promise<void> | undefined {
+    return this.#storage.whenReached?.(revision)
+  }
+
   currentRevision(): number {
     return this.#storage.currentRevision()
   }

@@ -145,10 +145,14 @@ const sharedParts = (definition: CustomResourceDefinition) => {
   } satisfies Partial<ResourceDefinition>
 }
 
-/** `definition` has accepted names and is established. `convert` where a webhook converts. */
+/**
+ * `definition` has accepted names and is established. `convert` where a webhook converts. `shownSince` where an earlier
+ * version of the definition showed the objects in the same way.
+ */
 export const customRows = (
   definition: CustomResourceDefinition,
   convert = converterOf(definition),
+  shownSince = Number(definition.metadata.resourceVersion),
 ): ResourceDefinition[] => {
   const { group, versions } = definition.spec
   const { plural, kind } = definition.status!.acceptedNames
@@ -167,6 +171,7 @@ export const customRows = (
       gvr,
       gvk,
       isCustom: true,
+      shownSince,
       verbs,
       hasStatus: version.subresources?.status !== undefined,
       subresources: scale === undefined ? [] : [scaleSubresource(scale)],

@@ -166,11 +166,12 @@ class Lifecycle implements Follower {
         ? webhookConverter(definition, (service) => findService(this.#context(), service))
         : undefined
     const isReached = isShown && !this.#builtInGroups.has(definition.spec.group)
-    const rows = isReached ? customRows(definition, convert) : []
-    const { table } = this.#deps
     // Upstream ends the watches of all versions when stored objects may be shown differently, because it makes a new
     // handler.
     const isNew = before === undefined || !sameStorage(before.definition, definition)
+    const shownSince = isNew ? undefined : before.rows[0]?.shownSince
+    const rows = isReached ? customRows(definition, convert, shownSince) : []
+    const { table } = this.#deps
     for (const { gvr } of before?.rows ?? [])
       if (isNew || !rows.some((row) => row.gvr.version === gvr.version)) table.remove(gvr)
     for (const row of rows) table.add(row)

@@ -91,6 +91,10 @@ export class ShownStorage implements ObjectStorage {
     return this.#showBatches(this.#storage.watch({ ...options, selection }))
   }
 
+  whenReached(revision: number): Promise<void> | undefined {
+    return this.#storage.whenReached?.(revision)
+  }
+
   currentRevision(): number {
     return this.#storage.currentRevision()
   }

@@ -55,9 +55,9 @@ export const interpretStorageError = (
   switch (error.code) {
     case 'Compacted':
       return expired(
-        operation === 'watch'
+        operation === 'watch' && hasCache(resource)
           ? `too old resource version: ${asked ?? 0} (${error.revision ?? 0})`
-          : 'The resourceVersion for the provided list is too old.',
+          : `The resourceVersion for the provided ${operation === 'watch' ? 'watch' : 'list'} is too old.`,
       )
     case 'FutureRevision':
       return tooLargeResourceVersion(

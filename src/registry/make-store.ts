@@ -1,11 +1,13 @@
 /** Puts the generic store of one resource together (apiserver, pkg/registry/generic/registry/store.go). */
 import { whenKnown } from '#api/when-known.js'
 import type { ListOptions, ListPage } from '#cacher/object-storage.js'
+import { StorageError } from '#storage/driver.js'
 import { admitAll } from './admission.js'
 import { create } from './create.js'
 import { deleteGenerically, makeDeletable } from './delete.js'
 import { deleteCollection } from './delete-collection.js'
-import { interpretingErrors } from './interpret-storage-error.js'
+import { failingWatch } from './failing-watch.js'
+import { hasCache, interpretingErrors } from './interpret-storage-error.js'
 import type { Store } from './store.js'
 import { admit, keyOf, readStored, type StoreDeps } from './store-base.js'
 import { update } from './update.js'
@@ -41,6 +43,7 @@ const countRemaining = async (
 
 export const makeStore = (deps: StoreDeps): Store => {
   const { definition, storage } = deps
+  const { shownSince = 0 } = definition
   const deletable = makeDeletable(deps)
   /** Mutating admission now; yields validating admission, which the caller runs later. */
   const admitAlone = async (call: Parameters<typeof admit>[2]) => {
@@ -64,7 +67,15 @@ export const makeStore = (deps: StoreDeps): Store => {
         asked: 'revision' in consistency ? consistency.revision : undefined,
       })
     },
-    watch: (options) => storage.watch(options),
+    watch: (options) => {
+      const { after, sendInitialEvents } = options
+      const isGone = typeof after === 'number' && after < shownSince && sendInitialEvents !== true
+      if (!isGone) return storage.watch(options)
+      const message = 'the definition has changed since'
+      return failingWatch(new StorageError('Compacted', message, { revision: shownSince }))
+    },
+    whenReached: (revision) =>
+      hasCache(definition.gvr) ? storage.whenReached?.(revision) : undefined,
     notReady: () => storage.notReady?.(),
     create: (ctx, object) => create(deps, ctx, object),
     update: (ctx, name, change, options) => update(deps, ctx, name, change, options),

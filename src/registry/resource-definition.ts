@@ -316,6 +316,11 @@ export interface ResourceDefinition {
    * read or delete.
    */
   readonly isTerminating?: boolean
+  /**
+   * Of a custom resource: the revision since when its objects are shown in this way. Upstream makes a new cache then, which
+   * has no older events: a watch from an older one is refused (410).
+   */
+  readonly shownSince?: number
   readonly strategy: Strategy
   /** A delete that removes answers with the object instead of a Status (apiserver, store.go ReturnDeletedObject). */
   readonly returnsDeletedObject: boolean

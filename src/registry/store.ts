@@ -39,6 +39,11 @@ export interface Store {
   /** A promise only where it has to wait. */
   list(options: ListOptions): ListPage | Promise<ListPage>
   watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch>
+  /**
+   * Waits, as a watch with initial events has to before it begins, for a revision that upstream's cache would wait for;
+   * undefined where there is nothing to wait for. Throws StorageError FutureRevision.
+   */
+  whenReached(revision: number): Promise<void> | undefined
   /** Why a watch cannot begin now, if so. */
   notReady(): ApiError | undefined | Promise<ApiError | undefined>
   /** `object` in the storage version, decoded and defaulted, private to the store from here on. */

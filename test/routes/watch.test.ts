@@ -81,6 +81,24 @@ t.test('initial events end with a bookmark that says so, and then it goes on liv
   watch.close()
 })
 
+t.test('a watch with initial events is answered when its version has come', async (t) => {
+  const { api } = await startApiServer(t)
+  const { body: made } = await api.post(configMaps, { metadata: { name: 'a' } })
+  const next = Number(made.metadata.resourceVersion) + 1
+  const initial = `sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=${next}`
+  let isAnswered = false
+  const opening = api.watch(`${configMaps}?watch=1&${initial}`).then((watch) => {
+    isAnswered = true
+    return watch
+  })
+  for (let i = 0; i < 3; i++) await api.get(configMaps)
+  t.notOk(isAnswered, 'nothing is heard of it before')
+  await api.post(configMaps, { metadata: { name: 'b' } })
+  const watch = await opening
+  t.same(summary(await watch.take(2)), ['ADDED a', 'ADDED b'])
+  watch.close()
+})
+
 t.test('a watch ends when its time is over; errors before its start are answers', async (t) => {
   const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })

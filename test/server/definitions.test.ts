@@ -73,6 +73,41 @@ t.test('discovery tells of reads and deletes alone while a definition goes', asy
   await send('PATCH', `${widgets}/a`, { metadata: { finalizers: null } })
 })
 
+t.test('a changed definition shows no events from before it', async (t) => {
+  const { server, send, until, setSchema } = await startWithWidgets(t)
+  const make = async (name: string): Promise<string> => {
+    const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name }, spec: {} }
+    return (await send('POST', widgets, widget)).body.metadata.resourceVersion
+  }
+  const watch = async (version: string, count: number) => {
+    const lines = await openWatch(t, server, `${widgets}?watch=1&resourceVersion=${version}`).lines(
+      count,
+    )
+    return lines.map((line) => JSON.parse(line))
+  }
+  const before = await make('a')
+  await send('PATCH', `${definitions}/widgets.${group}`, { metadata: { labels: { a: 'b' } } })
+  await make('b')
+  const [added] = await watch(before, 1)
+  t.equal(added.object.metadata.name, 'b', 'a label of the definition changes nothing')
+  const defaulted = { type: 'string', default: 'x' }
+  const spec = { type: 'object', properties: { shown: defaulted } }
+  const changed = await setSchema({ type: 'object', properties: { spec } })
+  await until(`${widgets}/a`, (body) => 'spec' in body && JSON.stringify(body.spec).includes('x'))
+  const [refused] = await watch(before, 1)
+  const { resourceVersion } = changed.body.metadata
+  t.equal(refused.type, 'ERROR')
+  t.equal(refused.object.code, 410)
+  t.equal(
+    refused.object.message,
+    `too old resource version: ${before} (${resourceVersion})`,
+    'upstream has a new cache now',
+  )
+  await make('c')
+  const [next] = await watch(resourceVersion, 1)
+  t.equal(next.object.metadata.name, 'c')
+})
+
 t.test(
   'a definition takes its objects with it, and goes when the last of them is gone',
   async (t) => {
