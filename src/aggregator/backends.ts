@@ -56,7 +56,7 @@ export class Backends {
         key: keyPem,
         servername: `${service!.name}.${service!.namespace}.svc`,
         rejectUnauthorized: !insecureSkipTLSVerify,
-        ...(caBundle === '' ? {} : trusted(Buffer.from(caBundle, 'base64').toString())),
+        ...trusted(Buffer.from(caBundle, 'base64').toString()),
       },
     }
   }

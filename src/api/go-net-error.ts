@@ -7,7 +7,7 @@ export type NetError = NodeJS.ErrnoException & {
   port?: number
   hostname?: string
   host?: string
-  cert?: { subjectaltname?: string }
+  cert?: { subjectaltname?: string; subject?: { CN?: string | string[] } }
 }
 
 const unknownAuthority = new Set([
@@ -18,7 +18,22 @@ const unknownAuthority = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
+/** A pattern may begin with a label of `*`. */
+const matches = (pattern: string, host: string): boolean => {
+  const labels = pattern.toLowerCase().split('.')
+  const wanted = host.toLowerCase().replace(/\.$/, '').split('.')
+  return (
+    pattern !== '' &&
+    labels.length === wanted.length &&
+    labels.every((label, i) => label === wanted[i] || (i === 0 && label === '*'))
+  )
+}
+
 const wrongName = ({ host = '', cert }: NetError): string => {
+  // Of several common names Go keeps the last.
+  const commonName = [cert?.subject?.CN ?? ''].flat().at(-1)!
+  if (cert?.subjectaltname === undefined && matches(commonName, host))
+    return 'certificate relies on legacy Common Name field, use SANs instead'
   const names = (cert?.subjectaltname ?? '')
     .split(', ')
     .map((entry) => entry.replace(/^(?:DNS|IP Address):/, ''))

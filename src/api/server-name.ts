@@ -1,16 +1,26 @@
 import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 
+type IdentityCheck = (host: string, certificate: PeerCertificate) => Error | undefined
+
 interface ServerName {
   readonly servername: string
-  readonly checkServerIdentity?: (host: string, certificate: PeerCertificate) => Error | undefined
+  readonly checkServerIdentity: IdentityCheck
+}
+
+/** Go looks at a certificate's alternative names alone; Node would also take the common name of its subject. */
+export const certificateIsFor: IdentityCheck = (host, certificate) => {
+  const { CN: _, ...subject } = certificate.subject ?? {}
+  const named = { ...certificate, subject: subject as PeerCertificate['subject'] }
+  const mismatch = checkServerIdentity(host, named)
+  return mismatch && Object.assign(mismatch, { cert: certificate })
 }
 
 /**
  * TLS options for a server whose certificate has to be for `name`. An address is not sent (RFC 6066; Node 26 throws),
  * but the certificate is checked against it, as Go does.
  */
-export const serverNamed = (name: string): ServerName =>
-  isIP(name) === 0
-    ? { servername: name }
-    : { servername: '', checkServerIdentity: (_, cert) => checkServerIdentity(name, cert) }
+export const serverNamed = (name: string): ServerName => ({
+  servername: isIP(name) === 0 ? name : '',
+  checkServerIdentity: (_, certificate) => certificateIsFor(name, certificate),
+})

@@ -3,7 +3,7 @@ import http from 'node:http'
 import https from 'node:https'
 import tls from 'node:tls'
 import { authorizationOf } from '#api/client-credentials.js'
-import { serverNamed } from '#api/server-name.js'
+import { certificateIsFor, serverNamed } from '#api/server-name.js'
 import { trusted } from '#api/trusted.js'
 import { urlHost } from '#api/url-host.js'
 import { limits } from '#limits'
@@ -37,9 +37,10 @@ const isStaleSocket = (request: http.ClientRequest, error: NodeJS.ErrnoException
 const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
   keepAlive: true,
   noDelay: true,
+  checkServerIdentity: certificateIsFor,
   ...(config.serverName ? serverNamed(config.serverName) : {}),
   secureContext: tls.createSecureContext({
-    ...(config.ca ? trusted(config.ca) : {}),
+    ...trusted(config.ca),
     ...(config.cert ? { cert: config.cert } : {}),
     ...(config.key ? { key: config.key } : {}),
   }),

@@ -63,7 +63,7 @@ const post = (
         method: 'POST',
         // A name only: RFC 6066 knows no addresses here.
         ...(isIP(host) === 0 ? { servername: host } : {}),
-        ...(ca === '' ? {} : trusted(ca)),
+        ...trusted(ca),
         ...(cert && { cert }),
         ...(key && { key }),
         headers: {

@@ -4,7 +4,6 @@
  */
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { checkServerIdentity } from 'node:tls'
 import {
   Channel,
   type ChannelCredentials,
@@ -16,6 +15,7 @@ import {
   type ServiceClientConstructor,
 } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
+import { certificateIsFor } from '#api/server-name.js'
 import { sleep } from '#api/sleep.js'
 import { urlHost } from '#api/url-host.js'
 import { StorageError } from '../driver.js'
@@ -180,10 +180,11 @@ const securityOf = (url: URL, { caFile, certFile, keyFile }: EtcdTls): Security 
   const read = (file: string | undefined) => (file === undefined ? null : readFileSync(file))
   const files = [read(caFile), read(keyFile), read(certFile)] as const
   const host = urlHost(url)
-  if (isIP(host) === 0) return { trust: credentials.createSsl(...files) }
+  if (isIP(host) === 0)
+    return { trust: credentials.createSsl(...files, { checkServerIdentity: certificateIsFor }) }
   return {
     trust: credentials.createSsl(...files, {
-      checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),
+      checkServerIdentity: (_name, certificate) => certificateIsFor(host, certificate),
     }),
     more: { 'grpc.ssl_target_name_override': 'localhost' },
   }

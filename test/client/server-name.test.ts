@@ -3,6 +3,7 @@ import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import { issueCertificate } from '#api/x509.js'
 import { createTransport } from '#client/transport.js'
+import { sendReview } from '#webhook/webhook-client.js'
 import { listen } from '../listen.js'
 
 t.test(
@@ -47,3 +48,47 @@ t.test(
     t.same(warnings, [])
   },
 )
+
+t.test('the common name of a certificate is no name of a server, as in Go', async (t) => {
+  const notBeforeMs = systemClock.now() - 60_000
+  const span = { notBeforeMs, notAfterMs: notBeforeMs + 3_600_000 }
+  const startedAs = async (commonName: string) => {
+    const { certPem, keyPem } = issueCertificate({
+      use: 'server',
+      subject: { commonName },
+      ...span,
+    })
+    const server = https.createServer({ key: keyPem, cert: certPem }, (_, answer) => answer.end())
+    return { url: `https://localhost:${await listen(t, server)}`, ca: certPem }
+  }
+  const refusalOf = async (commonName: string) => {
+    const { url, ca } = await startedAs(commonName)
+    const config = { url, caBundle: Buffer.from(ca).toString('base64') }
+    const findService = () => Promise.reject(new Error('it is no Service'))
+    const signal = new AbortController().signal
+    const group = 'admission.k8s.io'
+    const call = {
+      review: {},
+      group,
+      kind: 'AdmissionReview' as const,
+      timeoutSeconds: 30,
+      signal,
+      findService,
+    }
+    const told = await sendReview(config, call).catch(({ message }: Error) => message)
+    return String(told).replace(/^Post "[^"]*": tls: failed to verify certificate: /, '')
+  }
+  const legacy = 'x509: certificate relies on legacy Common Name field, use SANs instead'
+  t.equal(await refusalOf('localhost'), legacy)
+  t.equal(await refusalOf('*'), legacy)
+  t.equal(
+    await refusalOf('elsewhere'),
+    'x509: certificate is not valid for any names, but wanted to match localhost',
+  )
+  const { url, ca } = await startedAs('localhost')
+  const transport = createTransport({ server: url, ca, namespace: 'default' })
+  t.teardown(() => transport.close())
+  await t.rejects(transport.send({ method: 'GET', path: '/' }), {
+    code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+  })
+})

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readdirSync, symlinkSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { packageRoot } from '#api/package-root.js'
 import { issueCertificate } from '#api/x509.js'
 import { createClient } from '#client/client.js'
@@ -41,7 +41,11 @@ const isHealthy = (url: string): Promise<boolean> =>
       .once('error', () => resolve(false)),
   )
 
-t.test('a control plane is started, used and stopped as envtest does it', { skip }, async (t) => {
+/** As fabric8's kube-api-test starts them: flag and value are two words. */
+const inWords = (flags: string[]): string[] =>
+  flags.flatMap((flag) => (flag.endsWith('=true') ? flag.replace('=true', '') : flag.split('=')))
+
+const playControlPlane = async (t: Test, written: (flags: string[]) => string[]) => {
   const printed = spawnSync(process.execPath, [main, 'envtest'], { encoding: 'utf8' }).stdout
   const standIn = (name: string): string => path.join(printed.trim(), name)
   const folder = t.testdir({
@@ -57,7 +61,7 @@ t.test('a control plane is started, used and stopped as envtest does it', { skip
   const cwd = path.join(folder, 'cwd')
   const certs = path.join(folder, 'certs')
   const start = (name: string, flags: string[]): ChildProcess => {
-    const child = spawn(standIn(name), flags, { cwd, stdio: 'ignore' })
+    const child = spawn(standIn(name), written(flags), { cwd, stdio: 'ignore' })
     t.teardown(() => child.kill('SIGKILL'))
     return child
   }
@@ -110,7 +114,13 @@ t.test('a control plane is started, used and stopped as envtest does it', { skip
     child.kill('SIGTERM')
     await ended
   }
-})
+}
+
+t.test('a control plane is started, used and stopped as envtest does it', { skip }, (t) =>
+  playControlPlane(t, (flags) => flags),
+)
+
+t.test('flags and values may be words of their own', { skip }, (t) => playControlPlane(t, inWords))
 
 t.test(
   'links to the folder and to its files do as well, and tell the version of Kubernetes',

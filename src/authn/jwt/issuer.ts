@@ -27,7 +27,7 @@ export interface IssuerOptions {
 
 /** Makes GET requests with these headers to servers with a certificate of that authority (PEM). */
 export const requestOf = (ca: string | undefined) => {
-  const agent = new https.Agent({ ...(ca && trusted(ca)) })
+  const agent = new https.Agent(trusted(ca))
   return (url: string, headers: Record<string, string> = {}): Promise<Reply> =>
     new Promise((resolve, reject) => {
       const signal = AbortSignal.timeout(limits.issuerTimeoutMs)
