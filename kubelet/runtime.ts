@@ -4,7 +4,7 @@
  * Times are milliseconds since the epoch, ids are opaque, and everything that is listed survives the kubelet:
  * a kubelet that was killed finds what it started, and how what has ended ended.
  */
-import type { Readable, Writable } from 'node:stream'
+import type { Duplex, Readable, Writable } from 'node:stream'
 import type { SeLinuxOptions } from './pod.js'
 import type { DnsConfig } from './pod-dns.js'
 
@@ -233,6 +233,9 @@ export interface NodeImage {
   readonly sizeBytes: number
 }
 
+/** A port of a Pod cannot be reached; the message is the runtime's own, for the client. */
+export class ForwardError extends Error {}
+
 export interface ContainerRuntime {
   /** For node.status.nodeInfo and containerID, as in `process://…`. */
   readonly name: string
@@ -272,6 +275,8 @@ export interface ContainerRuntime {
   /** Removes an ended container with its log. */
   removeContainer(id: string): Promise<void>
 
+  /** A connection to a port of a Pod, made inside its network. When that fails it ends with a ForwardError or the system's. */
+  connect(sandbox: Sandbox, port: number): Duplex
   exec(id: string, command: readonly string[], options: SessionOptions): Session
   attach(id: string, options: SessionOptions): Session
   /** The log's bytes, ready to send. */

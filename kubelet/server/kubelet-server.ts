@@ -9,6 +9,7 @@ import { getOwn } from '#api/json-object.js'
 import { issueCertificate } from '#api/x509.js'
 import type { Client } from '#client/client.js'
 import type { Log } from '#client/log.js'
+import { limits } from '#limits'
 import type { Kubelet } from '../kubelet.js'
 import { Access } from './access.js'
 import { HttpError, type RequestPath, type Served } from './pod-request.js'
@@ -70,6 +71,8 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
   const server = https.createServer({
     cert: certPem,
     key: keyPem,
+    // A command of exec is in the URL.
+    maxHeaderSize: limits.requestHeaderBytesMax,
     requestCert: true,
     rejectUnauthorized: false,
     ...(clientCa ? { ca: clientCa } : {}),

@@ -3,8 +3,9 @@
  * connection itself: a pair of streams, an error and a data one, for each connection. Other clients speak
  * v4.channel.k8s.io: two channels for each port.
  */
-import net from 'node:net'
+import type { Duplex } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
+import { ForwardError } from '../runtime.js'
 import { type Peer, sendAll, take } from './flow-control.js'
 import { findPod, HttpError, type Upgraded } from './pod-request.js'
 import { SpdyConnection, type SpdyStream } from './spdy.js'
@@ -32,7 +33,10 @@ const portBytes = (port: number): Buffer => {
   return bytes
 }
 
-const forwardChannels = (socket: WebSocket, host: string, ports: readonly number[]): void => {
+/** A connection to a port of the Pod. */
+type Connect = (port: number) => Duplex
+
+const forwardChannels = (socket: WebSocket, connect: Connect, ports: readonly number[]): void => {
   const send = (channel: number, data: Uint8Array) => {
     if (socket.readyState !== socket.OPEN) return
     socket.send(Buffer.concat([Buffer.from([channel]), data]))
@@ -41,9 +45,10 @@ const forwardChannels = (socket: WebSocket, host: string, ports: readonly number
     const [data, error] = [2 * i, 2 * i + 1]
     send(data, portBytes(port))
     send(error, portBytes(port))
-    const connection = net.connect({ host, port })
+    const connection = connect(port)
     sendAll(socket, connection, (chunk) => Buffer.concat([Buffer.from([data]), chunk]))
     connection.on('error', (problem) => send(error, Buffer.from(problem.message)))
+    connection.on('end', () => connection.end())
     return connection
   })
   socket.on('message', (raw: RawData) => {
@@ -59,10 +64,11 @@ const forwardChannels = (socket: WebSocket, host: string, ports: readonly number
 /** One connection: data goes both ways, what went wrong goes on the error stream, and both end together. */
 const forwardStreams = (
   socket: Peer,
-  { host, port }: { host: string; port: number },
+  connect: Connect,
   { data, error }: { data: SpdyStream; error: SpdyStream },
 ): void => {
-  const connection = net.connect({ host, port, allowHalfOpen: true })
+  const port = Number(data.headers.get('port'))
+  const connection = connect(port)
   let ended = false
   const end = () => {
     if (ended) return
@@ -75,7 +81,10 @@ const forwardStreams = (
   connection.on('close', end)
   connection.on('error', (problem) => {
     if (ended) return
-    const what = `an error occurred forwarding ${port} -> ${port}: ${problem.message}`
+    const what =
+      problem instanceof ForwardError
+        ? problem.message
+        : `an error occurred forwarding ${port} -> ${port}: ${problem.message}`
     error.write(Buffer.from(what))
     end()
   })
@@ -85,7 +94,7 @@ const forwardStreams = (
 }
 
 /** Pairs up the streams of a client as it opens them: the first of each pair waits for the other. */
-const pairStreams = (peerOf: () => Peer, host: string): ((stream: SpdyStream) => void) => {
+const pairStreams = (peerOf: () => Peer, connect: Connect): ((stream: SpdyStream) => void) => {
   const waiting = new Map<string, SpdyStream>()
   return (stream) => {
     const request = stream.headers.get('requestid') ?? ''
@@ -97,16 +106,16 @@ const pairStreams = (peerOf: () => Peer, host: string): ((stream: SpdyStream) =>
     waiting.delete(request)
     const isData = stream.headers.get('streamtype') === 'data'
     const [data, error] = isData ? [stream, other] : [other, stream]
-    forwardStreams(peerOf(), { host, port: Number(data.headers.get('port')) }, { data, error })
+    forwardStreams(peerOf(), connect, { data, error })
   }
 }
 
-const forwardTunnel = (socket: WebSocket, host: string): void => {
+const forwardTunnel = (socket: WebSocket, connect: Connect): void => {
   const server = new SpdyConnection(
     (bytes) => {
       if (socket.readyState === socket.OPEN) socket.send(bytes)
     },
-    pairStreams(() => socket, host),
+    pairStreams(() => socket, connect),
   )
   socket.on('message', (raw: RawData) => {
     server.receive(raw as Buffer).catch(() => socket.close(1002, 'not SPDY'))
@@ -114,22 +123,24 @@ const forwardTunnel = (socket: WebSocket, host: string): void => {
   socket.on('close', () => server.close())
 }
 
-const forwardSpdy = (upgraded: Upgraded, host: string): void => {
-  const onStream = pairStreams(() => client.peer, host)
+const forwardSpdy = (upgraded: Upgraded, connect: Connect): void => {
+  const onStream = pairStreams(() => client.peer, connect)
   const client = upgradeToSpdy(upgraded, spdyProtocol, { onStream, onClose: () => {} })
 }
 
 export const servePortForward = (upgraded: Upgraded): void => {
   const { kubelet, path, request, socket, head } = upgraded
   const pod = findPod(kubelet, path)
-  const host = kubelet.runtime.sandboxesOf(pod.metadata.uid).at(-1)?.ips[0]
-  if (!host) throw new HttpError(500, 'unable to forward port because pod is not running')
+  const { runtime } = kubelet
+  const sandbox = runtime.sandboxesOf(pod.metadata.uid).at(-1)
+  if (!sandbox?.ready) throw new HttpError(500, 'unable to forward port because pod is not running')
+  const connect: Connect = (port) => runtime.connect(sandbox, port)
   const ports = path.query.getAll('port').flatMap((list) => list.split(',').map(Number))
   if (ports.some((port) => !Number.isInteger(port) || port < 1 || port > 65_535)) {
     throw new HttpError(400, 'a port must be a number from 1 to 65535')
   }
   if (request.headers.upgrade === spdyName) {
-    forwardSpdy(upgraded, host)
+    forwardSpdy(upgraded, connect)
     return
   }
   const offered = request.headers['sec-websocket-protocol']
@@ -137,7 +148,7 @@ export const servePortForward = (upgraded: Upgraded): void => {
     request.headers['sec-websocket-protocol'] = offered.replace(tunnelProtocol, tunnelAlias)
   }
   sockets.handleUpgrade(request, socket, head, (webSocket) => {
-    if (webSocket.protocol === tunnelAlias) forwardTunnel(webSocket, host)
-    else forwardChannels(webSocket, host, ports)
+    if (webSocket.protocol === tunnelAlias) forwardTunnel(webSocket, connect)
+    else forwardChannels(webSocket, connect, ports)
   })
 }

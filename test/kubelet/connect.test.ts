@@ -75,6 +75,12 @@ t.test('through the server to a container', async (t) => {
     t.equal(spoken.code, 1000)
   })
 
+  t.test('a command may be as long as a request may be', async (t) => {
+    const word = 'a'.repeat(100_000)
+    const { channels } = await speak(node, `p/exec?stdout=true&command=echo&command=${word}`)
+    t.equal(channels.get(1), `${word}\n`)
+  })
+
   t.test('older clients speak v4; what cannot run is said on the error channel', async (t) => {
     const good = await speak(
       node,

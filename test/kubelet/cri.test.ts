@@ -27,11 +27,11 @@ const get = (url: string): Promise<string> =>
       .on('error', reject)
   })
 
-const speakTo = (node: TestNode, rest: string) => {
+const speakTo = (node: TestNode, rest: string, protocol = 'v5.channel.k8s.io') => {
   const { server, ca, token } = node.client.config
   const url = `${server.replace('https', 'wss')}/api/v1/namespaces/default/pods/${rest}`
   const headers = { authorization: `Bearer ${token}` }
-  const socket = new WebSocket(url, 'v5.channel.k8s.io', { ca, headers })
+  const socket = new WebSocket(url, protocol, { ca, headers })
   const channels = new Map<number, string>()
   socket.on('message', (data: Buffer) => {
     const text = data.subarray(1).toString()
@@ -89,6 +89,30 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     socket.terminate()
     await node.delete('once', 1)
   })
+
+  t.test(
+    'a port is forwarded inside the Pod: to what listens on its loopback alone, too',
+    async (t) => {
+      const text = 'echo inside >/tmp/x; echo up; exec httpd -f -p 127.0.0.1:8081 -h /tmp'
+      await node.run('inner', inImage(text), { terminationGracePeriodSeconds: 1 })
+      await up(node, 'inner')
+      const ask = async (port: number): Promise<string> => {
+        const rest = `inner/portforward?ports=${port}`
+        const { socket, channels } = speakTo(node, rest, 'v4.channel.k8s.io')
+        await once(socket, 'open')
+        socket.send(Buffer.from('\0GET /x HTTP/1.0\r\n\r\n'))
+        // Both channels begin with the port.
+        const answer = () => `${channels.get(0)}`.slice(2) + `${channels.get(1)}`.slice(2)
+        await eventually('an answer', () => /inside|refused/.test(answer()))
+        socket.terminate()
+        return answer()
+      }
+      await eventually('its server', async () => (await ask(8081)).includes('inside'))
+      t.match(await ask(8082), /connection refused/)
+      await node.delete('inner')
+      await node.gone('inner')
+    },
+  )
 
   t.test('an own address, own files, probes inside, log and exit code', async (t) => {
     await node.run(

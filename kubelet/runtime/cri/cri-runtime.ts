@@ -4,6 +4,7 @@
  */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import type { Duplex } from 'node:stream'
 import type { Clock } from '#api/clock.js'
 import type { Log } from '#client/log.js'
 import {
@@ -25,6 +26,7 @@ import {
   type StopOptions,
 } from '../../runtime.js'
 import { CriClient, type CriError } from './cri-client.js'
+import { connectThroughCri } from './cri-forward.js'
 import { CriImages } from './cri-images.js'
 import { readCriLog } from './cri-log.js'
 import {
@@ -244,6 +246,12 @@ export class CriRuntime implements ContainerRuntime {
     rmSync(this.#haltedFile(id), { force: true })
     if (container?.logPath) rmSync(container.logPath, { force: true })
     await this.#relist()
+  }
+
+  connect({ id }: Sandbox, port: number): Duplex {
+    const request = { pod_sandbox_id: id, port: [port] }
+    const urlOf = async () => (await this.#client.call<{ url: string }>('PortForward', request)).url
+    return connectThroughCri(urlOf, port)
   }
 
   exec(id: string, command: readonly string[], options: SessionOptions): Session {

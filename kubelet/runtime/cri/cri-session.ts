@@ -2,13 +2,12 @@
  * exec and attach of a runtime: it returns a URL, where it speaks SPDY (v4.channel.k8s.io). Not WebSocket, which most
  * runtimes speak, too: its v4 cannot signal the end of the input, and a command that reads all input would never end.
  */
-import http from 'node:http'
-import https from 'node:https'
 import type { Socket } from 'node:net'
 import { PassThrough, Writable } from 'node:stream'
 import type { Session, SessionOptions } from '../../runtime.js'
 import { peerOf, take } from '../../server/flow-control.js'
 import { SpdyConnection, type SpdyStream } from '../../server/spdy.js'
+import { dialRuntime } from './dial-runtime.js'
 
 const protocol = 'v4.channel.k8s.io'
 
@@ -24,27 +23,6 @@ const exitCodeOf = (text: string): number => {
   return Number(code)
 }
 
-/** The connection once the runtime has agreed, and what it has sent with that. */
-const upgrade = (url: string): Promise<{ socket: Socket; head: Buffer }> =>
-  new Promise((resolve, reject) => {
-    const headers = {
-      connection: 'Upgrade',
-      upgrade: 'SPDY/3.1',
-      'x-stream-protocol-version': protocol,
-      'content-length': 0,
-    }
-    // The URL comes from the runtime itself, so its certificate is not checked.
-    const options = { method: 'POST', headers, agent: false, rejectUnauthorized: false } as const
-    const request = (url.startsWith('https') ? https : http).request(url, options)
-    request.once('upgrade', (_, socket, head) => resolve({ socket: socket as Socket, head }))
-    request.once('response', (answer) => {
-      answer.resume()
-      reject(new Error(`the runtime answered ${answer.statusCode}`))
-    })
-    request.once('error', reject)
-    request.end()
-  })
-
 interface Opened {
   readonly socket: Socket
   readonly stdin: SpdyStream | undefined
@@ -58,7 +36,7 @@ const open = async (
   { stdin, tty }: SessionOptions,
   outputs: { stdout: PassThrough; stderr: PassThrough },
 ): Promise<Opened> => {
-  const { socket, head } = await upgrade(url)
+  const { socket, head } = await dialRuntime(url, protocol)
   const connection = new SpdyConnection((bytes) => void (socket.writable && socket.write(bytes)))
   let received = Promise.resolve()
   const receive = (bytes: Buffer): void => {

@@ -179,6 +179,7 @@ const messages: Readonly<Record<string, Fields>> = {
     stdout: ['bool', 4],
     stderr: ['bool', 5],
   },
+  PortForwardRequest: { pod_sandbox_id: ['string', 1], port: ['[int32]', 2] },
   StreamResponse: { url: ['string', 1] },
   UInt64Value: { value: ['uint64', 1] },
   ContainerAttributes: { id: ['string', 1] },
@@ -232,6 +233,7 @@ const methods = {
     ContainerStatus: ['ContainerId', 'ContainerStatusResponse'],
     Exec: ['ExecRequest', 'StreamResponse'],
     Attach: ['AttachRequest', 'StreamResponse'],
+    PortForward: ['PortForwardRequest', 'StreamResponse'],
     ListContainerStats: ['Empty', 'ListContainerStatsResponse'],
   },
   ImageService: {

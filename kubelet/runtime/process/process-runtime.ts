@@ -5,8 +5,9 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { type FSWatcher, statSync, watch, writeFileSync } from 'node:fs'
+import net from 'node:net'
 import path from 'node:path'
-import { Readable } from 'node:stream'
+import { type Duplex, Readable } from 'node:stream'
 import type { Clock } from '#api/clock.js'
 import { diskUsageOf } from '../../disk-usage.js'
 import { type LogSource, readLog } from '../../log-reader.js'
@@ -276,6 +277,10 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
     if (ids?.size === 0) this.#byPod.delete(uid)
     this.#times.forget(id)
     this.#files.remove(id)
+  }
+
+  connect({ ips }: Sandbox, port: number): Duplex {
+    return net.connect({ host: ips[0]!, port, allowHalfOpen: true })
   }
 
   exec(id: string, command: readonly string[], options: SessionOptions): Session {
