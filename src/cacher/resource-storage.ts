@@ -182,8 +182,10 @@ const list = (
   { selection, consistency, limit, startKey = '' }: ListOptions,
 ): ListPage | Promise<ListPage> => {
   const exact = consistency.kind === 'exact' ? consistency.revision : undefined
-  if (exact !== undefined && exact < cache.lastChange) {
-    return listFromDriver(store.driver, { selection, limit, startKey, revision: exact }, store.sets)
+  // A compacted revision is gone for all resources, those that have not changed since included.
+  const { driver } = store
+  if (exact !== undefined && (exact < cache.lastChange || exact < driver.compactedRevision())) {
+    return listFromDriver(driver, { selection, limit, startKey, revision: exact }, store.sets)
   }
   const revision = exact ?? store.currentRevision()
   const pageOf = ({ items, more, isSame }: Selected): ListPage => {

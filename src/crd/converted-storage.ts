@@ -268,6 +268,14 @@ export class ConvertedStorage implements ObjectStorage {
     return { items: kept, revision: page.revision, nextKey: `${kept.at(-1)!.key}\0` }
   }
 
+  /** A watch goes on from a compacted revision, if nothing has changed since: then the state is that of a later one. */
+  #latestLike(revision: number): number {
+    const storage = this.#storage
+    return revision < (storage.lastChange?.() ?? Number.POSITIVE_INFINITY)
+      ? revision
+      : Math.max(revision, storage.currentRevision())
+  }
+
   /** The objects that a watch with a selector has seen before its first event; none if it begins with ADDED events. */
   async #selectedBefore(
     { selection, after, sendInitialEvents }: ObjectWatchOptions,
@@ -275,7 +283,9 @@ export class ConvertedStorage implements ObjectStorage {
   ): Promise<Selected> {
     if (after === 'any' || sendInitialEvents === true) return new Map()
     const consistency: ReadConsistency =
-      typeof after === 'number' ? { kind: 'exact', revision: after } : { kind: 'consistent' }
+      typeof after === 'number'
+        ? { kind: 'exact', revision: this.#latestLike(after) }
+        : { kind: 'consistent' }
     const { items } = await this.#select({ selection, consistency, limit: 0 }, matches)
     return new Map(items.map((item) => [item.key, item]))
   }

@@ -191,6 +191,21 @@ const lists = async (t: Test, { open }: ObjectStorageFixture) => {
     }
   })
 
+  await t.test('a compacted revision is gone, though no object has changed since', async (t) => {
+    const { driver, pods } = await open(t)
+    for (const name of ['a', 'b']) await pods.create(keyIn('d', name), pod(name, 1))
+    const selection = { prefix }
+    const page = await pods.list({ selection, consistency: consistent, limit: 1 })
+    const another = { type: 'put', key: '/registry/other/a', value: Buffer.from('{}') } as const
+    const { revision } = await driver.txn([], [another])
+    await driver.compact(revision)
+    const consistency = { kind: 'exact', revision: page.revision } as const
+    const { nextKey: startKey } = page
+    await t.rejects(async () => pods.list({ selection, consistency, limit: 1, startKey }), {
+      code: 'Compacted',
+    })
+  })
+
   await t.test('RunTestListInconsistentContinuation: on with the newest state', async (t) => {
     const { driver, pods } = await open(t)
     for (const name of ['a', 'b', 'c', 'd']) await pods.create(keyIn('d', name), pod(name, 1))
