@@ -73,7 +73,7 @@ const cannotDecode = (value: JsonValue, type: string) =>
   badRequest(`json: cannot unmarshal ${goKindOf(value)} into Go value of type jsonpatch.${type}`)
 
 /** The operations of a JSON patch, each an object. */
-export const checkOperations = (patch: JsonValue): JsonObject[] => {
+const checkOperations = (patch: JsonValue): JsonObject[] => {
   if (patch === null) return []
   if (!Array.isArray(patch)) throw cannotDecode(patch, 'Patch')
   for (const operation of patch) {
