@@ -82,14 +82,18 @@ const parse = (text: string): Semver => {
   return new Semver([major, minor, number], preRelease)
 }
 
+/** A zero stays, also before what is no digit. */
+const withoutZeros = (part: string): string => {
+  const rest = part.replace(/^0+/, '')
+  return /^\d/.test(rest) ? rest : `0${rest}`
+}
+
 /** Without a `v` and leading zeros, and with what is missing of three numbers. */
 const normalized = (text: string): string => {
   const [, ...rest] = /^v?([^.]*)(?:\.([^.]*))?(?:\.(.*))?$/s.exec(text)!
   const parts = rest
     .filter((part) => part !== undefined)
-    .map((part) =>
-      part.length > 1 ? part.replace(/^0+(?=\d)/, '').replace(/^0+(?!\d)/, '0') : part,
-    )
+    .map((part) => (part.length > 1 ? withoutZeros(part) : part))
   if (parts.length < 3 && /[+-]/.test(parts.at(-1)!))
     fail('short version cannot contain PreRelease/Build meta data')
   while (parts.length < 3) parts.push('0')
