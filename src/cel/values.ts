@@ -210,10 +210,20 @@ export const concatenate = (
   return withListKind(result, kind)
 }
 
+/** A question that has no answer is one of no. */
+export const isSame = (a: CelValue, b: CelValue): boolean => {
+  try {
+    return equal(a, b)
+  } catch (error) {
+    if (error instanceof CelError) return false
+    throw error
+  }
+}
+
 const listsEqual = (a: readonly CelValue[], b: readonly CelValue[]): boolean =>
   a.length === b.length &&
   (listKinds.has(a)
-    ? a.every((item) => b.some((other) => equal(item, other)))
+    ? a.every((item) => b.some((other) => isSame(item, other)))
     : a.every((item, i) => equal(item, b[i]!)))
 
 const structsEqual = (a: StructValue, b: StructValue): boolean =>
@@ -224,13 +234,27 @@ const structsEqual = (a: StructValue, b: StructValue): boolean =>
     return other !== undefined && equal(value, other)
   })
 
+/** Lists and maps with a schema (apiserver, pkg/cel/common): upstream compares them with their like alone. */
+const typed = new WeakSet<object>()
+export const asTyped = <T extends object>(value: T): T => {
+  typed.add(value)
+  return value
+}
+export const isTyped = (value: object): boolean => typed.has(value)
+
+/** What is of another kind is another value, or no question for what has a schema. */
+const unlike = (a: object): false => {
+  if (typed.has(a)) throw noSuchOverload()
+  return false
+}
+
 const objectsEqual = (a: object, b: CelValue): boolean => {
   if (a instanceof KubernetesValue) {
     if (!(b instanceof KubernetesValue) || a.typeName !== b.typeName) throw noSuchOverload()
     return a.equals(b)
   }
-  if (Array.isArray(a)) return Array.isArray(b) && listsEqual(a, b)
-  if (a instanceof MapValue) return b instanceof MapValue && a.equals(b)
+  if (Array.isArray(a)) return Array.isArray(b) ? listsEqual(a, b) : unlike(a)
+  if (a instanceof MapValue) return b instanceof MapValue ? a.equals(b) : unlike(a)
   if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0
   if (a instanceof Timestamp) return b instanceof Timestamp && a.nanos === b.nanos
   if (a instanceof Duration) return b instanceof Duration && a.nanos === b.nanos

@@ -8,6 +8,8 @@ import {
   concatenate,
   Duration,
   equal,
+  isSame,
+  isTyped,
   MapValue,
   noSuchOverload,
   sizeOf,
@@ -91,13 +93,21 @@ const comparer =
     return holds(compareValues(a, b))
   }
 
+/** With a schema items are asked, and what one of them cannot answer counts unless another is the one. */
+const typedHas = (list: readonly CelValue[], item: CelValue): boolean => {
+  if (list.some((other) => isSame(other, item))) return true
+  for (const other of list) equal(other, item)
+  return false
+}
+
 export const contains = (list: readonly CelValue[], item: CelValue): boolean =>
-  list.some((other) => equal(item, other))
+  isTyped(list) ? typedHas(list, item) : list.some((other) => isSame(item, other))
 
 const isIn = (item: CelValue, container: CelValue): boolean => {
   if (Array.isArray(container)) return contains(container, item)
-  if (container instanceof MapValue) return container.get(item) !== undefined
-  throw noSuchOverload()
+  if (!(container instanceof MapValue)) throw noSuchOverload()
+  if (isTyped(container) && typeof item !== 'string') throw noSuchOverload()
+  return container.get(item) !== undefined
 }
 
 const size = (value: CelValue): bigint => {

@@ -5,6 +5,7 @@ import { type FieldReader, fromJson, ObjectMap } from '#cel/json-values.js'
 import { celName, isEmbedded, propertiesOf, reserved } from '#cel/schema-types.js'
 import { parseDate, parseDuration, parseTimestamp } from '#cel/times.js'
 import {
+  asTyped,
   CelError,
   type CelValue,
   equal,
@@ -113,12 +114,14 @@ export const celValue = (
   if (Array.isArray(value) && isOfType(schema, 'array')) {
     const { items = {} } = schema
     const list = value.map((item) => celItem(item, items))
-    return withListKind(list, kindOf(schema))
+    return asTyped(withListKind(list, kindOf(schema)))
   }
   if (!isJsonObject(value) || !isOfType(schema, 'object')) return scalar(value, schema)
   const values = valueSchemaOf(schema)
   if (values !== undefined && !isResource)
-    return new ObjectMap(value, (_key, inner) => celValue(inner, values, isEmbedded(values)))
+    return asTyped(
+      new ObjectMap(value, (_key, inner) => celValue(inner, values, isEmbedded(values))),
+    )
   const properties = propertiesOf(schema, isResource)
   const named: Record<string, JsonValue> = {}
   for (const [key, inner] of Object.entries(value)) {
@@ -134,8 +137,9 @@ export const celValue = (
       [key, property] as const,
     ]),
   )
-  return new DeclaredObject(value, named, (name, inner) => {
+  const read: FieldReader = (name, inner) => {
     const property = schemas.get(name)!
     return celValue(inner, property, isEmbedded(property))
-  })
+  }
+  return asTyped(new DeclaredObject(value, named, read))
 }
