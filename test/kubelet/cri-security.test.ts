@@ -28,7 +28,7 @@ t.test('security contexts', { skip: containerdMissing }, async (t) => {
   const start = async (name: string, own: Partial<ContainerSpec>, pod: Partial<PodSpec> = {}) => {
     await node.run(name, { image: imageName, ...own }, { terminationGracePeriodSeconds: 1, ...pod })
     await node.ready(name)
-    await eventually('its last word', async () => (await node.logs(name)).includes('up'))
+    await eventually('its last word', async () => /^up$/m.test(await node.logs(name)))
     return (await node.logs(name)).trim().split('\n')
   }
   /** What a container of this kind says of itself. */
