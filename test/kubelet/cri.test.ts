@@ -108,7 +108,8 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
         return answer()
       }
       await eventually('its server', async () => (await ask(8081)).includes('inside'))
-      t.match(await ask(8082), /connection refused/)
+      // The runtime says so on one of two streams, and ends them in any order.
+      for (let i = 0; i < 20; i++) t.match(await ask(8082), /connection refused/)
       await node.delete('inner')
       await node.gone('inner')
     },

@@ -19,6 +19,8 @@ class CriForward extends Duplex {
   readonly #opened: Promise<Opened>
   #socket: Socket | undefined
   #problem = ''
+  /** How many of the two streams the runtime has ended. */
+  #ends = 0
 
   constructor(urlOf: () => Promise<string>, port: number) {
     super({ allowHalfOpen: true })
@@ -47,14 +49,12 @@ class CriForward extends Duplex {
     error.onData = (bytes) => {
       this.#problem += bytes.toString('utf8')
     }
-    error.onEnd = () => this.#refuse()
+    error.onEnd = () => this.#oneEnded()
     const data = await connection.open({ ...headers, streamtype: 'data' })
     data.onData = (bytes) => {
       if (!this.push(bytes)) socket.pause()
     }
-    data.onEnd = () => {
-      if (!this.#refuse()) this.push(null)
-    }
+    data.onEnd = () => this.#oneEnded()
     data.onReset = () => this.destroy()
     socket.on('data', receive)
     if (head.length > 0) receive(head)
@@ -63,11 +63,12 @@ class CriForward extends Duplex {
     return { socket, data }
   }
 
-  /** Ends with what the runtime has told on the stream of errors, if it has told anything. */
-  #refuse(): boolean {
-    if (this.#problem === '') return false
-    this.destroy(new ForwardError(this.#problem))
-    return true
+  /** The runtime ends both streams, in any order. Only then is it known whether it has told of an error. */
+  #oneEnded(): void {
+    this.#ends++
+    if (this.#ends < 2) return
+    if (this.#problem === '') this.push(null)
+    else this.destroy(new ForwardError(this.#problem))
   }
 
   override _read(): void {
