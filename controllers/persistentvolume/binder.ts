@@ -89,8 +89,17 @@ const answer = async (context: ControllerContext, claim: Claim, volume: Volume):
     })
   }
   if (current.status?.phase === 'Bound') return
-  const { accessModes, capacity } = volume.spec
-  const status = { ...current.status, phase: 'Bound', accessModes, capacity }
+  const { accessModes, capacity, volumeAttributesClassName } = volume.spec
+  const status = {
+    ...current.status,
+    phase: 'Bound',
+    accessModes,
+    capacity,
+    // From then on it is who modifies the volume that says so.
+    ...(current.status?.phase === 'Pending' && volumeAttributesClassName !== undefined
+      ? { currentVolumeAttributesClassName: volumeAttributesClassName }
+      : {}),
+  }
   await updateStatus(context, resources.persistentVolumeClaims, current, status)
 }
 

@@ -9,6 +9,7 @@ export interface Claim extends NamespacedObject {
     accessModes?: string[]
     volumeMode?: string
     storageClassName?: string
+    volumeAttributesClassName?: string
     volumeName?: string
     selector?: LabelSelector
     resources?: { requests?: { storage?: string } }
@@ -20,6 +21,7 @@ export interface Volume extends PersistedObject {
     accessModes?: string[]
     volumeMode?: string
     storageClassName?: string
+    volumeAttributesClassName?: string
     capacity?: { storage?: string }
     claimRef?: {
       kind?: string
@@ -92,6 +94,7 @@ const isFree = ({ spec, status }: Volume): boolean =>
 
 const fits = (volume: Volume, claim: Claim): boolean =>
   classOf(volume) === classOf(claim) &&
+  (volume.spec.volumeAttributesClassName ?? '') === (claim.spec.volumeAttributesClassName ?? '') &&
   (claim.spec.accessModes ?? []).every((mode) => (volume.spec.accessModes ?? []).includes(mode)) &&
   (claim.spec.selector === undefined ||
     matchesSelector(claim.spec.selector, volume.metadata.labels))

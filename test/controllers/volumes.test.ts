@@ -80,6 +80,39 @@ t.test('a claim names the driver that its volume is expected of', async (t) => {
   t.equal(await annotations('nobody'), undefined)
 })
 
+t.test('a claim gets a volume of its attributes class, and says which it has', async (t) => {
+  const client = await startControllers(t, ['persistentvolume-binder-controller'])
+  const namespace = 'default'
+  for (const [name, storage, more] of [
+    ['plain', '1Gi', {}],
+    ['gold', '2Gi', { volumeAttributesClassName: 'gold' }],
+  ] as const)
+    await client.create(resources.persistentVolumes, {
+      metadata: { name },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        capacity: { storage },
+        csi: { driver: 'a.b', volumeHandle: name },
+        ...more,
+      },
+    })
+  await client.create(resources.persistentVolumeClaims, {
+    metadata: { name: 'c', namespace },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '1Gi' } },
+      storageClassName: '',
+      volumeAttributesClassName: 'gold',
+    },
+  })
+  const claim = () =>
+    client.get<KubeObject>(resources.persistentVolumeClaims, { namespace, name: 'c' })
+  await until(async () => (await claim()).status.phase === 'Bound')
+  const { spec, status } = await claim()
+  t.equal(spec.volumeName, 'gold')
+  t.equal(status.currentVolumeAttributesClassName, 'gold')
+})
+
 t.test('a volume is deleted by who made it, never by another', (t) => {
   const of = (spec: object, provisioner?: string) =>
     deleterOf({
