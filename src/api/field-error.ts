@@ -23,6 +23,8 @@ export interface FieldError {
   field: string
   /** The whole message without the field, e.g. `Invalid value: "x": must be …`. */
   body: string
+  /** The message where the value's Go type has a name of its own, if that makes it another. */
+  bodyIfNamed?: string
 }
 
 /** `metadata.labels[a]`: a path that ends in an index or a map key. */
@@ -57,10 +59,25 @@ const goJson = (value: unknown): string =>
 const withDetail = (head: string, detail: string): string =>
   detail === '' ? head : `${head}: ${detail}`
 
+/**
+ * The message about a value. Only what is a plain string to Go is quoted as Go quotes; a string of a type that has a name
+ * is JSON, as all else. The difference is in odd characters.
+ */
+const about = (
+  what: string,
+  value: unknown,
+  detail = '',
+): Pick<FieldError, 'body' | 'bodyIfNamed'> => {
+  const shown = printValue(value)
+  const body = withDetail(`${what}: ${shown}`, detail)
+  const named = typeof value === 'string' ? goJson(value) : shown
+  return named === shown ? { body } : { body, bodyIfNamed: withDetail(`${what}: ${named}`, detail) }
+}
+
 export const invalid = (field: string, value: unknown, detail: string): FieldError => ({
   type: 'FieldValueInvalid',
   field,
-  body: withDetail(`Invalid value: ${printValue(value)}`, detail),
+  ...about('Invalid value', value, detail),
 })
 /** One error for each message of a rule about the value. */
 export const invalidEach = (
@@ -82,7 +99,7 @@ export const required = (field: string, detail = ''): FieldError => ({
 export const duplicate = (field: string, value: unknown): FieldError => ({
   type: 'FieldValueDuplicate',
   field,
-  body: `Duplicate value: ${printValue(value)}`,
+  ...about('Duplicate value', value),
 })
 /** Upstream's InternalError. */
 export const internal = (field: string, detail: string): FieldError => ({
@@ -98,7 +115,7 @@ export const forbidden = (field: string, detail: string): FieldError => ({
 export const notFound = (field: string, value: unknown): FieldError => ({
   type: 'FieldValueNotFound',
   field,
-  body: `Not found: ${printValue(value)}`,
+  ...about('Not found', value),
 })
 /** `values` in the order upstream prints them: sorted, unless its caller keeps an order. */
 export const notSupported = (
@@ -108,8 +125,9 @@ export const notSupported = (
 ): FieldError => ({
   type: 'FieldValueNotSupported',
   field,
-  body: withDetail(
-    `Unsupported value: ${printValue(value)}`,
+  ...about(
+    'Unsupported value',
+    value,
     values.length === 0 ? '' : `supported values: ${values.map(goQuote).join(', ')}`,
   ),
 })

@@ -2,6 +2,7 @@
 import { failure, invalid } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { generateName, type Ids } from './ids.js'
+import { withNamedStrings } from './named-strings.js'
 import {
   dedupOwnerReferences,
   fillSystemFields,
@@ -63,7 +64,10 @@ export const beforeCreate = (
           ...own,
         ]
   if (errors.length === 0) errors.push(...genericMetaErrors(meta))
-  if (errors.length > 0) throw invalid(kindShown(object, definition), meta.name ?? '', errors)
+  if (errors.length > 0) {
+    const told = withNamedStrings(errors, definition)
+    throw invalid(kindShown(object, definition), meta.name ?? '', told)
+  }
   for (const text of strategy.warningsOnCreate?.(object, ctx) ?? []) ctx.warn(text)
   strategy.canonicalize?.(object)
 }

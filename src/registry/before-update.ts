@@ -6,6 +6,7 @@ import { hasGivenEmpty, holdsGivenOtherwise } from '#api/given-empty.js'
 import { jsonEqual, semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { holdsRaw } from './decode/raw-fields.js'
+import { withNamedStrings } from './named-strings.js'
 import { matchNamespace } from './object-meta.js'
 import type {
   RequestContext,
@@ -110,7 +111,10 @@ export const beforeUpdate = (
   const repeats = hooks.metadataRevalidation ?? definition.strategy.metadataRevalidation ?? 'full'
   const { errors, again } = validateMetaOnUpdate(meta, previous.metadata, definition, repeats)
   errors.push(...(hooks.validateUpdate?.(next, previous, ctx, again) ?? []))
-  if (errors.length > 0) throw invalid(kindShown(next, definition), meta.name ?? '', errors)
+  if (errors.length > 0) {
+    const told = withNamedStrings(errors, definition)
+    throw invalid(kindShown(next, definition), meta.name ?? '', told)
+  }
   for (const text of hooks.warningsOnUpdate?.(next, previous, ctx) ?? []) ctx.warn(text)
   definition.strategy.canonicalize?.(next)
 }

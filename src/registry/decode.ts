@@ -194,7 +194,7 @@ export const decodeMade = (definition: ResourceDefinition, value: JsonValue): De
 export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName, {}).value
 
 /** The name in openapi/data/go-fields.json of the struct that is stored; undefined for custom resources. */
-const storedStruct = ({ schemaName, convert, storageVersion }: ResourceDefinition) => {
+export const storedStruct = ({ schemaName, convert, storageVersion }: ResourceDefinition) => {
   const stored = convert === undefined ? schemaName : schemaNameOfKind(storageVersion)
   return stored === undefined || schemaName === undefined ? undefined : goTypeName(stored)
 }

@@ -16,10 +16,10 @@ const actionErrors = (spec: KubeObject['spec']): FieldError[] => {
   const path = 'spec.validationActions'
   const given: string[] = spec.validationActions ?? []
   if (given.length === 0) return [required(path, 'at least one validation action is required')]
-  const errors = given.flatMap((action, i) => {
-    if (!actions.includes(action)) return [notSupported(index(path, i), action, actions)]
-    return given.indexOf(action) < i ? [duplicate(index(path, i), action)] : []
-  })
+  const errors = given.flatMap((action, i) => [
+    ...(actions.includes(action) ? [] : [notSupported(index(path, i), action, actions)]),
+    ...(given.indexOf(action) < i ? [duplicate(index(path, i), action)] : []),
+  ])
   return given.includes('Deny') && given.includes('Warn')
     ? [
         ...errors,
