@@ -233,9 +233,14 @@ t.test(
 )
 
 t.test('a quantity that is a number is read as it is written', async (t) => {
+  // As JSON: how a quantity was given is noted beside it.
   const limits = (json: string) =>
-    decode('', 'Pod', `{"spec":{"containers":[{"name":"c","resources":{"limits":${json}}}]}}`)
-      .object.spec.containers[0].resources.limits
+    JSON.parse(
+      JSON.stringify(
+        decode('', 'Pod', `{"spec":{"containers":[{"name":"c","resources":{"limits":${json}}}]}}`)
+          .object.spec.containers[0].resources.limits,
+      ),
+    )
   t.same(limits('{"cpu":1e0,"memory":1E2,"a":1.0,"b":9007199254740993.0,"c":0.5}'), {
     a: '1',
     b: '9007199254740993',
