@@ -131,6 +131,11 @@ export const notSupported = (
     values.length === 0 ? '' : `supported values: ${values.map(goQuote).join(', ')}`,
   ),
 })
+/** About a value whose Go type has a name, in the words for such a type. */
+export const ofNamedType = (error: FieldError): FieldError => ({
+  ...error,
+  body: error.bodyIfNamed ?? error.body,
+})
 /** Not supported unless it is one of the values, or not there. */
 export const oneOf = (
   field: string,

@@ -1,7 +1,7 @@
 /** ListOptions: decoded from the query, defaulted and validated as upstream does (meta/internalversion). */
 
 import { type ApiError, badRequest, failure, invalid as invalidObject } from '#api/errors.js'
-import { type FieldError, forbidden, notSupported } from '#api/field-error.js'
+import { type FieldError, forbidden, notSupported, ofNamedType } from '#api/field-error.js'
 import { goQuote } from '#api/go-quote.js'
 import type { GroupResource } from '#api/group-version.js'
 import {
@@ -49,6 +49,8 @@ const withDefaults = (options: ListRequest): ListRequest => {
 }
 
 const matchField = 'resourceVersionMatch'
+const notMatched = (match: string, values: readonly string[]): FieldError =>
+  ofNamedType(notSupported(matchField, match, values))
 const forbiddenWithContinue = forbidden(
   matchField,
   'resourceVersionMatch is forbidden when continue is provided',
@@ -72,7 +74,7 @@ const validateWatch = (options: ListRequest): FieldError[] => {
         'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
       ),
     )
-  if (match !== 'NotOlderThan') errors.push(notSupported(matchField, match, ['NotOlderThan']))
+  if (match !== 'NotOlderThan') errors.push(notMatched(match, ['NotOlderThan']))
   if (options.continueToken !== '') errors.push(forbiddenWithContinue)
   return errors
 }
@@ -90,7 +92,7 @@ const validateList = (options: ListRequest): FieldError[] => {
       )
     if (options.continueToken !== '') errors.push(forbiddenWithContinue)
     if (match !== 'Exact' && match !== 'NotOlderThan')
-      errors.push(notSupported(matchField, match, ['Exact', 'NotOlderThan', '']))
+      errors.push(notMatched(match, ['Exact', 'NotOlderThan', '']))
     if (match === 'Exact' && options.resourceVersion === '0')
       errors.push(
         forbidden(matchField, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'),

@@ -5,6 +5,7 @@ import {
   forbidden,
   invalid,
   notSupported,
+  ofNamedType,
   required,
   tooLong,
 } from '#api/field-error.js'
@@ -111,7 +112,7 @@ export const checkDeleteOptions = (options: DeleteOptions): void => {
       ),
     )
   if (policy !== undefined && !policies.includes(policy))
-    errors.push(notSupported('propagationPolicy', policy, [...policies, 'nil']))
+    errors.push(ofNamedType(notSupported('propagationPolicy', policy, [...policies, 'nil'])))
   refuse('DeleteOptions', [
     ...errors,
     ...validateDryRun(options.dryRun ?? []),

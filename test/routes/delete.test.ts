@@ -136,6 +136,10 @@ t.test('options that make no sense are refused', async (t) => {
     /Unsupported value: "Away": supported values: "Foreground", "Background", "Orphan", "nil"/,
   )
   await refuse(
+    { propagationPolicy: '<&>' },
+    /Unsupported value: "\\u003c\\u0026\\u003e": supported values/,
+  )
+  await refuse(
     { dryRun: ['Some'] },
     /dryRun: Unsupported value: \["Some"\]: supported values: "All"/,
   )

@@ -85,6 +85,17 @@ t.test('lists that are asked for again show what was written in between', async 
   await check('one was created')
 })
 
+t.test('an unknown match is refused in the words of its Go type', async (t) => {
+  const { api } = await startApiServer(t)
+  const path = '/api/v1/namespaces/default/configmaps?resourceVersion=1&resourceVersionMatch=%3Cx'
+  const { code, body } = await api.get(path)
+  t.equal(code, 422)
+  t.match(
+    body.message,
+    'Unsupported value: "\\u003cx": supported values: "Exact", "NotOlderThan", ""',
+  )
+})
+
 t.test('a limit with a version means that very version of a range, not of one name', async (t) => {
   const { api } = await startApiServer(t)
   const labels = (list: { items: { metadata: { labels?: object } }[] }) =>
