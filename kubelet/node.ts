@@ -13,6 +13,7 @@ import { isNodeReady, type Node } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import type { Pressure } from './eviction/signals.js'
+import { extendedChanges } from './extended-resources.js'
 import { architecture, operatingSystem } from './machine-platform.js'
 import { shutdownStatus } from './node-shutdown.js'
 import type { NodeImage } from './runtime.js'
@@ -149,7 +150,7 @@ export class NodeReporter {
     }))
   }
 
-  #status(before: readonly Condition[], images: readonly NodeImage[]) {
+  #status(before: Node['status'], images: readonly NodeImage[]) {
     const { address, name, clock, port, runtimeVersion } = this.#options
     const capacity = capacityOf()
     return {
@@ -158,8 +159,8 @@ export class NodeReporter {
         { type: 'Hostname', address: name },
       ],
       capacity,
-      allocatable: capacity,
-      conditions: conditionsAt(clock.now(), before, this.#unusual()),
+      allocatable: { ...capacity, ...extendedChanges(capacity, before) },
+      conditions: conditionsAt(clock.now(), before.conditions ?? [], this.#unusual()),
       images,
       daemonEndpoints: { kubeletEndpoint: { Port: port() } },
       nodeInfo: {
@@ -214,12 +215,13 @@ export class NodeReporter {
     }
   }
 
-  /** Whether the Node was deleted, or marked by the node lifecycle controller, meanwhile. */
+  /** Whether the Node was deleted, marked by the node lifecycle controller, or given resources, meanwhile. */
   async #needsReport(): Promise<boolean> {
     const { client, name } = this.#options
     try {
       const node = await client.get<Node>(resources.nodes, { name })
-      return !isNodeReady(node) || node.metadata.uid !== this.#uid
+      if (!isNodeReady(node) || node.metadata.uid !== this.#uid) return true
+      return Object.keys(extendedChanges(capacityOf(), node.status ?? {})).length > 0
     } catch (error) {
       if (isNotFound(error)) return true
       throw error
@@ -231,7 +233,7 @@ export class NodeReporter {
     const node = await this.#ensure()
     this.#uid = node.metadata.uid
     const { client, name } = this.#options
-    const status = this.#status(node.status?.conditions ?? [], await this.#images())
+    const status = this.#status(node.status ?? {}, await this.#images())
     await client.patch(
       resources.nodes,
       { name },
