@@ -2,7 +2,8 @@
  * `node dist/bench/field-sets.js`: what the field manager costs by itself. A Pod of 3 KB is created, updated and applied;
  * a list of containers and a map of keys grow eightfold, and the time by entry should stay where it is.
  */
-import type { JsonObject, KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import type { KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { kinds } from '#kinds/index.js'
 import { decodeObject } from '#registry/decode.js'
 import { withManagedFields } from '#registry/field-manager/field-manager.js'

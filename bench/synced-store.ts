@@ -1,6 +1,6 @@
 /** The least that keeps what it is given: LevelDB, one synced batch for all that one turn of the event loop brings. */
 import { Level } from 'level'
-import { nextTurn } from '#api/turns.js'
+import { nextTurn } from '#async/turns.js'
 import { limits } from '#limits'
 
 interface Unsynced {

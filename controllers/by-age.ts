@@ -1,5 +1,5 @@
 /** Which of several objects is first where upstream goes by age. */
-import { compareTexts } from '#api/compare-texts.js'
+import { compareTexts } from '#go/compare-texts.js'
 
 interface Aged {
   readonly metadata: { readonly name?: string; readonly creationTimestamp?: string | null }

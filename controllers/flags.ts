@@ -1,9 +1,16 @@
 /** The flags of the controller manager, upstream's by name and default, and the settings that they make. */
 import { readFileSync } from 'node:fs'
-import { between, type Flag, type Flags, notNegative, parseFlags, UsageError } from '#api/flags.js'
 import { messageOf } from '#client/errors.js'
 import { leaderElectionFlags } from '#client/leader-election-flags.js'
 import { limits } from '#limits'
+import {
+  between,
+  type Flag,
+  type Flags,
+  notNegative,
+  parseFlags,
+  UsageError,
+} from '#program/flags.js'
 import type { ControllerSettings } from './controller.js'
 
 /** Upstream's defaults of the mask size. */

@@ -1,6 +1,6 @@
 /** `--controllers` as kube-controller-manager 1.36 reads it. */
-import { aggregate } from '#api/aggregate.js'
-import { UsageError } from '#api/flags.js'
+import { aggregate } from '#go/aggregate.js'
+import { UsageError } from '#program/flags.js'
 import type { Controller } from './controller.js'
 
 /** Its names, each with the one that it had before and that is still taken. */

@@ -1,6 +1,7 @@
 /** `kubelevel dashboard`: a page that shows how Pods die, as it happens, each as bars over time. */
-import { portProblem } from '#api/flags.js'
+
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
+import { portProblem } from '#program/flags.js'
 import { listen } from './listen.js'
 import { Recorder } from './recorder.js'
 

@@ -9,7 +9,7 @@ import {
   status,
 } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
-import { hostInUrl } from '#api/host-in-url.js'
+import { hostInUrl } from '#net/host-in-url.js'
 import { failed, type Outcome, ok } from './outcome.js'
 
 const messages = {

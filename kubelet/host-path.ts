@@ -1,6 +1,6 @@
 /** hostPath volumes: folders, files and devices of the host; upstream: pkg/volume/hostpath. */
 import { closeSync, openSync, type Stats, statSync } from 'node:fs'
-import { makeFolders } from '#api/make-folders.js'
+import { makeFolders } from '#program/make-folders.js'
 
 interface HostPath {
   path: string

@@ -3,7 +3,7 @@
  * of the grace, but at least two seconds. The grace may be shortened meanwhile (kubernetes, kuberuntime_container.go).
  */
 import type { Clock } from '#api/clock.js'
-import { whenAborted } from '#api/sleep.js'
+import { whenAborted } from '#async/sleep.js'
 import type { ContainerSpec } from './pod.js'
 import { type HandlerTarget, runHook } from './run-handler.js'
 import type { Container, ContainerRuntime, Stop } from './runtime.js'

@@ -1,7 +1,7 @@
 /** The kubelet: a worker for each Pod of the node. Containers without a Pod are ended. */
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
 import {

@@ -2,7 +2,7 @@
  * Shutdown of the node: its Pods end as failed, critical ones last, each group in its share of the time. Upstream:
  * pkg/kubelet/nodeshutdown/nodeshutdown_manager.go.
  */
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import type { Refusal } from './admission.js'
 import type { ForcedEnd } from './forced-end.js'
 import { hasCriticalPriority, type Pod } from './pod.js'

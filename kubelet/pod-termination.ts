@@ -1,5 +1,5 @@
 /** The end of a Pod on this node: its containers, tried again until none is left, then its network and its folder. */
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import type { ContainerKill, KillDeps } from './kill-container.js'
 import { killPod, type PodKill } from './kill-pod.js'
 import { formatPod, type Pod } from './pod.js'

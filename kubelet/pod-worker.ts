@@ -4,7 +4,7 @@
  * time; whatever happens meanwhile (an update, the end of a process, a probe, a timer) asks for another one.
  * Upstream: pkg/kubelet/pod_workers.go.
  */
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import type { ForcedEnd } from './forced-end.js'
 import { killPod } from './kill-pod.js'
 import {

@@ -3,7 +3,7 @@
  * that a new container begins anew. Upstream: pkg/kubelet/prober/worker.go.
  */
 import type { Clock } from '#api/clock.js'
-import { withinTime } from '#api/within-time.js'
+import { withinTime } from '#async/within-time.js'
 import type { Outcome } from './outcome.js'
 import type { ContainerSpec, Probe } from './pod.js'
 import { type HandlerTarget, runProbe } from './run-handler.js'

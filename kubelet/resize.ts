@@ -4,8 +4,8 @@
  * that the containers have. Upstream: pkg/kubelet/allocation, computePodResizeAction (pkg/kubelet/kuberuntime).
  */
 import { formatTime } from '#api/clock.js'
-import { semanticEqual } from '#api/json-object.js'
 import type { Amounts } from '#client/pod.js'
+import { semanticEqual } from '#json/object.js'
 import {
   type ContainerSpec,
   isSidecar,

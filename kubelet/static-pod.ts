@@ -1,7 +1,7 @@
 /** What makes a Pod of a manifest; upstream: pkg/kubelet/config/common.go, pkg/kubelet/types/pod_update.go. */
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '#api/json-object.js'
 import type { ObjectMeta } from '#api/object.js'
+import { canonicalJson } from '#json/object.js'
 import type { Pod, PodSpec } from './pod.js'
 
 const annotations = {

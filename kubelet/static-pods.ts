@@ -3,12 +3,13 @@
  * the next runs when the one before has ended. Upstream: pod_workers.go (allowStaticPodStart), kubelet.go
  * (tryReconcileMirrorPods), pkg/kubelet/pod/mirror_client.go.
  */
-import { canonicalJson } from '#api/json-object.js'
+
 import type { Client } from '#client/client.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
+import { canonicalJson } from '#json/object.js'
 import type { Pod, PodStatus } from './pod.js'
 import type { PodWorker } from './pod-worker.js'
 import { isMirrorOf, mirrorOf } from './static-pod.js'

@@ -4,11 +4,11 @@
  * (kubernetes, status_manager.go canBeDeleted).
  */
 import { conditionOf } from '#api/conditions.js'
-import { canonicalJson } from '#api/json-object.js'
 import type { Client } from '#client/client.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
+import { canonicalJson } from '#json/object.js'
 import { limits } from '#limits'
 import { isTerminalPhase, type Pod, type PodCondition, type PodStatus } from './pod.js'
 import { isOwnCondition, isWrittenCondition } from './pod-conditions.js'

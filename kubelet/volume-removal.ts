@@ -1,5 +1,5 @@
 /** Removes what Pods leave in their folders, and tries again if that fails. */
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import { Backoff } from '#client/backoff.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'

@@ -1,10 +1,11 @@
 /** What the API answers to a request of somebody who may ask. */
 import type { Clock } from '#api/clock.js'
 import { methodNotAllowed, notFound, pathNotFound } from '#api/errors.js'
-import type { JsonObject, PersistedObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import type { Client, ListOptions } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import type { JsonObject } from '#json/value.js'
 import {
   discoveryDocuments,
   group,

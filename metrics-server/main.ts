@@ -1,10 +1,11 @@
 /** The metrics server: `kubelevel metrics-server`. Serves metrics.k8s.io from what kubelets say, behind the API server. */
-import { portProblem } from '#api/flags.js'
-import { machineAddress } from '#api/machine-address.js'
-import { sleep } from '#api/sleep.js'
+
+import { sleep } from '#async/sleep.js'
 import { Backoff } from '#client/backoff.js'
 import { messageOf } from '#client/errors.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
+import { machineAddress } from '#net/machine-address.js'
+import { portProblem } from '#program/flags.js'
 import { readFrontProxyTrust } from './front-proxy.js'
 import { listen } from './listen.js'
 import { readKubelets } from './read-kubelets.js'

@@ -1,7 +1,8 @@
 /** metrics.k8s.io/v1beta1 as upstream's metrics-server shows it: objects, lists, tables, discovery. */
 import { formatTime } from '#api/clock.js'
-import type { JsonObject, PersistedObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { formatQuantity } from '#api/quantity.js'
+import type { JsonObject } from '#json/value.js'
 import type { Usage } from './usage.js'
 
 export const group = 'metrics.k8s.io'

@@ -1,5 +1,5 @@
 /** OpenAPI 3 of metrics.k8s.io/v1beta1: what `kubectl explain` reads. */
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { group, type Kind, version } from './metrics-objects.js'
 
 const schemaName = (name: string): string => `io.k8s.metrics.pkg.apis.metrics.${version}.${name}`

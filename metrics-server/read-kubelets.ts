@@ -1,7 +1,7 @@
 /** Reads every kubelet at regular intervals, through the API server, which can reach them and is allowed to. */
 import type { Clock } from '#api/clock.js'
-import { sleep } from '#api/sleep.js'
-import { withinTime } from '#api/within-time.js'
+import { sleep } from '#async/sleep.js'
+import { withinTime } from '#async/within-time.js'
 import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'

@@ -1,7 +1,7 @@
 /** Documentation of fields, when the build found some (scripts/field-docs.mjs): for `kubectl explain`. */
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { mapValues } from '#api/entries.js'
-import type { JsonObject } from '#api/object.js'
+import { mapValues } from '#json/entries.js'
+import type { JsonObject } from '#json/value.js'
 
 /** By schema, then by field; the empty field is the schema itself. */
 type FieldDocs = Record<string, Record<string, string>>

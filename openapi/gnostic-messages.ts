@@ -2,8 +2,8 @@
  * How gnostic's messages are written: tables of field numbers. Maps are lists of names with values, and what has no
  * fixed shape is its YAML text.
  */
-import { isJsonObject, isNumber } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { isJsonObject, isNumber } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 
 /** The text of a value, in YAML's block form. */
 export type ToYaml = (value: JsonValue) => string

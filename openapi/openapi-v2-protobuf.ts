@@ -3,8 +3,8 @@
  * hold (gnostic, openapiv2/OpenAPIv2.proto). What the messages have no field for is left out, as gnostic's form cannot
  * carry it. Maps are lists of names with values, and what has no fixed shape is its YAML text.
  */
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonObject } from '#api/object.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 import {
   any,
   choice,

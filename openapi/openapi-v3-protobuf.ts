@@ -2,8 +2,8 @@
  * The OpenAPI 3 document as gnostic's message openapi.v3.Document: field numbers for what such documents hold (gnostic,
  * openapiv3/OpenAPIv3.proto). What the messages have no field for is left out.
  */
-import { isJsonObject, isNumber } from '#api/json-object.js'
-import type { JsonObject } from '#api/object.js'
+import { isJsonObject, isNumber } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 import {
   any,
   choice,

@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { type GroupVersionKind, kindKey } from '#api/group-version.js'
-import type { JsonObject } from '#api/object.js'
-import { packageRoot } from '#api/package-root.js'
+import type { JsonObject } from '#json/value.js'
+import { packageRoot } from '#program/package-root.js'
 
 const dataUrl = new URL('openapi/data/', packageRoot)
 

@@ -5,9 +5,9 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Clock, formatTime } from '#api/clock.js'
-import { printedDuration } from '#api/duration.js'
 import { badRequest } from '#api/errors.js'
 import { clockMovesPath, clockPath } from '#api/movable-clock.js'
+import { printedDuration } from '#go/duration.js'
 import { bodyOf } from './request-body.js'
 import { sendJson } from './respond.js'
 

@@ -1,6 +1,6 @@
 /** The discovery documents, made from rows of the resource table. Upstream: pkg/endpoints/discovery. */
 import { compareVersions, formatGroupVersion } from '#api/group-version.js'
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
 import type { ResourceDefinition, Verb } from '#registry/resource-definition.js'
 import type { RemoteVersion } from './remote-versions.js'

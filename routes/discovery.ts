@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { methodNotAllowed, pathNotFound } from '#api/errors.js'
-import { hostInUrl } from '#api/host-in-url.js'
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
+import { hostInUrl } from '#net/host-in-url.js'
 import { formatYaml } from '#registry/encode/yaml.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {

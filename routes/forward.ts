@@ -9,7 +9,7 @@ import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { failure } from '#api/errors.js'
-import { goNetError, type NetError } from '#api/go-net-error.js'
+import { goNetError, type NetError } from '#go/net-error.js'
 import type { ChangedAnswer } from './connect/proxied-answer.js'
 
 export interface Upgrade {

@@ -14,8 +14,8 @@ import type {
   RouteOptions,
 } from 'fastify'
 import { ApiError, badRequest, methodNotAllowed, pathNotFound } from '#api/errors.js'
-import { readingPhase } from '#api/reading-phase.js'
 import type { RequestInfo } from '#api/request-info.js'
+import { readingPhase } from '#async/reading-phase.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { YamlReader } from '#registry/yaml-reader.js'
 import type { ApiDeps } from './api-deps.js'

@@ -1,11 +1,11 @@
 /** The bytes of a list, put together from its items while it goes out. */
 
 import { formatGroupVersion } from '#api/group-version.js'
-import { stringify } from '#api/json.js'
-import { mapInTurns, Turn } from '#api/turns.js'
-import { whenKnown } from '#api/when-known.js'
+import { mapInTurns, Turn } from '#async/turns.js'
+import { whenKnown } from '#async/when-known.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import type { Copyable } from '#cacher/object-text.js'
+import { stringify } from '#json/json.js'
 import { limits } from '#limits'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { JoinedLists } from './joined-lists.js'

@@ -1,7 +1,7 @@
 /** The metrics in prom-client's registry. Loaded when somebody scrapes, and prom-client with it. */
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import type { HistogramFigures } from '#api/histogram.js'
-import type { MetricFamily, MetricLabels, MetricValue } from '#api/metric-family.js'
+import type { HistogramFigures } from '#metrics/histogram.js'
+import type { MetricFamily, MetricLabels, MetricValue } from '#metrics/metric-family.js'
 import type { HealthResults } from './health-results.js'
 import type { RequestMetrics } from './request-metrics.js'
 

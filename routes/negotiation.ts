@@ -5,7 +5,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { failure } from '#api/errors.js'
-import { Kept } from '#api/kept.js'
+import { Kept } from '#collections/kept.js'
 import { limits } from '#limits'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {

@@ -6,8 +6,8 @@
 
 import swagger from '@fastify/swagger'
 import { type FastifySchema, fastify } from 'fastify'
-import { mapValues } from '#api/entries.js'
-import type { JsonObject } from '#api/object.js'
+import { mapValues } from '#json/entries.js'
+import type { JsonObject } from '#json/value.js'
 import { docOfParameter } from '#openapi/field-docs.js'
 import type { Operation } from '#openapi/operations.js'
 import { parameterType } from '#openapi/parameters.js'

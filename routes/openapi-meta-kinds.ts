@@ -3,7 +3,7 @@
  * (apimachinery, pkg/apis/meta/v1: AddToGroupVersion), and its documents list all of those that they know.
  */
 import { parseGroupVersion } from '#api/group-version.js'
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { metaKinds } from '#openapi/schemas.js'
 
 const kinds = ['DeleteOptions', 'WatchEvent']

@@ -2,10 +2,10 @@
  * The paths of an OpenAPI document as kube-openapi writes them (pkg/builder, pkg/builder3): what all operations of a path
  * take stands at the path, and what many operations take stands once, by a name with a hash (parameters.go).
  */
-import { compareTexts } from '#api/compare-texts.js'
-import { mapValues } from '#api/entries.js'
-import { escapeHtml } from '#api/json.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { compareTexts } from '#go/compare-texts.js'
+import { mapValues } from '#json/entries.js'
+import { escapeHtml } from '#json/json.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const
 

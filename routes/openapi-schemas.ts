@@ -1,9 +1,9 @@
 /** The schemas that an OpenAPI document needs: those that its operations name, and what these name in turn. */
 
-import { mapValues } from '#api/entries.js'
 import type { GroupVersionKind } from '#api/group-version.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { mapValues } from '#json/entries.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { conventions } from '#openapi/field-docs.js'
 import { schemaNameOfKind, schemaNames, schemas } from '#openapi/schemas.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'

@@ -1,10 +1,11 @@
 /** Answers in protobuf: finds the Go type of what is answered. */
 
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
-import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
-import { mapInTurns } from '#api/turns.js'
-import { whenKnown } from '#api/when-known.js'
+import type { KubeObject, ListMeta } from '#api/object.js'
+import { mapInTurns } from '#async/turns.js'
+import { whenKnown } from '#async/when-known.js'
 import type { StoredObject } from '#cacher/object-storage.js'
+import type { JsonObject } from '#json/value.js'
 import { goTypeName, schemaNameOfKind } from '#openapi/schemas.js'
 import {
   asFirstField,

@@ -1,5 +1,5 @@
 /** Group versions that have an APIService, as discovery and OpenAPI show them. */
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 
 export interface RemoteVersion {
   readonly group: string

@@ -1,8 +1,8 @@
 /** The body of a request as bytes, and what it says where it is YAML. */
 import type { FastifyRequest } from 'fastify'
 import { requestEntityTooLarge } from '#api/errors.js'
-import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
-import { textOf } from '#api/utf8.js'
+import { JsonSyntaxError, parseWithTrace } from '#json/json.js'
+import { textOf } from '#json/utf8.js'
 import { limits } from '#limits'
 import { type ParsedYaml, parseYaml } from '#registry/yaml.js'
 import type { YamlReader } from '#registry/yaml-reader.js'

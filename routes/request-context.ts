@@ -1,6 +1,6 @@
 /** Makes the registry's RequestContext from a Fastify request. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Kept } from '#api/kept.js'
+import { Kept } from '#collections/kept.js'
 import { limits } from '#limits'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { WriteOptions } from '#registry/validate-options.js'

@@ -4,9 +4,9 @@
  * know is left empty, so that no client can create series.
  */
 import type { GroupVersionResource } from '#api/group-version.js'
-import { Histogram } from '#api/histogram.js'
-import type { MetricLabels } from '#api/metric-family.js'
 import type { RequestInfo } from '#api/request-info.js'
+import { Histogram } from '#metrics/histogram.js'
+import type { MetricLabels } from '#metrics/metric-family.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 
 /** Seconds. */

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, RouteHandler } from 'fastify'
 import { formatTime } from '#api/clock.js'
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { formatYaml } from '#registry/encode/yaml.js'
 import { asksForKind, parseAccept } from './accept.js'
 import { notAcceptable } from './negotiation.js'

@@ -1,6 +1,7 @@
 /** Flags of kube-scheduler v1.36 that mean nothing here. */
-import { type Flag, flagsOf } from '#api/flags.js'
+
 import { ignoredByProcesses } from '#client/upstream-flags.js'
+import { type Flag, flagsOf } from '#program/flags.js'
 
 export const ignoredFlags: readonly Flag[] = [
   ...ignoredByProcesses,

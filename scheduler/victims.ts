@@ -4,10 +4,10 @@
  */
 
 import { parseTime } from '#api/clock.js'
-import { compareTexts } from '#api/compare-texts.js'
 import { isEmptySelector, type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { NamespacedObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
+import { compareTexts } from '#go/compare-texts.js'
 import type { ClusterView } from './cluster-state.js'
 import { type Filters, type Refusal, Trial } from './filter.js'
 import type { NodeInfo } from './node-info.js'

@@ -1,7 +1,7 @@
 /** Signs what a CertificateSigningRequest asks for, if its signer's rules allow it. */
 import { createHash, createPrivateKey, randomBytes, sign, X509Certificate } from 'node:crypto'
 import type { PersistedObject } from '#api/object.js'
-import { der } from '#api/x509.js'
+import { der } from '#net/x509.js'
 import { type CertificateRequest, parseCertificateRequest, readElements } from './pkcs10.js'
 
 export interface SigningRequest extends PersistedObject {

@@ -1,9 +1,11 @@
 /** Fills ClusterRoles that are made of others by label; upstream's clusterrole-aggregation-controller. */
-import { jsonEqual } from '#api/json-object.js'
+
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
-import type { JsonValue, PersistedObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { resources } from '#client/resources.js'
+import { jsonEqual } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { type Controller, newQueue, queueRun } from '../controller.js'
 import { updateObject } from '../update-object.js'
 

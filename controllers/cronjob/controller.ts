@@ -1,13 +1,13 @@
 /** Starts Jobs by the clock; upstream's cronjob-controller. */
 
 import { formatTime } from '#api/clock.js'
-import { compareTexts } from '#api/compare-texts.js'
-import { jsonEqual } from '#api/json-object.js'
 import { isAlreadyExists, isNamespaceTerminating, messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'
+import { compareTexts } from '#go/compare-texts.js'
+import { jsonEqual } from '#json/object.js'
 import {
   type Controller,
   type ControllerContext,

@@ -2,7 +2,7 @@
 
 import { Cron } from 'croner'
 import { formatTime } from '#api/clock.js'
-import { durationMs, durationProblem } from '#api/duration.js'
+import { durationMs, durationProblem } from '#go/duration.js'
 import { limits } from '#limits'
 
 /** Descriptors that robfig/cron knows and croner spells as fields. */

@@ -1,7 +1,6 @@
 /** A DaemonSet and the nodes → where Pods are missing, where they have to go, and what the status says. Pure. */
 
 import type { Condition } from '#api/conditions.js'
-import { jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject } from '#api/object.js'
 import { podWantsNode } from '#client/node-affinity.js'
@@ -15,6 +14,7 @@ import {
   type Toleration,
   tolerates,
 } from '#client/pod.js'
+import { jsonEqual } from '#json/object.js'
 import { byAge } from '../by-age.js'
 import { isPodAvailable } from '../pods/availability.js'
 import type { NewPod, PodTemplate } from '../pods/pod-control.js'

@@ -1,9 +1,9 @@
 /** Types and small facts of Deployments and their ReplicaSets. */
 
 import { type Condition, conditionOf } from '#api/conditions.js'
-import { jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
+import { jsonEqual } from '#json/object.js'
 import { byAge } from '../by-age.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 import { scaled } from '../pods/scaled.js'

@@ -1,9 +1,10 @@
 /** Deletes Pods whose devices have a taint that they do not tolerate; upstream's device-taint-eviction-controller. */
-import { jsonEqual } from '#api/json-object.js'
+
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'
+import { jsonEqual } from '#json/object.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { patchPodStatus } from '../pods/conditions.js'

@@ -1,6 +1,5 @@
 /** Keeps the status of PodDisruptionBudgets, which the eviction subresource decides by; upstream's disruption-controller. */
 import { formatGroupResource, groupOf, groupVersionPath } from '#api/group-version.js'
-import { jsonEqual } from '#api/json-object.js'
 import { matchesSelector, printLabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, OwnerReference } from '#api/object.js'
 import type { Client } from '#client/client.js'
@@ -9,6 +8,7 @@ import { isNotFound, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import { jsonEqual } from '#json/object.js'
 import {
   type Controller,
   type ControllerContext,

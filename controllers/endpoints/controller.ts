@@ -1,9 +1,10 @@
 /** Keeps the Endpoints object of every Service with a selector; upstream's endpoints-controller. */
-import { jsonEqual } from '#api/json-object.js'
+
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import { keyOf, splitKey } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { jsonEqual } from '#json/object.js'
 import type { Controller, ControllerContext } from '../controller.js'
 import type { Service } from '../endpointslice/endpoint.js'
 import { PacedQueue } from '../endpointslice/paced-queue.js'

@@ -1,7 +1,8 @@
 /** A Service and its Pods → the subsets of its Endpoints object (kubernetes, controller/endpoint). */
-import { compareTexts } from '#api/compare-texts.js'
+
 import type { NamespacedObject } from '#api/object.js'
 import { isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
+import { compareTexts } from '#go/compare-texts.js'
 import { limits } from '#limits'
 import {
   addressTypeOf,

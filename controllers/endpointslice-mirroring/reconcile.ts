@@ -3,9 +3,9 @@
  * Pure. Upstream: endpointslicemirroring/reconciler.
  */
 import { isIP } from 'node:net'
-import { jsonEqual } from '#api/json-object.js'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { resources } from '#client/resources.js'
+import { jsonEqual } from '#json/object.js'
 import type { EndpointSubset, Endpoints } from '../endpoints/reconcile.js'
 import { addressTypeOf, type EndpointPort } from '../endpointslice/endpoint.js'
 import { inSliceOrder } from '../endpointslice/port-order.js'

@@ -1,9 +1,9 @@
-import { aggregate } from '#api/aggregate.js'
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { aggregate } from '#go/aggregate.js'
 import {
   type Controller,
   type ControllerContext,

@@ -2,10 +2,11 @@
  * A Service and its Pods → what has to be written so that its EndpointSlices say so. Slices that are right stay
  * untouched, what changed is changed where it is, new endpoints fill up slices that have room.
  */
-import { jsonEqual } from '#api/json-object.js'
+
 import type { NamespacedObject, ObjectMeta, PersistedObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { jsonEqual } from '#json/object.js'
 import { ownerReference } from '../ownership/claim.js'
 import {
   type AddressType,

@@ -1,7 +1,7 @@
 /** Deletes what has lost its owners, over every kind that the server has; upstream's garbage-collector-controller. */
 import { groupOf } from '#api/group-version.js'
-import { withOwnSignal } from '#api/own-signal.js'
-import { sleep } from '#api/sleep.js'
+import { withOwnSignal } from '#async/own-signal.js'
+import { sleep } from '#async/sleep.js'
 import { type DiscoveredResource, discover } from '#client/discovery.js'
 import { messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'

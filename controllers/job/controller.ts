@@ -1,10 +1,11 @@
 /** Runs Jobs to their end; upstream's job-controller. */
-import { jsonEqual } from '#api/json-object.js'
+
 import { matchesSelector } from '#api/label-selector.js'
 import { isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { isPodActive, type Pod } from '#client/pod.js'
 import { apiVersionOf, resources } from '#client/resources.js'
+import { jsonEqual } from '#json/object.js'
 import {
   type Controller,
   type ControllerContext,

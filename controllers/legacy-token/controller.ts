@@ -2,7 +2,7 @@
 import { legacyTokenTracking } from '#api/legacy-tokens.js'
 import type { Fields, NamespacedObject } from '#api/object.js'
 import { secretNames } from '#api/pod-references.js'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'

@@ -1,5 +1,5 @@
 import { conditionOf } from '#api/conditions.js'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'

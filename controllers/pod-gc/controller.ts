@@ -1,5 +1,5 @@
 /** Removes Pods whose node will not do it; upstream's pod-garbage-collector-controller. */
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import { isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'

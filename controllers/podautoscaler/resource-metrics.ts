@@ -1,10 +1,10 @@
 /** What Pods and their containers use, from metrics.k8s.io. */
 import { parseTime } from '#api/clock.js'
-import { durationMs } from '#api/duration.js'
 import type { NamespacedObject } from '#api/object.js'
 import { parseMilli } from '#client/amount.js'
 import type { Client } from '#client/client.js'
 import type { ResourceRef } from '#client/resources.js'
+import { durationMs } from '#go/duration.js'
 import type { Sample } from './calculator.js'
 import { clientMessage } from './metrics-error.js'
 

@@ -3,8 +3,8 @@
  * is hashed for a template is its canonical JSON where upstream has a dump of Go's memory, so that our labels differ from
  * those of a Go controller for equal templates. Nothing compares them: controllers find what they made by comparing templates.
  */
-import { escapeHtml } from '#api/json.js'
-import { canonicalJson } from '#api/json-object.js'
+import { escapeHtml } from '#json/json.js'
+import { canonicalJson } from '#json/object.js'
 
 const fnvOffset = 2166136261
 const fnvPrime = 16777619

@@ -1,9 +1,9 @@
 /** Which Pods a controller gives up first when it has too many (kubernetes, controller_utils.go). Pure. */
 import { parseTime } from '#api/clock.js'
-import { compareTexts } from '#api/compare-texts.js'
 import { conditionOf } from '#api/conditions.js'
 import { isSidecar } from '#api/pod-resources.js'
 import { isPodActive, isPodReady, type Pod } from '#client/pod.js'
+import { compareTexts } from '#go/compare-texts.js'
 
 type Order = (a: Pod, b: Pod) => number
 

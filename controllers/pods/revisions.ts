@@ -1,10 +1,10 @@
 /** ControllerRevisions: the templates that a StatefulSet or DaemonSet has had, in order. */
 
-import { canonicalJson, jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isAlreadyExists } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import { canonicalJson, jsonEqual } from '#json/object.js'
 import { byAge } from '../by-age.js'
 import type { ControllerContext } from '../controller.js'
 import { deleteObject } from '../delete-object.js'

@@ -1,10 +1,10 @@
 /** How many Pods there are and should be → which to make and end, and the status that says so. Pure. */
 import { formatTime } from '#api/clock.js'
 import type { Condition } from '#api/conditions.js'
-import { jsonEqual } from '#api/json-object.js'
 import { matchesLabels } from '#api/label-selector.js'
 import type { NamespacedObject } from '#api/object.js'
 import { isPodActive, isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
+import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
 import { isPodAvailable } from '../pods/availability.js'
 import type { PodTemplate } from '../pods/pod-control.js'

@@ -1,6 +1,6 @@
 /** Recounts what ResourceQuotas limit, mostly when things go; upstream's resourcequota-controller. */
-import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, NamespacedObject } from '#api/object.js'
+
+import type { NamespacedObject } from '#api/object.js'
 import type { Usage } from '#api/quota/pod-usage.js'
 import { isCharged, isTerminating } from '#api/quota/pod-usage.js'
 import { isInScope } from '#api/quota/scopes.js'
@@ -9,6 +9,8 @@ import { discover } from '#client/discovery.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { jsonEqual } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import {
   type Controller,
   type ControllerContext,

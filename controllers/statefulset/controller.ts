@@ -1,10 +1,11 @@
 /** Keeps StatefulSets; upstream's statefulset-controller. */
-import { jsonEqual } from '#api/json-object.js'
+
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isAlreadyExists, isConflict, isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { jsonEqual } from '#json/object.js'
 import type { ControllerContext } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'

@@ -1,7 +1,8 @@
 /** Which kinds a policy matches by name: those that its expressions are checked against. */
-import { compareTexts } from '#api/compare-texts.js'
+
 import { type GroupVersionKind, kindKey } from '#api/group-version.js'
 import type { ServedResource } from '#client/discovery.js'
+import { compareTexts } from '#go/compare-texts.js'
 import { limits } from '#limits'
 
 export interface ResourceRule {

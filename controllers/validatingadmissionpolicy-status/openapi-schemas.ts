@@ -1,9 +1,10 @@
 /** Schemas of kinds from the server's OpenAPI v3 documents, with what they refer to in its place. */
-import { mapValues } from '#api/entries.js'
+
 import { type GroupVersionKind, groupVersionPath } from '#api/group-version.js'
 import type { CelSchema } from '#cel/schema-types.js'
 import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
+import { mapValues } from '#json/entries.js'
 
 interface Schema extends CelSchema {
   readonly $ref?: string

@@ -2,7 +2,7 @@
  * Evicts Pods that exceed their own storage limits, and one Pod at a time while the node is short of something. Checks
  * every ten seconds, and again as soon as an evicted Pod is gone. Upstream: pkg/kubelet/eviction/eviction_manager.go.
  */
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import { messageOf } from '#client/errors.js'
 import type { EventRecorder, EventSubject } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'

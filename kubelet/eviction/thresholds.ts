@@ -1,7 +1,8 @@
 /** Parses the flags of eviction thresholds, with upstream's texts (ParseThresholdConfig). */
-import { durationMs, durationProblem } from '#api/duration.js'
-import { UsageError } from '#api/flags.js'
+
 import { parseQuantity, type Quantity, QuantityError, quantityValue } from '#api/quantity.js'
+import { durationMs, durationProblem } from '#go/duration.js'
+import { UsageError } from '#program/flags.js'
 import { type Observation, type Signal, signals } from './signals.js'
 
 type Amount = { readonly quantity: Quantity } | { readonly part: number }

@@ -5,12 +5,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { bearerToken, protocolToken } from '#api/bearer-token.js'
-import { canonicalJson } from '#api/json-object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
+import { canonicalJson } from '#json/object.js'
 import { limits } from '#limits'
 import { HttpError } from './pod-request.js'
 

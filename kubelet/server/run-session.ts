@@ -1,6 +1,6 @@
 /** Sends a command's streams and its end to the client, over any kind of connection. */
 import type { Readable } from 'node:stream'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import type { Session } from '../runtime.js'
 import { type Peer, sendAll } from './flow-control.js'
 

@@ -1,6 +1,6 @@
 /** Where the kubelet of a node is, and what it is shown (pkg/registry/core/node/rest, pkg/kubelet/client). */
 import { ApiError, failure, notFound } from '#api/errors.js'
-import { hostInUrl } from '#api/host-in-url.js'
+import { hostInUrl } from '#net/host-in-url.js'
 import { anybody, type Destination } from '../forward.js'
 import { type Connection, read } from './connection.js'
 

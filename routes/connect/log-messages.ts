@@ -1,7 +1,7 @@
 /** A log over WebSocket (apimachinery, pkg/util/httpstream/wsstream/stream.go). */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { offeredProtocols } from '#api/websocket-request.js'
+import { offeredProtocols } from '#net/websocket-request.js'
 import type { Upgrade } from '../forward.js'
 import { acceptMessages, MessageStream } from '../websocket.js'
 

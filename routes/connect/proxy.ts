@@ -1,8 +1,8 @@
 /** proxy: what a Pod, a Service or a node answers itself. */
 import { ApiError, badRequest, notFound, serviceUnavailable } from '#api/errors.js'
-import { goNetError } from '#api/go-net-error.js'
-import { goQuote } from '#api/go-quote.js'
-import { hostInUrl } from '#api/host-in-url.js'
+import { goNetError } from '#go/net-error.js'
+import { goQuote } from '#go/quote.js'
+import { hostInUrl } from '#net/host-in-url.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { type Destination, forward, forwardUpgrade, headersToSend } from '../forward.js'
 import { type Connection, read } from './connection.js'

@@ -4,9 +4,9 @@
  */
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
-import { getOwn, isJsonObject } from '#api/json-object.js'
-import type { JsonTrace, ParsedJson } from '#api/json-traced.js'
-import type { JsonValue } from '#api/object.js'
+import { getOwn, isJsonObject } from '#json/object.js'
+import type { JsonTrace, ParsedJson } from '#json/traced.js'
+import type { JsonValue } from '#json/value.js'
 
 export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
 

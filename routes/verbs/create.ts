@@ -1,5 +1,5 @@
 /** POST to a collection. */
-import { othersTurn } from '#api/reading-phase.js'
+import { othersTurn } from '#async/reading-phase.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
 import { negotiateOutput } from '../negotiation.js'

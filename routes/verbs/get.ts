@@ -1,7 +1,7 @@
 /** GET of one object, or of what a view subresource shows of it. */
 
 import { badRequest } from '#api/errors.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import type { ReadConsistency, StoredObject } from '#cacher/object-storage.js'
 import { requireVersion } from '#registry/list-options.js'
 import { Query } from '#registry/query.js'

@@ -2,13 +2,13 @@
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from '#api/errors.js'
 import { dotted } from '#api/field-error.js'
-import { goNumber } from '#api/int64.js'
-import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
-import { parseAsWritten, parseFloatsAsWritten, readWritten } from '#api/json-as-written.js'
-import { isJsonObject, setOwn } from '#api/json-object.js'
-import type { ParsedJson } from '#api/json-traced.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
-import { textOf } from '#api/utf8.js'
+import { parseAsWritten, parseFloatsAsWritten, readWritten } from '#json/as-written.js'
+import { goNumber } from '#json/int64.js'
+import { JsonSyntaxError, parseWithTrace } from '#json/json.js'
+import { isJsonObject, setOwn } from '#json/object.js'
+import type { ParsedJson } from '#json/traced.js'
+import { textOf } from '#json/utf8.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { YamlSyntaxError } from '#registry/yaml-messages.js'
 import type { FieldValidation } from '../decode-body.js'
 import { bodyOf, yamlOf } from '../request-body.js'
@@ -17,7 +17,7 @@ import { checkPatch, type PatchType, undecodable } from './check-patch.js'
 export interface Patch {
   readonly type: PatchType
   /**
-   * If `hasWritten`, numbers and texts are kept as they are written (json-as-written.ts), because that can change the
+   * If `hasWritten`, numbers and texts are kept as they are written (src/json/as-written.ts), because that can change the
    * outcome.
    */
   readonly value: JsonValue

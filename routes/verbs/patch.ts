@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { failure, notFound, unsupportedMediaType } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
-import { textOf } from '#api/utf8.js'
+import { textOf } from '#json/utf8.js'
 import type { Target, VerbHandler } from '../api-deps.js'
 import { fieldValidationOf } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'

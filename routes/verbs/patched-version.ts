@@ -1,7 +1,8 @@
 /** A patch may name another version of a built-in kind: upstream reads the document in that version, and converts it. */
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { Target } from '../api-deps.js'

@@ -1,6 +1,6 @@
 /** PUT of an object, its status, or a view of it. */
 import type { KubeObject } from '#api/object.js'
-import { othersTurn } from '#api/reading-phase.js'
+import { othersTurn } from '#async/reading-phase.js'
 import { dedupOwnerReferences } from '#registry/object-meta.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, decodeScaleOfCustom, inputTypeOf } from '../decode-body.js'

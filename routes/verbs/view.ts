@@ -1,9 +1,10 @@
 /** Subresources that show and write another form of their parent: scale, resize, ephemeralcontainers, finalize, approval. */
-import { copyWith } from '#api/copy-with.js'
+
 import { notFound } from '#api/errors.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
-import { cloneJson } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
+import { cloneJson } from '#json/object.js'
 import { bodyDefinition } from '#registry/body-definition.js'
 import { withManagedFields } from '#registry/field-manager/field-manager.js'
 import { ownersOfScale, ownersOfScaled } from '#registry/field-manager/scale-owners.js'

@@ -1,10 +1,11 @@
 /** Frames of a watch: made once for all watchers of their form, as the chunks of HTTP/1.1 that most are sent as. */
 import type { Clock } from '#api/clock.js'
-import { stringify } from '#api/json.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
 import type { ObjectEvent } from '#cacher/object-storage.js'
 import type { Copyable } from '#cacher/object-text.js'
+import { stringify } from '#json/json.js'
+import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 import { emptyObject } from '#registry/empty-object.js'
 import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'

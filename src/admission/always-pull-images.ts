@@ -2,12 +2,13 @@
  * Forces imagePullPolicy Always, so that a Pod's image must be one that it may pull (kubernetes,
  * plugin/pkg/admission/alwayspullimages).
  */
-import { aggregate } from '#api/aggregate.js'
+
 import { containerLists } from '#api/container-lists.js'
-import { copyWith } from '#api/copy-with.js'
 import { failure } from '#api/errors.js'
 import { child, type FieldError, index, notSupported } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { aggregate } from '#go/aggregate.js'
+import { copyWith } from '#json/copy-with.js'
 import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
 import { type AdmissionPlugin, isAbout, podWrites, refuse } from './plugin.js'
 

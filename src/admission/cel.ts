@@ -1,6 +1,6 @@
 /** Evaluates expressions over admission requests (apiserver, pkg/admission/plugin/cel/activation.go, condition.go). */
-import { aggregate } from '#api/aggregate.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+
+import type { KubeObject } from '#api/object.js'
 import { evaluationProblem } from '#cel/compile-text.js'
 import {
   type Answer,
@@ -17,6 +17,8 @@ import {
 } from '#cel/policy-environment.js'
 import type { Type } from '#cel/types.js'
 import type { CelValue } from '#cel/values.js'
+import { aggregate } from '#go/aggregate.js'
+import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import type { VersionedRequest } from './versioned-request.js'
 

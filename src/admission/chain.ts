@@ -4,7 +4,7 @@
  * is looked up in it, and quota counts only what all other plugins have admitted.
  */
 
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import type { Admission, AdmissionAttributes } from '#registry/admission.js'
 import { alwaysDeny } from './always-deny.js'
 import { alwaysPullImages } from './always-pull-images.js'

@@ -1,5 +1,5 @@
 /** Values of CEL in an applied configuration: upstream merges the Go values behind them, which not every type takes. */
-import { printedDuration } from '#api/duration.js'
+
 import { formatTimestamp } from '#cel/times.js'
 import {
   type CelValue,
@@ -11,6 +11,7 @@ import {
   TypeValue,
   Uint,
 } from '#cel/values.js'
+import { printedDuration } from '#go/duration.js'
 import type { FieldType } from '#registry/field-manager/field-type.js'
 import { fieldElement, printElement } from '#registry/field-manager/path-element.js'
 

@@ -1,8 +1,9 @@
 /** Bounds how many Events are written (kubernetes, plugin/pkg/admission/eventratelimit). */
-import { aggregate } from '#api/aggregate.js'
+
 import { failure } from '#api/errors.js'
-import { Lru } from '#api/lru.js'
-import { type Rate, TokenBucket } from '#api/token-bucket.js'
+import { type Rate, TokenBucket } from '#async/token-bucket.js'
+import { Lru } from '#collections/lru.js'
+import { aggregate } from '#go/aggregate.js'
 import { limits } from '#limits'
 import type { WriteAttributes } from '#registry/admission.js'
 import { type AdmissionPlugin, isWrite } from './plugin.js'

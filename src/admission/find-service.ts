@@ -3,8 +3,8 @@
  * cannot be reached. Upstream's ResolveEndpoint (--enable-aggregator-routing).
  */
 import { randomInt } from 'node:crypto'
-import { goQuote } from '#api/go-quote.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { ServiceReference } from '#webhook/webhook-client.js'
 import { findObject, listObjects } from './plugin.js'

@@ -1,7 +1,7 @@
 /** Asks a server whether images may run (kubernetes, plugin/pkg/admission/imagepolicy). */
-import { ExpiringCache } from '#api/expiring-cache.js'
-import { stringify } from '#api/json.js'
-import type { JsonObject } from '#api/object.js'
+import { ExpiringCache } from '#collections/expiring-cache.js'
+import { stringify } from '#json/json.js'
+import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 import type { WriteAttributes } from '#registry/admission.js'
 import type { AskReview, SentReview } from '#webhook/review-answer.js'

@@ -1,9 +1,10 @@
 /** Defaults and bounds of LimitRange objects (kubernetes, plugin/pkg/admission/limitranger). */
-import { aggregate } from '#api/aggregate.js'
+
 import type { KubeObject } from '#api/object.js'
 import { aggregateResources, listOfAmounts } from '#api/pod-resources.js'
 import { compareQuantityTexts, parseQuantity } from '#api/quantity.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
+import { aggregate } from '#go/aggregate.js'
 import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
 import { type AdmissionPlugin, isAbout, isPodCreate, listObjects, refuse } from './plugin.js'
 

@@ -5,10 +5,11 @@ import {
   formatGroupVersionKind,
   parseGroupVersion,
 } from '#api/group-version.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { NotJsonError, toJson } from '#cel/json-values.js'
 import { type CelValue, MapValue, StructValue } from '#cel/values.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import type { FieldType } from '#registry/field-manager/field-type.js'
 import { mergeObjects } from '#registry/field-manager/merge-typed.js'
 import { fieldElement, printElement } from '#registry/field-manager/path-element.js'

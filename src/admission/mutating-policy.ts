@@ -1,10 +1,10 @@
 /** MutatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/mutating). */
 import { ApiError, failure, internalError, resourceDetails } from '#api/errors.js'
 import { formatGroupVersion } from '#api/group-version.js'
-import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
+import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'

@@ -1,6 +1,6 @@
 /** NamespaceAutoProvision and NamespaceExists (kubernetes, plugin/pkg/admission/namespace). */
 import { ApiError, forbidden, notFound } from '#api/errors.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
 import { type AdmissionPlugin, findNamespace, isAboutNamespace, namespaces } from './plugin.js'

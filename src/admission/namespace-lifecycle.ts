@@ -1,8 +1,8 @@
 /** Refuses creates in a namespace that does not exist or is terminating (apiserver, namespace/lifecycle/admission.go). */
 import { ApiError, internalError, notFound } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
 import { isPathSegmentName } from '#api/names.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
+import { goQuote } from '#go/quote.js'
 import {
   type AdmissionPlugin,
   findNamespace,

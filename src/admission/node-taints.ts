@@ -2,8 +2,9 @@
  * Taints and tolerations that objects get at their creation
  * (plugin/pkg/admission/{nodetaint,defaulttolerationseconds}).
  */
-import { copyWith } from '#api/copy-with.js'
+
 import type { KubeObject } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
 import type { Toleration } from '#validation/toleration.js'
 import { type AdmissionPlugin, isAbout, podWrites } from './plugin.js'
 

@@ -3,10 +3,11 @@
  * deletion of its owner must be allowed to finalize that (kubernetes, plugin/pkg/admission/gc).
  */
 
-import { goQuote } from '#api/go-quote.js'
 import { parseGroupVersion } from '#api/group-version.js'
-import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject, OwnerReference } from '#api/object.js'
+import type { KubeObject, OwnerReference } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
+import { jsonEqual } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
 import type { Authorize } from './cel.js'
 import { type AdmissionPlugin, isWrite, refuse } from './plugin.js'

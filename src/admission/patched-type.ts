@@ -1,16 +1,16 @@
 /** The kind and apiVersion of an object after a change of admission. */
 import { goKindOf, noKindText } from '#api/decoder-texts.js'
 import { failure, internalError } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
 import {
   formatGroupVersion,
   formatGroupVersionKind,
   parseGroupVersion,
 } from '#api/group-version.js'
 import { internalType } from '#api/internal-type.js'
-import { stringify } from '#api/json.js'
-import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
+import { stringify } from '#json/json.js'
+import { isJsonObject, withKeysInOrder } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { schemaNameOfKind } from '#openapi/schemas.js'
 import { DecodeError } from '#registry/decode/explain.js'
 import { decodeType } from '#registry/decode.js'

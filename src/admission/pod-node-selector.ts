@@ -1,10 +1,10 @@
 /** Adds the node selector of the namespace to Pods (kubernetes, plugin/pkg/admission/podnodeselector). */
 import { aggregateMessage, failure, forbidden } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
-import { getOwn } from '#api/json-object.js'
 import { isLabelValue, isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
+import { getOwn } from '#json/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { type AdmissionPlugin, findNamespace, isPodCreate } from './plugin.js'
 

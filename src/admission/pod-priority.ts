@@ -1,6 +1,6 @@
 /** The number behind a priority class (kubernetes, plugin/pkg/admission/priority). */
 import type { KubeObject } from '#api/object.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
 import {
   type AdmissionPlugin,

@@ -3,7 +3,6 @@
  * nodedeclaredfeatures).
  */
 import { type ApiError, failure } from '#api/errors.js'
-import { semanticEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { aggregateResources, isSidecar } from '#api/pod-resources.js'
 import {
@@ -14,7 +13,8 @@ import {
   quantityMilliValue,
   quantityValue,
 } from '#api/quantity.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
+import { semanticEqual } from '#json/object.js'
 import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
 import { type AdmissionPlugin, findObject, isAbout, refuse } from './plugin.js'
 

@@ -1,7 +1,7 @@
 /** Which Pod Security Standards hold in a namespace: its labels, and what the cluster says where it has none (pod-security-admission, api/helpers.go). */
 import { type FieldError, invalid } from '#api/field-error.js'
-import { goQuote } from '#api/go-quote.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 
 export const labelPrefix = 'pod-security.kubernetes.io/'
 export const privileged = 'privileged'

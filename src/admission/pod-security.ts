@@ -2,7 +2,7 @@
 import { invalid as invalidObject } from '#api/errors.js'
 import type { FieldError } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes, AttributesOf, WriteAttributes } from '#registry/admission.js'
 import {

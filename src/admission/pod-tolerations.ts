@@ -2,12 +2,13 @@
  * Tolerations that Pods get by what they ask for (kubernetes, plugin/pkg/admission/extendedresourcetoleration) and by their
  * namespace, which may also bound them (podtolerationrestriction).
  */
-import { copyWith } from '#api/copy-with.js'
+
 import { failure } from '#api/errors.js'
-import { JsonSyntaxError, parse } from '#api/json.js'
 import type { KubeObject } from '#api/object.js'
 import { podQos } from '#api/pod-qos.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
+import { copyWith } from '#json/copy-with.js'
+import { JsonSyntaxError, parse } from '#json/json.js'
 import type { WriteAttributes } from '#registry/admission.js'
 import { isExtendedResource } from '#validation/resource-name.js'
 import type { Toleration } from '#validation/toleration.js'

@@ -1,5 +1,5 @@
 /** Pods carry the zone and region of their node (kubernetes, plugin/pkg/admission/podtopologylabels). */
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import { type AdmissionPlugin, findObject, isAbout, isPodCreate } from './plugin.js'
 
 const topologyLabels = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region']

@@ -12,7 +12,7 @@ import {
 } from '#api/group-version.js'
 import { matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { Authorize } from './cel.js'

@@ -3,7 +3,7 @@
  * but one of them would meet a conflict and count again (apiserver, resourcequota/controller.go).
  */
 import type { KubeObject } from '#api/object.js'
-import { nextTurn } from '#api/turns.js'
+import { nextTurn } from '#async/turns.js'
 
 /** Counts in the status of a private copy of the quota. Throws if it does not fit. */
 type Count = (quota: KubeObject) => void

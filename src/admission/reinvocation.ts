@@ -3,8 +3,8 @@
  * webhooks and policies only those that ask for it and were there the first time (apiserver,
  * pkg/admission/reinvocation.go, plugin/webhook/mutating, plugin/policy/mutating).
  */
-import { cloneJson, jsonEqual } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { cloneJson, jsonEqual } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 
 interface Rounds {

@@ -13,7 +13,7 @@ import {
 import type { Usage } from '#api/quota/pod-usage.js'
 import { isInScope } from '#api/quota/scopes.js'
 import { measureOf } from '#api/quota/usage.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import { limits } from '#limits'
 import type { WriteAttributes } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'

@@ -1,10 +1,10 @@
 /** Overhead and scheduling of a RuntimeClass for its Pods (kubernetes, plugin/pkg/admission/runtimeclass). */
 import { failure } from '#api/errors.js'
-import { isGiven } from '#api/given-empty.js'
 import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantityTexts } from '#api/quantity.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
+import { isGiven } from '#json/given-empty.js'
 import type { AttributesOf } from '#registry/admission.js'
 import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
 

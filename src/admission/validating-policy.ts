@@ -1,10 +1,10 @@
 /** ValidatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/validating). */
 import { type ApiError, failure, resourceDetails } from '#api/errors.js'
 import { formatGroupResource } from '#api/group-version.js'
-import { stringify } from '#api/json.js'
 import type { KubeObject } from '#api/object.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import { results } from '#cel/policy-environment.js'
+import { stringify } from '#json/json.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { annotateAudit } from './audit-annotations.js'

@@ -1,6 +1,7 @@
 /** A request in the version that a rule names: its objects are converted, and back when they were changed (apiserver, pkg/admission/conversion.go). */
 import { formatGroupVersion } from '#api/group-version.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { bodyDefinition } from '#registry/body-definition.js'
 import { decodeMade } from '#registry/decode.js'

@@ -2,9 +2,11 @@
  * Follows APIServices: keeps the condition Available of each, and the discovery of those that another server serves.
  * Upstream's kube-aggregator: availability, discovery and OpenAPI controllers.
  */
-import { jsonEqual } from '#api/json-object.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+
+import type { KubeObject } from '#api/object.js'
 import { WorkQueue, work } from '#client/work-queue.js'
+import { jsonEqual } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 import { type FollowerDeps, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'

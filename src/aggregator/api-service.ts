@@ -2,8 +2,8 @@
 import { formatTime } from '#api/clock.js'
 import { type Condition, conditionOf, isConditionTrue, sinceWhen } from '#api/conditions.js'
 import { groupVersionPath } from '#api/group-version.js'
-import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject, PersistedObject } from '#api/object.js'
+import { jsonEqual } from '#json/object.js'
 
 export interface APIService extends PersistedObject {
   spec: {

@@ -1,8 +1,8 @@
 /** Whether the server behind an APIService can be used. Upstream: kube-aggregator, remote_available_controller.go. */
 import { isReady, serviceOf, slicesOf } from '#admission/find-service.js'
-import { urlWithPort } from '#api/go-net-error.js'
-import { goQuote } from '#api/go-quote.js'
 import type { KubeObject } from '#api/object.js'
+import { urlWithPort } from '#go/net-error.js'
+import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 import type { RequestContext } from '#registry/resource-definition.js'
 import { type APIService, type Availability, pathOf } from './api-service.js'

@@ -2,10 +2,12 @@
  * Makes the APIService of each version of a group of custom resources, puts it right when somebody changed it, and takes
  * it away with the last definition. Upstream: crdregistration_controller.go and kube-aggregator's autoregister.
  */
-import { jsonEqual } from '#api/json-object.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+
+import type { KubeObject } from '#api/object.js'
 import { isAlreadyExists, isConflict, isNotFound } from '#client/errors.js'
 import { WorkQueue, work } from '#client/work-queue.js'
+import { jsonEqual } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 import { decodeObject } from '#registry/decode.js'
 import type { FollowerDeps } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'

@@ -2,8 +2,8 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import path from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { goNetError, type NetError } from '#api/go-net-error.js'
 import { PlainTextError } from '#api/plain-text-error.js'
+import { goNetError, type NetError } from '#go/net-error.js'
 import { limits } from '#limits'
 import {
   type Destination,

@@ -1,5 +1,5 @@
 /** Reads the discovery documents of the server behind an APIService. Upstream: kube-aggregator, handler_discovery.go. */
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { type APIService, pathOf } from './api-service.js'
 import { aggregatorUser } from './availability.js'
 import type { Backends, Document } from './backends.js'

@@ -1,8 +1,8 @@
 /** Where a request shows its token. */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
+import { asksForWebSocket, offeredProtocols } from '#net/websocket-request.js'
 import { unauthorized } from './errors.js'
-import { asksForWebSocket, offeredProtocols } from './websocket-request.js'
 
 /** The token of `Authorization: Bearer x`; undefined for an empty one and for other schemes (then: anonymous). */
 export const bearerToken = (header: string | undefined): string | undefined => {

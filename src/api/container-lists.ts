@@ -1,5 +1,5 @@
 /** The three lists of containers that a pod spec has. */
-import type { Fields } from '#api/object.js'
+import type { Fields } from './object.js'
 
 export const containerLists = ['initContainers', 'containers', 'ephemeralContainers'] as const
 

@@ -1,7 +1,7 @@
 /** Error texts of upstream's decoders (encoding/json; apimachinery, runtime.Scheme). */
-import { goQuote } from './go-quote.js'
+import { goQuote } from '#go/quote.js'
+import type { JsonValue } from '#json/value.js'
 import { parseGroupVersion } from './group-version.js'
-import type { JsonValue } from './object.js'
 
 /** What encoding/json says that it found: `json: cannot unmarshal array into …`. */
 export const goKindOf = (value: JsonValue): string => {

@@ -3,9 +3,9 @@
  * code, reason, message and details (apimachinery, pkg/api/errors).
  * A client's mistake is an ApiError; a mistake of ours is an assertion.
  */
-import { aggregate } from './aggregate.js'
+import { aggregate } from '#go/aggregate.js'
+import { goQuote } from '#go/quote.js'
 import type { FieldError } from './field-error.js'
-import { goQuote } from './go-quote.js'
 import {
   formatGroupKind,
   formatGroupResource,

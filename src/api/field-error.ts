@@ -2,8 +2,8 @@
  * Errors of validation, each at a field path, in upstream's words.
  * Source of forms: apimachinery, pkg/util/validation/field.
  */
-import { goNumber } from './go-number.js'
-import { goQuote } from './go-quote.js'
+import { goNumber } from '#go/number.js'
+import { goQuote } from '#go/quote.js'
 
 export type FieldErrorType =
   | 'FieldValueNotFound'

@@ -1,4 +1,4 @@
-import { compareTexts } from './compare-texts.js'
+import { compareTexts } from '#go/compare-texts.js'
 /** The two identities of a type: its kind (what it is) and its resource (where it is). */
 
 export interface GroupVersionKind {

@@ -1,6 +1,6 @@
 /** metav1.LabelSelector: what controllers, affinities, budgets, policies and webhooks choose objects with. */
-import { compareTexts } from './compare-texts.js'
-import { sortedEntries } from './entries.js'
+import { compareTexts } from '#go/compare-texts.js'
+import { sortedEntries } from '#json/entries.js'
 import { compareInt64, type Labels } from './selectors.js'
 
 export interface LabelSelectorRequirement {

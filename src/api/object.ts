@@ -1,14 +1,5 @@
 /** The shapes that every Kubernetes object has. Everything beyond them is data that a schema describes. */
-
-export type JsonValue =
-  | null
-  | boolean
-  | number
-  | bigint // an int64 that a double cannot hold; see json.ts
-  | string
-  | JsonValue[]
-  | { [key: string]: JsonValue }
-export type JsonObject = { [key: string]: JsonValue }
+import type { JsonObject } from '#json/value.js'
 
 // Types and not interfaces: TypeScript lets only those pass where a JsonObject is wanted.
 export type OwnerReference = {

@@ -1,5 +1,5 @@
 /** Patterns of paths as authorizers and audit policies have them. */
-import { trimRight } from './trim-right.js'
+import { trimRight } from '#go/trim-right.js'
 
 /** `*` is every path, `/logs/*` each that begins so; how many stars end it does not matter. */
 export const matchesPath = (pattern: string, path: string): boolean =>

@@ -1,4 +1,4 @@
-import { goQuote } from './go-quote.js'
+import { goQuote } from '#go/quote.js'
 
 /** Tells browsers that an error is no page, whatever its text looks like. */
 export const noSniff: Readonly<Record<string, string>> = { 'x-content-type-options': 'nosniff' }

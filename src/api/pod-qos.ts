@@ -1,6 +1,6 @@
 /** The quality of service of a pod (kubernetes, pkg/apis/core/helper/qos). */
-import type { Fields } from '#api/object.js'
-import { addQuantities, compareQuantities, parseQuantity, type Quantity } from '#api/quantity.js'
+import type { Fields } from './object.js'
+import { addQuantities, compareQuantities, parseQuantity, type Quantity } from './quantity.js'
 
 type ResourceList = Readonly<Record<string, string>>
 

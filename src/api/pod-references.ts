@@ -1,6 +1,7 @@
 /** The names of other objects in a Pod's spec (kubernetes, pkg/api/pod: VisitPodSecretNames, VisitPodConfigmapNames). */
-import type { Fields } from '#api/object.js'
+
 import { containerLists } from './container-lists.js'
+import type { Fields } from './object.js'
 
 type Names = (source: Fields) => readonly (string | undefined)[]
 

@@ -2,8 +2,9 @@
  * Quantities: `100m`, `1.5Gi`, `1e3`. Kept exactly, in billionths; the canonical text is upstream's (apimachinery,
  * pkg/api/resource).
  */
+
+import { Kept } from '#collections/kept.js'
 import { limits } from '#limits'
-import { Kept } from './kept.js'
 
 type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 

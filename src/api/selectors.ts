@@ -2,11 +2,11 @@
  * Label and field selectors as query parameters carry them: parsed with upstream's messages, and matched.
  * apimachinery, pkg/labels and pkg/fields.
  */
-import { aggregate } from './aggregate.js'
-import { compareTexts } from './compare-texts.js'
+import { aggregate } from '#go/aggregate.js'
+import { compareTexts } from '#go/compare-texts.js'
+import { parseInt64 } from '#json/int64.js'
 import type { FieldError } from './field-error.js'
 import { invalid } from './field-error.js'
-import { parseInt64 } from './int64.js'
 import { isLabelValue, isQualifiedName } from './names.js'
 
 export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt'

@@ -2,8 +2,9 @@
  * The apiVersion and kind of a text, before anything else of it is read (apimachinery,
  * runtime/serializer/json/meta.go).
  */
+
+import type { JsonObject } from '#json/value.js'
 import { goKindOf } from './decoder-texts.js'
-import type { JsonObject } from './object.js'
 
 type TypeMeta = Partial<Record<'apiVersion' | 'kind', string | null>>
 

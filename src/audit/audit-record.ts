@@ -1,8 +1,9 @@
 /** One event of the audit log as it is written down (audit.k8s.io/v1, Event). */
-import { goQuote } from '#api/go-quote.js'
-import { stringify } from '#api/json.js'
-import { withKeysInOrder } from '#api/json-object.js'
+
 import type { Status } from '#api/status.js'
+import { goQuote } from '#go/quote.js'
+import { stringify } from '#json/json.js'
+import { withKeysInOrder } from '#json/object.js'
 import type { Stage } from './policy.js'
 
 export interface LoggedUser {

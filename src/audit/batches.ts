@@ -2,7 +2,7 @@
  * Buffers events, for which requests do not wait, and sends them in batches at a bounded rate. If the buffer is full new
  * events are dropped (apiserver, plugin/pkg/audit/buffered).
  */
-import { type Rate, TokenBucket } from '#api/token-bucket.js'
+import { type Rate, TokenBucket } from '#async/token-bucket.js'
 import type { AuditRecord } from './audit-record.js'
 import type { AuditSink } from './sink.js'
 

@@ -1,9 +1,9 @@
 /** An audit policy from its file (apiserver, pkg/audit/policy/reader.go and pkg/apis/audit/validation). */
 import { aggregateMessage } from '#api/errors.js'
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
-import { isJsonObject } from '#api/json-object.js'
 import { dnsSubdomainName } from '#api/names.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { parseYaml } from '#registry/yaml.js'
 import { type GroupResources, levels, type Policy, type PolicyRule, stages } from './policy.js'
 

@@ -3,9 +3,9 @@
  * each time (apiserver, pkg/authentication/token/cache). Requests with the same token at the same time share one check.
  */
 import type { Clock } from '#api/clock.js'
-import { ExpiringCache } from '#api/expiring-cache.js'
-import { type MetricFamily, MetricHistogram, MetricNumber } from '#api/metric-family.js'
+import { ExpiringCache } from '#collections/expiring-cache.js'
 import { limits } from '#limits'
+import { type MetricFamily, MetricHistogram, MetricNumber } from '#metrics/metric-family.js'
 import type { TokenNotes, UnionVerifier, Verified } from './authenticator.js'
 
 /** The outcome of a check, with what is told to each client that shows the token. */

@@ -1,5 +1,5 @@
 /** How often tokens of ServiceAccounts were used, by kind of token (kubernetes, pkg/serviceaccount/metrics.go). */
-import type { MetricFamily } from '#api/metric-family.js'
+import type { MetricFamily } from '#metrics/metric-family.js'
 
 const helps = {
   legacy_tokens: 'legacy service account tokens used',

@@ -1,8 +1,8 @@
 /** Authenticates bearer tokens by a webhook (apiserver, plugin/pkg/authenticator/token/webhook). */
 import { createHash } from 'node:crypto'
 import type { Clock } from '#api/clock.js'
-import { ExpiringCache } from '#api/expiring-cache.js'
 import type { UserInfo } from '#api/user-info.js'
+import { ExpiringCache } from '#collections/expiring-cache.js'
 import { limits } from '#limits'
 import type { AskReview } from '#webhook/review-answer.js'
 import { type TokenVerifier, type Verified, withAuthenticatedGroup } from './authenticator.js'

@@ -1,6 +1,6 @@
 /** Reads files of ABAC policies, one policy a line, with upstream's error texts. */
 import { readFileSync } from 'node:fs'
-import { goFileError } from '#api/go-file-error.js'
+import { goFileError } from '#go/file-error.js'
 import { limits } from '#limits'
 import { decodeConfiguration, UnknownTypeError } from '#registry/decode-configuration.js'
 import type { AccessPolicy } from './abac.js'

@@ -1,8 +1,6 @@
 /** Reads the file that names a server's authorizers in order (apiserver, pkg/apis/apiserver). */
 import { type Stats, statSync } from 'node:fs'
 import path from 'node:path'
-import { aggregate } from '#api/aggregate.js'
-import { durationMs, durationProblem, printedDuration } from '#api/duration.js'
 import { aggregateMessage } from '#api/errors.js'
 import {
   child,
@@ -15,6 +13,8 @@ import {
   tooMany,
 } from '#api/field-error.js'
 import { isDns1123Subdomain } from '#api/names.js'
+import { aggregate } from '#go/aggregate.js'
+import { durationMs, durationProblem, printedDuration } from '#go/duration.js'
 import { limits } from '#limits'
 import { decodeConfiguration } from '#registry/decode-configuration.js'
 import { compileCondition, type MatchCondition } from './match-conditions.js'

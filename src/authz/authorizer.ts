@@ -1,5 +1,5 @@
 /** Authorizers: a user and what is asked for in; allow, deny or no opinion out. */
-import { aggregate } from '#api/aggregate.js'
+
 import { clockMovesPath, clockPath } from '#api/movable-clock.js'
 import type { RequestInfo } from '#api/request-info.js'
 import {
@@ -10,6 +10,7 @@ import {
   SelectorError,
 } from '#api/selectors.js'
 import type { UserInfo } from '#api/user-info.js'
+import { aggregate } from '#go/aggregate.js'
 
 export interface Attributes {
   readonly user: UserInfo

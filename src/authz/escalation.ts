@@ -2,12 +2,13 @@
  * Prevents escalation: nobody may write roles or bindings with rights that they do not have (pkg/registry/rbac,
  * policybased storage). The verbs `escalate` on roles and `bind` on a role lift this.
  */
-import { aggregate } from '#api/aggregate.js'
+
 import { ApiError, forbidden, notFound } from '#api/errors.js'
-import { goQuote, goQuoteList } from '#api/go-quote.js'
-import { semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
+import { aggregate } from '#go/aggregate.js'
+import { goQuote, goQuoteList } from '#go/quote.js'
+import { semanticEqual } from '#json/object.js'
 import type { Authorizer } from './authorizer.js'
 import type { RbacAuthorizer, RoleRef } from './rbac.js'
 import { describeRule, missingRules, type PolicyRule } from './rbac-rules.js'

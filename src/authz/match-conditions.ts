@@ -1,10 +1,11 @@
 /** Match conditions of authorization webhooks (apiserver, pkg/authorization/cel/matcher.go). */
-import type { JsonObject } from '#api/object.js'
+
 import { authorizationEnvironment } from '#cel/authorization-environment.js'
 import type { Program } from '#cel/compile.js'
 import { compileText, evaluationProblem } from '#cel/compile-text.js'
 import { fromJson } from '#cel/json-values.js'
 import { typeText } from '#cel/types.js'
+import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 import type { ReviewSpec } from './review-spec.js'
 

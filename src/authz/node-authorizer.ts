@@ -3,8 +3,9 @@
  * plugin/pkg/auth/authorizer/node/node_authorizer.go). What depends on the written object is allowed here and checked by
  * NodeRestriction.
  */
-import { goQuote } from '#api/go-quote.js'
+
 import { nodeIdentity } from '#api/user-info.js'
+import { goQuote } from '#go/quote.js'
 import {
   type Attributes,
   type Authorizer,

@@ -1,7 +1,8 @@
 /** The arithmetic of RBAC rules. Upstream: pkg/apis/rbac/v1/evaluation_helpers.go, component-helpers/auth/rbac/validation. */
-import { goQuoteList } from '#api/go-quote.js'
+
 import { matchesPath } from '#api/path-pattern.js'
 import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
+import { goQuoteList } from '#go/quote.js'
 import type { Attributes } from './authorizer.js'
 
 export interface PolicyRule {

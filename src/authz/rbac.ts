@@ -1,9 +1,9 @@
 /** Role-based access control over the Roles, ClusterRoles and bindings that are stored. */
 
-import { aggregate } from '#api/aggregate.js'
-import { Kept } from '#api/kept.js'
 import type { UserInfo } from '#api/user-info.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
+import { Kept } from '#collections/kept.js'
+import { aggregate } from '#go/aggregate.js'
 import { limits } from '#limits'
 import { type Attributes, type Authorizer, type Decision, noOpinion } from './authorizer.js'
 import { type PolicyRule, ruleAllows, type Subject, subjectApplies } from './rbac-rules.js'

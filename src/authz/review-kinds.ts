@@ -1,9 +1,11 @@
 /** Access reviews, which ask the authorizer. Upstream: pkg/registry/authorization. */
-import { aggregate } from '#api/aggregate.js'
+
 import { badRequest, invalid } from '#api/errors.js'
 import { type FieldError, invalid as invalidField } from '#api/field-error.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
+import { aggregate } from '#go/aggregate.js'
+import type { JsonObject } from '#json/value.js'
 import type {
   KindDefinition,
   RequestContext,

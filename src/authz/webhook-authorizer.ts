@@ -1,7 +1,7 @@
 /** Authorizes by a webhook (apiserver, plugin/pkg/authorizer/webhook). */
 import type { Clock } from '#api/clock.js'
-import { ExpiringCache } from '#api/expiring-cache.js'
-import type { JsonObject } from '#api/object.js'
+import { ExpiringCache } from '#collections/expiring-cache.js'
+import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 import type { AskReview } from '#webhook/review-answer.js'
 import { type Attributes, type Authorizer, type Decision, noOpinion } from './authorizer.js'

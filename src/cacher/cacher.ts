@@ -7,7 +7,7 @@
  */
 
 import type { Clock } from '#api/clock.js'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import { limits } from '#limits'
 import { type EventBatch, type StorageDriver, StorageError } from '#storage/driver.js'
 import { ObjectWriter, type UpstreamValueOf, versionOf, watchDriver } from './direct-storage.js'

@@ -1,7 +1,7 @@
 /** Object storage without a cache: every call goes to the driver. For history that a cache does not hold, and tests. */
 import { internalError } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 import type { Compare, KeyValue, RangeOptions, StorageDriver } from '#storage/driver.js'
 import { isEncrypted, unencryptedProblem } from '#storage/encrypted/transformer.js'

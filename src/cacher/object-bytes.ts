@@ -3,13 +3,14 @@
  * the revision is not known before the write; metadata is written in upstream's field order, so that the text of
  * the resourceVersion can be put in its place without parsing (`withRevision`).
  */
-import { parse as parseExactly, stringify } from '#api/json.js'
+
 import {
   type KubeObject,
   type ManagedFieldsEntry,
   metadataFields,
   type ObjectMeta,
 } from '#api/object.js'
+import { parse as parseExactly, stringify } from '#json/json.js'
 import { limits } from '#limits'
 import { ObjectText } from './object-text.js'
 

@@ -1,5 +1,5 @@
 /** The watch cache of one resource: its objects in key order, its recent changes, its indexes and its watchers. */
-import { Turn } from '#api/turns.js'
+import { Turn } from '#async/turns.js'
 import { limits } from '#limits'
 import { EventLog } from '#storage/event-log.js'
 import { type Entry, rangeOf, type SortedMap } from '#storage/sorted-map.js'

@@ -1,6 +1,6 @@
 /** The indexes of one resource by labels and by selectable fields, each made at its first use. */
 import type { KubeObject } from '#api/object.js'
-import { eachInTurns } from '#api/turns.js'
+import { eachInTurns } from '#async/turns.js'
 import { limits } from '#limits'
 import type { Entry, SortedMap } from '#storage/sorted-map.js'
 import type { Selection } from './object-storage.js'

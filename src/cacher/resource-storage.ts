@@ -2,7 +2,7 @@
  * The object storage of one resource over the watch cache. It decides which reads memory answers and which the driver.
  */
 import { internalError } from '#api/errors.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import { limits } from '#limits'
 import { type StorageDriver, StorageError } from '#storage/driver.js'
 import { listFromDriver, type ObjectWriter } from './direct-storage.js'

@@ -3,9 +3,10 @@
  * object is made at first use and kept while it is in use: a `WorkingSet` lets go of what was not made recently, so
  * that memory follows the bytes stored and not the objects decoded.
  */
-import { copyWith } from '#api/copy-with.js'
+
 import { failure } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
 import { detectMutation } from './mutation-detector.js'
 import {
   decodeObject,

@@ -1,5 +1,5 @@
 /** What match conditions of authorization webhooks may name (apiserver, pkg/authorization/cel/compile.go). */
-import { once } from '#api/once.js'
+import { once } from '#async/once.js'
 import { Environment } from './environment.js'
 import { listOf, mapOf, structType, types } from './types.js'
 

@@ -1,6 +1,6 @@
 /** JSON as CEL sees it, turned into values only where an expression looks. */
-import { int64Of } from '#api/int64.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { int64Of } from '#json/int64.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { formatDuration, formatTimestamp } from './times.js'
 import {
   type CelValue,

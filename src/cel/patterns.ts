@@ -4,7 +4,7 @@
  */
 import { createRequire } from 'node:module'
 import type { RE2JS } from 're2js'
-import { Kept } from '#api/kept.js'
+import { Kept } from '#collections/kept.js'
 import { limits } from '#limits'
 
 // Its tables are large, and most servers never see a pattern: it is loaded with the first one.

@@ -1,7 +1,7 @@
 /** CEL types of what a schema describes (apiserver, pkg/cel/common/schemas.go). */
-import { mapValues } from '#api/entries.js'
-import { getOwn } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { mapValues } from '#json/entries.js'
+import { getOwn } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import type { Fields } from './environment.js'
 import { listOf, mapOf, structType, type Type, types } from './types.js'

@@ -5,7 +5,7 @@
 import { type Clock, systemClock } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
 import { clockMovesPath, MovableClock } from '#api/movable-clock.js'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import { limits } from '#limits'
 import type { Client } from './client.js'
 import { messageOf } from './errors.js'

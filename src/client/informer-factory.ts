@@ -1,7 +1,7 @@
 /** One informer a resource for all controllers of a process; what is namespaced has the index `namespace`. */
 import { setMaxListeners } from 'node:events'
 import type { PersistedObject } from '#api/object.js'
-import { whenAborted } from '#api/sleep.js'
+import { whenAborted } from '#async/sleep.js'
 import type { Client } from './client.js'
 import { Informer } from './informer.js'
 import type { Log } from './log.js'

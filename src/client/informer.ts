@@ -6,8 +6,8 @@
 
 import { ApiError } from '#api/errors.js'
 import type { PersistedObject } from '#api/object.js'
-import { sleep } from '#api/sleep.js'
-import { withinTime } from '#api/within-time.js'
+import { sleep } from '#async/sleep.js'
+import { withinTime } from '#async/within-time.js'
 import { limits } from '#limits'
 import { Backoff } from './backoff.js'
 import type { Client } from './client.js'

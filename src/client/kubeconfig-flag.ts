@@ -1,6 +1,6 @@
 /** `--kubeconfig`: what is wrong with the file that it names is told like any mistake on the command line. */
 import { existsSync } from 'node:fs'
-import { UsageError } from '#api/flags.js'
+import { UsageError } from '#program/flags.js'
 import { messageOf } from './errors.js'
 import { type ClientConfig, loadKubeconfig } from './kubeconfig.js'
 

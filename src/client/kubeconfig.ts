@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import type { ClientCredentials } from '#api/client-credentials.js'
+import type { ClientCredentials } from '#net/client-credentials.js'
 
 export interface ClientConfig extends ClientCredentials {
   /** `https://host:port`, without a trailing slash. */

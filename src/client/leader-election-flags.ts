@@ -2,7 +2,7 @@
  * `--leader-elect…`, as kube-controller-manager and kube-scheduler have them, except that here the default is no
  * election.
  */
-import { type Flag, type Flags, UsageError } from '#api/flags.js'
+import { type Flag, type Flags, UsageError } from '#program/flags.js'
 import type { ElectionSettings } from './leader-election.js'
 
 export const leaderElectionFlags = (name: string): readonly Flag[] => [

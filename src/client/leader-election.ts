@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, formatMicroTime } from '#api/clock.js'
 import type { PersistedObject } from '#api/object.js'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import type { Client } from './client.js'
 import { isNotFound, messageOf } from './errors.js'
 import { createEventRecorder } from './event-recorder.js'

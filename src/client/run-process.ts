@@ -2,6 +2,7 @@
 import os from 'node:os'
 import { pino } from 'pino'
 import type { Clock } from '#api/clock.js'
+import { withOwnSignal } from '#async/own-signal.js'
 import {
   asksForHelp,
   type Flag,
@@ -12,9 +13,8 @@ import {
   UsageError,
   usageMistake,
   verbosityFlag,
-} from '#api/flags.js'
-import { withOwnSignal } from '#api/own-signal.js'
-import { packageVersion } from '#api/package-version.js'
+} from '#program/flags.js'
+import { packageVersion } from '#program/package-version.js'
 import { type Client, createClient } from './client.js'
 import { messageOf } from './errors.js'
 import { followClock } from './follow-clock.js'

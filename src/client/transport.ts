@@ -2,11 +2,11 @@
 import http from 'node:http'
 import https from 'node:https'
 import tls from 'node:tls'
-import { authorizationOf } from '#api/client-credentials.js'
-import { certificateIsFor, serverNamed } from '#api/server-name.js'
-import { trusted } from '#api/trusted.js'
-import { urlHost } from '#api/url-host.js'
 import { limits } from '#limits'
+import { authorizationOf } from '#net/client-credentials.js'
+import { certificateIsFor, serverNamed } from '#net/server-name.js'
+import { trusted } from '#net/trusted.js'
+import { urlHost } from '#net/url-host.js'
 import type { ClientConfig } from './kubeconfig.js'
 
 interface TransportRequest {

@@ -2,7 +2,7 @@
  * Flags that kube-scheduler and kube-controller-manager v1.36 share and that mean nothing here: about serving a port,
  * and other ways of logging.
  */
-import { type Flag, flagsOf } from '#api/flags.js'
+import { type Flag, flagsOf } from '#program/flags.js'
 
 export const ignoredByProcesses: readonly Flag[] = [
   ...flagsOf(

@@ -1,5 +1,5 @@
 /** The flags of admission, with kube-apiserver's names. */
-import { type Flag, type Flags, UsageError } from '#api/flags.js'
+import { type Flag, type Flags, UsageError } from '#program/flags.js'
 import type { ServerOptions } from '#server/options.js'
 import { admissionPluginNames } from './admission-plugin-names.js'
 

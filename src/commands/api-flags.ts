@@ -1,5 +1,5 @@
 /** Flags that turn parts of the API and of the metrics on and off, with kube-apiserver's names. */
-import { type Flag, type Flags, UsageError } from '#api/flags.js'
+import { type Flag, type Flags, UsageError } from '#program/flags.js'
 import { parseFeatureGates } from '#server/feature-gates.js'
 import type { ServerOptions } from '#server/options.js'
 

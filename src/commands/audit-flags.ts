@@ -1,5 +1,5 @@
 /** The flags of the audit log, with kube-apiserver's names and defaults. */
-import { type Flag, type Flags, notNegative, UsageError } from '#api/flags.js'
+import { type Flag, type Flags, notNegative, UsageError } from '#program/flags.js'
 import type { AuditMode, AuditOptions } from '#server/audit.js'
 import { existingFile, oneOf } from './flag-checks.js'
 

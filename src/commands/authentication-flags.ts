@@ -1,5 +1,5 @@
 /** Flags of authentication, with kube-apiserver's names and defaults. */
-import { type Flag, type Flags, UsageError } from '#api/flags.js'
+import { type Flag, type Flags, UsageError } from '#program/flags.js'
 import type { ServerOptions } from '#server/options.js'
 import { existingFile, oneOf } from './flag-checks.js'
 

@@ -1,7 +1,7 @@
 /** `kubelevel backup FILE`, `restore FILE`, `verify FILE`: the whole store in one file, and back. */
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { type Flag, type Flags, helpFlag } from '#api/flags.js'
+import { type Flag, type Flags, helpFlag } from '#program/flags.js'
 import { backupPath } from '#routes/backup.js'
 import {
   type BackupSummary,

@@ -2,8 +2,9 @@
  * `kubelevel scheduler`, `timeline` and their like: processes that know the API server by its kubeconfig only. Each lives
  * in its own folder, whose main.ts exports a ProcessSpec: the folder is imported when its command runs, never else.
  */
-import { packageRoot } from '#api/package-root.js'
+
 import type { ProcessSpec, runProcess as RunProcess } from '#client/run-process.js'
+import { packageRoot } from '#program/package-root.js'
 import type { ExitCode, Machine } from './machine.js'
 import { keepHeapSmall } from './small-heap.js'
 

@@ -1,6 +1,7 @@
 /** `kubelevel clock [DURATION]`: tells what time it is for a running server, or moves its clock on first. */
-import type { Flags } from '#api/flags.js'
+
 import { clockPath } from '#api/movable-clock.js'
+import type { Flags } from '#program/flags.js'
 import type { ExitCode, Machine } from './machine.js'
 import { askServer, printOutcome } from './running-server.js'
 

@@ -10,8 +10,8 @@ import {
   parseFlags,
   UsageError,
   usageMistake,
-} from '#api/flags.js'
-import { packageVersion } from '#api/package-version.js'
+} from '#program/flags.js'
+import { packageVersion } from '#program/package-version.js'
 import { buildLabels } from '#server/build-info.js'
 import {
   backupCommand,

@@ -3,7 +3,7 @@
  * table itself. What stands on the command line wins. Both libraries are loaded only when a file is given.
  */
 import { readFileSync } from 'node:fs'
-import { type Flag, UsageError } from '#api/flags.js'
+import { type Flag, UsageError } from '#program/flags.js'
 
 export const configFlag: Flag = {
   name: 'config',

@@ -1,6 +1,6 @@
 /** `kubelevel kubeconfig`: prints the admin kubeconfig of a data dir. */
 import { existsSync, readFileSync } from 'node:fs'
-import { type Flag, type Flags, helpFlag } from '#api/flags.js'
+import { type Flag, type Flags, helpFlag } from '#program/flags.js'
 import type { ExitCode, Machine } from './machine.js'
 import { dataDirFlag, ownKubeconfig } from './running-server.js'
 

@@ -1,4 +1,6 @@
 /** `kubelevel kubelet`: runs Pods as processes of this machine. The folder is imported when the command runs. */
+
+import { readKubeconfigOfFlag } from '#client/kubeconfig-flag.js'
 import {
   type Flag,
   type Flags,
@@ -7,8 +9,7 @@ import {
   portProblem,
   UsageError,
   verbosityFlag,
-} from '#api/flags.js'
-import { readKubeconfigOfFlag } from '#client/kubeconfig-flag.js'
+} from '#program/flags.js'
 import type { ExitCode, Machine } from './machine.js'
 import { keepHeapSmall } from './small-heap.js'
 

@@ -1,7 +1,7 @@
 /** The manifest of a static Pod, read as the API server reads a Pod. Loaded where there are manifests: it brings the schemas. */
 import { systemClock } from '#api/clock.js'
-import { isJsonObject } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
+import { isJsonObject } from '#json/object.js'
 import pod from '#kinds/core/pod.js'
 import type { ReadManifest } from '#kubelet/manifests.js'
 import type { Pod } from '#kubelet/pod.js'

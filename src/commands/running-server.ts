@@ -1,8 +1,8 @@
 /** What commands that ask the running server of a data dir have in common. */
 import path from 'node:path'
-import { type Flag, type Flags, helpFlag } from '#api/flags.js'
 import type { ClientConfig } from '#client/kubeconfig.js'
 import type { Transport } from '#client/transport.js'
+import { type Flag, type Flags, helpFlag } from '#program/flags.js'
 import type { ExitCode, Machine } from './machine.js'
 
 export const dataDirFlag: Flag = {

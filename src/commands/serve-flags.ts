@@ -7,7 +7,7 @@ import {
   notNegative,
   UsageError,
   verbosityFlag,
-} from '#api/flags.js'
+} from '#program/flags.js'
 import type { ServerOptions } from '#server/options.js'
 import { admissionFlags, admissionOptionsOf } from './admission-flags.js'
 import { apiFlags, apiOptionsOf } from './api-flags.js'

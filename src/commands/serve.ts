@@ -1,7 +1,7 @@
 /** `kubelevel serve`: the API server alone, in the foreground. */
 
-import type { Flags } from '#api/flags.js'
-import { whenAborted } from '#api/sleep.js'
+import { whenAborted } from '#async/sleep.js'
+import type { Flags } from '#program/flags.js'
 import type { Server } from '#server/create-server.js'
 import { deprecatedAdmissionPlugins } from './admission-plugin-names.js'
 import type { ExitCode, Machine } from './machine.js'

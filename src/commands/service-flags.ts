@@ -1,5 +1,5 @@
 /** Flags about what Services, Pods and Events get from the server, with kube-apiserver's names and defaults. */
-import { type Flag, type Flags, portProblem } from '#api/flags.js'
+import { type Flag, type Flags, portProblem } from '#program/flags.js'
 import type { ServerOptions } from '#server/options.js'
 import { parsePortRange, serviceCidrsOf } from '#server/service-range.js'
 import { readBy } from './flag-checks.js'

@@ -1,7 +1,14 @@
 /** Flags of the port, with kube-apiserver's names: where it listens, its TLS, what its answers carry, how it closes. */
 import { isIP } from 'node:net'
-import { between, type Flag, type Flags, notNegative, portProblem, UsageError } from '#api/flags.js'
 import { originProblem } from '#filters/cors.js'
+import {
+  between,
+  type Flag,
+  type Flags,
+  notNegative,
+  portProblem,
+  UsageError,
+} from '#program/flags.js'
 import type { EndpointReconcilerType, ServerOptions, SniCertKey } from '#server/options.js'
 import { cipherSuiteProblem, tlsVersionProblem } from '#server/tls-choices.js'
 import { existingFile, oneOf } from './flag-checks.js'

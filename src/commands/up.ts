@@ -4,8 +4,8 @@
  */
 import { hostname } from 'node:os'
 import path from 'node:path'
-import type { Flags } from '#api/flags.js'
-import { whenAborted } from '#api/sleep.js'
+import { whenAborted } from '#async/sleep.js'
+import type { Flags } from '#program/flags.js'
 import type { Server } from '#server/create-server.js'
 import { credentialsDirectory, credentialsOf } from '#server/identity.js'
 import { writePrivateFile } from '#server/private-files.js'

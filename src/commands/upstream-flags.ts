@@ -2,7 +2,7 @@
  * Flags of kube-apiserver v1.36 that have no meaning here. They are accepted with a warning, so that a script that
  * starts kube-apiserver can start this one.
  */
-import { type Flag, flagsOf } from '#api/flags.js'
+import { type Flag, flagsOf } from '#program/flags.js'
 
 const booleans = flagsOf(
   'boolean',

@@ -3,7 +3,7 @@
  * naming controller). Names that it has already stay its own.
  */
 import { conditionOf } from '#api/conditions.js'
-import { jsonEqual } from '#api/json-object.js'
+import { jsonEqual } from '#json/object.js'
 import { caBundleProblem } from './ca-bundle.js'
 import type {
   CustomResourceDefinition,

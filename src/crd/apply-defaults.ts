@@ -2,8 +2,8 @@
  * Defaulting: a default fills in for a field that is missing, or null where null is not allowed, inside what is
  * there. Works on a private copy, in place.
  */
-import { cloneJson, getOwn, isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { cloneJson, getOwn, isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 /** True when the schema or anything in it has a default: without one, reads need no second pass. */

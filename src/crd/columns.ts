@@ -1,8 +1,9 @@
 /** The table of a custom resource: its printer columns, or name and age (apiextensions, tableconvertor). */
 import { parseTime } from '#api/clock.js'
-import { goNumber } from '#api/go-number.js'
-import { stringify } from '#api/json.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import { goNumber } from '#go/number.js'
+import { stringify } from '#json/json.js'
+import type { JsonValue } from '#json/value.js'
 import { schemaNames } from '#openapi/schemas.js'
 import { canonicalTime } from '#registry/decode/times.js'
 import { humanDuration } from '#registry/human-duration.js'

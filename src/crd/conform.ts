@@ -1,6 +1,7 @@
 /** Makes an object what the schema of its version says: pruned, without nulls, with defaults. */
-import { cloneJson, jsonEqual } from '#api/json-object.js'
+
 import type { KubeObject } from '#api/object.js'
+import { cloneJson, jsonEqual } from '#json/object.js'
 import { applyDefaults, dropNulls, hasDefaults } from './apply-defaults.js'
 import { coerceEmbedded, dropInvalidEmbedded } from './embedded.js'
 import { prune } from './prune.js'

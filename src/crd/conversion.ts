@@ -1,7 +1,7 @@
 /** How the objects of one version of a custom resource are stored in another. */
 import { failure } from '#api/errors.js'
-import { cloneJson } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
+import { cloneJson } from '#json/object.js'
 import type { StoredConversion } from '#registry/resource-definition.js'
 import { dropNulls } from './apply-defaults.js'
 import type { Converter } from './convert-by-webhook.js'

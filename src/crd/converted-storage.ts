@@ -5,7 +5,7 @@
  */
 import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import { CacheRefusal } from '#cacher/cache-refusal.js'
 import { MadeObject } from '#cacher/made-object.js'
 import {

@@ -2,9 +2,9 @@
  * A new value with its old counterpart (apiserver, pkg/cel/common/equality.go). An update may keep invalid parts that it
  * does not change (upstream's CRDValidationRatcheting).
  */
-import { stringify } from '#api/json.js'
-import { getOwn, isJsonObject, jsonEqual } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { stringify } from '#json/json.js'
+import { getOwn, isJsonObject, jsonEqual } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 /** The identity of an item in a list of type map; undefined if a key is missing. */

@@ -10,7 +10,8 @@ import {
   kindKey,
   parseGroupVersion,
 } from '#api/group-version.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { storagePrefixOf } from '#registry/built-in-rows.js'
 import type { ResourceDefinition, SiblingVersion, Verb } from '#registry/resource-definition.js'
 import { applyDefaults } from './apply-defaults.js'

@@ -1,7 +1,9 @@
 /** The strategy of a custom resource version: its schema validates, its status subresource splits writes. */
-import { jsonEqual, withKeysInOrder } from '#api/json-object.js'
+
 import { isQualifiedName } from '#api/names.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import { jsonEqual, withKeysInOrder } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { holdsWholeFloat } from '#registry/decode/whole-floats.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import { standardFinalizers } from '#registry/validate-object-meta.js'

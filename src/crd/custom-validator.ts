@@ -1,9 +1,11 @@
 /** Validates writes of one version of a custom resource: schema, embedded objects, list types, scale paths and rules. */
-import { copyWith } from '#api/copy-with.js'
+
 import { type FieldError, invalid } from '#api/field-error.js'
-import { getOwn } from '#api/json-object.js'
 import { dnsSubdomainName } from '#api/names.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
+import { getOwn } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import { validateMeta } from '#registry/validate-object-meta.js'
 import { Correlated } from './correlation.js'

@@ -1,9 +1,9 @@
 /** The kind CustomResourceDefinition itself (apiextensions, pkg/registry/customresourcedefinition). */
 import { formatTime } from '#api/clock.js'
 import { conditionOf, putCondition } from '#api/conditions.js'
-import { goQuote } from '#api/go-quote.js'
-import { isJsonObject } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
+import { isJsonObject } from '#json/object.js'
 import { guardDelete } from '#registry/preconditions.js'
 import { defineKind, type Strategy } from '#registry/resource-definition.js'
 import {

@@ -1,6 +1,7 @@
 /** A CustomResourceDefinition as it is stored. */
-import { jsonEqual } from '#api/json-object.js'
+
 import type { PersistedObject } from '#api/object.js'
+import { jsonEqual } from '#json/object.js'
 import type { TableColumn } from '#registry/resource-definition.js'
 import type { WebhookClientConfig } from '#validation/webhook-client.js'
 import type { StructuralSchema } from './structural-schema.js'

@@ -1,9 +1,10 @@
 /** x-kubernetes-embedded-resource: such an object has an apiVersion, a kind, and metadata (apiextensions, objectmeta). */
 import { child, type FieldError, invalid, printValue, required } from '#api/field-error.js'
 import { parseGroupVersion } from '#api/group-version.js'
-import { getOwn, isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import { isKindName, pathSegmentName } from '#api/names.js'
-import type { JsonObject, JsonValue, ObjectMeta } from '#api/object.js'
+import type { ObjectMeta } from '#api/object.js'
+import { getOwn, isJsonObject, withKeysInOrder } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { schemaNames } from '#openapi/schemas.js'
 import { DecodeError } from '#registry/decode/explain.js'
 import { decodeType } from '#registry/decode.js'

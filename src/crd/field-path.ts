@@ -1,6 +1,6 @@
 /** A path of field names such as `.spec.a['b.c']`, followed through a schema (upstream's cel.ValidFieldPath). */
 import { child, index } from '#api/field-error.js'
-import { getOwn } from '#api/json-object.js'
+import { getOwn } from '#json/object.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 interface FieldPath {

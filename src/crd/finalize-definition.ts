@@ -1,8 +1,9 @@
 /** Finalizes a deleted definition: its objects first, then its finalizer (apiextensions, crd_finalizer.go). */
-import { aggregate } from '#api/aggregate.js'
+
 import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
-import { withinTime } from '#api/within-time.js'
+import { withinTime } from '#async/within-time.js'
+import { aggregate } from '#go/aggregate.js'
 import { limits } from '#limits'
 import { listAll, selectAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'

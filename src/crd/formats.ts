@@ -4,7 +4,7 @@
  */
 import { isIPv4, isIPv6 } from 'node:net'
 import { daysIn } from '#api/clock.js'
-import { parseRequestUri } from '#api/go-url.js'
+import { parseRequestUri } from '#go/url.js'
 import { isEmailAddress } from './email-address.js'
 import { mapSchemas, type StructuralSchema } from './structural-schema.js'
 

@@ -1,6 +1,6 @@
 /** A schema as upstream prints it in messages: the JSON of its internal type (apiextensions, types_jsonschema.go). */
-import { sortedEntries } from '#api/entries.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { sortedEntries } from '#json/entries.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { internalRule } from './rules/internal-rule.js'
 import type { ValidationRule } from './structural-schema.js'
 

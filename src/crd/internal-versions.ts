@@ -2,7 +2,7 @@
  * The versions of a definition as upstream prints them in messages: the JSON of its internal type (apiextensions, types.go),
  * where what all versions have alike has moved to the top.
  */
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { type DefinitionVersion, isSharedByVersions, type VersionPart } from './definition.js'
 import { internalSchema } from './internal-schema.js'
 

@@ -2,8 +2,8 @@
  * The JSON paths of printer columns, selectable fields and scale: `.spec.a`, `.items[*].n`, `['a.b']`, `[0]`, `[-1]`,
  * `[1:3]`, `[0,2]`, `..n`, `[?(@.type=="Ready")].status`. Parsed once, then a list of steps.
  */
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 
 type Step =
   | { type: 'field'; name: string }

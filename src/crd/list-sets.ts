@@ -1,8 +1,8 @@
 /** Lists of type set and map: no item is there twice (apiextensions, schema/listtype). */
 import { child, duplicate, type FieldError, invalid } from '#api/field-error.js'
-import { stringify } from '#api/json.js'
-import { getOwn, isJsonObject, withKeysInOrder } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { stringify } from '#json/json.js'
+import { getOwn, isJsonObject, withKeysInOrder } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 /**

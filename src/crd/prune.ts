@@ -3,8 +3,9 @@
  * Works on a private copy, in place.
  */
 import { dotted } from '#api/field-error.js'
-import { cloneJson, getOwn, isJsonObject } from '#api/json-object.js'
-import { type JsonObject, type JsonValue, metadataFields } from '#api/object.js'
+import { metadataFields } from '#api/object.js'
+import { cloneJson, getOwn, isJsonObject } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 // Embedded metadata keeps these and no others.

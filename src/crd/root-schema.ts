@@ -3,8 +3,8 @@
  * the root's properties then, and must lose nothing by it (apiextensions, validation.go, allowedAtRootSchema).
  */
 import { child, type FieldError, invalid } from '#api/field-error.js'
-import { jsonEqual } from '#api/json-object.js'
-import type { JsonObject } from '#api/object.js'
+import { jsonEqual } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 import { internalSchema, schemaFields } from './internal-schema.js'
 import type { StructuralSchema } from './structural-schema.js'
 

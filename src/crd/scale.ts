@@ -1,8 +1,9 @@
 /** The scale subresource of a custom resource: autoscaling/v1 Scale over three JSON paths of the definition. */
 import { badRequest, internalError } from '#api/errors.js'
 import { type FieldError, invalid } from '#api/field-error.js'
-import { getOwn, isJsonObject } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import { getOwn, isJsonObject } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { goPrint, goTypeOf } from '#registry/patch/go-print.js'
 import type { Subresource } from '#registry/resource-definition.js'
 import { scaleTable } from '#registry/scale-table.js'

@@ -4,7 +4,7 @@
  * with it.
  */
 import type { KubeObject } from '#api/object.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import { MadeObject } from '#cacher/made-object.js'
 import {
   type ListOptions,

@@ -1,7 +1,7 @@
 /** The schema of a custom resource version: JSONSchemaProps as the definition's author wrote it. */
-import { mapValues } from '#api/entries.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { mapValues } from '#json/entries.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 
 export interface ValidationRule {
   rule: string

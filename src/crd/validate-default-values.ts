@@ -2,8 +2,8 @@
 
 import { aggregateMessage } from '#api/errors.js'
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
-import { cloneJson, isJsonObject, withKeysInOrder } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { cloneJson, isJsonObject, withKeysInOrder } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { DecodeError } from '#registry/decode/explain.js'
 import { coerceEmbedded, validateEmbedded } from './embedded.js'
 import { hasUnknownFields } from './prune.js'

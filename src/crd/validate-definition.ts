@@ -9,8 +9,8 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { jsonEqual } from '#api/json-object.js'
 import { isDns1035Label, isDns1123Subdomain, isKindName } from '#api/names.js'
+import { jsonEqual } from '#json/object.js'
 import { approvalAnnotation, approvalNeeded, approvalOf, isProtectedGroup } from './api-approval.js'
 import { hasDefaults } from './apply-defaults.js'
 import {

@@ -8,7 +8,7 @@ import {
   required,
   tooMany,
 } from '#api/field-error.js'
-import { jsonEqual } from '#api/json-object.js'
+import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
 import type { DefinitionVersion, PrinterColumn } from './definition.js'
 import { followFieldPath } from './field-path.js'

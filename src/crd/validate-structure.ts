@@ -3,8 +3,8 @@
  * (allOf, anyOf, oneOf, not) only restrict values. Errors come sorted, as upstream sorts them.
  */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
-import { getOwn, jsonEqual } from '#api/json-object.js'
 import { compilePattern } from '#cel/patterns.js'
+import { getOwn, jsonEqual } from '#json/object.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 type Level = 'root' | 'item' | 'field'

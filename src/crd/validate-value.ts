@@ -11,10 +11,10 @@ import {
   tooLong,
   tooMany,
 } from '#api/field-error.js'
-import { formatDouble } from '#api/go-number.js'
-import { getOwn, isJsonObject, jsonEqual } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
 import { matchesPattern } from '#cel/patterns.js'
+import { formatDouble } from '#go/number.js'
+import { getOwn, isJsonObject, jsonEqual } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import type { Correlated } from './correlation.js'
 import { matchesFormat } from './formats.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'

@@ -11,8 +11,8 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { isGiven } from '#api/given-empty.js'
-import { getOwn, isJsonObject } from '#api/json-object.js'
+import { isGiven } from '#json/given-empty.js'
+import { getOwn, isJsonObject } from '#json/object.js'
 import { internalItems } from './internal-schema.js'
 import { ruleWords } from './rules/rule-words.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'

@@ -4,7 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { internalFailure } from '#api/plain-text-error.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import { AuditEvent, type Deliver } from '#audit/audit-event.js'
 import type { Asked, Verdict } from '#audit/policy.js'
 import { attributesOf } from '#authz/authorizer.js'

@@ -2,7 +2,6 @@
 
 import type { FastifyRequest } from 'fastify'
 import { type ApiError, forbidden, internalError } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
 import { internalFailure, noSniff, withoutMarkup } from '#api/plain-text-error.js'
 import {
   type Attributes,
@@ -11,6 +10,7 @@ import {
   type Decision,
   errorOf,
 } from '#authz/authorizer.js'
+import { goQuote } from '#go/quote.js'
 import type { Filter } from './kube-request.js'
 
 const forbiddenMessage = (a: Attributes): string => {

@@ -18,7 +18,7 @@ import {
 } from '#api/errors.js'
 import { tooMany } from '#api/field-error.js'
 import type { RequestInfo } from '#api/request-info.js'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import { limits } from '#limits'
 import { checkFaultRule, type FaultMatch, type FaultRule, type FaultStatus } from './fault-rule.js'
 import { hangUp, hangUpWhenAnswered } from './hang-up.js'

@@ -3,9 +3,7 @@
  * Rules and texts: upstream's pkg/endpoints/filters/impersonation.
  */
 import type { FastifyRequest } from 'fastify'
-import { sortedEntries } from '#api/entries.js'
 import { type ApiError, aggregateMessage, badRequest } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import {
   anonymousUser,
@@ -15,6 +13,8 @@ import {
 } from '#api/user-info.js'
 import { headerValues, unescapeKey } from '#authn/header-values.js'
 import { type Attributes, type Authorizer, attributesOf, errorOf } from '#authz/authorizer.js'
+import { goQuote } from '#go/quote.js'
+import { sortedEntries } from '#json/entries.js'
 import { limits } from '#limits'
 import { validDomainPrefixedPath } from '#validation/formats.js'
 import { refusedByFilter, unsniffed } from './authorization.js'

@@ -2,10 +2,11 @@
  * Parses a RequestInfo. Every filter and metric reads it, so it is made once a request and no path makes it throw: what
  * is no resource request is a non-resource request. Rules: upstream's pkg/endpoints/request/requestinfo.go.
  */
-import { parseInt64 } from '#api/int64.js'
+
 import { isPathSegmentName } from '#api/names.js'
 import type { RequestInfo } from '#api/request-info.js'
 import { parseFieldSelector, parseLabelSelector, SelectorError } from '#api/selectors.js'
+import { parseInt64 } from '#json/int64.js'
 
 const namespaceSubresources = new Set(['status', 'finalize'])
 /** Old verbs in the path: `/api/v1/watch/pods`. */

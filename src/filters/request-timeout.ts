@@ -1,7 +1,7 @@
 /** Reads the `timeout` parameter, and refuses one that is no duration before anybody asks who sent it (apiserver, request_deadline.go). */
 
-import { durationMs, durationProblem } from '#api/duration.js'
 import { badRequest } from '#api/errors.js'
+import { durationMs, durationProblem } from '#go/duration.js'
 import { limits } from '#limits'
 import type { Filter } from './kube-request.js'
 import { isLongRunning } from './long-running.js'

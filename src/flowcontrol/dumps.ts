@@ -2,8 +2,9 @@
  * Tables of priority levels, their queues and their requests, for debugging an overload (apiserver,
  * apf_controller_debug.go).
  */
-import { printedDuration } from '#api/duration.js'
+
 import { formatGroupVersion } from '#api/group-version.js'
+import { printedDuration } from '#go/duration.js'
 import type { FlowControl } from './flow-control.js'
 import type { FlowRequest } from './flow-request.js'
 import type { PriorityLevel } from './priority-level.js'

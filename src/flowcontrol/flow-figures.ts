@@ -1,5 +1,5 @@
 /** What is counted of the requests that one flow schema sends to one level, in plain numbers. */
-import { Histogram } from '#api/histogram.js'
+import { Histogram } from '#metrics/histogram.js'
 
 /** Seconds. */
 const durationBounds = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30]

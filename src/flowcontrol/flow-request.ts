@@ -1,7 +1,8 @@
 /** A request as levels of priority see it. */
-import type { Linked, LinkedList } from '#api/linked-list.js'
+
 import type { RequestInfo } from '#api/request-info.js'
 import type { UserInfo } from '#api/user-info.js'
+import type { Linked, LinkedList } from '#collections/linked-list.js'
 import type { FlowFigures } from './flow-figures.js'
 import type { InFlightGauges } from './in-flight.js'
 

@@ -1,5 +1,5 @@
 /** Numbers of executing and waiting requests, reading and writing ones apart, for metrics. */
-import type { HistogramFigures } from '#api/histogram.js'
+import type { HistogramFigures } from '#metrics/histogram.js'
 import { RatioHistogram, TimeByCount } from './ratio-histogram.js'
 
 const bounds = [0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1]

@@ -1,6 +1,6 @@
 /** apiserver_flowcontrol_…: metrics of levels and flows. Names, labels and help texts are upstream's. */
-import type { HistogramFigures } from '#api/histogram.js'
-import type { MetricFamily, MetricLabels, MetricValue } from '#api/metric-family.js'
+import type { HistogramFigures } from '#metrics/histogram.js'
+import type { MetricFamily, MetricLabels, MetricValue } from '#metrics/metric-family.js'
 import type { FlowControl } from './flow-control.js'
 import type { FlowFigures } from './flow-figures.js'
 import type { PriorityLevel } from './priority-level.js'

@@ -4,7 +4,7 @@
  * Each queue has its own reading of what it has used. The queue whose next request would end first, in virtual time, is
  * served next.
  */
-import { LinkedList } from '#api/linked-list.js'
+import { LinkedList } from '#collections/linked-list.js'
 import type { Refusal } from './flow-figures.js'
 import {
   type FairQueue,

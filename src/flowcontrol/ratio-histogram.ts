@@ -1,5 +1,5 @@
 /** Histograms of a value over time. */
-import { Histogram } from '#api/histogram.js'
+import { Histogram } from '#metrics/histogram.js'
 
 const nsPerMs = 1e6
 

@@ -3,9 +3,9 @@
  * Pods say theirs in their own file.
  */
 
-import { goQuote } from '#api/go-quote.js'
 import { formatGroupKind, type GroupKind } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
 
 type Row = Pick<KindDefinition, 'selectableFields' | 'ownFieldLabels' | 'fieldLabelError'>

@@ -1,6 +1,7 @@
 /** What the store asks of admission: the chain itself is built in src/admission and handed in. */
 import type { GroupVersionKind, GroupVersionResource } from '#api/group-version.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import type { RequestContext, ResourceDefinition } from './resource-definition.js'
 
 /** What admission is asked about. The operation decides which objects there are. */

@@ -1,8 +1,8 @@
 /** The arithmetic of graceful deletion (apiserver, rest/delete.go). */
 import { formatTime, parseTime } from '#api/clock.js'
 import { conflictOfKind, internalError } from '#api/errors.js'
-import type { Int64 } from '#api/int64.js'
 import type { KubeObject } from '#api/object.js'
+import type { Int64 } from '#json/int64.js'
 import type { DeleteOptions, ResourceDefinition } from './resource-definition.js'
 import { checkDeleteOptions } from './validate-options.js'
 

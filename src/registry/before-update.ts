@@ -1,10 +1,11 @@
 /** What happens to every object before it replaces a stored one (apiserver, rest/update.go). */
-import { copyWith } from '#api/copy-with.js'
+
 import { conflict, failure, invalid, modifiedMessage } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
-import { hasGivenEmpty, holdsGivenOtherwise } from '#api/given-empty.js'
-import { jsonEqual, semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
+import { hasGivenEmpty, holdsGivenOtherwise } from '#json/given-empty.js'
+import { jsonEqual, semanticEqual } from '#json/object.js'
 import { holdsRaw } from './decode/raw-fields.js'
 import { withNamedStrings } from './named-strings.js'
 import { matchNamespace } from './object-meta.js'

@@ -1,9 +1,9 @@
 /** The `continue` parameter: base64url of a JSON with revision and key, as upstream's (apiserver, storage/continue.go). */
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
-import { JsonSyntaxError, parse } from '#api/json.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { JsonSyntaxError, parse } from '#json/json.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 
 interface ContinueToken {
   /** -1: the listed revision was compacted, go on with the newest state. */

@@ -5,10 +5,10 @@ import {
   alreadyExistsWhileDeleted,
   generateNameConflict,
 } from '#api/errors.js'
-import { cloneJson } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
-import { othersTurn } from '#api/reading-phase.js'
+import { othersTurn } from '#async/reading-phase.js'
 import { type ObjectStorage, type StoredObject, WriteConflict } from '#cacher/object-storage.js'
+import { cloneJson } from '#json/object.js'
 import { limits } from '#limits'
 import { beforeCreate, identify, receiveNewObject, refuseResourceVersion } from './before-create.js'
 import { asStored } from './decode.js'

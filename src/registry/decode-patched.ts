@@ -3,9 +3,11 @@
  * returned such a part unchanged, it is passed on as the same object, so that later comparisons see at once that nothing
  * in it changed.
  */
-import { hasGivenEmpty, holdsGivenEmpty, keepGivenEmpty } from '#api/given-empty.js'
-import { isJsonObject, jsonEqual, setOwn } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+
+import type { KubeObject } from '#api/object.js'
+import { hasGivenEmpty, holdsGivenEmpty, keepGivenEmpty } from '#json/given-empty.js'
+import { isJsonObject, jsonEqual, setOwn } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { goFieldsOf } from './decode/go-type.js'
 import { type Decoded, decodeBuiltIn, decodeObject } from './decode.js'

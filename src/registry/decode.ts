@@ -1,11 +1,13 @@
 /** Turns a parsed body into an object of its kind: types checked, unknown fields pruned, defaults written. */
-import { copyWith } from '#api/copy-with.js'
+
 import { cannotBeHandled } from '#api/errors.js'
-import { forgetGivenEmpty, hasGivenEmpty, markGivenEmpty } from '#api/given-empty.js'
 import { formatGroupVersion, type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
-import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
-import type { JsonTrace } from '#api/json-traced.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
+import { forgetGivenEmpty, hasGivenEmpty, markGivenEmpty } from '#json/given-empty.js'
+import { isJsonObject, withKeysInOrder } from '#json/object.js'
+import type { JsonTrace } from '#json/traced.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName, schemaNameOfKind, schemaNames } from '#openapi/schemas.js'
 import { type Decode, decoderOf } from './decode/compile.js'
 import { copyUnstructured } from './decode/custom-object.js'

@@ -1,7 +1,8 @@
 /** Collection deletes (apiserver, store.go DeleteCollection): page by page, in the order of the list, stopping at the first error. */
-import { copyWith } from '#api/copy-with.js'
+
 import { ApiError, badRequest } from '#api/errors.js'
 import type { ListOptions, ListPage, StoredObject } from '#cacher/object-storage.js'
+import { copyWith } from '#json/copy-with.js'
 import { limits } from '#limits'
 import type { DeleteOptions, RequestContext } from './resource-definition.js'
 import type { Store } from './store.js'

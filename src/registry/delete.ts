@@ -2,12 +2,13 @@
  * The delete path (apiserver, store.go Delete). A graceful deletion or a finalizer makes it an update; an object that
  * nothing holds is removed. `deleted` is false when the object stays.
  */
-import { copyWith } from '#api/copy-with.js'
+
 import { notFound } from '#api/errors.js'
-import type { Int64 } from '#api/int64.js'
-import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
+import { copyWith } from '#json/copy-with.js'
+import type { Int64 } from '#json/int64.js'
+import { cloneJson, jsonEqual } from '#json/object.js'
 import { beforeDelete, markAsDeleting } from './before-delete.js'
 import { type Basis, beginFromCache } from './begin-from-cache.js'
 import { asStored } from './decode.js'

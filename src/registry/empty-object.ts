@@ -1,6 +1,7 @@
 /** The empty object of a kind, as upstream's encoder writes it: what a bookmark carries around its version. */
 import { formatGroupVersion } from '#api/group-version.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { decodeType } from './decode.js'
 import type { ResourceDefinition } from './resource-definition.js'
 

@@ -2,7 +2,7 @@
 import type { Clock } from '#api/clock.js'
 import type { GroupResource } from '#api/group-version.js'
 import type { PersistedObject } from '#api/object.js'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { listAll, selectAll } from './list-all.js'

@@ -2,7 +2,6 @@
 
 import { type ApiError, badRequest, failure, invalid as invalidObject } from '#api/errors.js'
 import { type FieldError, forbidden, notSupported, ofNamedType } from '#api/field-error.js'
-import { goQuote } from '#api/go-quote.js'
 import type { GroupResource } from '#api/group-version.js'
 import {
   type FieldRequirement,
@@ -12,6 +11,7 @@ import {
   SelectorError,
 } from '#api/selectors.js'
 import type { ReadConsistency, Selection } from '#cacher/object-storage.js'
+import { goQuote } from '#go/quote.js'
 import { decodeContinue } from './continue-token.js'
 import { hasCache } from './interpret-storage-error.js'
 import type { Query } from './query.js'

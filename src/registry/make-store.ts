@@ -1,5 +1,5 @@
 /** Puts the generic store of one resource together (apiserver, pkg/registry/generic/registry/store.go). */
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import type { ListOptions, ListPage } from '#cacher/object-storage.js'
 import { StorageError } from '#storage/driver.js'
 import { admitAll } from './admission.js'

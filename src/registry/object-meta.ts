@@ -1,8 +1,8 @@
 /** What the server itself writes into metadata, and what it takes out of a client's hands. */
 import { formatTime } from '#api/clock.js'
 import { badRequest } from '#api/errors.js'
-import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject, ObjectMeta, OwnerReference } from '#api/object.js'
+import { jsonEqual } from '#json/object.js'
 import type { Ids } from './ids.js'
 import type { RequestContext } from './resource-definition.js'
 

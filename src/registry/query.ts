@@ -1,8 +1,8 @@
 /** Query parameters as upstream converts them (apimachinery, runtime/converter.go): the first value counts, loosely. */
 
 import { badRequest } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
-import { type Int64, int64Of } from '#api/int64.js'
+import { goQuote } from '#go/quote.js'
+import { type Int64, int64Of } from '#json/int64.js'
 
 const int64Max = 2n ** 63n
 

@@ -5,10 +5,11 @@
 import type { AuditTrail } from '#api/audit-trail.js'
 import type { FieldError } from '#api/field-error.js'
 import type { GroupVersionKind, GroupVersionResource } from '#api/group-version.js'
-import type { Int64 } from '#api/int64.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { StoredObject } from '#cacher/object-storage.js'
+import type { Int64 } from '#json/int64.js'
+import type { JsonObject } from '#json/value.js'
 import type { DeletableStore, Store } from './store.js'
 
 export type Verb =

@@ -1,5 +1,5 @@
 /** resourceVersion is a string in the API and a number in storage. */
-import { goQuote } from '#api/go-quote.js'
+import { goQuote } from '#go/quote.js'
 
 const uint64Max = 2n ** 64n - 1n
 

@@ -1,13 +1,13 @@
 /** Turns the selectors of a request into a Selection of the object storage. */
 
 import { badRequest } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
-import { getOwn } from '#api/json-object.js'
 import { isPathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import type { FieldRequirement, LabelRequirement } from '#api/selectors.js'
 import { labelsRequired, matchesFields, matchesLabels } from '#api/selectors.js'
 import type { Selection, StoredObject } from '#cacher/object-storage.js'
+import { goQuote } from '#go/quote.js'
+import { getOwn } from '#json/object.js'
 import type { ResourceDefinition } from './resource-definition.js'
 import { refuseDots } from './store-base.js'
 

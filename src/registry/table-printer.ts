@@ -1,10 +1,11 @@
 /** Objects as rows of a meta.k8s.io Table (apiserver, handlers/response.go asTable). Columns and cells are the kind's. */
 
 import { badRequest } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
-import { withKeysInOrder } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject, ListMeta } from '#api/object.js'
+import type { KubeObject, ListMeta } from '#api/object.js'
 import { metadataInOrder } from '#cacher/object-bytes.js'
+import { goQuote } from '#go/quote.js'
+import { withKeysInOrder } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { docOfField } from '#openapi/field-docs.js'
 import type { ResourceDefinition } from './resource-definition.js'
 

@@ -3,11 +3,12 @@
  * compare-and-swap around `change`. Removing the last finalizer of a terminating object removes the object, and nothing
  * is written when nothing changed.
  */
-import { copyWith } from '#api/copy-with.js'
+
 import { notFound } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
-import { othersTurn } from '#api/reading-phase.js'
+import { othersTurn } from '#async/reading-phase.js'
 import { type ObjectStorage, type StoredObject, WriteConflict } from '#cacher/object-storage.js'
+import { copyWith } from '#json/copy-with.js'
 import {
   beforeUpdate,
   checkResourceVersion,

@@ -3,7 +3,7 @@
  * come more than once on an update, because upstream's generic code and its strategies both run them: see
  * `validateMetaOnUpdate`.
  */
-import { sortedKeys } from '#api/entries.js'
+
 import {
   child,
   type FieldError,
@@ -14,7 +14,6 @@ import {
   tooLong,
 } from '#api/field-error.js'
 import { parseGroupVersion } from '#api/group-version.js'
-import { jsonEqual } from '#api/json-object.js'
 import {
   dnsLabelName,
   dnsSubdomainName,
@@ -24,6 +23,8 @@ import {
   pathSegmentName,
 } from '#api/names.js'
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '#api/object.js'
+import { sortedKeys } from '#json/entries.js'
+import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
 import type {
   MetadataChecks,

@@ -1,7 +1,7 @@
 /** The value of a YAML document as sigs.k8s.io/yaml makes it: what goyaml.v2 decodes, written as JSON. */
 import type { Document, Node, Pair, Scalar, YAMLMap } from 'yaml'
-import { setOwn } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { setOwn } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import { YamlSyntaxError } from './yaml-messages.js'
 

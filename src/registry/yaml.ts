@@ -4,8 +4,8 @@
  */
 import { createRequire } from 'node:module'
 import type { CST, Document, LineCounter, Tags, YAMLError } from 'yaml'
-import type { JsonValue } from '#api/object.js'
-import { utf8FaultOf } from '#api/utf8.js'
+import { utf8FaultOf } from '#json/utf8.js'
+import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import { YamlSyntaxError, yamlFault } from './yaml-messages.js'
 import { valueOfDocument } from './yaml-value.js'

@@ -3,11 +3,9 @@
  * reads roles and accounts from stores that are made from that table: `connect` gives it the stores once they exist.
  */
 import type { FastifyRequest } from 'fastify'
-import { aggregate } from '#api/aggregate.js'
 import { internalError } from '#api/errors.js'
-import type { MetricFamily } from '#api/metric-family.js'
 import type { ObjectMeta } from '#api/object.js'
-import { once } from '#api/once.js'
+import { once } from '#async/once.js'
 import {
   type Authenticator,
   type TokenAuthenticator,
@@ -25,6 +23,8 @@ import type { PolicyRule } from '#authz/rbac-rules.js'
 import { authorizationKinds } from '#authz/review-kinds.js'
 import { alwaysAllow, alwaysDeny } from '#authz/rule-resolver.js'
 import { forbiddenError } from '#filters/authorization.js'
+import { aggregate } from '#go/aggregate.js'
+import type { MetricFamily } from '#metrics/metric-family.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
 import type { KindDefinition, Strategy } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'

@@ -2,7 +2,7 @@
 
 import type { Authorize } from '#admission/cel.js'
 import type { AuthorizeSigner } from '#admission/certificates.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import {
   type Authorizer,
   type Decision,

@@ -1,5 +1,5 @@
 /** The address under which the server makes itself known inside the cluster; upstream's --advertise-address. */
-import { machineAddress } from '#api/machine-address.js'
+import { machineAddress } from '#net/machine-address.js'
 import { bindAddressOf, type ServerOptions } from './options.js'
 
 const isLocal = (address: string): boolean =>

@@ -1,6 +1,6 @@
 /** Sends the audit log to a server that a kubeconfig names (apiserver, plugin/pkg/audit/webhook). */
 
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import type { AuditRecord } from '#audit/audit-record.js'
 import type { AuditSink } from '#audit/sink.js'
 import type { ClientConfig } from '#client/kubeconfig.js'

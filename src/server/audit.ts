@@ -1,7 +1,7 @@
 /** The audit log of one server, from its options (apiserver, pkg/server/options/audit.go). */
 import { readFileSync } from 'node:fs'
 import type { Clock } from '#api/clock.js'
-import { whenKnown } from '#api/when-known.js'
+import { whenKnown } from '#async/when-known.js'
 import type { AuditRecord } from '#audit/audit-record.js'
 import { Batches, type BatchOptions } from '#audit/batches.js'
 import { LogFile, type LogFileOptions } from '#audit/log-file.js'

@@ -1,8 +1,8 @@
 /** The file of --authentication-config (apiserver, pkg/apis/apiserver). */
 import { readFileSync } from 'node:fs'
-import { goFileError } from '#api/go-file-error.js'
-import { goQuote } from '#api/go-quote.js'
 import type { JwtConfiguration } from '#authn/jwt/configuration.js'
+import { goFileError } from '#go/file-error.js'
+import { goQuote } from '#go/quote.js'
 import { decodeConfiguration } from '#registry/decode-configuration.js'
 
 /** Which requests may come without credentials. */

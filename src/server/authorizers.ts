@@ -1,7 +1,6 @@
 /** Who decides what may be done, as the options say it (kubernetes, pkg/kubeapiserver/authorizer). */
-import { aggregate } from '#api/aggregate.js'
-import { goQuote } from '#api/go-quote.js'
-import { once } from '#api/once.js'
+
+import { once } from '#async/once.js'
 import { abacAuthorizer } from '#authz/abac.js'
 import { readPolicyFile } from '#authz/abac-policy-file.js'
 import type {
@@ -9,6 +8,8 @@ import type {
   BuiltInAuthorizer,
 } from '#authz/authorization-configuration.js'
 import { allOf } from '#authz/full-authorizer.js'
+import { aggregate } from '#go/aggregate.js'
+import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 import type { Authorization, AuthorizerDeps } from './configured-authorizers.js'
 import type { ServerOptions } from './options.js'

@@ -6,9 +6,10 @@
 
 import { formatTime } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
-import { cloneJson, jsonEqual } from '#api/json-object.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
-import { sleep } from '#api/sleep.js'
+import type { KubeObject } from '#api/object.js'
+import { sleep } from '#async/sleep.js'
+import { cloneJson, jsonEqual } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
 import { decodeObject } from '#registry/decode.js'
 import { internalContext } from '#registry/internal-context.js'

@@ -1,5 +1,5 @@
 /** What is told of this build: at /version, as labels of a metric, and on the z-pages. */
-import { packageVersion } from '#api/package-version.js'
+import { packageVersion } from '#program/package-version.js'
 import { versionDocument } from '#routes/version.js'
 
 export const buildInfo = () => ({

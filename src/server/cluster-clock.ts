@@ -1,9 +1,9 @@
 /** The clock of one server, as tests see and move it. */
 
-import { durationMs, durationProblem } from '#api/duration.js'
 import { invalid } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
 import { MovableClock } from '#api/movable-clock.js'
+import { durationMs, durationProblem } from '#go/duration.js'
 import { limits } from '#limits'
 
 /** What time it is for a server, and for the processes that follow it. */

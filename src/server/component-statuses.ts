@@ -3,10 +3,10 @@
  * (kubernetes, registry/core/componentstatus).
  */
 import { request } from 'node:https'
-import { goNetError, type NetError } from '#api/go-net-error.js'
 import type { KubeObject } from '#api/object.js'
 import { MadeObject } from '#cacher/made-object.js'
 import type { ObjectStorage, StoredObject } from '#cacher/object-storage.js'
+import { goNetError, type NetError } from '#go/net-error.js'
 import { limits } from '#limits'
 
 export const componentStatusPrefix = '/registry/componentstatuses'

@@ -12,8 +12,8 @@ import {
 } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Clock } from '#api/clock.js'
-import { once } from '#api/once.js'
-import { type Issued, issueCertificate, type Subject } from '#api/x509.js'
+import { once } from '#async/once.js'
+import { type Issued, issueCertificate, type Subject } from '#net/x509.js'
 import { directoryKeeper, type Keeper, memoryKeeper } from './private-files.js'
 
 export interface CertificatePair {

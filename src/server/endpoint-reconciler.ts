@@ -3,8 +3,8 @@
  * (kubernetes, pkg/controlplane/reconcilers: lease.go, instancecount.go, endpointsadapter.go).
  */
 import { isIPv6 } from 'node:net'
-import { jsonEqual } from '#api/json-object.js'
-import type { JsonObject } from '#api/object.js'
+import { jsonEqual } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 
 interface EndpointAddress {
   readonly ip: string

@@ -1,6 +1,6 @@
 /** Feature gates of v1.36, and which of them have an effect here (component-base, featuregate). */
-import { aggregate } from '#api/aggregate.js'
-import { goBooleanProblem, parseGoBoolean } from '#api/go-boolean.js'
+import { aggregate } from '#go/aggregate.js'
+import { goBooleanProblem, parseGoBoolean } from '#go/boolean.js'
 import { enablement } from '#openapi/schemas.js'
 
 interface FeatureGate {

@@ -1,9 +1,10 @@
 /** Follows the stored flow schemas and priority levels, and writes the condition Dangling of schemas. */
-import { compareTexts } from '#api/compare-texts.js'
+
 import type { KubeObject, PersistedObject } from '#api/object.js'
 import type { FlowControl } from '#flowcontrol/flow-control.js'
 import type { SchemaSpec } from '#flowcontrol/flow-schema.js'
 import type { LevelSpec } from '#flowcontrol/priority-level.js'
+import { compareTexts } from '#go/compare-texts.js'
 import { limits } from '#limits'
 import { bootstrapObjects } from '#openapi/schemas.js'
 import { type FollowerDeps, followObjects } from '#registry/follow-objects.js'

@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
-import { hostInUrl } from '#api/host-in-url.js'
 import type { UserInfo } from '#api/user-info.js'
 import { certificatesOf, type FrontProxy } from '#authn/client-certificate.js'
 import { parseTokenCsv, type StaticToken } from '#authn/token-file.js'
+import { hostInUrl } from '#net/host-in-url.js'
 import { advertiseAddress } from './advertise-address.js'
 import {
   type CertificatePair,

@@ -1,11 +1,11 @@
 /** All routes of the port, in the order in which they are tried. */
 import type { FastifyInstance } from 'fastify'
-import { packageVersion } from '#api/package-version.js'
 import type { OpenRequests } from '#filters/open-requests.js'
 import { FlowDumps } from '#flowcontrol/dumps.js'
 import { flowControlMetrics } from '#flowcontrol/metrics.js'
 import { limits } from '#limits'
 import { describeSchema, fieldDocsVersion } from '#openapi/field-docs.js'
+import { packageVersion } from '#program/package-version.js'
 import type { ApiDeps } from '#routes/api-deps.js'
 import { installBackup } from '#routes/backup.js'
 import { installClock } from '#routes/clock.js'

@@ -3,8 +3,9 @@
  * pkg/controlplane/controller/kubernetesservice). It is checked every ten seconds, because others may change or delete it.
  */
 import { ApiError } from '#api/errors.js'
-import { cloneJson } from '#api/json-object.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import { cloneJson } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 import { bootstrapObjects } from '#openapi/schemas.js'
 import { decodeObject } from '#registry/decode.js'

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
-import { makeFolders } from '#api/make-folders.js'
+import { makeFolders } from '#program/make-folders.js'
 
 /** Where credentials are kept, by the name of their file. */
 export interface Keeper {

@@ -1,10 +1,10 @@
 /** Roles and bindings as they are stored. */
 import type { Clock } from '#api/clock.js'
 import { ApiError, failure, notFound } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
 import type { KubeObject } from '#api/object.js'
 import type { Binding, RoleSource } from '#authz/rbac.js'
 import type { PolicyRule } from '#authz/rbac-rules.js'
+import { goQuote } from '#go/quote.js'
 import { internalContext } from '#registry/internal-context.js'
 import { listAll } from '#registry/list-all.js'
 import type { Store } from '#registry/store.js'

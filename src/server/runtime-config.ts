@@ -1,7 +1,8 @@
 /** Which built-in APIs are served, as --runtime-config says it (apiserver, server/resourceconfig). */
-import { aggregate } from '#api/aggregate.js'
-import { goBooleanProblem, parseGoBoolean } from '#api/go-boolean.js'
+
 import type { GroupVersionResource } from '#api/group-version.js'
+import { aggregate } from '#go/aggregate.js'
+import { goBooleanProblem, parseGoBoolean } from '#go/boolean.js'
 import { enablement } from '#openapi/schemas.js'
 import type { ServerOptions } from './options.js'
 

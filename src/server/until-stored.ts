@@ -1,6 +1,6 @@
 /** Retries writes of the start whose outcome is unknown. */
 import { ApiError } from '#api/errors.js'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import { limits } from '#limits'
 import { StorageError } from '#storage/driver.js'
 

@@ -1,7 +1,7 @@
 /** Reads PKCS #10 requests (RFC 2986): enough to check that one is there and whom it names. */
 
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { pemBlocks } from '#api/pem.js'
+import { pemBlocks } from '#net/pem.js'
 
 interface Element {
   tag: number

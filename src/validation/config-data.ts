@@ -1,10 +1,11 @@
 /** ConfigMaps and Secrets (kubernetes, pkg/apis/core/validation). */
 
 import { type FieldError, forbidden, index, invalid, required, tooLong } from '#api/field-error.js'
-import { givenEmpty } from '#api/given-empty.js'
-import { JsonSyntaxError, parse } from '#api/json.js'
-import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import { givenEmpty } from '#json/given-empty.js'
+import { JsonSyntaxError, parse } from '#json/json.js'
+import { jsonEqual } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import type { MetadataChecks } from '#registry/resource-definition.js'
 import { validConfigKey } from './formats.js'

@@ -1,6 +1,7 @@
 /** Loops over lists and maps of a spec, with the path of each element. */
-import { sortedKeys } from '#api/entries.js'
+
 import { type FieldError, index } from '#api/field-error.js'
+import { sortedKeys } from '#json/entries.js'
 
 /** For lists that may be long, `isFine` tells what need not be checked, so that no path is made for it. */
 export const each = <T>(

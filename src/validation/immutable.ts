@@ -1,6 +1,6 @@
 /** Fields that an update may not change. */
 import { type FieldError, invalid } from '#api/field-error.js'
-import { semanticEqual } from '#api/json-object.js'
+import { semanticEqual } from '#json/object.js'
 import { internalForm } from './internal-form.js'
 
 /** Equal as upstream compares fields; an empty map is nothing, too. */

@@ -3,8 +3,8 @@
  * nothing out (apimachinery, pkg/util/validation/field, ErrorBody; kubernetes, the types.go of each group in pkg/apis).
  */
 import assert from 'node:assert'
-import { mapValues, sortedEntries } from '#api/entries.js'
-import { givenEmpty } from '#api/given-empty.js'
+import { mapValues, sortedEntries } from '#json/entries.js'
+import { givenEmpty } from '#json/given-empty.js'
 import { internalFields } from '#openapi/schemas.js'
 
 type Part = Readonly<Record<string, unknown>>

@@ -1,9 +1,10 @@
 /** What annotations of a Node said before there were fields for it (kubernetes, core/validation: ValidateNodeSpecificAnnotations). */
 import { goKindOf } from '#api/decoder-texts.js'
 import { child, type FieldError, invalid, required } from '#api/field-error.js'
-import { JsonSyntaxError, parse } from '#api/json.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { Fields, JsonValue } from '#api/object.js'
+import type { Fields } from '#api/object.js'
+import { JsonSyntaxError, parse } from '#json/json.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { each } from './each.js'
 import { taintErrors } from './node-taints.js'
 

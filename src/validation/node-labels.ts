@@ -1,8 +1,8 @@
 /** Labels of nodes that nobody should select by any more (kubernetes, pkg/api/node/util.go). Texts for Warning headers. */
 import { child, index } from '#api/field-error.js'
-import { getOwn } from '#api/json-object.js'
 import { isLabelValue } from '#api/names.js'
 import type { Fields } from '#api/object.js'
+import { getOwn } from '#json/object.js'
 
 const since14 = (name: string): string =>
   `deprecated since v1.14; use "kubernetes.io/${name}" instead`

@@ -1,11 +1,11 @@
 /** Changes of claims and their statuses (kubernetes, core/validation: ValidatePersistentVolumeClaimUpdate). */
 import { type FieldError, forbidden, invalid, notSupported, required } from '#api/field-error.js'
-import { isGiven } from '#api/given-empty.js'
-import { semanticEqual } from '#api/json-object.js'
 import { isQualifiedName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity, quantityValue } from '#api/quantity.js'
 import { isNativeResource } from '#api/resource-names.js'
+import { isGiven } from '#json/given-empty.js'
+import { semanticEqual } from '#json/object.js'
 import { eachEntry } from './each.js'
 import { immutable } from './immutable.js'
 import { internalForm } from './internal-form.js'

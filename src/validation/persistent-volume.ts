@@ -9,9 +9,9 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { givenEmpty } from '#api/given-empty.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { parseQuantity, quantityValue } from '#api/quantity.js'
+import { givenEmpty } from '#json/given-empty.js'
 import type { MetadataChecks } from '#registry/resource-definition.js'
 import { eachEntry } from './each.js'
 import { validDnsSubdomain } from './formats.js'

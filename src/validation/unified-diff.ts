@@ -4,7 +4,7 @@
  * then what is left and right of it.
  */
 
-import { escapeHtml } from '#api/json.js'
+import { escapeHtml } from '#json/json.js'
 
 interface Block {
   a: number

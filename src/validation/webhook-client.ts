@@ -1,7 +1,7 @@
 /** Where a webhook is: a URL or a service of the cluster (apiserver, pkg/util/webhook/validation.go). */
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
-import { parseUrl } from '#api/go-url.js'
 import { isDns1123Subdomain } from '#api/names.js'
+import { parseUrl } from '#go/url.js'
 import { validDns1035Label } from './formats.js'
 import { isPort, portMessage } from './network.js'
 

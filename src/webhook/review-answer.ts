@@ -1,10 +1,10 @@
 /** What a webhook answers to a review, in the words of client-go where that is no answer. */
 import type { IncomingMessage } from 'node:http'
 import { noKindText, noObjectText } from '#api/decoder-texts.js'
-import { goQuote } from '#api/go-quote.js'
-import { isJsonObject } from '#api/json-object.js'
-import { jsonSyntaxMessage } from '#api/json-syntax.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
+import { isJsonObject } from '#json/object.js'
+import { jsonSyntaxMessage } from '#json/syntax.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import { decodeType } from '#registry/decode.js'
 

@@ -6,7 +6,7 @@
  * that only a plugin can open. A value that cannot be decrypted is returned as it is stored, with the reason, so that the
  * others of the same read are not affected.
  */
-import { allKnown, whenKnown } from '#api/when-known.js'
+import { allKnown, whenKnown } from '#async/when-known.js'
 import {
   type Compare,
   type EventBatch,

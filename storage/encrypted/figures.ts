@@ -2,14 +2,14 @@
  * Metrics of encryption, with upstream's names (apiserver: storage/value, envelope/metrics, encryptionconfig/metrics).
  */
 import { createHash } from 'node:crypto'
+import { limits } from '#limits'
 import {
   exponentialBuckets,
   type MetricFamily,
   MetricHistogram,
   type MetricLabels,
   MetricNumber,
-} from '#api/metric-family.js'
-import { limits } from '#limits'
+} from '#metrics/metric-family.js'
 import type { Direction, Observe } from './transformer.js'
 
 const labelled = { hasLabels: true }

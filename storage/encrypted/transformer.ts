@@ -1,5 +1,5 @@
 /** How a value is written into a store and read from it (apiserver, pkg/storage/value). */
-import { aggregate } from '#api/aggregate.js'
+import { aggregate } from '#go/aggregate.js'
 
 /** What a value belongs to. */
 export interface About {

@@ -1,7 +1,7 @@
 /** Calls of etcd's v3 gRPC API: to which member they go, how long they may take, and which are retried. */
 
 import { type ClientUnaryCall, Metadata, type ServiceError, status } from '@grpc/grpc-js'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import { limits } from '#limits'
 import { type EtcdTls, type Member, Members } from './members.js'
 import type { StatusResponse, WatchStream } from './messages.js'

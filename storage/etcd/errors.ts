@@ -3,7 +3,7 @@
  * them.
  */
 import { type ServiceError, status } from '@grpc/grpc-js'
-import { grpcText } from '#api/grpc-texts.js'
+import { grpcText } from '#go/grpc-texts.js'
 import { StorageError } from '../driver.js'
 
 export const goText = (error: ServiceError): string => {

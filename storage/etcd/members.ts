@@ -15,9 +15,9 @@ import {
   type ServiceClientConstructor,
 } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
-import { certificateIsFor } from '#api/server-name.js'
-import { sleep } from '#api/sleep.js'
-import { urlHost } from '#api/url-host.js'
+import { sleep } from '#async/sleep.js'
+import { certificateIsFor } from '#net/server-name.js'
+import { urlHost } from '#net/url-host.js'
 import { StorageError } from '../driver.js'
 import { descriptor } from './messages.js'
 

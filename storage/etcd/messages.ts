@@ -1,6 +1,6 @@
 /** The part of etcd's v3 gRPC API that the driver uses: field numbers as etcd publishes them. */
 import type { ClientDuplexStream } from '@grpc/grpc-js'
-import { mapValues } from '#api/entries.js'
+import { mapValues } from '#json/entries.js'
 
 type Field = readonly [type: string, id: number, rule?: 'repeated']
 

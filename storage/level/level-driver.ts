@@ -9,9 +9,9 @@
 import { chmodSync, realpathSync } from 'node:fs'
 import { Level } from 'level'
 import type { Clock } from '#api/clock.js'
-import { makeFolders } from '#api/make-folders.js'
-import { nextTurn } from '#api/turns.js'
+import { nextTurn } from '#async/turns.js'
 import { limits } from '#limits'
+import { makeFolders } from '#program/make-folders.js'
 import {
   type Compare,
   type EventBatch,

@@ -3,13 +3,13 @@
  * them comes from clients, and while it is looked at nobody else is answered.
  */
 import t from 'tap'
-import { pemBlocks } from '#api/pem.js'
 import type { Attributes } from '#authz/authorizer.js'
 import { ruleAllows } from '#authz/rbac-rules.js'
 import { matchesFormat } from '#crd/formats.js'
 import { compileJsonPath } from '#crd/json-path.js'
 import { makeRuleChecker } from '#crd/rules/check-rules.js'
 import type { StructuralSchema } from '#crd/structural-schema.js'
+import { pemBlocks } from '#net/pem.js'
 import { problemOf } from '#registry/patch/convertible.js'
 import { inputMediaType } from '#routes/negotiation.js'
 import { parseCertificateRequest } from '#validation/certificate-request.js'

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 import { readPolicyFile } from '#src/authz/abac-policy-file.js'
 import { createServer } from '#src/index.js'

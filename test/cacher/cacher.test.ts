@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
-import { nextTurn } from '#api/turns.js'
+import { nextTurn } from '#async/turns.js'
 import { makeCacher } from '#cacher/cacher.js'
 import { type Encoded, encodeObject, labelsOf, withRevision } from '#cacher/object-bytes.js'
 import { type ObjectStorage, type StoredObject, WriteConflict } from '#cacher/object-storage.js'

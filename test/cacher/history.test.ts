@@ -1,7 +1,7 @@
 /** What the watch cache remembers of the past, and who waits for what is to come. */
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
-import { nextTurn } from '#api/turns.js'
+import { nextTurn } from '#async/turns.js'
 import { makeCacher } from '#cacher/cacher.js'
 import { History } from '#cacher/history.js'
 import { encodeObject } from '#cacher/object-bytes.js'

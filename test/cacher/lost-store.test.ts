@@ -1,7 +1,7 @@
 /** A cache whose watch of the store breaks: what it shows then, and what those who watch it are told. */
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
-import { nextTurn } from '#api/turns.js'
+import { nextTurn } from '#async/turns.js'
 import { makeCacher } from '#cacher/cacher.js'
 import { encodeObject } from '#cacher/object-bytes.js'
 import type { ObjectStorage, Selection } from '#cacher/object-storage.js'

@@ -1,8 +1,8 @@
 import https from 'node:https'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
-import { issueCertificate } from '#api/x509.js'
 import { createTransport } from '#client/transport.js'
+import { issueCertificate } from '#net/x509.js'
 import { sendReview } from '#webhook/webhook-client.js'
 import { listen } from '../listen.js'
 

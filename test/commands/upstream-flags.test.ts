@@ -5,11 +5,11 @@
  */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { asksForHelp, type Flag, type FlagType, helpText, parseFlags } from '#api/flags.js'
-import { packageRoot } from '#api/package-root.js'
 import { serveFlags } from '#commands/serve-flags.js'
 import { ignoredFlags } from '#commands/upstream-flags.js'
 import { controllerManagerProcess } from '#controllers/main.js'
+import { asksForHelp, type Flag, type FlagType, helpText, parseFlags } from '#program/flags.js'
+import { packageRoot } from '#program/package-root.js'
 import { schedulerProcess } from '#scheduler/main.js'
 import { readRecorded } from '../recorded.js'
 

@@ -1,7 +1,7 @@
 /** What controllers do while the watch of one kind is behind those of others: nothing that cannot be taken back. */
 import t from 'tap'
 import type { PersistedObject } from '#api/object.js'
-import { whenAborted } from '#api/sleep.js'
+import { whenAborted } from '#async/sleep.js'
 import type { Client, WatchOptions } from '#client/client.js'
 import type { Volume } from '#client/persistent-volume.js'
 import type { Pod } from '#client/pod.js'

@@ -6,7 +6,6 @@ import { parseTime } from '#api/clock.js'
 import type { Condition } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import { podUsage } from '#api/quota/pod-usage.js'
-import { issueCertificate } from '#api/x509.js'
 import type { Pod, Taint } from '#client/pod.js'
 import {
   readSubject,
@@ -33,6 +32,7 @@ import {
 } from '#controllers/statefulset/reconcile.js'
 import { toleratedMs } from '#controllers/taint-eviction/reconcile.js'
 import { ttlStep } from '#controllers/ttl/controller.js'
+import { issueCertificate } from '#net/x509.js'
 import { storedMetadata } from '../stored-metadata.js'
 
 const ready: Condition = { type: 'Ready', status: 'True' }

@@ -2,11 +2,11 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { parseFlags } from '#api/flags.js'
 import type { NamespacedObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
 import type { EndpointSlice } from '#controllers/endpointslice/reconcile.js'
 import { flagTable, settingsFrom } from '#controllers/flags.js'
+import { parseFlags } from '#program/flags.js'
 import { until } from './cluster.js'
 import { manage, startBeside } from './in-process.js'
 

@@ -1,8 +1,9 @@
 /** Cells of custom resources' tables, as kube-apiserver answered for the same paths and values. */
 import t from 'tap'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { customTable } from '#crd/columns.js'
 import type { DefinitionVersion } from '#crd/definition.js'
+import type { JsonValue } from '#json/value.js'
 
 const cellOf = (jsonPath: string, type: string, spec: JsonValue): unknown => {
   const additionalPrinterColumns = [{ name: 'C', type, jsonPath }]

@@ -1,8 +1,8 @@
 import t from 'tap'
-import type { JsonValue } from '#api/object.js'
 import { prune } from '#crd/prune.js'
 import type { StructuralSchema, ValidationRule } from '#crd/structural-schema.js'
 import { validateDefaultValues } from '#crd/validate-default-values.js'
+import type { JsonValue } from '#json/value.js'
 
 t.test('a default has to meet the rules as what stays and as what comes', (t) => {
   const errorsOf = (rule: ValidationRule) => {

@@ -1,7 +1,7 @@
 /** Lists of type set hold no item twice. */
 import t from 'tap'
-import type { JsonValue } from '#api/object.js'
 import { validateListSets } from '#crd/list-sets.js'
+import type { JsonValue } from '#json/value.js'
 
 const duplicatesOf = (list: JsonValue): string[] =>
   validateListSets(list, { type: 'array', 'x-kubernetes-list-type': 'set' }, 'l').map(

@@ -3,10 +3,10 @@
  * each. Upstream walks maps in any order, so that causes are compared without theirs.
  */
 import t from 'tap'
-import type { JsonObject, JsonValue } from '#api/object.js'
 import { customRows } from '#crd/custom-rows.js'
 import type { CustomResourceDefinition } from '#crd/definition.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { evaluate } from '#test/kinds/evaluate.js'
 import { readRecorded } from '../recorded.js'

@@ -1,12 +1,12 @@
 /** What stands in front of the storage of custom resources keeps what every object storage promises. */
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
-import { cloneJson } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { makeCacher } from '#cacher/cacher.js'
 import type { ObjectStorage } from '#cacher/object-storage.js'
 import { ConvertedStorage } from '#crd/converted-storage.js'
 import { ShownStorage } from '#crd/shown-storage.js'
+import { cloneJson } from '#json/object.js'
 import { openStorage } from '#storage/open.js'
 import { runObjectStorageCases } from '../cacher/object-storage-cases.js'
 import {

@@ -1,8 +1,8 @@
 /** Numbers of custom resources that Go reads as floats and stores as integers; the answers are v1.36.3's. */
 import t from 'tap'
-import { parseWithTrace } from '#api/json.js'
 import { customRows } from '#crd/custom-rows.js'
 import type { CustomResourceDefinition } from '#crd/definition.js'
+import { parseWithTrace } from '#json/json.js'
 import { decodeObject } from '#registry/decode.js'
 
 const any = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { jsonEqual } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import type { KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import { jsonEqual } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { kinds } from '#kinds/index.js'
 import { decodeObject } from '#registry/decode.js'
 import {

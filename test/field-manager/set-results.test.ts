@@ -1,7 +1,7 @@
 /** Sets that are shared give what any sets give, whichever were met before. */
 import fc from 'fast-check'
 import { test } from 'tap'
-import { jsonEqual } from '#api/json-object.js'
+import { jsonEqual } from '#json/object.js'
 import {
   difference,
   type FieldSet,

@@ -2,8 +2,9 @@
 
 import { systemClock } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { makeCacher } from '#cacher/cacher.js'
+import type { JsonValue } from '#json/value.js'
 import { kinds } from '#kinds/index.js'
 import type { Admission } from '#registry/admission.js'
 import { admitAll } from '#registry/admission.js'

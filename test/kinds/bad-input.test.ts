@@ -2,7 +2,8 @@
 
 import t from 'tap'
 import { ApiError } from '#api/errors.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import type { JsonValue } from '#json/value.js'
 import { groupKinds } from '#kinds/group-kinds.js'
 import { kinds } from '#kinds/index.js'
 import { type Schema, schemaNameOfRef, schemas } from '#openapi/schemas.js'

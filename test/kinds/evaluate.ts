@@ -1,7 +1,7 @@
 /** What a create does to a body before it is stored, without a server: decode, defaults, preparation, validation. */
 import { ApiError } from '#api/errors.js'
-import { parseWithTrace } from '#api/json.js'
 import type { KubeObject } from '#api/object.js'
+import { parseWithTrace } from '#json/json.js'
 import { kinds } from '#kinds/index.js'
 import { beforeCreate } from '#registry/before-create.js'
 import { decodeObject } from '#registry/decode.js'

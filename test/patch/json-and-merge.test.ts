@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { ApiError } from '#api/errors.js'
-import { jsonEqual } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
 import { deepFreeze } from '#cacher/mutation-detector.js'
+import { jsonEqual } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
 import { applyMergePatch, replaceByMergePatch } from '#registry/patch/merge.js'
 

@@ -1,6 +1,6 @@
 /** Patched documents as errors print them. */
 import t from 'tap'
-import type { JsonValue } from '#api/object.js'
+import type { JsonValue } from '#json/value.js'
 import { documentOf, textOfJsonPatch, textOfMergePatch } from '#registry/patch/patched-text.js'
 
 const pod = {

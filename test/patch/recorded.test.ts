@@ -1,6 +1,7 @@
 /** Patches of every type, made at random, with what kube-apiserver v1.36 answered to each. */
 import t from 'tap'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { readRecorded } from '../recorded.js'
 import { startApiServer } from '../routes/api-server.js'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { jsonEqual } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { jsonEqual } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
 import { refusal } from '../refusal.js'
 

@@ -1,8 +1,9 @@
 /** What a patch of a stored object leaves alone stays the very part that is stored, and no hook of a kind writes into it. */
 import t from 'tap'
-import { cloneJson } from '#api/json-object.js'
-import type { JsonObject, KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import type { KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import { deepFreeze } from '#cacher/mutation-detector.js'
+import { cloneJson } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 import { kinds } from '#kinds/index.js'
 import { decodeObject } from '#registry/decode.js'
 import { decodePatched } from '#registry/decode-patched.js'

@@ -1,7 +1,7 @@
 /** What kube-apiserver v1.36 answered `Accept: application/yaml` with. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { JsonValue } from '#api/object.js'
+import type { JsonValue } from '#json/value.js'
 import { formatYaml } from '#registry/encode/yaml.js'
 import { parseYaml } from '#registry/yaml.js'
 

@@ -1,8 +1,8 @@
 /** Whoever reads an answer as text finds every field where kube-apiserver writes it. */
 import t from 'tap'
-import { stringify } from '#api/json.js'
-import { cloneJson } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
+import { stringify } from '#json/json.js'
+import { cloneJson } from '#json/object.js'
 import { kinds } from '#kinds/index.js'
 import { inGoOrder } from '#registry/decode/go-order.js'
 import { decodeBuiltIn } from '#registry/decode.js'

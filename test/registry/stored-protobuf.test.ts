@@ -1,8 +1,8 @@
 /** A store that a kube-apiserver has written to: protobuf, and JSON as Go writes it. */
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
-import { parse, stringify } from '#api/json.js'
 import type { KubeObject } from '#api/object.js'
+import { parse, stringify } from '#json/json.js'
 import { groupKinds } from '#kinds/group-kinds.js'
 import { kinds } from '#kinds/index.js'
 import { storedProtobufReader } from '#registry/decode/stored-protobuf.js'

@@ -1,7 +1,7 @@
 /** What `kubectl explain` tells of built-in kinds. */
 import { existsSync } from 'node:fs'
 import t from 'tap'
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { describeSchema } from '#openapi/field-docs.js'
 import { schemas } from '#openapi/schemas.js'
 

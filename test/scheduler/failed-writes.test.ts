@@ -1,10 +1,10 @@
 /** What becomes of a Pod when the scheduler's own write for it fails: nothing in the cluster changes then. */
 import t from 'tap'
-import { parseFlags } from '#api/flags.js'
 import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import type { Volume } from '#client/persistent-volume.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import { parseFlags } from '#program/flags.js'
 import { schedulerProcess } from '#scheduler/main.js'
 import { startBeside } from '../controllers/in-process.js'
 import { eventually } from '../eventually.js'

@@ -7,7 +7,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { TLSSocket } from 'node:tls'
 import t from 'tap'
-import { issueCertificate } from '#api/x509.js'
+import { issueCertificate } from '#net/x509.js'
 import { createServer } from '#server/create-server.js'
 import { type Call, call, startServer } from './start-server.js'
 

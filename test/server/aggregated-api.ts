@@ -7,7 +7,7 @@ import os from 'node:os'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Test } from 'tap'
-import { issueCertificate } from '#api/x509.js'
+import { issueCertificate } from '#net/x509.js'
 
 const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2100, 0) }
 

@@ -1,7 +1,7 @@
 /** What a server that listens on all addresses tells others of where it is. */
 import https from 'node:https'
 import t from 'tap'
-import { machineAddress } from '#api/machine-address.js'
+import { machineAddress } from '#net/machine-address.js'
 import { call, startServer } from './start-server.js'
 
 t.test(

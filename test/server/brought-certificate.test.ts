@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import tls from 'node:tls'
 import t from 'tap'
-import { issueCertificate } from '#api/x509.js'
 import { createClient } from '#client/client.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { resources } from '#client/resources.js'
+import { issueCertificate } from '#net/x509.js'
 import { createServer, type Server, type ServerOptions } from '#src/index.js'
 
 const day = 86_400_000

@@ -2,7 +2,7 @@
 import { createServer } from 'node:https'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
-import { issueCertificate } from '#api/x509.js'
+import { issueCertificate } from '#net/x509.js'
 import { componentStatuses, componentStatusPrefix } from '#server/component-statuses.js'
 import { listen } from '../listen.js'
 import { call, startServer } from './start-server.js'

@@ -1,8 +1,8 @@
 /** What serves people, probes and scrapers: /statusz, /flagz, /metrics, /metrics/slis, OpenAPI documents and the names of health checks. */
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { parseFlags } from '#api/flags.js'
 import { serveFlags, serverOptionsOf } from '#commands/serve-flags.js'
+import { parseFlags } from '#program/flags.js'
 import { PostStartHooks } from '#server/post-start-hooks.js'
 import { call, startServer } from './start-server.js'
 

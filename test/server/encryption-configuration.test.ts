@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
-import { packageRoot } from '#api/package-root.js'
+import { packageRoot } from '#program/package-root.js'
 import { parseEncryption } from '#server/encryption/configuration.js'
 import { makeTransformers } from '#server/encryption/make-transformers.js'
 import { EncryptionFigures } from '#storage/encrypted/figures.js'

@@ -1,10 +1,10 @@
 /** What `npm install kubelevel` gives: the same server in the process of who imports it, as often as wanted. */
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { packageRoot } from '#api/package-root.js'
 import { createClient } from '#client/client.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { resources } from '#client/resources.js'
+import { packageRoot } from '#program/package-root.js'
 import type * as Package from '#src/index.js'
 
 const manifest = JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8'))

@@ -2,7 +2,7 @@
 import http from 'node:http'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { machineAddress } from '#api/machine-address.js'
+import { machineAddress } from '#net/machine-address.js'
 import { listen } from '../listen.js'
 import { call, startServer } from './start-server.js'
 

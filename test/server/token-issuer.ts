@@ -8,7 +8,7 @@ import {
   SignJWT,
 } from 'jose'
 import type { Test } from 'tap'
-import { issueCertificate } from '#api/x509.js'
+import { issueCertificate } from '#net/x509.js'
 import { listen } from '../listen.js'
 
 const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2100, 0) }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { isIPv6 } from 'node:net'
 import type { Test } from 'tap'
-import { issueCertificate } from '#api/x509.js'
+import { issueCertificate } from '#net/x509.js'
 import { listen } from '../listen.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: reviews are of every kind

@@ -10,7 +10,7 @@ import {
   status,
 } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
-import { grpcText } from '#api/grpc-texts.js'
+import { grpcText } from '#go/grpc-texts.js'
 import { criDescriptor } from './cri-types.js'
 
 /** Timeout of calls; a stop has its grace in addition. */

@@ -1,5 +1,5 @@
 /** The part of CRI v1 that the kubelet speaks: messages as `field: [type, number]`, a type in brackets is repeated. */
-import { mapValues } from '#api/entries.js'
+import { mapValues } from '#json/entries.js'
 
 type Fields = Readonly<Record<string, readonly [type: string, id: number]>>
 

@@ -1,6 +1,6 @@
 /** What the processes of containers use, read again and again without making much garbage of it. */
 import { readdirSync } from 'node:fs'
-import { nextTurn } from '#api/turns.js'
+import { nextTurn } from '#async/turns.js'
 import type { ContainerUsage } from '../../runtime.js'
 import { containerIdOf, hasProc, readProc, statFields } from './process-table.js'
 

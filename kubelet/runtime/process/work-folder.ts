@@ -4,7 +4,7 @@
  */
 import { mkdirSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
-import { makeFolders } from '#api/make-folders.js'
+import { makeFolders } from '#program/make-folders.js'
 import type { Mount } from '../../runtime.js'
 
 /** Every mount appears under its path. */

@@ -2,9 +2,10 @@
  * A node may only request tokens that are bound to its own Pods, of their accounts, and for audiences that those Pods
  * use.
  */
-import { aggregate } from '#api/aggregate.js'
-import { goQuote } from '#api/go-quote.js'
+
 import type { Fields, KubeObject } from '#api/object.js'
+import { aggregate } from '#go/aggregate.js'
+import { goQuote } from '#go/quote.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import type { Authorize } from '../cel.js'
 import { refuse } from '../plugin.js'

@@ -1,8 +1,9 @@
 /** A node may only write the resize fields of a claim's status. */
-import { goQuote } from '#api/go-quote.js'
-import { semanticEqual, withKeysInOrder } from '#api/json-object.js'
+
 import type { Fields, KubeObject } from '#api/object.js'
 import { metadataInOrder } from '#cacher/object-bytes.js'
+import { goQuote } from '#go/quote.js'
+import { semanticEqual, withKeysInOrder } from '#json/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { internalForm } from '#validation/internal-form.js'
 import { unifiedDiff } from '#validation/unified-diff.js'

@@ -2,8 +2,9 @@
  * A kubelet may only write objects of its own node (kubernetes, plugin/pkg/admission/noderestriction). The Node
  * authorizer has checked the path; this checks the objects.
  */
-import { goQuote } from '#api/go-quote.js'
+
 import { nodeIdentity } from '#api/user-info.js'
+import { goQuote } from '#go/quote.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { parseCertificateRequest } from '#validation/certificate-request.js'
 import type { Authorize } from '../cel.js'

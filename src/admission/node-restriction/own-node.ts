@@ -1,8 +1,9 @@
 /** A node may write its own Node, except for labels and taints that would attract Pods. */
-import { compareTexts } from '#api/compare-texts.js'
-import { goQuote } from '#api/go-quote.js'
-import { getOwn, semanticEqual } from '#api/json-object.js'
+
 import type { Labels } from '#api/selectors.js'
+import { compareTexts } from '#go/compare-texts.js'
+import { goQuote } from '#go/quote.js'
+import { getOwn, semanticEqual } from '#json/object.js'
 import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
 import { refuse } from '../plugin.js'
 

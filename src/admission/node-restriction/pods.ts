@@ -1,8 +1,8 @@
 /** A node may create mirror Pods, delete its own Pods and write their status. */
 import { notFound } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
-import { semanticEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
+import { semanticEqual } from '#json/object.js'
 import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
 import { apiReferenceOf } from '#validation/pod/api-reference.js'
 import { findObject, refuse } from '../plugin.js'

@@ -1,8 +1,9 @@
 /** The claims of a token, and the user made of them, as CEL values (apiserver, oidc.go: unescapeMapper). */
-import type { JsonObject, JsonValue } from '#api/object.js'
+
 import { ObjectMap } from '#cel/json-values.js'
 import { propertyName } from '#cel/schema-types.js'
 import type { CelValue } from '#cel/values.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 
 /** `claims.foo__dot__bar` is the claim `foo.bar`, at any depth. */
 class NamedMap extends ObjectMap {

@@ -8,7 +8,7 @@ import {
   required,
   tooMany,
 } from '#api/field-error.js'
-import { parseUrl } from '#api/go-url.js'
+import { parseUrl } from '#go/url.js'
 import { limits } from '#limits'
 import { validDomainPrefixedPath } from '#validation/formats.js'
 import { certificatesOf } from '../client-certificate.js'

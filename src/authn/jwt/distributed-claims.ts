@@ -2,8 +2,8 @@
  * Distributed claims, for which the token only names an endpoint (OpenID Connect Core, 5.6.2). Providers use them for
  * users with too many groups. The endpoint answers with a token of its own.
  */
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonObject } from '#api/object.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 import { Issuer, type IssuerOptions, NotReadyError, requestOf, unverifiedClaims } from './issuer.js'
 

@@ -1,6 +1,6 @@
 /** Expressions over `claims` and over `user` (apiserver, pkg/authentication/cel). */
 
-import { once } from '#api/once.js'
+import { once } from '#async/once.js'
 import { type Expression, hasPart } from '#cel/ast.js'
 import { compileText, evaluationProblem } from '#cel/compile-text.js'
 import { Environment } from '#cel/environment.js'

@@ -1,8 +1,8 @@
 /** Authenticates JWTs of configured issuers (apiserver, plugin/pkg/authenticator/token/oidc). */
 import { goKindOf } from '#api/decoder-texts.js'
-import type { JsonObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { CelValue } from '#cel/values.js'
+import type { JsonObject } from '#json/value.js'
 import { withAuthenticatedGroup } from '../authenticator.js'
 import { claimsValue } from './claims-value.js'
 import type { ClaimOrExpression, JwtRules, PrefixedClaimOrExpression } from './configuration.js'

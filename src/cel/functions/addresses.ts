@@ -1,6 +1,7 @@
 /** IP addresses and networks (apiserver, pkg/cel/library/ip.go and cidr.go; Go's net/netip). */
-import { goQuote } from '#api/go-quote.js'
-import { type IpAddress as Address, parseAddress } from '#api/ip-address.js'
+
+import { type IpAddress as Address, parseAddress } from '#go/ip-address.js'
+import { goQuote } from '#go/quote.js'
 import type { Implementations } from '../evaluation.js'
 import { CelError, KubernetesValue, noSuchOverload } from '../values.js'
 

@@ -1,5 +1,5 @@
 /** `int(…)`, `string(…)` and the like (cel-go, common/types, ConvertToType). */
-import { formatDouble } from '#api/go-number.js'
+import { formatDouble } from '#go/number.js'
 import { limits } from '#limits'
 import type { Implementations } from '../evaluation.js'
 import {

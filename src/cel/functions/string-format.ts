@@ -1,6 +1,6 @@
 /** `string.format` (cel-go, ext/formatting.go): the clauses, and what a checker can say about them before they run. */
-import { compareTexts } from '#api/compare-texts.js'
-import { formatDouble } from '#api/go-number.js'
+import { compareTexts } from '#go/compare-texts.js'
+import { formatDouble } from '#go/number.js'
 import { limits } from '#limits'
 import { CostExceeded } from '../evaluation.js'
 import { formatDuration, formatTimestamp } from '../times.js'

@@ -1,5 +1,5 @@
 /** URLs as Go's net/url reads them (apiserver, pkg/cel/library/urls.go): WHATWG's rules differ. */
-import { type GoUrl, parseRequestUri, parseUrl } from '#api/go-url.js'
+import { type GoUrl, parseRequestUri, parseUrl } from '#go/url.js'
 import type { Implementations } from '../evaluation.js'
 import { CelError, EntryMap, KubernetesValue } from '../values.js'
 

@@ -1,6 +1,5 @@
 /** CEL values of what a structural schema describes (apiserver, pkg/cel/common/values.go). */
-import { getOwn, isJsonObject, semanticEqual } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+
 import { type FieldReader, fromJson, ObjectMap } from '#cel/json-values.js'
 import { celName, isEmbedded, propertiesOf, reserved } from '#cel/schema-types.js'
 import { parseDate, parseDuration, parseTimestamp } from '#cel/times.js'
@@ -13,6 +12,8 @@ import {
   type MapValue,
   withListKind,
 } from '#cel/values.js'
+import { getOwn, isJsonObject, semanticEqual } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeOf } from '#registry/patch/go-print.js'
 import { type StructuralSchema, valueSchemaOf } from '../structural-schema.js'
 

@@ -7,11 +7,11 @@ import {
   type FieldErrorType,
   printValue,
 } from '#api/field-error.js'
-import { getOwn, isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
-import { once } from '#api/once.js'
+import { once } from '#async/once.js'
 import { CostExceeded } from '#cel/evaluation.js'
 import { CelError, type CelValue, Optional } from '#cel/values.js'
+import { getOwn, isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import { type Correlated, oldItemsOf } from '../correlation.js'
 import { followFieldPath } from '../field-path.js'

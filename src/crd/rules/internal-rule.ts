@@ -1,4 +1,4 @@
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import type { ValidationRule } from '../structural-schema.js'
 
 /** The rule as upstream's internal type prints: with every field, by its name in Go. */

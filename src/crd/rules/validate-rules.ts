@@ -1,7 +1,7 @@
 /** What a definition's validation rules must be: present, on one line, compiling, and pointing at real fields. */
 import { child, type FieldError, forbidden, index, internal, invalid } from '#api/field-error.js'
-import { isJsonObject } from '#api/json-object.js'
 import { capped } from '#cel/estimate-ranges.js'
+import { isJsonObject } from '#json/object.js'
 import { limits } from '#limits'
 import { type StructuralSchema, type ValidationRule, valueSchemaOf } from '../structural-schema.js'
 import {

@@ -10,10 +10,10 @@ import {
   oneOf,
   required,
 } from '#api/field-error.js'
-import { givenEmpty, holdsGivenEmpty } from '#api/given-empty.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
+import { givenEmpty, holdsGivenEmpty } from '#json/given-empty.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import { sameJson } from '#validation/immutable.js'
 import { validLabelSelector } from '#validation/label-selector.js'

@@ -1,5 +1,5 @@
-import { semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
+import { semanticEqual } from '#json/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   rollbackTo,

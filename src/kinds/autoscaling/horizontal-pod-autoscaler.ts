@@ -7,9 +7,9 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { isGiven } from '#api/given-empty.js'
 import type { KubeObject } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
+import { isGiven } from '#json/given-empty.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { nonNegative } from '#validation/number.js'
 import { ownStatus } from '../status.js'

@@ -2,8 +2,9 @@
  * Metrics in the form that annotations of autoscaling/v1 carry (kubernetes, pkg/apis/autoscaling/v1/conversion.go): every
  * source that a metric has is converted, whatever its type says.
  */
-import { withoutUndefined } from '#api/entries.js'
+
 import { parseQuantity } from '#api/quantity.js'
+import { withoutUndefined } from '#json/entries.js'
 import type { Metric } from './metrics.js'
 
 type Which = 'target' | 'current'

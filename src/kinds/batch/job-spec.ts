@@ -1,6 +1,7 @@
 /** Defaults of jobs and the selector that each gets of its own (kubernetes, pkg/apis/batch and pkg/registry/batch/job). */
-import { jsonEqual } from '#api/json-object.js'
+
 import type { Fields, KubeObject } from '#api/object.js'
+import { jsonEqual } from '#json/object.js'
 
 /** The template of a cron job gets this default of jobs and no other. */
 export const defaultFailurePolicy = (spec: Fields | undefined): void => {

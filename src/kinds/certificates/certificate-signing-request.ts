@@ -11,7 +11,7 @@ import {
   required,
 } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
-import { type PemBlock, pemBlocks } from '#api/pem.js'
+import { type PemBlock, pemBlocks } from '#net/pem.js'
 import { defineKind, type RequestContext } from '#registry/resource-definition.js'
 import { parseCertificateRequest } from '#validation/certificate-request.js'
 import { validSignerName } from './signer-name.js'

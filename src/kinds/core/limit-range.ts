@@ -8,10 +8,10 @@ import {
   invalid,
   required,
 } from '#api/field-error.js'
-import { getOwn } from '#api/json-object.js'
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantityTexts, parseQuantity } from '#api/quantity.js'
+import { getOwn } from '#json/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   overcommits,

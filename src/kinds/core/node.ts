@@ -1,6 +1,6 @@
 import { index } from '#api/field-error.js'
-import { isGiven } from '#api/given-empty.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { isGiven } from '#json/given-empty.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { cidrWarnings } from '#validation/network.js'
 import { validateNode, validateNodeUpdate } from '#validation/node.js'

@@ -1,7 +1,8 @@
 /** Binding: gives a pod its node, once (kubernetes, core/pod/storage). */
 import { aggregateMessage, badRequest, conflict, failure, notFound } from '#api/errors.js'
 import { type FieldError, notSupported, required } from '#api/field-error.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { checkPreconditions } from '#registry/preconditions.js'
 import type { RequestContext, ValidateAdmission } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'

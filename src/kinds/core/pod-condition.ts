@@ -1,8 +1,8 @@
 /** Conditions of a pod's status, as upstream's podutil.UpdatePodCondition sets them. */
 import { formatTime } from '#api/clock.js'
 import { type Condition, conditionOf, putCondition } from '#api/conditions.js'
-import { copyWith } from '#api/copy-with.js'
 import type { KubeObject } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
 
 type PodCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
 

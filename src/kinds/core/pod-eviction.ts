@@ -13,8 +13,9 @@ import {
 } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
 import { matchesSelector } from '#api/label-selector.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import type { StatusCause } from '#api/status.js'
+import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 import { listAll } from '#registry/list-all.js'
 import type {

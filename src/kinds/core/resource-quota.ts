@@ -1,7 +1,7 @@
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
-import { givenEmpty } from '#api/given-empty.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantityTexts } from '#api/quantity.js'
+import { givenEmpty } from '#json/given-empty.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutableMessage, sameJson } from '#validation/immutable.js'
 import { internalForm } from '#validation/internal-form.js'

@@ -5,8 +5,8 @@
  */
 import { randomInt } from 'node:crypto'
 import { ApiError, internalError } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 import { internalContext } from '#registry/internal-context.js'
 import { listAll } from '#registry/list-all.js'

@@ -1,4 +1,3 @@
-import { compareTexts } from '#api/compare-texts.js'
 import {
   child,
   type FieldError,
@@ -10,6 +9,7 @@ import {
 } from '#api/field-error.js'
 import { isDns1123Label } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
+import { compareTexts } from '#go/compare-texts.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { aloneIfWildcard, validDnsLabel, validDnsSubdomain } from '#validation/formats.js'
 import { ownStatus } from '../status.js'

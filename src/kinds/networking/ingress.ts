@@ -7,9 +7,9 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { givenEmpty } from '#api/given-empty.js'
 import { isDns1035Label, isDns1123Label, isDns1123Subdomain, regexMessage } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
+import { givenEmpty } from '#json/given-empty.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validPathSegment } from '#validation/formats.js'
 import { sameJson } from '#validation/immutable.js'

@@ -7,10 +7,10 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { holdsGivenEmpty } from '#api/given-empty.js'
-import { semanticEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
+import { holdsGivenEmpty } from '#json/given-empty.js'
+import { semanticEqual } from '#json/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validLabelSelector } from '#validation/label-selector.js'
 import {

@@ -1,6 +1,6 @@
 import { type FieldError, index, invalid, required } from '#api/field-error.js'
-import { givenEmpty } from '#api/given-empty.js'
 import type { KubeObject } from '#api/object.js'
+import { givenEmpty } from '#json/given-empty.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutableMessage } from '#validation/immutable.js'
 import { bigIntToIp, cidrMessages, parseCidr } from '#validation/network.js'

@@ -1,6 +1,7 @@
 /** AppArmor profiles that older clients give in annotations become fields. */
-import { jsonEqual } from '#api/json-object.js'
+
 import type { Fields, KubeObject } from '#api/object.js'
+import { jsonEqual } from '#json/object.js'
 import { appArmorPrefix } from '#validation/pod/security.js'
 
 const profileOf = (annotation: string): Fields | undefined => {

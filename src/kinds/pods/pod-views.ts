@@ -1,6 +1,7 @@
 /** The subresources of pods that show the pod itself and let one part of its spec change. */
-import { withoutUndefined } from '#api/entries.js'
+
 import type { Fields, KubeObject } from '#api/object.js'
+import { withoutUndefined } from '#json/entries.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
 import { validateEphemeralContainersUpdate } from '#validation/pod/pod-update.js'
 import { validateResize } from '#validation/pod/resize.js'

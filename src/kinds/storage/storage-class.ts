@@ -6,8 +6,8 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { givenEmpty } from '#api/given-empty.js'
 import type { KubeObject } from '#api/object.js'
+import { givenEmpty } from '#json/given-empty.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validQualifiedName } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'

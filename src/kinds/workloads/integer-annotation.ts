@@ -1,6 +1,6 @@
 /** Annotations that are integer fields of upstream's internal types: they are read, and written anew from what was read. */
 import { cannotBeHandled } from '#api/errors.js'
-import { parseInt64, parseIntMessage } from '#api/int64.js'
+import { parseInt64, parseIntMessage } from '#json/int64.js'
 
 /** Throws 400 for what is no int64; `prefix` comes before the words of Go's strconv. */
 export const readInteger = (kind: string, text: string, prefix = ''): bigint => {

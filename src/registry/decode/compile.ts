@@ -2,12 +2,13 @@
  * Decoding of well-formed values, compiled to one closure a type at first use: checks, prunes, and normalises as a
  * round trip through the Go struct does. What is not well-formed only raises `state.problem`; explain.ts finds the words.
  */
-import { sortedKeys } from '#api/entries.js'
-import { noteGivenEmpty, noteGivenText } from '#api/given-empty.js'
-import { isJsonObject, setOwn } from '#api/json-object.js'
-import type { JsonTrace } from '#api/json-traced.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+
 import { isParsedAlike } from '#api/quantity.js'
+import { sortedKeys } from '#json/entries.js'
+import { noteGivenEmpty, noteGivenText } from '#json/given-empty.js'
+import { isJsonObject, setOwn } from '#json/object.js'
+import type { JsonTrace } from '#json/traced.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { compiledStructs } from '../compiled-structs.js'
 import { isInt32, isUint8, readCustom, zeroCustom } from './custom.js'
 import { type GoField, type GoType, goFieldsOf, isPartOfSchema, schemaPartOf } from './go-type.js'

@@ -3,9 +3,9 @@
  * metadata has a Go type.
  */
 import { dotted } from '#api/field-error.js'
-import { goQuote } from '#api/go-quote.js'
-import type { JsonTrace } from '#api/json-traced.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
+import type { JsonTrace } from '#json/traced.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { DecodeError } from './explain.js'
 import { noteFloat } from './whole-floats.js'
 

@@ -1,7 +1,8 @@
 /** The types that read their own JSON: what they make of a value, and why they refuse one. */
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+
 import { parseQuantity, QuantityError } from '#api/quantity.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import type { CustomType } from './go-type.js'
 import { canonicalTime, timeProblem } from './times.js'
 

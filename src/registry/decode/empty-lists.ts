@@ -2,7 +2,7 @@
  * Storage is protobuf, which forgets the difference between an empty list and none: what must be written comes back as
  * null. Until an object is stored the difference counts for all who see it: managed fields, admission and validation.
  */
-import type { JsonObject, JsonValue } from '#api/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { type GoType, goFieldsOf } from './go-type.js'
 
 /** Changes the value in place, except for parts that it shares with `stored`. */

@@ -2,10 +2,12 @@
  * Objects are the JSON that Go writes: fields in the order of their struct, maps in that of their keys. The decoder makes
  * them so; what defaults, strategies and admission have put behind the others since is moved to its place here.
  */
-import { copyWith } from '#api/copy-with.js'
-import { sortedKeys } from '#api/entries.js'
-import { isJsonObject, setOwn } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+
+import type { KubeObject, ObjectMeta } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
+import { sortedKeys } from '#json/entries.js'
+import { isJsonObject, setOwn } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { compiledStructs } from '../compiled-structs.js'
 import { type GoType, goFieldsOf } from './go-type.js'
 

@@ -1,7 +1,7 @@
 /** The Go types behind the API, as far as decoding needs them; read from openapi/data/go-fields.json when first met. */
 import assert from 'node:assert'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { configurationFields, goFields, schemaNames, schemas } from '#openapi/schemas.js'
 
 export type GoType =

@@ -2,9 +2,9 @@
  * A body in Kubernetes' protobuf, as the JSON value that a client would have sent in its place: kubectl's generators and
  * other typed clients write protobuf. Field numbers come with the Go types (openapi/data/go-fields.json).
  */
-import { int64Of } from '#api/int64.js'
-import { parse } from '#api/json.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { int64Of } from '#json/int64.js'
+import { parse } from '#json/json.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName, schemaNames } from '#openapi/schemas.js'
 import {
   type CustomType,

@@ -3,9 +3,9 @@
  * Structs and maps are merged, lists item by item; the entries of a map begin anew.
  */
 
-import { isJsonObject, setOwn } from '#api/json-object.js'
-import type { JsonTrace } from '#api/json-traced.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { isJsonObject, setOwn } from '#json/object.js'
+import type { JsonTrace } from '#json/traced.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { type GoField, type GoType, goFieldsOf } from './go-type.js'
 
 const fieldOf = (key: string, name: string): GoField | undefined =>

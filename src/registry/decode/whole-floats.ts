@@ -2,7 +2,7 @@
  * Floats of unstructured JSON that are whole (`1.0`): they are stored as integers and come back as such, so that until
  * then Go takes what was sent for another value than the stored one.
  */
-import type { JsonValue } from '#api/object.js'
+import type { JsonValue } from '#json/value.js'
 
 const marked = new WeakMap<object, Set<string | number>>()
 

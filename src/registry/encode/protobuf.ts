@@ -3,8 +3,8 @@
  * to one closure a type at first use. Upstream's generated code writes every field that is no pointer, list or map even
  * when it is empty, fields by their numbers, and maps by their keys; so do we, to be equal byte for byte.
  */
-import { stringify } from '#api/json.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { stringify } from '#json/json.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { schemaNames } from '#openapi/schemas.js'
 import { compiledStructs } from '../compiled-structs.js'
 import {

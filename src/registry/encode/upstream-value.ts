@@ -1,7 +1,8 @@
 /** The value that kube-apiserver stores for an object: protobuf, or the JSON that Go writes. */
 import { parseGroupVersion } from '#api/group-version.js'
-import { stringify } from '#api/json.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import { stringify } from '#json/json.js'
+import type { JsonObject } from '#json/value.js'
 import { goTypeName } from '#openapi/schemas.js'
 import type { ResourceTable } from '../resource-table.js'
 import { encodeField, inEnvelope } from './protobuf.js'

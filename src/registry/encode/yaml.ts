@@ -2,8 +2,8 @@
  * JSON values as goyaml.v2 writes them, which is what `Accept: application/yaml` answers with: block style, keys in its
  * natural order, lines broken at the first space beyond 80 columns. Facts: goyaml.v2, encode.go and emitterc.go.
  */
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { inNaturalOrder } from './yaml-keys.js'
 import { escapes, isBreak, isPrintable, numberText, type Style, styleOf } from './yaml-scalar.js'
 

@@ -5,8 +5,8 @@ import {
   formatGroupVersionKind,
   parseGroupVersion,
 } from '#api/group-version.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { problemOf } from '../patch/convertible.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import type { FieldType } from './field-type.js'

@@ -2,9 +2,9 @@
  * What one version of an object has that another has not, as field sets: one walk over both.
  * Source of the rules: structured-merge-diff, typed/compare.go.
  */
-import { holdsGivenOtherwise } from '#api/given-empty.js'
-import { isJsonObject, jsonEqual, lengthOf } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { holdsGivenOtherwise } from '#json/given-empty.js'
+import { isJsonObject, jsonEqual, lengthOf } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { emptySet, type FieldSet, leaf } from './field-set.js'
 import type { FieldType, ListType, MapType } from './field-type.js'
 import { elementOf, type Form, formOf, isEmptyOrNot } from './list-item.js'

@@ -1,6 +1,7 @@
 /** The 409 of an apply that conflicts with other owners: one cause a field, and a message that lists them by owner. */
-import { compareTexts } from '#api/compare-texts.js'
+
 import { type ApiError, applyConflict } from '#api/errors.js'
+import { compareTexts } from '#go/compare-texts.js'
 import type { Owner } from './managed-fields.js'
 import { printPath } from './path-element.js'
 import type { FieldConflict } from './updater.js'

@@ -4,9 +4,9 @@
  * (apimachinery, managedfields/internal/versionconverter.go; apiextensions, conversion/converter.go).
  */
 import { ApiError } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import type { ConvertNow } from './awaited-conversions.js'
 import { emptySet } from './field-set.js'

@@ -16,11 +16,12 @@
  */
 
 import { formatTime } from '#api/clock.js'
-import { copyWith } from '#api/copy-with.js'
 import { failure } from '#api/errors.js'
-import { givenEmpty } from '#api/given-empty.js'
 import { formatGroupVersion } from '#api/group-version.js'
-import type { JsonObject, KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import type { KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
+import { givenEmpty } from '#json/given-empty.js'
+import type { JsonObject } from '#json/value.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import { withConversions } from './awaited-conversions.js'
 import { capOwners } from './cap-owners.js'

@@ -7,8 +7,8 @@
  * very argument when nothing did. Callers rely on that identity to skip work.
  * Source of the algebra: structured-merge-diff, fieldpath/set.go.
  */
-import { copyWith } from '#api/copy-with.js'
-import type { JsonObject } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
+import type { JsonObject } from '#json/value.js'
 import { compareElements } from './path-element.js'
 
 export type FieldSet = JsonObject

@@ -3,8 +3,8 @@
  * maps are atomic or granular. Compiled from OpenAPI or structural schemas, field by field at first use.
  * Source of the rules: kube-openapi, pkg/schemaconv; structured-merge-diff, schema/elements.go.
  */
-import { mapValues } from '#api/entries.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { mapValues } from '#json/entries.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { type Schema, schemaNameOfRef, schemaNames, schemas } from '#openapi/schemas.js'
 import { fieldElement } from './path-element.js'
 

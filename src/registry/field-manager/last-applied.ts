@@ -4,9 +4,10 @@
  * Source of the rules: apimachinery, pkg/util/managedfields/internal/lastapplied*.go.
  */
 
-import { parse, stringify } from '#api/json.js'
-import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import { parse, stringify } from '#json/json.js'
+import { isJsonObject, withKeysInOrder } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import { compareObjects } from './compare.js'
 import { difference, type FieldSet, union } from './field-set.js'

@@ -1,6 +1,6 @@
 /** Which path element an entry of a list is, and which of a type's forms a value has. */
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import type { FieldType, ListType } from './field-type.js'
 import { keyElement, singleKeyElement, valueElement } from './path-element.js'
 

@@ -5,10 +5,11 @@
  */
 
 import { parseTime } from '#api/clock.js'
-import { compareTexts } from '#api/compare-texts.js'
-import { stringify } from '#api/json.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonObject, ManagedFieldsEntry } from '#api/object.js'
+import type { ManagedFieldsEntry } from '#api/object.js'
+import { compareTexts } from '#go/compare-texts.js'
+import { stringify } from '#json/json.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 import { type FieldSet, leaf } from './field-set.js'
 import { readElement } from './path-element.js'
 import { shareSet, startMember, startSet } from './shared-sets.js'

@@ -2,9 +2,9 @@
  * Merging what is applied into what there is, and taking fields out again.
  * Source of the rules: structured-merge-diff, typed/merge.go and typed/remove.go.
  */
-import { copyWith } from '#api/copy-with.js'
-import { getOwn, isJsonObject, setOwn } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
+import { getOwn, isJsonObject, setOwn } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { indexEntries } from './compare.js'
 import { type FieldSet, hasPath, isEmptySet, withPrefix } from './field-set.js'
 import type { FieldType, ListType, MapType } from './field-type.js'

@@ -2,9 +2,10 @@
  * Path elements in their FieldsV1 text: `f:replicas`, `k:{"name":"web"}`, `v:"x"`, `i:0`. The text is canonical (keys
  * sorted, no spaces, Go's escapes), so that equal elements are equal strings.
  */
-import { isJsonObject } from '#api/json-object.js'
-import { Kept } from '#api/kept.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+
+import { Kept } from '#collections/kept.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 
 const needsNoEscape = /^[\w./:-]*$/

@@ -2,8 +2,9 @@
  * A write that changes nothing but the times of managedFields changes nothing: its times are put back, so that no
  * version is written. Source of the rule: apiserver, handlers/fieldmanager/equality.go.
  */
-import { jsonEqual } from '#api/json-object.js'
+
 import type { KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import { jsonEqual } from '#json/object.js'
 
 const withoutTime = (entry: ManagedFieldsEntry): unknown => ({ ...entry, time: undefined })
 

@@ -2,8 +2,8 @@
  * The fields that an applied configuration claims: its leaves, not the maps above them, but every list entry.
  * Source of the rules: structured-merge-diff, typed/tofieldset.go and fieldpath/set.go.
  */
-import { isJsonObject, lengthOf } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { isJsonObject, lengthOf } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { type FieldSet, isEmptySet, leaf, memberWith } from './field-set.js'
 import type { FieldType } from './field-type.js'
 import { elementOf, formOf, isEmptyOrNot } from './list-item.js'

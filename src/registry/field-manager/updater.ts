@@ -2,8 +2,8 @@
  * Owners through a write: who loses what was changed, who gets it, what an applier gave up, who is in conflict.
  * Source of the rules: structured-merge-diff, merge/update.go.
  */
-import { jsonEqual } from '#api/json-object.js'
-import type { JsonObject } from '#api/object.js'
+import { jsonEqual } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 import { type Comparison, compareObjects, nothingChanged } from './compare.js'
 import { type FieldSet, isEmptySet, pathsOf, unionOfAll } from './field-set.js'
 import type { FieldType } from './field-type.js'

@@ -2,8 +2,8 @@
  * Whether an applied configuration fits its type, in the words of structured-merge-diff (typed/validate.go), which show
  * values as Go prints them.
  */
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { goPrint, goTypeOf } from '../patch/go-print.js'
 import type { FieldType, ListType, MapType, ScalarKind } from './field-type.js'
 import { elementOf, formOf, TypeMismatch } from './list-item.js'

@@ -1,7 +1,8 @@
 /** The versions of one resource, as the field manager needs them: types, conversion, what a subresource puts back. */
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { decodeType } from '../decode.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import { deducedType, type FieldType, fieldTypeOf, fieldTypeOfStructural } from './field-type.js'

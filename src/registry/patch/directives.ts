@@ -1,6 +1,6 @@
 /** The directives of a strategic merge patch, and what is left of a patch without them. */
-import { isJsonObject, setOwn } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { isJsonObject, setOwn } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 
 export const patchDirective = '$patch'
 export const retainKeysDirective = '$retainKeys'

@@ -1,8 +1,8 @@
 /** Values as Go's fmt prints them with %v: the form in which upstream's patch errors show maps and lists. */
-import { formatDouble } from '#api/go-number.js'
-import { writtenText } from '#api/json-as-written.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { formatDouble } from '#go/number.js'
+import { writtenText } from '#json/as-written.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 
 /** The number in a value whose type is float64. */
 const doubleOf = (value: JsonValue): number => Number(writtenText(value) ?? value)
@@ -35,7 +35,7 @@ const textOf = (value: Value): string => {
 /** `%s`, which fits strings only: `map[a:%!s(int64=1) b:x]` */
 export const goPrintAsText = (value: Value): string => printWith(value, textOf)
 
-/** What reflect.TypeOf says of a decoded JSON value. Of those as written (json-as-written.ts) only numbers come here. */
+/** What reflect.TypeOf says of a decoded JSON value. Of those as written (src/json/as-written.ts) only numbers come here. */
 export const goTypeOf = (value: JsonValue | undefined): string => {
   if (value === null || value === undefined) return '%!s(<nil>)'
   if (Array.isArray(value)) return '[]interface {}'

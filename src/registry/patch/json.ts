@@ -6,11 +6,12 @@
  * what stands before the first slash of a path does not count; `test` for null holds where there is nothing.
  * Every operation that fails, for whatever reason, is one 422.
  */
-import { copyWith } from '#api/copy-with.js'
+
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest, failure } from '#api/errors.js'
-import { cloneJson, getOwn, isJsonObject, jsonEqual, setOwn } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
+import { cloneJson, getOwn, isJsonObject, jsonEqual, setOwn } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 
 type Container = JsonObject | JsonValue[]

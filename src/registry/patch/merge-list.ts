@@ -2,10 +2,11 @@
  * Lists of a strategic merge patch: merging by key or as sets, then the order. Entries that the patch names come in the
  * order of the patch, the others keep theirs, and an entry that is new goes in front of those that the patch leaves out.
  */
-import { copyWith } from '#api/copy-with.js'
+
 import { failure } from '#api/errors.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { patchDirective, removeDirectives } from './directives.js'
 import { goPrint, goTypeOf } from './go-print.js'
 import { kindNameOf, type ListField } from './patch-field.js'

@@ -2,10 +2,11 @@
  * JSON merge patch (RFC 7386) as kube-apiserver applies it: pure, over plain JSON values.
  * Neither argument is changed; what the patch does not touch is shared with the document.
  */
-import { copyWith } from '#api/copy-with.js'
+
 import { badRequest } from '#api/errors.js'
-import { isJsonObject, setOwn } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
+import { isJsonObject, setOwn } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 
 /** What a patch that is no object makes of any document: a list takes its place. Throws 400 for anything else. */
 export const replaceByMergePatch = (patch: JsonValue): JsonValue => {

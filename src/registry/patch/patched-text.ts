@@ -3,9 +3,10 @@
  * order, what it left alone keeps the order of its Go type.
  */
 
-import { printWritten } from '#api/json-as-written.js'
-import { getOwn, isJsonObject, jsonEqual, withKeysInOrder } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
+import { printWritten } from '#json/as-written.js'
+import { getOwn, isJsonObject, jsonEqual, withKeysInOrder } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'
 import { walkJsonPatch } from './json.js'

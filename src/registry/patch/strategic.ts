@@ -6,11 +6,12 @@
  * Upstream works on decoded Go maps in place, and its messages show the patch as it is after the merge; so the merge
  * here works in place as well, on copies of what it goes through; the rest of the document is shared with the result.
  */
-import { copyWith } from '#api/copy-with.js'
+
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
-import { cloneJson, getOwn, isJsonObject, setOwn } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { copyWith } from '#json/copy-with.js'
+import { cloneJson, getOwn, isJsonObject, setOwn } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { type GoType, goTypeOfKey } from '../decode/go-type.js'
 import { checkConvertible } from './convertible.js'

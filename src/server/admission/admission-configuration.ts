@@ -1,10 +1,10 @@
 /** The file of --admission-control-config-file: what it says to which plugin (apiserver, pkg/admission/config.go). */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { goFileError } from '#api/go-file-error.js'
-import { stringify } from '#api/json.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { goFileError } from '#go/file-error.js'
+import { stringify } from '#json/json.js'
+import { isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { decodeConfiguration, UnknownTypeError } from '#registry/decode-configuration.js'
 import { parseYaml } from '#registry/yaml.js'
 

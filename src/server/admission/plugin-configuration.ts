@@ -1,13 +1,13 @@
 /** What the configurations of admission plugins have in common. */
 import { statSync } from 'node:fs'
-import { goFileError } from '#api/go-file-error.js'
-import type { JsonObject } from '#api/object.js'
 import {
   type ClientConfig,
   type CredentialsOfUser,
   loadKubeconfig,
   loadKubeconfigUsers,
 } from '#client/kubeconfig.js'
+import { goFileError } from '#go/file-error.js'
+import type { JsonObject } from '#json/value.js'
 import { decodeConfiguration, type KnownTypes } from '#registry/decode-configuration.js'
 
 /**

@@ -1,6 +1,6 @@
 /** What ImagePolicyWebhook is told, and how it asks (kubernetes, plugin/pkg/admission/imagepolicy). */
 import type { ImagePolicy } from '#admission/image-policy.js'
-import { printedDuration } from '#api/duration.js'
+import { printedDuration } from '#go/duration.js'
 import { decodeUnversioned } from '#registry/decode-configuration.js'
 import { ReviewWebhook } from '../review-webhook.js'
 import type { StartedParts } from '../started-parts.js'

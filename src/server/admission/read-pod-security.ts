@@ -8,10 +8,10 @@ import {
   type Policy,
   versionProblem,
 } from '#admission/pod-security-policy.js'
-import { aggregate } from '#api/aggregate.js'
 import { aggregateMessage } from '#api/errors.js'
 import { duplicate, type FieldError, index, invalid } from '#api/field-error.js'
 import { dnsLabelName, dnsSubdomainName } from '#api/names.js'
+import { aggregate } from '#go/aggregate.js'
 import { decodePlugin, UnusableConfiguration } from './plugin-configuration.js'
 
 interface Configuration {

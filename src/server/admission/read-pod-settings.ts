@@ -1,7 +1,7 @@
 /** What PodNodeSelector and PodTolerationRestriction are told for the whole cluster. */
 import type { NodeSelectors } from '#admission/pod-node-selector.js'
 import type { ClusterTolerations } from '#admission/pod-tolerations.js'
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject } from '#json/value.js'
 import { decodeUnversioned } from '#registry/decode-configuration.js'
 import { validTolerations } from '#validation/toleration.js'
 import { decodePlugin } from './plugin-configuration.js'

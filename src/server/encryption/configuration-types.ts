@@ -1,5 +1,5 @@
 /** What an EncryptionConfiguration says, with upstream's defaults. */
-import { printedDuration } from '#api/duration.js'
+import { printedDuration } from '#go/duration.js'
 
 export interface KeyConfiguration {
   readonly name: string

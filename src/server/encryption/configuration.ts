@@ -1,10 +1,10 @@
 /** The file of --encryption-provider-config (apiserver, pkg/server/options/encryptionconfig). */
 import { readFile } from 'node:fs/promises'
-import { durationMs, durationProblem } from '#api/duration.js'
 import { aggregateMessage } from '#api/errors.js'
-import { goFileError } from '#api/go-file-error.js'
-import { goQuote } from '#api/go-quote.js'
-import { isJsonObject } from '#api/json-object.js'
+import { durationMs, durationProblem } from '#go/duration.js'
+import { goFileError } from '#go/file-error.js'
+import { goQuote } from '#go/quote.js'
+import { isJsonObject } from '#json/object.js'
 import { decodeConfiguration, UnknownTypeError } from '#registry/decode-configuration.js'
 import { parseYaml } from '#registry/yaml.js'
 import type {

@@ -2,10 +2,11 @@
  * Encryption of what is stored, as a file says, which may be read again when it changes (apiserver,
  * pkg/server/options/encryptionconfig and its controller).
  */
-import { aggregate } from '#api/aggregate.js'
+
 import type { Clock } from '#api/clock.js'
 import { formatGroupResource, type GroupResource } from '#api/group-version.js'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
+import { aggregate } from '#go/aggregate.js'
 import { limits } from '#limits'
 import type { HealthCheck } from '#routes/healthz.js'
 import type { Encryption, Transformers } from '#storage/encrypted/encrypted-driver.js'

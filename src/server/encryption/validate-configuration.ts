@@ -1,8 +1,9 @@
 /** What an EncryptionConfiguration may say (apiserver, pkg/apis/apiserver/validation). */
-import { printedDuration } from '#api/duration.js'
+
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
-import { parseUrl } from '#api/go-url.js'
 import { type GroupResource, parseGroupResource } from '#api/group-version.js'
+import { printedDuration } from '#go/duration.js'
+import { parseUrl } from '#go/url.js'
 import {
   type EncryptionConfiguration,
   type KeyConfiguration,

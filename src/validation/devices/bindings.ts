@@ -1,7 +1,7 @@
 /** Conditions on which a device is bound, or is not (kubernetes, resource/validation validateDeviceBindingParameters). */
 import { child, duplicate, type FieldError, index, invalid } from '#api/field-error.js'
-import { givenEmpty } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
+import { givenEmpty } from '#json/given-empty.js'
 import { validQualifiedName } from '../formats.js'
 import { validList } from './names.js'
 

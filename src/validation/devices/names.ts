@@ -11,10 +11,10 @@ import {
   tooLong,
   tooMany,
 } from '#api/field-error.js'
-import { stringify } from '#api/json.js'
 import { regexMessage } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { deviceSelectorProblem } from '#cel/device-environment.js'
+import { stringify } from '#json/json.js'
 import { each } from '../each.js'
 import { validDnsLabel, validDnsSubdomain } from '../formats.js'
 import { validCsiDriverName } from '../pod/volume-sources.js'

@@ -8,8 +8,8 @@ import {
   tooLong,
   tooMany,
 } from '#api/field-error.js'
-import { forgetGivenEmptyField, isGiven } from '#api/given-empty.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { forgetGivenEmptyField, isGiven } from '#json/given-empty.js'
 import { eachEntry } from '../each.js'
 import { validDnsLabel, validDnsSubdomain } from '../formats.js'
 import { immutable, sameJson } from '../immutable.js'

@@ -2,9 +2,10 @@
  * What of the API a Pod refers to. A Pod that the API does not run may refer to none of it (kubernetes, pkg/api/pod:
  * HasAPIObjectReference).
  */
-import { goQuote } from '#api/go-quote.js'
+
 import type { Fields } from '#api/object.js'
 import { configMapNames, secretNames } from '#api/pod-references.js'
+import { goQuote } from '#go/quote.js'
 
 const harmless = new Set(
   `awsElasticBlockStore azureDisk cephfs cinder downwardAPI emptyDir fc flexVolume flocker gcePersistentDisk gitRepo

@@ -9,10 +9,10 @@ import {
   oneOf,
   required,
 } from '#api/field-error.js'
-import { isGiven } from '#api/given-empty.js'
 import { isQualifiedName } from '#api/names.js'
 import { type Fields, metadataFields } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
+import { isGiven } from '#json/given-empty.js'
 import { validDnsLabel, validDnsSubdomain } from '../formats.js'
 import { validLabelSelector, validLabels } from '../label-selector.js'
 

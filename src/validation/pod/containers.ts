@@ -11,8 +11,8 @@ import {
   required,
   tooMany,
 } from '#api/field-error.js'
-import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
+import { isGiven } from '#json/given-empty.js'
 import { each } from '../each.js'
 import { validDnsLabel } from '../formats.js'
 import { portNameMessages, protocols, validPort } from '../network.js'

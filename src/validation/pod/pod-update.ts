@@ -1,8 +1,8 @@
 /** What may change in a pod that exists (kubernetes, core/validation: ValidatePodUpdate and its kin). */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
-import { forgetGivenEmptyField, givenEmpty } from '#api/given-empty.js'
-import { semanticEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { forgetGivenEmptyField, givenEmpty } from '#json/given-empty.js'
+import { semanticEqual } from '#json/object.js'
 import { each } from '../each.js'
 import { inRange, int32Max } from '../formats.js'
 import { sameJson } from '../immutable.js'

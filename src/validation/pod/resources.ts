@@ -8,10 +8,10 @@ import {
   notFound,
   required,
 } from '#api/field-error.js'
-import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
 import { compareQuantityTexts, isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { isHugePages } from '#api/resource-names.js'
+import { isGiven } from '#json/given-empty.js'
 import { each, eachEntry } from '../each.js'
 import { validDnsLabel } from '../formats.js'
 import { nonNegativeMessage } from '../number.js'

@@ -10,8 +10,8 @@ import {
   required,
   tooLong,
 } from '#api/field-error.js'
-import { lengthOf } from '#api/json-object.js'
 import type { Fields } from '#api/object.js'
+import { lengthOf } from '#json/object.js'
 import { each } from '../each.js'
 import { validId, validRelativePath } from '../formats.js'
 import { internalForm } from '../internal-form.js'

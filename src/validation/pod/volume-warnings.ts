@@ -1,10 +1,11 @@
 /** Warnings about volumes (kubernetes, pkg/api/pod/warnings.go). */
-import { compareTexts } from '#api/compare-texts.js'
+
 import { child, index } from '#api/field-error.js'
-import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
 import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
-import { trimRight } from '#api/trim-right.js'
+import { compareTexts } from '#go/compare-texts.js'
+import { trimRight } from '#go/trim-right.js'
+import { isGiven } from '#json/given-empty.js'
 import { limits } from '#limits'
 
 const gone = (deprecated: string, since: string): string =>

@@ -2,8 +2,8 @@
 
 import { containerLists, hasContainer } from '#api/container-lists.js'
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
-import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
+import { isGiven } from '#json/given-empty.js'
 
 const notForWindows = 'cannot be set for a windows pod'
 const notForLinux = 'windows options cannot be set for a linux pod'

@@ -8,9 +8,10 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { keepGivenEmpty } from '#api/given-empty.js'
-import { semanticEqual } from '#api/json-object.js'
-import type { Fields, JsonValue, KubeObject } from '#api/object.js'
+import type { Fields, KubeObject } from '#api/object.js'
+import { keepGivenEmpty } from '#json/given-empty.js'
+import { semanticEqual } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import type { MetadataChecks } from '#registry/resource-definition.js'
 import { validDnsLabel } from '../formats.js'
 import { immutable } from '../immutable.js'

@@ -1,5 +1,5 @@
 /** Cron schedules as robfig/cron reads them, with its words for what it cannot read. */
-import { durationProblem } from '#api/duration.js'
+import { durationProblem } from '#go/duration.js'
 
 interface Bounds {
   min: number

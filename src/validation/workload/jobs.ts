@@ -9,9 +9,9 @@ import {
   required,
   tooLong,
 } from '#api/field-error.js'
-import { givenEmpty } from '#api/given-empty.js'
 import { isDns1123Label } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { givenEmpty } from '#json/given-empty.js'
 import type { MetadataChecks } from '#registry/resource-definition.js'
 import { validDomainPrefixedPath } from '../formats.js'
 import { immutable, immutablePointer } from '../immutable.js'

@@ -1,5 +1,5 @@
 /** Pod templates, and the selectors that must find their pods (kubernetes, core/validation and apps/validation). */
-import { sortedEntries } from '#api/entries.js'
+
 import {
   child,
   type FieldError,
@@ -8,9 +8,10 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { givenEmpty } from '#api/given-empty.js'
 import { isQualifiedName } from '#api/names.js'
 import type { Fields } from '#api/object.js'
+import { sortedEntries } from '#json/entries.js'
+import { givenEmpty } from '#json/given-empty.js'
 import { validLabelSelector, validLabels } from '../label-selector.js'
 import { validPodAnnotations } from '../pod/pod.js'
 import { validPodSpec } from '../pod/pod-spec.js'

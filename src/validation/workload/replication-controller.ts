@@ -1,8 +1,8 @@
 /** ReplicationControllers, PodTemplates and ControllerRevisions. */
 import { child, type FieldError, invalid, required } from '#api/field-error.js'
-import { stringify } from '#api/json.js'
-import { isJsonObject } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { stringify } from '#json/json.js'
+import { isJsonObject } from '#json/object.js'
 import { immutableMessage } from '../immutable.js'
 import { notNegative } from './counts.js'
 import { runsForever, templateLabelsErrors, validPodTemplate } from './pod-template.js'

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { loadPackageDefinition, type ServiceClientConstructor } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
-import { aggregate } from '#api/aggregate.js'
 import { isDns1123Subdomain } from '#api/names.js'
+import { aggregate } from '#go/aggregate.js'
 import { limits } from '#limits'
 import { descriptor } from './messages.js'
 

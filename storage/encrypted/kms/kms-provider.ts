@@ -4,9 +4,9 @@
  * and to decrypt seeds of other servers and of earlier starts, but not for each value.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { aggregate } from '#api/aggregate.js'
 import { type Clock, formatTime } from '#api/clock.js'
-import { Lru } from '#api/lru.js'
+import { Lru } from '#collections/lru.js'
+import { aggregate } from '#go/aggregate.js'
 import { limits } from '#limits'
 import { aesGcm, aesGcmOfSeed, seedBytes } from '../aes.js'
 import { type EncryptionFigures, hashOf } from '../figures.js'

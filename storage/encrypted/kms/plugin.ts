@@ -8,7 +8,7 @@ import {
   type ServiceError,
   status,
 } from '@grpc/grpc-js'
-import { goCode, grpcText } from '#api/grpc-texts.js'
+import { goCode, grpcText } from '#go/grpc-texts.js'
 import type { EncryptionFigures } from '../figures.js'
 import { type EncryptedKey, services } from './encrypted-object.js'
 

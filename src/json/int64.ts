@@ -1,4 +1,4 @@
-import { goQuote } from './go-quote.js'
+import { goQuote } from '#go/quote.js'
 
 /** Go's int64 where doubles are: whole, and a BigInt where a double would not be exact (see json.ts). */
 export type Int64 = number | bigint

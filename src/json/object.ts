@@ -1,6 +1,6 @@
 /** Plain JSON objects whose keys come from clients: `__proto__` is a key like any other. */
 import { keepGivenEmpty } from './given-empty.js'
-import type { JsonObject, JsonValue } from './object.js'
+import type { JsonObject, JsonValue } from './value.js'
 
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -47,7 +47,7 @@ export const jsonEqual = (a: unknown, b: unknown): boolean => {
     return true
   }
   if (!isJsonObject(a) || !isJsonObject(b))
-    // Two texts as they were written (json-as-written.ts).
+    // Two texts as they were written (as-written.ts).
     return typeof a === 'symbol' && typeof b === 'symbol' && a.description === b.description
   if (lengthOf(a) !== lengthOf(b)) return false
   for (const key in a) if (!Object.hasOwn(b, key) || !jsonEqual(a[key], b[key])) return false

@@ -1,7 +1,7 @@
 /** Bytes of clients as the text that Go makes of them. */
 import fc from 'fast-check'
 import t from 'tap'
-import { textOf } from '#api/utf8.js'
+import { textOf } from '#json/utf8.js'
 
 t.test('each byte of no character is one replacement character', (t) => {
   for (const [bytes, text] of [

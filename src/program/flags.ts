@@ -1,6 +1,6 @@
 /** Reads flags as Kubernetes' programs do: `--name value`, `--name=value`, booleans with or without `=true`. */
 import { parseArgs } from 'node:util'
-import { durationMs, durationProblem } from './duration.js'
+import { durationMs, durationProblem } from '#go/duration.js'
 
 /** A value of `strings` may be several, separated by commas; a value of `stringArray` is always one. */
 export type FlagType =

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { sleep } from '#api/sleep.js'
+import { sleep } from '#async/sleep.js'
 import { leftAtSignal } from './left-at-signal.js'
 
 t.test('a wait ends with its signal and leaves nothing behind at one that lives on', async (t) => {
@@ -14,7 +14,7 @@ t.test('a wait ends with its signal and leaves nothing behind at one that lives 
 })
 
 t.test('a wait without a ref keeps no process alive', (t) => {
-  const code = `import { sleep } from '#api/sleep.js'
+  const code = `import { sleep } from '#async/sleep.js'
     sleep(3_600_000, undefined, { ref: false })`
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
     encoding: 'utf8',

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { goQuote } from '#api/go-quote.js'
-import { parseRequestUri, parseUrl } from '#api/go-url.js'
+import { goQuote } from '#go/quote.js'
+import { parseRequestUri, parseUrl } from '#go/url.js'
 
 /** What Go 1.26 says of them, after `parse "…": `. */
 const refused: readonly (readonly [string, string])[] = [

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { JsonSyntaxError, parse, parseWithTrace, stringify } from '#api/json.js'
+import { JsonSyntaxError, parse, parseWithTrace, stringify } from '#json/json.js'
 
 t.test('every JSON value survives, __proto__ keys and odd whitespace included', async (t) => {
   fc.assert(

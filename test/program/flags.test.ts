@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseFlags } from '#api/flags.js'
+import { parseFlags } from '#program/flags.js'
 
 t.test('a short flag takes its value as pflag lets it', (t) => {
   const flags = [{ name: 'v', short: 'v', type: 'integer', help: 'log level' }] as const

@@ -1,6 +1,6 @@
 /** Long work of many requests goes on in turns of the event loop that are one's own. */
 import t from 'tap'
-import { behindOthers, eachInTurns, Turn } from '#api/turns.js'
+import { behindOthers, eachInTurns, Turn } from '#async/turns.js'
 import { limits } from '#limits'
 
 /** What is noted when, in turns of the event loop. */

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { sleep } from '#api/sleep.js'
-import { withinTime } from '#api/within-time.js'
+import { sleep } from '#async/sleep.js'
+import { withinTime } from '#async/within-time.js'
 import { leftAtSignal } from './left-at-signal.js'
 
 t.test('what is over leaves nothing behind at the signal that lives on', async (t) => {

@@ -1,5 +1,5 @@
 /** IP addresses as Go's net/netip reads them, and what it says of texts that are none. */
-import { goQuote } from './go-quote.js'
+import { goQuote } from './quote.js'
 
 type Family = 4 | 6
 export interface IpAddress {

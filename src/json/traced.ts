@@ -1,5 +1,5 @@
 /** The slow way to read JSON: keeps what JSON.parse forgets. The text is known to be JSON of a bounded depth. */
-import type { JsonObject, JsonValue } from './object.js'
+import type { JsonObject, JsonValue } from './value.js'
 
 /** What JSON.parse loses. Kept only for texts that have such things. */
 export interface JsonTrace {

@@ -3,9 +3,9 @@
  * would tell apart (1 and 1.0) can be told apart. Ordinary texts take JSON.parse and JSON.stringify and one scan.
  */
 import { limits } from '#limits'
-import { jsonSyntaxMessage } from './json-syntax.js'
-import { type ParsedJson, parseTraced } from './json-traced.js'
-import type { JsonValue } from './object.js'
+import { jsonSyntaxMessage } from './syntax.js'
+import { type ParsedJson, parseTraced } from './traced.js'
+import type { JsonValue } from './value.js'
 
 /** The text is no JSON; the message is that of Go's decoder. */
 export class JsonSyntaxError extends Error {}

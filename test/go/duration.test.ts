@@ -1,5 +1,5 @@
 import t from 'tap'
-import { durationProblem } from '#api/duration.js'
+import { durationProblem } from '#go/duration.js'
 
 t.test('durations are refused in the words of Go', async (t) => {
   for (const [text, problem] of [

@@ -6,9 +6,9 @@
  * can be mistaken for it. It is never stored: `readWritten` turns it into its value.
  */
 import { escapeHtml, stringify } from './json.js'
-import { setOwn } from './json-object.js'
-import { type JsonTrace, parseScalars } from './json-traced.js'
-import type { JsonValue } from './object.js'
+import { setOwn } from './object.js'
+import { type JsonTrace, parseScalars } from './traced.js'
+import type { JsonValue } from './value.js'
 
 const written = (literal: string): JsonValue => Symbol(literal) as unknown as JsonValue
 

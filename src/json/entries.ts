@@ -1,5 +1,5 @@
 /** Objects that are maps. */
-import { compareTexts } from './compare-texts.js'
+import { compareTexts } from '#go/compare-texts.js'
 
 type Entries<T> = Readonly<Record<string, T>>
 

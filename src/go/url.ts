@@ -1,6 +1,7 @@
 /** URLs as Go's net/url reads them: what it refuses and why, and the parts that upstream looks at. WHATWG's rules differ. */
-import { goQuote } from './go-quote.js'
+
 import { parseAddress } from './ip-address.js'
+import { goQuote } from './quote.js'
 
 export interface GoUrl {
   readonly scheme: string

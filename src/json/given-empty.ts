@@ -7,7 +7,7 @@
  * A quantity that was given in other words than it is stored in (`0.5`, stored as `500m`) is noted in the same way, by its
  * text: where Go compares whole lists, it compares the digits and scales that quantities hold.
  */
-import type { JsonValue } from './object.js'
+import type { JsonValue } from './value.js'
 
 const key = Symbol('given empty')
 type Noted = { [key]?: Readonly<Record<string, JsonValue>> }
