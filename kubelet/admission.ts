@@ -4,7 +4,7 @@ import { arePortsTaken } from '#client/host-ports.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import type { Amounts } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
-import { operatingSystem } from './machine-platform.js'
+import { operatingSystem } from './node/machine-platform.js'
 import { isTerminalPhase, type Pod } from './pod.js'
 
 /** Checked resources, with the number of thousandths in one unit of the message. */

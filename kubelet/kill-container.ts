@@ -5,7 +5,7 @@
 import type { Clock } from '#api/clock.js'
 import { whenAborted } from '#async/sleep.js'
 import type { ContainerSpec } from './pod.js'
-import { type HandlerTarget, runHook } from './run-handler.js'
+import { type HandlerTarget, runHook } from './probes/run-handler.js'
 import type { Container, ContainerRuntime, Stop } from './runtime.js'
 
 /** Upstream's minimumGracePeriodInSeconds. */

@@ -15,31 +15,31 @@ import { keyOf } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { refusalOf, shortageOf } from './admission.js'
+import { type DnsSettings, dnsOf, noDns } from './environment/pod-dns.js'
+import type { Service } from './environment/service-variables.js'
 import { type EvictionSettings, Evictor } from './eviction/evictor.js'
 import { PodUsageReader } from './eviction/pod-usage.js'
 import { killPod } from './kill-pod.js'
-import type { Manifests } from './manifests.js'
-import { capacityOf, NodeReporter, nodeLabels, nodeSubject } from './node.js'
+import { capacityOf, NodeReporter, nodeLabels, nodeSubject } from './node/node.js'
 import {
   endInGroups,
   type ShutdownGrace,
   shutdownEnd,
   shutdownGroups,
   shutdownRefusal,
-} from './node-shutdown.js'
+} from './node/node-shutdown.js'
 import { createObjectReader } from './object-reader.js'
 import { isTerminalPhase, type Pod, type PodStatus } from './pod.js'
 import type { PodContext } from './pod-context.js'
-import { type DnsSettings, dnsOf, noDns } from './pod-dns.js'
 import { PodWorker } from './pod-worker.js'
 import type { BackoffOptions } from './restart-backoff.js'
 import type { Container, ContainerRuntime } from './runtime.js'
-import type { Service } from './service-variables.js'
-import { isMirror } from './static-pod.js'
-import { StaticPods } from './static-pods.js'
-import { StatusWriter } from './status-writer.js'
-import { VolumeRemoval } from './volume-removal.js'
-import { Volumes } from './volumes.js'
+import type { Manifests } from './static-pods/manifests.js'
+import { isMirror } from './static-pods/static-pod.js'
+import { StaticPods } from './static-pods/static-pods.js'
+import { StatusWriter } from './status/status-writer.js'
+import { VolumeRemoval } from './volumes/volume-removal.js'
+import { Volumes } from './volumes/volumes.js'
 
 interface KubeletDeps {
   readonly client: Client

@@ -12,14 +12,14 @@ import { machineAddress } from '#net/machine-address.js'
 import { makeFolders } from '#program/make-folders.js'
 import { readThresholds, type ThresholdTexts } from './eviction/thresholds.js'
 import { Kubelet } from './kubelet.js'
-import { Manifests, type ReadManifest } from './manifests.js'
-import { leaseSecondsDefault } from './node.js'
-import type { ShutdownGrace } from './node-shutdown.js'
+import { leaseSecondsDefault } from './node/node.js'
+import type { ShutdownGrace } from './node/node-shutdown.js'
 import { type BackoffOptions, defaultBackoff } from './restart-backoff.js'
 import { defaultPodCidr } from './runtime/process/pod-address.js'
 import { ProcessRuntime } from './runtime/process/process-runtime.js'
 import type { ContainerRuntime } from './runtime.js'
 import { startKubeletServer } from './server/kubelet-server.js'
+import { Manifests, type ReadManifest } from './static-pods/manifests.js'
 
 interface KubeletOptions {
   config: ClientConfig

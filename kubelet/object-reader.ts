@@ -5,8 +5,8 @@ import { isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import type { Claim, Volume } from '#client/persistent-volume.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import { type Service, serviceVariables } from './environment/service-variables.js'
 import type { Pod } from './pod.js'
-import { type Service, serviceVariables } from './service-variables.js'
 
 export interface DataObject extends NamespacedObject {
   data?: Record<string, string>

@@ -14,7 +14,7 @@ import {
 import { asksForAll } from './restart-all.js'
 import { formatDuration } from './restart-backoff.js'
 import type { Container } from './runtime.js'
-import type { ContainerProblem } from './status-input.js'
+import type { ContainerProblem } from './status/status-input.js'
 
 interface ActionInput {
   readonly pod: Pod

@@ -3,14 +3,14 @@ import type { Clock } from '#api/clock.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'
 import type { Refusal } from './admission.js'
+import type { PodDns } from './environment/pod-dns.js'
 import type { ObjectReader } from './object-reader.js'
 import type { Pod } from './pod.js'
-import type { PodDns } from './pod-dns.js'
 import type { BackoffOptions } from './restart-backoff.js'
 import type { ContainerRuntime } from './runtime.js'
-import type { StatusSink } from './status-writer.js'
-import type { VolumeRemoval } from './volume-removal.js'
-import type { Volumes } from './volumes.js'
+import type { StatusSink } from './status/status-writer.js'
+import type { VolumeRemoval } from './volumes/volume-removal.js'
+import type { Volumes } from './volumes/volumes.js'
 
 export interface PodContext {
   readonly runtime: ContainerRuntime

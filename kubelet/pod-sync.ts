@@ -1,8 +1,8 @@
 /** One pass over a Pod that should run: admission, volumes, sandbox, then what its containers need. */
 import { parseTime } from '#api/clock.js'
 import { resourcesOf } from './container-resources.js'
-import type { PodFacts } from './downward.js'
-import { ImagePulls } from './image-pulls.js'
+import type { PodFacts } from './environment/downward.js'
+import { ImagePulls } from './images/image-pulls.js'
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
 import {
   type ContainerSpec,
@@ -14,15 +14,15 @@ import {
 } from './pod.js'
 import { computeActions, type PodActions, runningContainers } from './pod-actions.js'
 import type { PodContext } from './pod-context.js'
-import type { Prober } from './prober.js'
+import type { Prober } from './probes/prober.js'
 import type { PodResize } from './resize.js'
 import { asksForAll, inOrderOfRemoval } from './restart-all.js'
 import { RestartBackoff } from './restart-backoff.js'
 import { type Container, type Sandbox, StartError } from './runtime.js'
 import { makeSandboxConfig } from './sandbox-config.js'
 import { hashOf, type StartRequest, startContainer } from './start-container.js'
-import type { ContainerProblem, Verdict } from './status-input.js'
-import { Volumes } from './volumes.js'
+import type { ContainerProblem, Verdict } from './status/status-input.js'
+import { Volumes } from './volumes/volumes.js'
 
 /** What a pass needs from the Pod's worker. */
 export interface PodHost {

@@ -4,7 +4,7 @@ import type { ContainerKill, KillDeps } from './kill-container.js'
 import { killPod, type PodKill } from './kill-pod.js'
 import { formatPod, type Pod } from './pod.js'
 import type { PodContext } from './pod-context.js'
-import type { Prober } from './prober.js'
+import type { Prober } from './probes/prober.js'
 import type { Container } from './runtime.js'
 
 /** What the Pod's worker provides for its end. */

@@ -1,11 +1,11 @@
 /** One Pod as its runtime has it, and what its worker has learned and asked for meanwhile. */
-import type { PodFacts } from './downward.js'
+import type { PodFacts } from './environment/downward.js'
 import type { KillDeps } from './kill-container.js'
 import { type ContainerSpec, fieldPathOf, type Pod } from './pod.js'
 import type { PodContext } from './pod-context.js'
-import { addressesOf } from './pod-status.js'
-import type { HandlerTarget } from './run-handler.js'
+import type { HandlerTarget } from './probes/run-handler.js'
 import type { Container, Sandbox } from './runtime.js'
+import { addressesOf } from './status/pod-status.js'
 
 export class PodView {
   readonly #context: PodContext

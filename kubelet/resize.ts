@@ -14,8 +14,8 @@ import {
   type Resources,
   statusesOf,
 } from './pod.js'
-import { withResources } from './pod-resources.js'
 import { amountOf } from './resource-amount.js'
+import { withResources } from './status/pod-resources.js'
 
 const lastWords = ['reason', 'message', 'observedGeneration'] as const
 type Finding = Pick<PodCondition, (typeof lastWords)[number]>

@@ -5,8 +5,8 @@
  * a kubelet that was killed finds what it started, and how what has ended ended.
  */
 import type { Duplex, Readable, Writable } from 'node:stream'
+import type { DnsConfig } from './environment/pod-dns.js'
 import type { SeLinuxOptions } from './pod.js'
-import type { DnsConfig } from './pod-dns.js'
 
 export interface PodIdentity {
   readonly uid: string

@@ -1,7 +1,8 @@
 /** What a Pod's sandbox is made of; upstream: generatePodSandboxConfig (pkg/kubelet/kuberuntime). */
+
+import type { DnsConfig } from './environment/pod-dns.js'
+import { kernelNameOf } from './environment/pod-hostname.js'
 import type { Pod } from './pod.js'
-import type { DnsConfig } from './pod-dns.js'
-import { kernelNameOf } from './pod-hostname.js'
 import type { PortMapping, SandboxConfig } from './runtime.js'
 import { sandboxSecurityOf } from './security.js'
 

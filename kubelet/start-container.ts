@@ -1,16 +1,16 @@
 /** From a container's spec to its process: image, environment, mounts, creation, start, postStart. */
 import { createHash } from 'node:crypto'
 import { resourcesOf } from './container-resources.js'
-import type { PodFacts } from './downward.js'
-import { makeEnvironment } from './environment.js'
-import { expand } from './expand.js'
-import { hostsPath, makeHostsFile } from './hosts-file.js'
-import type { ImagePulls } from './image-pulls.js'
+import type { PodFacts } from './environment/downward.js'
+import { makeEnvironment } from './environment/environment.js'
+import { expand } from './environment/expand.js'
+import { hostsPath, makeHostsFile } from './environment/hosts-file.js'
+import { hostnameOf } from './environment/pod-hostname.js'
+import type { ImagePulls } from './images/image-pulls.js'
 import type { KillDeps } from './kill-container.js'
 import type { ContainerSpec } from './pod.js'
 import type { PodContext } from './pod-context.js'
-import { hostnameOf } from './pod-hostname.js'
-import { runHook } from './run-handler.js'
+import { runHook } from './probes/run-handler.js'
 import {
   type ContainerConfig,
   type ContainerSecurity,
@@ -21,7 +21,7 @@ import {
 } from './runtime.js'
 import { makeSandboxConfig } from './sandbox-config.js'
 import { containerSecurityOf } from './security.js'
-import { makeTerminationFile } from './termination-message.js'
+import { makeTerminationFile } from './status/termination-message.js'
 
 interface StartDeps
   extends KillDeps,

@@ -7,7 +7,7 @@ import type { ResourceDefinition, Subresource } from '#registry/resource-definit
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
-import type { YamlAnswer } from '#registry/yaml-reader.js'
+import type { YamlAnswer } from '#registry/yaml/reader.js'
 import type { Upgrade } from './forward.js'
 
 declare module 'fastify' {

@@ -18,9 +18,9 @@ import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-r
 import { decodeBuiltIn, decodeObject, saidGvk } from '#registry/decode.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
-import { YamlSyntaxError } from '#registry/yaml-messages.js'
-import { isFormerVersion } from './former-versions.js'
-import { inputMediaType, mediaTypes } from './negotiation.js'
+import { YamlSyntaxError } from '#registry/yaml/messages.js'
+import { inputMediaType, mediaTypes } from './answers/negotiation.js'
+import { isFormerVersion } from './discovery/former-versions.js'
 import { bodyOf, yamlOf } from './request-body.js'
 
 const summaryLength = 30

@@ -17,7 +17,7 @@ import { ApiError, badRequest, methodNotAllowed, pathNotFound } from '#api/error
 import type { RequestInfo } from '#api/request-info.js'
 import { readingPhase } from '#async/reading-phase.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
-import { YamlReader } from '#registry/yaml-reader.js'
+import { YamlReader } from '#registry/yaml/reader.js'
 import type { ApiDeps } from './api-deps.js'
 import { refuseUnknown } from './not-found.js'
 import { readLargeYaml, tooLarge } from './request-body.js'

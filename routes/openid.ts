@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { methodNotAllowed, pathNotFound } from '#api/errors.js'
-import { fitsRoute, notAcceptable } from './accept.js'
+import { fitsRoute, notAcceptable } from './answers/accept.js'
 
 interface TokenIssuer {
   readonly issuer: string

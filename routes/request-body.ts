@@ -4,9 +4,9 @@ import { requestEntityTooLarge } from '#api/errors.js'
 import { JsonSyntaxError, parseWithTrace } from '#json/json.js'
 import { textOf } from '#json/utf8.js'
 import { limits } from '#limits'
-import { type ParsedYaml, parseYaml } from '#registry/yaml.js'
-import type { YamlReader } from '#registry/yaml-reader.js'
-import { inputMediaType } from './negotiation.js'
+import type { YamlReader } from '#registry/yaml/reader.js'
+import { type ParsedYaml, parseYaml } from '#registry/yaml/yaml.js'
+import { inputMediaType } from './answers/negotiation.js'
 
 const noBytes = Buffer.alloc(0)
 

@@ -4,8 +4,8 @@ import { Kept } from '#collections/kept.js'
 import { limits } from '#limits'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { WriteOptions } from '#registry/validate-options.js'
+import { hasRouteFor } from './answers/negotiation.js'
 import type { ApiDeps, Target } from './api-deps.js'
-import { hasRouteFor } from './negotiation.js'
 
 /** The part before the first slash, without what cannot be printed (upstream's prefixFromUserAgent). */
 const managerOfUserAgent = (userAgent: string): string => {

@@ -1,7 +1,7 @@
 /** `/`: the paths that there are. */
 import type { FastifyInstance, RouteHandler } from 'fastify'
 import { formatGroupVersion } from '#api/group-version.js'
-import type { DiscoverySource } from './discovery.js'
+import type { DiscoverySource } from './discovery/discovery.js'
 import type { HealthChecks } from './healthz.js'
 
 const fixed = [

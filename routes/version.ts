@@ -1,7 +1,7 @@
 /** /`/version`: which Kubernetes this server answers as. The build metadata names kubelevel. */
 import type { FastifyInstance, RouteHandler } from 'fastify'
 import { methodNotAllowed, pathNotFound } from '#api/errors.js'
-import { checkContentType, fitsRoute, notAcceptable } from './accept.js'
+import { checkContentType, fitsRoute, notAcceptable } from './answers/accept.js'
 
 interface BuildInfo {
   /** Of package.json. */

@@ -6,9 +6,9 @@ import type { FastifyInstance, RouteHandler } from 'fastify'
 import { formatTime } from '#api/clock.js'
 import type { JsonObject } from '#json/value.js'
 import { formatYaml } from '#registry/encode/yaml.js'
-import { asksForKind, parseAccept } from './accept.js'
-import { notAcceptable } from './negotiation.js'
-import { jsonFor } from './respond.js'
+import { asksForKind, parseAccept } from './answers/accept.js'
+import { notAcceptable } from './answers/negotiation.js'
+import { jsonFor } from './answers/respond.js'
 
 interface ZPageSources {
   /** Milliseconds since the epoch. */

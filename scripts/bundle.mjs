@@ -80,7 +80,7 @@ await build({
 })
 await build({
   ...options,
-  entryPoints: { 'yaml-thread': 'dist/src/registry/yaml-thread.js' },
+  entryPoints: { 'yaml-thread': 'dist/src/registry/yaml/yaml-thread.js' },
   external,
 })
 writeFileSync(path.join(folder, 'package.json'), '{ "type": "commonjs" }\n')

@@ -2,8 +2,8 @@
 import { parseQuantity, type Quantity, quantityValue } from '#api/quantity.js'
 import { familyOf, formatMilli } from '#client/amount.js'
 import { podRequests } from '#client/pod-requests.js'
-import { addDiskUsage } from '../disk-usage.js'
 import { type ContainerSpec, mainAndInitContainers, type Pod } from '../pod.js'
+import { addDiskUsage } from '../volumes/disk-usage.js'
 import { type PodUsage, storageOf } from './pod-usage.js'
 
 const resource = 'ephemeral-storage'

@@ -1,8 +1,9 @@
 /** Memory and disk usage of Pods, by container and by volume. */
-import { addDiskUsage, diskUsageOf, noDiskUsage } from '../disk-usage.js'
+
 import { mainAndInitContainers, type Pod, type VolumeSpec } from '../pod.js'
 import type { Container, ContainerRuntime, DiskUsage } from '../runtime.js'
-import type { Volumes } from '../volumes.js'
+import { addDiskUsage, diskUsageOf, noDiskUsage } from '../volumes/disk-usage.js'
+import type { Volumes } from '../volumes/volumes.js'
 
 export interface ContainerShare {
   readonly name: string

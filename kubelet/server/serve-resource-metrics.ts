@@ -1,6 +1,6 @@
 /** GET /metrics/resource: what metrics servers read, in the kubelet's names and Prometheus' text form. */
 
-import { machineUsage } from '../machine-usage.js'
+import { machineUsage } from '../node/machine-usage.js'
 import { allContainers } from '../pod.js'
 import type { ContainerUsage } from '../runtime.js'
 import { type Labels, metricsType, metricText, type Sample } from './metric-text.js'

@@ -1,6 +1,6 @@
 /** GET /stats/summary: what the processes of each Pod use, in upstream's form as far as a process has it. */
 import { formatTime } from '#api/clock.js'
-import { machineUsage } from '../machine-usage.js'
+import { machineUsage } from '../node/machine-usage.js'
 import { allContainers } from '../pod.js'
 import type { ContainerUsage } from '../runtime.js'
 import { HttpError, type Served } from './pod-request.js'

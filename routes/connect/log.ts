@@ -1,9 +1,9 @@
 /** log: what a container has said, as its node has it; over WebSocket as messages. */
 import type { IncomingMessage } from 'node:http'
 import { badRequest, failure } from '#api/errors.js'
-import { fitsRoute, notAcceptable } from '../accept.js'
+import { fitsRoute, notAcceptable } from '../answers/accept.js'
+import { mediaTypes, negotiateLog } from '../answers/negotiation.js'
 import { forward } from '../forward.js'
-import { mediaTypes, negotiateLog } from '../negotiation.js'
 import { webSocketOf } from '../websocket.js'
 import { type Connection, read } from './connection.js'
 import { kubeletOfPod, path, toKubelet } from './kubelet-address.js'

@@ -1,11 +1,11 @@
 /** POST to a collection. */
 import { othersTurn } from '#async/reading-phase.js'
+import { negotiateOutput } from '../answers/negotiation.js'
+import { sendStored } from '../answers/respond.js'
+import { asSent } from '../answers/stored-json.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
-import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { sendStored } from '../respond.js'
-import { asSent } from '../stored-json.js'
 import { writeOptionsOf } from '../write-options.js'
 
 export const createObject: VerbHandler = async (target, request, reply, deps) => {

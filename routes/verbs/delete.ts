@@ -2,11 +2,11 @@
 import { resourceDetails } from '#api/errors.js'
 import { deletedStatus } from '#api/status.js'
 import { Query } from '#registry/query.js'
+import { negotiateOutput } from '../answers/negotiation.js'
+import { sendStored, sendValue } from '../answers/respond.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeDeleteOptions } from '../delete-options.js'
-import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { sendStored, sendValue } from '../respond.js'
 import { warnOfDelete } from './delete-warnings.js'
 
 export const deleteObject: VerbHandler = async (target, request, reply, deps) => {

@@ -5,10 +5,10 @@ import { whenKnown } from '#async/when-known.js'
 import type { ReadConsistency, StoredObject } from '#cacher/object-storage.js'
 import { requireVersion } from '#registry/list-options.js'
 import { Query } from '#registry/query.js'
+import { negotiateOutput } from '../answers/negotiation.js'
+import { sendShown } from '../answers/respond.js'
 import type { Target, VerbHandler } from '../api-deps.js'
-import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { sendShown } from '../respond.js'
 import { hasTable } from './view.js'
 
 const consistencyOf = (query: Query, { definition }: Target): ReadConsistency => {

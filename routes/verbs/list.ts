@@ -13,9 +13,9 @@ import {
 } from '#registry/list-options.js'
 import { Query } from '#registry/query.js'
 import { knownFields, makeSelection } from '#registry/selection.js'
+import { negotiateOutput } from '../answers/negotiation.js'
+import { sendList } from '../answers/send-list.js'
 import type { Target, VerbHandler } from '../api-deps.js'
-import { negotiateOutput } from '../negotiation.js'
-import { sendList } from '../send-list.js'
 import { serveWatch, type WatchCall } from './watch.js'
 
 const continueExpiredText =

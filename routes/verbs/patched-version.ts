@@ -6,7 +6,11 @@ import type { JsonValue } from '#json/value.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { Target } from '../api-deps.js'
-import { hasKeptItsFields, isFormerVersion, labelsAreThoseOfTemplate } from '../former-versions.js'
+import {
+  hasKeptItsFields,
+  isFormerVersion,
+  labelsAreThoseOfTemplate,
+} from '../discovery/former-versions.js'
 
 interface InOtherVersion {
   readonly value: JsonValue

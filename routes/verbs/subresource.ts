@@ -2,11 +2,11 @@
 
 import { notFound } from '#api/errors.js'
 import { dedupOwnerReferences, matchNamespace } from '#registry/object-meta.js'
+import { negotiateOutput } from '../answers/negotiation.js'
+import { sendValue } from '../answers/respond.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
-import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { sendValue } from '../respond.js'
 import { writeOptionsOf } from '../write-options.js'
 import { definitionOfBody, trackNew } from './view.js'
 

@@ -1,12 +1,12 @@
 /** POST to a resource that is answered and not stored: reviews of tokens, subjects and access. */
 import type { KubeObject } from '#api/object.js'
 import { receiveNewObject } from '#registry/before-create.js'
+import { negotiateOutput } from '../answers/negotiation.js'
+import { sendObject } from '../answers/respond.js'
+import { asSent } from '../answers/stored-json.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
-import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { sendObject } from '../respond.js'
-import { asSent } from '../stored-json.js'
 import { writeOptionsOf } from '../write-options.js'
 import { trackNew } from './view.js'
 

@@ -9,11 +9,11 @@ import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 import { emptyObject } from '#registry/empty-object.js'
 import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
+import { MadeForms } from '../answers/made-forms.js'
+import { type Negotiated, protobuf } from '../answers/negotiation.js'
+import { frameInProtobuf, storedFrameInProtobuf } from '../answers/protobuf.js'
+import { inAlphabet, partialTextOf, textOf, viewOf } from '../answers/stored-json.js'
 import type { Target } from '../api-deps.js'
-import { MadeForms } from '../made-forms.js'
-import { type Negotiated, protobuf } from '../negotiation.js'
-import { frameInProtobuf, storedFrameInProtobuf } from '../protobuf.js'
-import { inAlphabet, partialTextOf, textOf, viewOf } from '../stored-json.js'
 
 const frameStarts: Readonly<Record<string, Buffer>> = {
   ADDED: Buffer.from('{"type":"ADDED","object":'),

@@ -4,8 +4,8 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { limits } from '#limits'
+import { type Negotiated, protobuf } from '../answers/negotiation.js'
 import type { Upgrade } from '../forward.js'
-import { type Negotiated, protobuf } from '../negotiation.js'
 import { MessageStream } from '../websocket.js'
 
 export interface WatchStream {

@@ -9,8 +9,6 @@ import type { Admission, AdmissionAttributes } from '#registry/admission.js'
 import { alwaysDeny } from './always-deny.js'
 import { alwaysPullImages } from './always-pull-images.js'
 import { limitPodHardAntiAffinityTopology } from './anti-affinity-topology.js'
-import type { CredentialsOfHost } from './call-webhook.js'
-import { type Authorize, noAuthorizer } from './cel.js'
 import {
   type AuthorizeSigner,
   certificateApproval,
@@ -22,8 +20,6 @@ import { denyServiceExternalIps } from './deny-external-ips.js'
 import { type EventLimit, eventRateLimit } from './event-rate-limit.js'
 import { type ImagePolicy, imagePolicyWebhook } from './image-policy.js'
 import { limitRanger } from './limit-ranger.js'
-import type { LimitedResource } from './limited-resources.js'
-import { mutatingAdmissionPolicy } from './mutating-policy.js'
 import { namespaceAutoProvision, namespaceExists } from './namespace-existence.js'
 import { namespaceLifecycle } from './namespace-lifecycle.js'
 import { nodeRestriction } from './node-restriction/node-restriction.js'
@@ -33,23 +29,27 @@ import type { AdmissionPlugin } from './plugin.js'
 import { type NodeSelectors, podNodeSelector } from './pod-node-selector.js'
 import { podPriority } from './pod-priority.js'
 import { nodeDeclaredFeatureValidator, podResizeValidator } from './pod-resize.js'
-import { podSecurity } from './pod-security.js'
-import type { PodSecuritySettings } from './pod-security-policy.js'
+import { podSecurity } from './pod-security/pod-security.js'
+import type { PodSecuritySettings } from './pod-security/policy.js'
 import {
   type ClusterTolerations,
   extendedResourceToleration,
   podTolerationRestriction,
 } from './pod-tolerations.js'
 import { podTopologyLabels } from './pod-topology-labels.js'
-import type { ResourceOfKind } from './policy-input.js'
+import { type Authorize, noAuthorizer } from './policies/cel.js'
+import { mutatingAdmissionPolicy } from './policies/mutating-policy.js'
+import type { ResourceOfKind } from './policies/policy-input.js'
+import { validatingAdmissionPolicy } from './policies/validating-policy.js'
+import type { LimitedResource } from './quota/limited-resources.js'
+import { resourceQuota } from './quota/resource-quota.js'
 import { runsAgain } from './reinvocation.js'
-import { resourceQuota } from './resource-quota.js'
 import { runtimeClass } from './runtime-class.js'
 import { serviceAccount } from './service-account.js'
 import { persistentVolumeClaimResize, storageObjectInUseProtection } from './storage-protection.js'
-import { validatingAdmissionPolicy } from './validating-policy.js'
 import type { EquivalentsOf } from './versioned-request.js'
-import { mutatingAdmissionWebhook, validatingAdmissionWebhook } from './webhooks.js'
+import type { CredentialsOfHost } from './webhooks/call-webhook.js'
+import { mutatingAdmissionWebhook, validatingAdmissionWebhook } from './webhooks/webhooks.js'
 
 const pluginsFor = (
   authorizeSigner: AuthorizeSigner,

@@ -9,9 +9,9 @@ import { goQuote } from '#go/quote.js'
 import { jsonEqual } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
-import type { Authorize } from './cel.js'
 import { type AdmissionPlugin, isWrite, refuse } from './plugin.js'
-import type { ResourceOfKind } from './policy-input.js'
+import type { Authorize } from './policies/cel.js'
+import type { ResourceOfKind } from './policies/policy-input.js'
 
 type Question = Omit<Parameters<Authorize>[0], 'subject'>
 

@@ -4,7 +4,7 @@ import { child, type FieldError, index, invalid, notSupported, required } from '
 import { dnsSubdomainName } from '#api/names.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { parseYaml } from '#registry/yaml.js'
+import { parseYaml } from '#registry/yaml/yaml.js'
 import { type GroupResources, levels, type Policy, type PolicyRule, stages } from './policy.js'
 
 const listsOfRule = [

@@ -1,6 +1,6 @@
 /** The flags of the audit log, with kube-apiserver's names and defaults. */
 import { type Flag, type Flags, notNegative, UsageError } from '#program/flags.js'
-import type { AuditMode, AuditOptions } from '#server/audit.js'
+import type { AuditMode, AuditOptions } from '#server/audit/audit-log.js'
 import { existingFile, oneOf } from './flag-checks.js'
 
 const modes: readonly string[] = ['batch', 'blocking', 'blocking-strict']

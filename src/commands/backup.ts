@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { type Flag, type Flags, helpFlag } from '#program/flags.js'
-import { backupPath } from '#routes/backup.js'
+import { backupPath } from '#routes/kubelevel/backup.js'
 import {
   type BackupSummary,
   backup,

@@ -10,7 +10,7 @@ import {
   UsageError,
 } from '#program/flags.js'
 import type { EndpointReconcilerType, ServerOptions, SniCertKey } from '#server/options.js'
-import { cipherSuiteProblem, tlsVersionProblem } from '#server/tls-choices.js'
+import { cipherSuiteProblem, tlsVersionProblem } from '#server/port/tls-choices.js'
 import { existingFile, oneOf } from './flag-checks.js'
 
 const address = (value: string): string | undefined =>

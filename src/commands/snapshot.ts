@@ -1,6 +1,6 @@
 /** `kubelevel snapshot [NAME]` and `kubelevel reset [NAME]`: ask a running server to take and to restore a snapshot. */
 import type { Flags } from '#program/flags.js'
-import { snapshotsPath } from '#routes/snapshots.js'
+import { snapshotsPath } from '#routes/kubelevel/snapshots.js'
 import type { ExitCode, Machine } from './machine.js'
 import { askServer, printOutcome } from './running-server.js'
 

@@ -8,7 +8,7 @@ import { schemaNames } from '#openapi/schemas.js'
 import { canonicalTime } from '#registry/decode/times.js'
 import { humanDuration } from '#registry/human-duration.js'
 import type { TableColumn } from '#registry/resource-definition.js'
-import type { DefinitionVersion, PrinterColumn } from './definition.js'
+import type { DefinitionVersion, PrinterColumn } from './definition/definition.js'
 import { compileJsonPath } from './json-path.js'
 
 const nameColumn: TableColumn = {

@@ -5,7 +5,7 @@ import { cloneJson } from '#json/object.js'
 import type { StoredConversion } from '#registry/resource-definition.js'
 import { dropNulls } from './apply-defaults.js'
 import type { Converter } from './convert-by-webhook.js'
-import { type DefinitionVersion, schemaOf } from './definition.js'
+import { type DefinitionVersion, schemaOf } from './definition/definition.js'
 import { prune } from './prune.js'
 
 /** Strategy None: an object is read in another version under that apiVersion. */

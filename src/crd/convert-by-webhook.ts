@@ -10,7 +10,7 @@ import { limits } from '#limits'
 import { goTypeOf } from '#registry/patch/go-print.js'
 import { validateAnnotations, validateLabels } from '#registry/validate-object-meta.js'
 import { type ReviewCall, sendReview, type WebhookClientConfig } from '#webhook/webhook-client.js'
-import type { CustomResourceDefinition } from './definition.js'
+import type { CustomResourceDefinition } from './definition/definition.js'
 
 /** Yields a private object in the version that is asked for. Throws an ApiError. */
 export type Converter = (object: KubeObject, apiVersion: string) => Promise<KubeObject>

@@ -25,7 +25,7 @@ import {
   type DefinitionVersion,
   schemaOf,
   storageVersionOf,
-} from './definition.js'
+} from './definition/definition.js'
 import { compileJsonPath } from './json-path.js'
 import { namesIn, scaleSubresource } from './scale.js'
 import type { StructuralSchema } from './structural-schema.js'

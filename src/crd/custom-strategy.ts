@@ -8,7 +8,7 @@ import { holdsWholeFloat } from '#registry/decode/whole-floats.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import { standardFinalizers } from '#registry/validate-object-meta.js'
 import { CustomValidator } from './custom-validator.js'
-import type { DefinitionVersion } from './definition.js'
+import type { DefinitionVersion } from './definition/definition.js'
 
 /**
  * Whether the generation grows: by changes outside metadata, and outside status if there is a status subresource. A whole

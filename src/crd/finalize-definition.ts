@@ -12,8 +12,8 @@ import {
   type CustomResourceDefinition,
   cleanupFinalizer,
   type DefinitionCondition,
-} from './definition.js'
-import { withCondition } from './definition-kind.js'
+} from './definition/definition.js'
+import { withCondition } from './definition/definition-kind.js'
 
 /** Makes a context of the server's own; its signal ends long work. */
 type AsServer = (namespace?: string) => RequestContext

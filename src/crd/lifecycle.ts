@@ -17,16 +17,16 @@ import { type Follower, type FollowerDeps, followObjects } from '#registry/follo
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
-import { decideNames } from './accept-names.js'
-import { approvalCondition } from './api-approval.js'
 import { webhookConverter } from './convert-by-webhook.js'
 import { customRows } from './custom-rows.js'
+import { decideNames } from './definition/accept-names.js'
+import { approvalCondition } from './definition/api-approval.js'
 import {
   type CustomResourceDefinition,
   cleanupFinalizer,
   type DefinitionCondition,
-} from './definition.js'
-import { withCondition } from './definition-kind.js'
+} from './definition/definition.js'
+import { withCondition } from './definition/definition-kind.js'
 import {
   completed,
   deleteObjects,

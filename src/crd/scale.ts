@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from '#json/value.js'
 import { goPrint, goTypeOf } from '#registry/patch/go-print.js'
 import type { Subresource } from '#registry/resource-definition.js'
 import { scaleTable } from '#registry/scale-table.js'
-import type { DefinitionVersion } from './definition.js'
+import type { DefinitionVersion } from './definition/definition.js'
 
 type ScalePaths = NonNullable<NonNullable<DefinitionVersion['subresources']>['scale']>
 

@@ -8,7 +8,7 @@ import type { JsonTrace } from '#json/traced.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { type GoType, goFieldsOf, goTypeOfKey } from './decode/go-type.js'
 import { decodeType } from './decode.js'
-import { parseYaml } from './yaml.js'
+import { parseYaml } from './yaml/yaml.js'
 
 /** The text names a type that is not known. */
 export class UnknownTypeError extends Error {}

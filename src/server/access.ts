@@ -29,11 +29,18 @@ import { bootstrapObjects } from '#openapi/schemas.js'
 import type { KindDefinition, Strategy } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
-import { openAuthorizers } from './authorizers.js'
-import { type BearerTokenDeps, type BearerTokens, openBearerTokens } from './bearer-tokens.js'
-import { type AuthenticationDeps, openAuthentication } from './open-authentication.js'
+import {
+  type BearerTokenDeps,
+  type BearerTokens,
+  openBearerTokens,
+} from './authentication/bearer-tokens.js'
+import {
+  type AuthenticationDeps,
+  openAuthentication,
+} from './authentication/open-authentication.js'
+import { openAuthorizers } from './authorization/authorizers.js'
+import { rbacGroup, rbacSource } from './authorization/rbac-source.js'
 import type { ServerOptions } from './options.js'
-import { rbacGroup, rbacSource } from './rbac-source.js'
 import type { StartedParts } from './started-parts.js'
 
 export interface Access {

@@ -1,7 +1,7 @@
 /** Options of a server, for embedders and for the command line. All are optional. */
 import type { Clock } from '#api/clock.js'
 import type { StorageDriver } from '#storage/driver.js'
-import type { AuditOptions } from './audit.js'
+import type { AuditOptions } from './audit/audit-log.js'
 import type { EncryptionOptions } from './encryption/open-encryption.js'
 
 export type AuthorizationMode = 'ABAC' | 'AlwaysAllow' | 'AlwaysDeny' | 'Node' | 'RBAC' | 'Webhook'

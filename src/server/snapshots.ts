@@ -2,7 +2,7 @@
 import { internalError, invalid, notFound, requestEntityTooLarge } from '#api/errors.js'
 import { tooMany } from '#api/field-error.js'
 import { limits } from '#limits'
-import type { NamedSnapshot, NamedSnapshots } from '#routes/snapshots.js'
+import type { NamedSnapshot, NamedSnapshots } from '#routes/kubelevel/snapshots.js'
 import { StorageError } from '#storage/driver.js'
 import type { Restored, StoreSnapshot } from '#storage/snapshot.js'
 import type { RegistryStores } from './registry-stores.js'

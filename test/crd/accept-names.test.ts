@@ -1,7 +1,7 @@
 /** Names of custom resources, and when their definitions are established. */
 import t from 'tap'
-import { decideNames } from '#crd/accept-names.js'
-import type { CustomResourceDefinition, DefinitionCondition } from '#crd/definition.js'
+import { decideNames } from '#crd/definition/accept-names.js'
+import type { CustomResourceDefinition, DefinitionCondition } from '#crd/definition/definition.js'
 
 const names = { plural: 'notes', singular: 'note', kind: 'Note', listKind: 'NoteList' }
 

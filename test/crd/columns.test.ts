@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { customTable } from '#crd/columns.js'
-import type { DefinitionVersion } from '#crd/definition.js'
+import type { DefinitionVersion } from '#crd/definition/definition.js'
 import type { JsonValue } from '#json/value.js'
 
 const cellOf = (jsonPath: string, type: string, spec: JsonValue): unknown => {

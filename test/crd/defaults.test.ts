@@ -1,7 +1,7 @@
 import t from 'tap'
+import { validateDefaultValues } from '#crd/definition/validate-default-values.js'
 import { prune } from '#crd/prune.js'
 import type { StructuralSchema, ValidationRule } from '#crd/structural-schema.js'
-import { validateDefaultValues } from '#crd/validate-default-values.js'
 import type { JsonValue } from '#json/value.js'
 
 t.test('a default has to meet the rules as what stays and as what comes', (t) => {

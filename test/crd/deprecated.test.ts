@@ -1,6 +1,6 @@
 import t from 'tap'
 import { customRows } from '#crd/custom-rows.js'
-import type { CustomResourceDefinition } from '#crd/definition.js'
+import type { CustomResourceDefinition } from '#crd/definition/definition.js'
 
 t.test('a deprecated version names the best of those that are better', (t) => {
   const version = (name: string, more: object = {}) => ({

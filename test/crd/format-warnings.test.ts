@@ -1,7 +1,7 @@
 /** Formats that nobody checks are warned of. */
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
-import { customResourceDefinition } from '#crd/definition-kind.js'
+import { customResourceDefinition } from '#crd/definition/definition-kind.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 
 const text = (format: string, more: object = {}) => ({ type: 'string', format, ...more })

@@ -4,8 +4,8 @@
  */
 import t from 'tap'
 import { customRows } from '#crd/custom-rows.js'
-import type { CustomResourceDefinition } from '#crd/definition.js'
-import { customResourceDefinition } from '#crd/definition-kind.js'
+import type { CustomResourceDefinition } from '#crd/definition/definition.js'
+import { customResourceDefinition } from '#crd/definition/definition-kind.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { evaluate } from '#test/kinds/evaluate.js'

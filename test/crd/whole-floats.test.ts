@@ -1,7 +1,7 @@
 /** Numbers of custom resources that Go reads as floats and stores as integers; the answers are v1.36.3's. */
 import t from 'tap'
 import { customRows } from '#crd/custom-rows.js'
-import type { CustomResourceDefinition } from '#crd/definition.js'
+import type { CustomResourceDefinition } from '#crd/definition/definition.js'
 import { parseWithTrace } from '#json/json.js'
 import { decodeObject } from '#registry/decode.js'
 

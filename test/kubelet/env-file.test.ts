@@ -1,7 +1,7 @@
 /** Variables in files, read as a shell reads what upstream allows of its syntax. */
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
-import { readVariable } from '#kubelet/env-file.js'
+import { readVariable } from '#kubelet/environment/env-file.js'
 
 const inShell = (text: string, name: string): string =>
   execFileSync('sh', ['-c', `${text}\nprintf %s "$${name}"`], { encoding: 'utf8' })

@@ -9,7 +9,7 @@ import type { Kubelet } from '#kubelet/kubelet.js'
 import type { Pod } from '#kubelet/pod.js'
 import { serveLogs } from '#kubelet/server/serve-logs.js'
 import { serveSession } from '#kubelet/server/serve-session.js'
-import { StatusWriter } from '#kubelet/status-writer.js'
+import { StatusWriter } from '#kubelet/status/status-writer.js'
 import { listen } from '../listen.js'
 
 const pod = {

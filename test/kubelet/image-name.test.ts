@@ -1,6 +1,6 @@
 /** Names of images as github.com/distribution/reference v0.6.0 takes and refuses them. */
 import t from 'tap'
-import { parseImageName } from '#kubelet/image-name.js'
+import { parseImageName } from '#kubelet/images/image-name.js'
 
 const hex = 'ab'.repeat(32)
 const notLower = (name: string) =>

@@ -1,6 +1,6 @@
 /** What is told of images that are pulled, or cannot be; as kubelet v1.36 tells it of the same Pods on a containerd. */
 import t from 'tap'
-import { type ImagePullDeps, ImagePulls } from '#kubelet/image-pulls.js'
+import { type ImagePullDeps, ImagePulls } from '#kubelet/images/image-pulls.js'
 import type { StartError } from '#kubelet/runtime.js'
 
 const pinned = 'registry.example/app:1'

@@ -7,7 +7,7 @@ import t from 'tap'
 import WebSocket from 'ws'
 import { systemClock } from '#api/clock.js'
 import { resources } from '#client/resources.js'
-import { loadCredentials } from '#server/credentials.js'
+import { loadCredentials } from '#server/credentials/credentials.js'
 import { script, startNode, type TestNode } from './node.js'
 
 interface Answer {

@@ -1,7 +1,7 @@
 /** A node that goes down for good: how its Pods end, in which order, and what is said of them and of it. */
 import t from 'tap'
 import { resources } from '#client/resources.js'
-import { shutdownGroups } from '#kubelet/node-shutdown.js'
+import { shutdownGroups } from '#kubelet/node/node-shutdown.js'
 import type { Pod } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
 import { script, startNode } from './node.js'

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
+import { dnsOf } from '#kubelet/environment/pod-dns.js'
 import type { Pod, PodSpec } from '#kubelet/pod.js'
-import { dnsOf } from '#kubelet/pod-dns.js'
 import { storedMetadata } from '../stored-metadata.js'
 
 const podOf = (spec: Partial<PodSpec>): Pod => ({

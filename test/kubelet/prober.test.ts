@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { ContainerSpec } from '#kubelet/pod.js'
-import { Prober } from '#kubelet/prober.js'
-import type { HandlerTarget } from '#kubelet/run-handler.js'
+import { Prober } from '#kubelet/probes/prober.js'
+import type { HandlerTarget } from '#kubelet/probes/run-handler.js'
 import type { Container } from '#kubelet/runtime.js'
 
 // The prober's timers keep no process alive.

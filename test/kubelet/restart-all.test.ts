@@ -1,9 +1,9 @@
 /** A condition that lasts for as long as the containers of a Pod are removed: too short for a test of a whole kubelet to see each time. */
 import t from 'tap'
 import type { Pod, PodPhase } from '#kubelet/pod.js'
-import { makeConditions } from '#kubelet/pod-conditions.js'
 import type { Container } from '#kubelet/runtime.js'
-import type { StatusInput } from '#kubelet/status-input.js'
+import { makeConditions } from '#kubelet/status/pod-conditions.js'
+import type { StatusInput } from '#kubelet/status/status-input.js'
 
 const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }
 const spec = {

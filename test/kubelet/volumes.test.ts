@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
 import type { ObjectReader } from '#kubelet/object-reader.js'
-import { Volumes } from '#kubelet/volumes.js'
+import { Volumes } from '#kubelet/volumes/volumes.js'
 import { storedMetadata } from '../stored-metadata.js'
 
 t.test(

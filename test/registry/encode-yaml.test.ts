@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { JsonValue } from '#json/value.js'
 import { formatYaml } from '#registry/encode/yaml.js'
-import { parseYaml } from '#registry/yaml.js'
+import { parseYaml } from '#registry/yaml/yaml.js'
 
 t.test('a text is written as goyaml writes it', async (t) => {
   const words = 'word '.repeat(30).trim()

@@ -11,14 +11,14 @@ import { protobufToJson } from '#registry/decode/protobuf.js'
 import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
 import { decodeObject } from '#registry/decode.js'
 import { makeResourceTable } from '#registry/resource-table.js'
-import { bytesOf } from '#routes/list-body.js'
+import { bytesOf } from '#routes/answers/list-body.js'
 import {
   frameInProtobuf,
   inProtobuf,
   objectsInProtobuf,
   partialListInProtobuf,
   storedInProtobuf,
-} from '#routes/protobuf.js'
+} from '#routes/answers/protobuf.js'
 
 const table = makeResourceTable(kinds)
 

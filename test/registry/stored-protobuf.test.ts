@@ -8,7 +8,7 @@ import { kinds } from '#kinds/index.js'
 import { storedProtobufReader } from '#registry/decode/stored-protobuf.js'
 import { decodeObject } from '#registry/decode.js'
 import { makeResourceTable } from '#registry/resource-table.js'
-import { inProtobuf } from '#routes/protobuf.js'
+import { inProtobuf } from '#routes/answers/protobuf.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
 import { call, openWatch, startServer } from '../server/start-server.js'
 

@@ -1,8 +1,8 @@
 /** Large YAML is read beside everything else, and says what it would say if it were small. */
 import t, { type Test } from 'tap'
-import { parseYaml } from '#registry/yaml.js'
-import { YamlSyntaxError } from '#registry/yaml-messages.js'
-import { YamlReader } from '#registry/yaml-reader.js'
+import { YamlSyntaxError } from '#registry/yaml/messages.js'
+import { YamlReader } from '#registry/yaml/reader.js'
+import { parseYaml } from '#registry/yaml/yaml.js'
 
 const never = new AbortController().signal
 

@@ -1,7 +1,7 @@
 /** YAML as sigs.k8s.io/yaml reads it; messages as kube-apiserver v1.36 answered with them. */
 import t from 'tap'
-import { parseYaml } from '#registry/yaml.js'
-import { YamlSyntaxError } from '#registry/yaml-messages.js'
+import { YamlSyntaxError } from '#registry/yaml/messages.js'
+import { parseYaml } from '#registry/yaml/yaml.js'
 
 const read = (text: string | Buffer): unknown => {
   try {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
-import { JoinedLists } from '#routes/joined-lists.js'
+import { JoinedLists } from '#routes/answers/joined-lists.js'
 
 t.test(
   'of more lists than there is room for, those that were joined are found again',

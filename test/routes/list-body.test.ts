@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { ObjectText } from '#cacher/object-text.js'
-import { type ListBody, listOfKnown, listOfMade } from '#routes/list-body.js'
+import { type ListBody, listOfKnown, listOfMade } from '#routes/answers/list-body.js'
 
 const opening = '{"kind":"X","apiVersion":"v1",'
 

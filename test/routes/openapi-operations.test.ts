@@ -2,13 +2,13 @@
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { customRows } from '#crd/custom-rows.js'
-import type { CustomResourceDefinition } from '#crd/definition.js'
+import type { CustomResourceDefinition } from '#crd/definition/definition.js'
 import { kinds } from '#kinds/index.js'
 import { discoveryOperations } from '#openapi/discovery-operations.js'
 import { type Operation, resourceOperations } from '#openapi/operations.js'
 import { makeResourceTable } from '#registry/resource-table.js'
-import { makeDocument } from '#routes/openapi-document.js'
-import { schemaClosure, schemaNameOf } from '#routes/openapi-schemas.js'
+import { makeDocument } from '#routes/openapi/document.js'
+import { schemaClosure, schemaNameOf } from '#routes/openapi/schemas.js'
 
 const docsUrl = new URL('../../field-docs.json', import.meta.url)
 

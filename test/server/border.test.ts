@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import http2 from 'node:http2'
 import tls from 'node:tls'
 import t, { type Test } from 'tap'
-import { cleanTarget } from '#server/request-target.js'
+import { cleanTarget } from '#server/port/request-target.js'
 import type { Server } from '#src/index.js'
 import { call, startServer } from './start-server.js'
 

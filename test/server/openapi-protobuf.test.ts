@@ -11,7 +11,7 @@ import { encodeOpenApiV2 } from '#openapi/openapi-v2-protobuf.js'
 import { encodeOpenApiV3 } from '#openapi/openapi-v3-protobuf.js'
 import { bytesOf, wireFields } from '#registry/decode/protobuf-reader.js'
 import { formatYaml } from '#registry/encode/yaml.js'
-import { toSwaggerSchema } from '#routes/openapi-schemas.js'
+import { toSwaggerSchema } from '#routes/openapi/schemas.js'
 import { kubectlMissing } from '../kubectl/process-tree.js'
 import { call, startServer } from './start-server.js'
 

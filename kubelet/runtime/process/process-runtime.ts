@@ -9,7 +9,6 @@ import net from 'node:net'
 import path from 'node:path'
 import { type Duplex, Readable } from 'node:stream'
 import type { Clock } from '#api/clock.js'
-import { diskUsageOf } from '../../disk-usage.js'
 import { type LogSource, readLog } from '../../log-reader.js'
 import {
   type Container,
@@ -26,6 +25,7 @@ import {
   type Stop,
   type StopOptions,
 } from '../../runtime.js'
+import { diskUsageOf } from '../../volumes/disk-usage.js'
 import { passOddNames, pauseCommand } from './container-command.js'
 import { ContainerFiles } from './container-files.js'
 import { findCommand } from './find-command.js'

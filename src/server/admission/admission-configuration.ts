@@ -6,7 +6,7 @@ import { stringify } from '#json/json.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import { decodeConfiguration, UnknownTypeError } from '#registry/decode-configuration.js'
-import { parseYaml } from '#registry/yaml.js'
+import { parseYaml } from '#registry/yaml/yaml.js'
 
 /** The configuration of a plugin as text; undefined if there is none. */
 export type ConfigurationOf = (plugin: string) => string | undefined

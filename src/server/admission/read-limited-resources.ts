@@ -1,5 +1,5 @@
 /** ResourceQuotaConfiguration (apiserver, pkg/admission/plugin/resourcequota/apis). */
-import type { LimitedResource } from '#admission/limited-resources.js'
+import type { LimitedResource } from '#admission/quota/limited-resources.js'
 import { aggregateMessage } from '#api/errors.js'
 import { child, index, required } from '#api/field-error.js'
 import { decodePlugin } from './plugin-configuration.js'

@@ -7,7 +7,7 @@ import {
   type PodSecuritySettings,
   type Policy,
   versionProblem,
-} from '#admission/pod-security-policy.js'
+} from '#admission/pod-security/policy.js'
 import { aggregateMessage } from '#api/errors.js'
 import { duplicate, type FieldError, index, invalid } from '#api/field-error.js'
 import { dnsLabelName, dnsSubdomainName } from '#api/names.js'

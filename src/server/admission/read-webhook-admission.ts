@@ -2,7 +2,7 @@
  * The configuration of the plugins that ask webhooks and policies: which credentials the server shows to which webhook
  * (apiserver, pkg/util/webhook/authentication.go).
  */
-import type { CredentialsOfHost } from '#admission/call-webhook.js'
+import type { CredentialsOfHost } from '#admission/webhooks/call-webhook.js'
 import { aggregateMessage } from '#api/errors.js'
 import { forbidden, invalid } from '#api/field-error.js'
 import type { CredentialsOfUser } from '#client/kubeconfig.js'

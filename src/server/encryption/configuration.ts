@@ -6,7 +6,7 @@ import { goFileError } from '#go/file-error.js'
 import { goQuote } from '#go/quote.js'
 import { isJsonObject } from '#json/object.js'
 import { decodeConfiguration, UnknownTypeError } from '#registry/decode-configuration.js'
-import { parseYaml } from '#registry/yaml.js'
+import { parseYaml } from '#registry/yaml/yaml.js'
 import type {
   EncryptionConfiguration,
   KmsConfiguration,

@@ -1,0 +1,132 @@
+/**
+ * Pulls the images of a Pod's containers by their policy, with a back-off after failures. Upstream:
+ * pkg/kubelet/images/image_manager.go.
+ */
+import type { Clock } from '#api/clock.js'
+import type { ContainerSpec } from '../pod.js'
+import { type BackoffOptions, formatDuration } from '../restart-backoff.js'
+import { type ContainerRuntime, StartError } from '../runtime.js'
+import { parseImageName } from './image-name.js'
+
+export interface ImagePullDeps {
+  readonly runtime: Pick<ContainerRuntime, 'findImage' | 'pullImage'>
+  event(type: 'Normal' | 'Warning', reason: string, message: string, containerName: string): void
+}
+
+interface Failure {
+  readonly delayMs: number
+  readonly at: number
+  readonly why: string
+}
+
+/** Pause before an image in back-off is reported again; upstream's backOffPeriod. */
+const againMs = 10_000
+
+const fullNameOf = (deps: ImagePullDeps, { image = '', name }: ContainerSpec): string => {
+  const parsed = parseImageName(image)
+  if ('image' in parsed) return parsed.image
+  const message = `Failed to apply default image tag "${image}": ${parsed.problem}`
+  deps.event('Warning', 'InspectFailed', message, name)
+  throw new StartError('InvalidImageName', message, { told: 'InvalidImageName' })
+}
+
+const find = async (deps: ImagePullDeps, { name }: ContainerSpec, image: string) => {
+  try {
+    return await deps.runtime.findImage(image)
+  } catch (error) {
+    // Upstream names the image by what it did not get.
+    const message = `Failed to inspect image "": ${(error as Error).message}`
+    deps.event('Warning', 'InspectFailed', message, name)
+    throw new StartError('ImageInspectError', message, { told: 'ImageInspectError' })
+  }
+}
+
+/** Errors that a runtime names by their first word, with their messages (evalCRIPullErr). */
+const namedFailures = {
+  RegistryUnavailable: 'the registry is unavailable',
+  SignatureValidationFailed: 'the signature validation failed',
+} as const
+
+const pullFailure = (image: string, message: string): StartError => {
+  for (const [reason, why] of Object.entries(namedFailures)) {
+    if (!message.startsWith(reason)) continue
+    const text = `image pull failed for ${image} because ${why}${message.slice(reason.length)}`
+    return new StartError(reason, text, { told: reason })
+  }
+  return new StartError('ErrImagePull', message, { told: 'ErrImagePull' })
+}
+
+export class ImagePulls {
+  readonly #clock: Clock
+  readonly #backoff: BackoffOptions
+  readonly #failures = new Map<string, Failure>()
+
+  constructor(clock: Clock, backoff: BackoffOptions) {
+    this.#clock = clock
+    this.#backoff = backoff
+  }
+
+  /** Yields the image's id. Throws StartError, after the Events of the failure have been recorded. */
+  async ensure(deps: ImagePullDeps, spec: ContainerSpec, signal: AbortSignal): Promise<string> {
+    const { image: asked = '', imagePullPolicy = 'IfNotPresent', name } = spec
+    const image = fullNameOf(deps, spec)
+    const found = imagePullPolicy === 'Always' ? undefined : await find(deps, spec, image)
+    if (found !== undefined) {
+      const told = `Container image "${asked}" already present on machine and can be accessed by the pod`
+      deps.event('Normal', 'Pulled', told, name)
+      return found.id
+    }
+    if (imagePullPolicy === 'Never') {
+      const message = `Container image "${asked}" is not present with pull policy of Never`
+      deps.event('Warning', 'ErrImageNeverPull', message, name)
+      throw new StartError('ErrImageNeverPull', message, { told: 'ErrImageNeverPull' })
+    }
+    this.#holdBack(deps, spec)
+    deps.event('Normal', 'Pulling', `Pulling image "${asked}"`, name)
+    return this.#pull(deps, spec, { image, signal })
+  }
+
+  async #pull(
+    deps: ImagePullDeps,
+    { image: asked = '', name }: ContainerSpec,
+    { image, signal }: { image: string; signal: AbortSignal },
+  ): Promise<string> {
+    const from = this.#clock.now()
+    try {
+      const id = await deps.runtime.pullImage(image, signal)
+      this.#failures.delete(asked)
+      const took = formatDuration(this.#clock.now() - from)
+      const { sizeBytes = 0 } = (await deps.runtime.findImage(image)) ?? {}
+      const told = `Successfully pulled image "${asked}" in ${took} (${took} including waiting). Image size: ${sizeBytes} bytes.`
+      deps.event('Normal', 'Pulled', told, name)
+      return id
+    } catch (error) {
+      const { message } = error as Error
+      // The pull ended with its Pod, so it is no failure. (Upstream waits for the pull, however long it takes.)
+      if (signal.aborted) throw new StartError('ErrImagePull', message)
+      deps.event('Warning', 'Failed', `Failed to pull image "${asked}": ${message}`, name)
+      const failure = pullFailure(asked, message)
+      this.#remember(asked, `${failure.reason}: ${failure.message}`)
+      throw failure
+    }
+  }
+
+  #holdBack(deps: ImagePullDeps, { image = '', name }: ContainerSpec): void {
+    const failure = this.#failures.get(image)
+    const leftMs = failure ? failure.at + failure.delayMs - this.#clock.now() : 0
+    if (!failure || leftMs <= 0) return
+    const message = `Back-off pulling image "${image}"`
+    deps.event('Normal', 'BackOff', message, name)
+    throw new StartError('ImagePullBackOff', `${message}: ${failure.why}`, {
+      told: 'ImagePullBackOff',
+      retryMs: Math.min(leftMs, againMs),
+    })
+  }
+
+  #remember(image: string, why: string): void {
+    const { initialMs, maxMs } = this.#backoff
+    const last = this.#failures.get(image)
+    const delayMs = last ? Math.min(maxMs, 2 * last.delayMs) : initialMs
+    this.#failures.set(image, { delayMs, at: this.#clock.now(), why })
+  }
+}

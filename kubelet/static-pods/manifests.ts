@@ -1,0 +1,113 @@
+/** The folder of static Pods, or the one file; upstream: pkg/kubelet/config/file.go. */
+import { type FSWatcher, watch } from 'node:fs'
+import { open, readdir, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { type Clock, formatTime } from '#api/clock.js'
+import { messageOf } from '#client/errors.js'
+import type { Log } from '#client/log.js'
+import { limits } from '#limits'
+import type { Pod } from '../pod.js'
+import { makeStatic } from './static-pod.js'
+
+/**
+ * Reads a manifest as the API server reads a Pod, with defaults; `place` may change it before it is validated. It must
+ * not refer to objects of the API. Throws.
+ */
+export type ReadManifest = (text: Buffer, place: (pod: Pod) => void) => Pod
+
+interface ManifestsOptions {
+  readonly path: string
+  readonly read: ReadManifest
+  readonly nodeName: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Upstream's fileCheckFrequency; the folder is also watched. */
+const checkMs = 20_000
+/** Time for a file that is written in several pieces. */
+const settleMs = 100
+
+export class Manifests {
+  readonly #options: ManifestsOptions
+
+  constructor(options: ManifestsOptions) {
+    this.#options = options
+  }
+
+  /** All Pods, in order of file names. Unreadable files are skipped. */
+  async list(): Promise<Pod[]> {
+    const pods: Pod[] = []
+    for (const file of await this.#files()) {
+      try {
+        pods.push(await this.#read(file))
+      } catch (error) {
+        this.#options.log.error({ file, error: messageOf(error) }, 'a manifest could not be read')
+      }
+    }
+    return pods
+  }
+
+  /** Calls `look` at once, now and then, and soon after something has changed; until the signal fires. */
+  async follow(look: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      // Changes during the call are noticed, too.
+      const change = this.#change(signal)
+      await look()
+      await change
+    }
+  }
+
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      let timer = setTimeout(done, checkMs)
+      let watcher: FSWatcher | undefined
+      function done(): void {
+        clearTimeout(timer)
+        watcher?.close()
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      const changed = (): void => {
+        clearTimeout(timer)
+        timer = setTimeout(done, settleMs)
+      }
+      signal.addEventListener('abort', done)
+      try {
+        watcher = watch(this.#options.path, changed)
+        watcher.on('error', () => {})
+      } catch {
+        // The folder may be made later.
+      }
+    })
+  }
+
+  async #files(): Promise<string[]> {
+    const { path: root } = this.#options
+    try {
+      if (!(await stat(root)).isDirectory()) return [root]
+      const names = await readdir(root)
+      return names
+        .filter((name) => !name.startsWith('.'))
+        .sort()
+        .map((name) => path.join(root, name))
+    } catch {
+      return []
+    }
+  }
+
+  async #read(file: string): Promise<Pod> {
+    const { read, nodeName, clock } = this.#options
+    const handle = await open(file)
+    try {
+      const facts = await handle.stat()
+      if (!facts.isFile()) throw new Error('it is no file')
+      if (facts.size > limits.manifestBytesMax)
+        throw new Error(`it is longer than ${limits.manifestBytesMax} bytes`)
+      const now = formatTime(clock.now())
+      return read(await handle.readFile(), (pod) => makeStatic(pod, { nodeName, file, now }))
+    } finally {
+      await handle.close()
+    }
+  }
+}

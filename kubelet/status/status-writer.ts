@@ -1,0 +1,217 @@
+/**
+ * Tells the API what Pods are. One write a Pod at a time and the latest status only, so that a burst of changes is
+ * one write; many Pods at once, up to a bound. When a Pod has ended and the API knows it, this deletes the object
+ * (kubernetes, status_manager.go canBeDeleted).
+ */
+import { conditionOf } from '#api/conditions.js'
+import type { Client } from '#client/client.js'
+import { isConflict, isNotFound, messageOf } from '#client/errors.js'
+import type { Log } from '#client/log.js'
+import { resources } from '#client/resources.js'
+import { canonicalJson } from '#json/object.js'
+import { limits } from '#limits'
+import { isTerminalPhase, type Pod, type PodCondition, type PodStatus } from '../pod.js'
+import { isOwnCondition, isWrittenCondition } from './pod-conditions.js'
+
+const retryMinMs = 200
+const retryMaxMs = 10_000
+
+interface Entry {
+  /** The API's object, the newest that was seen. */
+  known: Pod
+  status: PodStatus
+  /** Everything of the Pod is gone from this node. */
+  finished: boolean
+  gone: boolean
+  busy: boolean
+  retryMs: number
+}
+
+const revisionOf = (pod: Pod): number => Number(pod.metadata.resourceVersion ?? 0)
+const equal = (a: unknown, b: unknown): boolean => canonicalJson(a) === canonicalJson(b)
+
+/** A condition of ours that differs; fields that it has no more are named, or the merge would keep them. */
+const conditionPatch = (next: PodCondition, before: PodCondition | undefined) =>
+  equal(next, before)
+    ? []
+    : [
+        {
+          ...next,
+          reason: next.reason ?? null,
+          message: next.message ?? null,
+        },
+      ]
+
+const lists: ReadonlySet<string> = new Set(['podIPs', 'hostIPs'])
+const maps: ReadonlySet<string> = new Set(['resources', 'allocatedResources'])
+
+/** What would be merged with what is there takes its place. In a map the directive is for one that is there alone. */
+const replacing = (key: string, value: unknown, before: PodStatus): unknown => {
+  const directive = { $patch: 'replace' }
+  if (lists.has(key)) return [directive, ...(value as object[])]
+  const isThere = before[key as keyof PodStatus] !== undefined
+  return maps.has(key) && isThere ? { ...directive, ...(value as object) } : value
+}
+
+/** Strategic merge patch that turns one status into the other; undefined when there is nothing to say. */
+const statusPatch = (before: PodStatus, next: PodStatus): Record<string, unknown> | undefined => {
+  const patch: Record<string, unknown> = {}
+  for (const key of ['reason', 'message', 'podIP', 'hostIP'] as const) {
+    if (before[key] !== undefined && next[key] === undefined) patch[key] = null
+  }
+  for (const [key, value] of Object.entries(next)) {
+    if (value === undefined || key === 'conditions') continue
+    if (equal(value, before[key as keyof PodStatus])) continue
+    patch[key] = replacing(key, value, before)
+  }
+  const conditions: object[] = (next.conditions ?? [])
+    .filter(isWrittenCondition)
+    .flatMap((condition) =>
+      conditionPatch(condition, conditionOf({ status: before }, condition.type)),
+    )
+  const dropped = (before.conditions ?? []).filter(
+    (one) => isOwnCondition(one) && !next.conditions?.some(({ type }) => type === one.type),
+  )
+  conditions.push(...dropped.map(({ type }) => ({ type, $patch: 'delete' })))
+  if (conditions.length > 0) {
+    patch.conditions = conditions
+    // A merge would leave in front whatever was there first.
+    patch['$setElementOrder/conditions'] = (next.conditions ?? []).map(({ type }) => ({ type }))
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch
+}
+
+/** Where a Pod's worker puts the Pod's status. */
+export type StatusSink = Pick<StatusWriter, 'set' | 'forget' | 'newest'>
+
+export class StatusWriter {
+  readonly #client: Client
+  readonly #log: Log
+  readonly #entries = new Map<string, Entry>()
+  readonly #queue: string[] = []
+  readonly #queued = new Set<string>()
+  readonly #whenIdle: (() => void)[] = []
+  #inFlight = 0
+
+  constructor(client: Client, log: Log) {
+    this.#client = client
+    this.#log = log
+  }
+
+  /** The Pod's status from now on. `finished`: nothing of the Pod is left here. */
+  set(pod: Pod, status: PodStatus, finished: boolean): void {
+    const { uid } = pod.metadata
+    const entry = this.#entries.get(uid)
+    if (!entry) {
+      const fresh = { known: pod, status, finished, gone: false, busy: false, retryMs: retryMinMs }
+      this.#entries.set(uid, fresh)
+    } else {
+      entry.status = status
+      entry.finished = finished
+      if (revisionOf(pod) >= revisionOf(entry.known)) entry.known = pod
+    }
+    this.#enqueue(uid)
+  }
+
+  /** The API no longer has the object, so there is nothing left to write. */
+  forget(uid: string): void {
+    const entry = this.#entries.get(uid)
+    if (entry) entry.gone = true
+    this.#entries.delete(uid)
+  }
+
+  /** Resolves when nothing waits to be written that could be written now. */
+  async flush(): Promise<void> {
+    while (this.#inFlight > 0 || this.#queue.length > 0)
+      await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
+  }
+
+  /** The API's object as of the last write, when that is newer than the given one. */
+  newest(pod: Pod): Pod {
+    const known = this.#entries.get(pod.metadata.uid)?.known
+    return known && revisionOf(known) > revisionOf(pod) ? known : pod
+  }
+
+  #enqueue(uid: string): void {
+    if (this.#queued.has(uid)) return
+    this.#queued.add(uid)
+    this.#queue.push(uid)
+    // A turn later, so that what changes together is written together.
+    setImmediate(() => this.#next())
+  }
+
+  #next(): void {
+    while (this.#inFlight < limits.statusWritesMax) {
+      const uid = this.#queue.shift()
+      if (uid === undefined) break
+      this.#queued.delete(uid)
+      const entry = this.#entries.get(uid)
+      // A Pod whose write is under way comes again when that is done.
+      if (!entry || entry.busy) continue
+      this.#inFlight++
+      entry.busy = true
+      void this.#write(uid, entry).finally(() => {
+        this.#inFlight--
+        entry.busy = false
+        this.#next()
+      })
+    }
+    if (this.#inFlight === 0 && this.#queue.length === 0)
+      for (const resolve of this.#whenIdle.splice(0)) resolve()
+  }
+
+  async #write(uid: string, entry: Entry): Promise<void> {
+    const { status } = entry
+    try {
+      const wrote = await this.#patch(entry)
+      entry.retryMs = retryMinMs
+      if (entry.status !== status) this.#enqueue(uid)
+      if (wrote || entry.status === status) await this.#deleteIfDue(uid, entry)
+    } catch (error) {
+      // The object is gone, or (a conflict) another has its name: the watch will say so, which ends the retries.
+      if (isNotFound(error)) return
+      this.#retry(uid, entry, error)
+    }
+  }
+
+  async #patch(entry: Entry): Promise<boolean> {
+    const { known, status } = entry
+    const patch = statusPatch(known.status ?? {}, status)
+    if (!patch) return false
+    const { name, namespace, uid } = known.metadata
+    const answer = await this.#client.patch<Pod>(
+      resources.pods,
+      { name, namespace },
+      { metadata: { uid }, status: patch },
+      { type: 'strategic', subresource: 'status' },
+    )
+    if (revisionOf(answer) >= revisionOf(entry.known)) {
+      const { managedFields: _, ...metadata } = answer.metadata
+      entry.known = { ...answer, metadata }
+    }
+    return true
+  }
+
+  async #deleteIfDue(uid: string, { known, finished, gone }: Entry): Promise<void> {
+    const { metadata, status } = known
+    if (!finished || gone || !metadata.deletionTimestamp) return
+    if (!isTerminalPhase(status?.phase)) return
+    try {
+      await this.#client.delete(resources.pods, metadata, {
+        gracePeriodSeconds: 0,
+        preconditions: { uid },
+      })
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error
+    }
+  }
+
+  #retry(uid: string, entry: Entry, error: unknown): void {
+    const { retryMs } = entry
+    entry.retryMs = Math.min(retryMaxMs, 2 * retryMs)
+    this.#log.info({ uid, error: messageOf(error), retryMs }, 'status was not written, will retry')
+    setTimeout(() => {
+      if (this.#entries.get(uid) === entry) this.#enqueue(uid)
+    }, retryMs).unref()
+  }
+}

@@ -1,0 +1,67 @@
+/** Volumes in memory, and what is mounted in a Pod's folder; upstream: pkg/volume/emptydir. Linux, as root. */
+import { execFile } from 'node:child_process'
+import { readFile, realpath, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { isSidecar, type Pod } from '../pod.js'
+import { amountOf } from '../resource-amount.js'
+
+const run = promisify(execFile)
+
+const memoryLimit = (limits: Readonly<Record<string, string | number>> | undefined): number =>
+  amountOf(limits?.memory ?? 0)
+
+/** Memory limit of the whole Pod; infinite if a container has none. */
+const limitOfPod = ({ spec }: Pod): number => {
+  const { containers, initContainers = [], resources } = spec
+  const ofPod = memoryLimit(resources?.limits)
+  if (ofPod > 0) return ofPod
+  const sidecars = initContainers.filter(isSidecar)
+  const all = [...containers, ...initContainers].map((one) => memoryLimit(one.resources?.limits))
+  if (all.some((limit) => limit === 0)) return Number.POSITIVE_INFINITY
+  const together = [...containers, ...sidecars].reduce(
+    (sum, one) => sum + memoryLimit(one.resources?.limits),
+    0,
+  )
+  return Math.max(together, ...all)
+}
+
+/** At most the limits of its Pod and its node. */
+export const memoryVolumeBytes = (
+  pod: Pod,
+  sizeLimit: string | number | undefined,
+  allocatableBytes: number,
+): number => {
+  const asked = amountOf(sizeLimit ?? 0)
+  return Math.min(allocatableBytes, limitOfPod(pod), asked > 0 ? asked : Number.POSITIVE_INFINITY)
+}
+
+/** Does nothing if an earlier kubelet has mounted it. */
+export const mountMemory = async (folder: string, bytes: number): Promise<void> => {
+  const [own, above] = await Promise.all([stat(folder), stat(path.dirname(folder))])
+  if (own.dev !== above.dev) return
+  await run('mount', ['-t', 'tmpfs', '-o', `size=${Math.floor(bytes)}`, 'tmpfs', folder])
+}
+
+/** The table writes blanks and the like as octal numbers. */
+const unescaped = (name: string): string =>
+  name.replace(/\\([0-7]{3})/g, (_, octal: string) =>
+    String.fromCharCode(Number.parseInt(octal, 8)),
+  )
+
+/**
+ * Throws if there are mounts that are not ours: nothing may be removed through a mount, since the files behind it are
+ * somebody else's.
+ */
+export const unmountVolumes = async (podFolder: string): Promise<void> => {
+  const whole = await realpath(podFolder).catch(() => undefined)
+  if (whole === undefined) return
+  const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '')
+  const points = table
+    .split('\n')
+    .map((line) => unescaped(line.split(' ')[4] ?? ''))
+    .filter((point) => point.startsWith(`${whole}/`))
+  const foreign = points.find((point) => path.dirname(point) !== path.join(whole, 'volumes'))
+  if (foreign !== undefined) throw new Error(`EBUSY: ${foreign} is mounted`)
+  for (const point of points) await run('umount', [point])
+}

@@ -1,0 +1,349 @@
+/**
+ * Volumes as folders below `<root>/pods/<uid>/volumes/<name>`. What comes from the API is written as upstream's
+ * atomic writer does it: into a new `..<time>` folder, then one rename of the `..data` link, so that a reader sees
+ * all of the old or all of the new.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readlinkSync } from 'node:fs'
+import { chmod, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { claimNameOf } from '#client/persistent-volume.js'
+import { fieldValue, type PodFacts, resourceValue } from '../environment/downward.js'
+import type { DataObject, ObjectReader } from '../object-reader.js'
+import {
+  type ContainerSpec,
+  type DownwardItem,
+  findContainer,
+  type KeyToPath,
+  type VolumeProjection,
+  type VolumeSpec,
+} from '../pod.js'
+import { amountOf } from '../resource-amount.js'
+import type { Mount } from '../runtime.js'
+import { commonUserOf } from '../security.js'
+import { prepareHostPath } from './host-path.js'
+import { memoryVolumeBytes, mountMemory, unmountVolumes } from './memory-volume.js'
+import { mountedPath } from './sub-path.js'
+import { giveToGroup, giveToUser, isGroups } from './volume-ownership.js'
+
+/** A volume could not be made; upstream's FailedMount. */
+class VolumeError extends Error {}
+
+interface VolumeFile {
+  readonly content: Buffer
+  readonly mode: number
+  readonly user?: number | undefined
+}
+type Files = Map<string, VolumeFile>
+
+const defaultMode = 0o644
+/** Tokens are renewed when this part of their life is over. */
+const tokenRenewalPart = 0.8
+
+const addKeys = (
+  files: Files,
+  source: DataObject | undefined,
+  options: { items?: KeyToPath[]; mode: number; base64: boolean; what: string; optional?: boolean },
+): void => {
+  const { items, mode, base64, what, optional } = options
+  if (!source) {
+    if (optional) return
+    throw new VolumeError(`${what} not found`)
+  }
+  const contents = new Map<string, Buffer>()
+  for (const [key, value] of Object.entries(source.data ?? {})) {
+    contents.set(key, Buffer.from(value, base64 ? 'base64' : 'utf8'))
+  }
+  for (const [key, value] of Object.entries(source.binaryData ?? {})) {
+    contents.set(key, Buffer.from(value, 'base64'))
+  }
+  const wanted = items ?? [...contents.keys()].map((key): KeyToPath => ({ key, path: key }))
+  for (const item of wanted) {
+    const content = contents.get(item.key)
+    if (content) files.set(item.path, { content, mode: item.mode ?? mode })
+    else if (!optional) throw new VolumeError(`${what} references non-existent key: ${item.key}`)
+  }
+}
+
+const addDownward = (
+  files: Files,
+  facts: PodFacts,
+  items: DownwardItem[] | undefined,
+  mode: number,
+): void => {
+  for (const item of items ?? []) {
+    const container = item.resourceFieldRef?.containerName
+      ? findContainer(facts.pod, item.resourceFieldRef.containerName)
+      : facts.pod.spec.containers[0]
+    const text = item.fieldRef
+      ? (fieldValue(facts, item.fieldRef.fieldPath) ?? '')
+      : item.resourceFieldRef && container
+        ? resourceValue(facts, container, item.resourceFieldRef)
+        : ''
+    files.set(item.path, { content: Buffer.from(text), mode: item.mode ?? mode })
+  }
+}
+
+interface VolumesOptions {
+  readonly root: string
+  readonly reader: ObjectReader
+  readonly now: () => number
+  /** Whether volumes in memory are mounted; otherwise they are folders like others. */
+  readonly mountsMemory: boolean
+}
+
+export class Volumes {
+  readonly #options: VolumesOptions
+  /** By Pod and volume, the folder of this host that a claim stands for. */
+  readonly #claimed = new Map<string, string>()
+  readonly #tokens = new Map<string, { token: string; renewAt: number }>()
+
+  constructor(options: VolumesOptions) {
+    this.#options = options
+  }
+
+  /** Pods that have volumes here. */
+  podUids(): string[] {
+    const { root } = this.#options
+    return existsSync(root) ? readdirSync(root) : []
+  }
+
+  podFolder(podUid: string): string {
+    return path.join(this.#options.root, podUid)
+  }
+  #folder(podUid: string, volume: string): string {
+    return path.join(this.podFolder(podUid), 'volumes', volume)
+  }
+
+  /** Makes, or brings up to date, every volume of the Pod. Throws VolumeError. */
+  async prepare(facts: PodFacts): Promise<void> {
+    for (const volume of facts.pod.spec.volumes ?? []) {
+      try {
+        await this.#prepareOne(facts, volume)
+      } catch (error) {
+        if (volume.persistentVolumeClaim) throw error
+        const { message } = error as Error
+        throw new VolumeError(`MountVolume.SetUp failed for volume "${volume.name}" : ${message}`)
+      }
+    }
+  }
+
+  /** True when what a volume shows can change while the Pod lives. */
+  static changes({ pod }: PodFacts): boolean {
+    return (pod.spec.volumes ?? []).some(
+      ({ configMap, secret, downwardAPI, projected }) =>
+        configMap || secret || downwardAPI || projected,
+    )
+  }
+
+  async remove(podUid: string): Promise<void> {
+    for (const kept of [this.#tokens, this.#claimed])
+      for (const key of kept.keys()) if (key.startsWith(`${podUid}/`)) kept.delete(key)
+    await unmountVolumes(this.podFolder(podUid))
+    await rm(this.podFolder(podUid), { recursive: true, force: true })
+  }
+
+  /** Where a volume of the Pod lies on this host; undefined when it has none of that name. */
+  folderOf({ pod }: Pick<PodFacts, 'pod'>, name: string): string | undefined {
+    const volume = pod.spec.volumes?.find((candidate) => candidate.name === name)
+    if (!volume) return undefined
+    const { uid } = pod.metadata
+    return volume.hostPath?.path ?? this.#claimed.get(`${uid}/${name}`) ?? this.#folder(uid, name)
+  }
+
+  /** Throws StartError. */
+  async mountsOf(
+    facts: PodFacts,
+    container: ContainerSpec,
+    env: ReadonlyMap<string, string>,
+  ): Promise<Mount[]> {
+    const mounts: Mount[] = []
+    for (const mount of container.volumeMounts ?? []) {
+      const { name, mountPath, readOnly = false, mountPropagation } = mount
+      const base = this.folderOf(facts, name)
+      if (base === undefined) continue
+      const volume = facts.pod.spec.volumes?.find((candidate) => candidate.name === name)
+      mounts.push({
+        volume: name,
+        hostPath: await mountedPath(base, mount, { container: container.name, env }),
+        containerPath: mountPath,
+        readOnly: readOnly || volume?.persistentVolumeClaim?.readOnly === true,
+        ...(mountPropagation && mountPropagation !== 'None'
+          ? { propagation: mountPropagation }
+          : {}),
+      })
+    }
+    return mounts
+  }
+
+  async #prepareOne(facts: PodFacts, volume: VolumeSpec): Promise<void> {
+    const folder = this.#folder(facts.pod.metadata.uid, volume.name)
+    if (volume.hostPath) return prepareHostPath(volume.hostPath)
+    const { fsGroup } = facts.pod.spec.securityContext ?? {}
+    if (volume.emptyDir) {
+      const isNew = (await mkdir(folder, { recursive: true })) !== undefined
+      // Any user that the Pod's containers may run as; our umask must not narrow the mode.
+      if (isNew) await chmod(folder, 0o777)
+      if (volume.emptyDir.medium === 'Memory' && this.#options.mountsMemory)
+        await mountMemory(folder, sizeOf(facts, volume.emptyDir.sizeLimit))
+      if (!(await isGroups(folder, fsGroup))) await giveToGroup(folder, fsGroup)
+      return
+    }
+    const claim = claimNameOf(facts.pod, volume)
+    if (claim !== undefined) return this.#prepareClaim(facts, volume, claim)
+    const files = await this.#filesOf(facts, volume)
+    if (!files) {
+      const source = Object.keys(volume).find((key) => key !== 'name') ?? 'none'
+      throw new VolumeError(`volume "${volume.name}": source ${source} is not supported here`)
+    }
+    const now = this.#options.now()
+    await writeAtomically(folder, files, { now, fsGroup })
+  }
+
+  /** Of claims, only those whose volume is a folder of this host can be mounted. */
+  async #prepareClaim({ pod }: PodFacts, source: VolumeSpec, claimName: string): Promise<void> {
+    const { name, persistentVolumeClaim } = source
+    const { namespace, uid } = pod.metadata
+    const { claim, volume } = await this.#options.reader.claimedVolume(namespace, claimName)
+    if (claim === undefined) throw new VolumeError(`persistentvolumeclaim "${claimName}" not found`)
+    if (claim.metadata.deletionTimestamp !== undefined)
+      throw new VolumeError('PVC is being deleted')
+    const { status, spec } = claim
+    if (status?.phase !== 'Bound' || !spec.volumeName)
+      throw new VolumeError(
+        `PVC ${namespace}/${claimName} has non-bound phase (${JSON.stringify(status?.phase ?? '')}) or empty pvc.Spec.VolumeName (${JSON.stringify(spec.volumeName ?? '')})`,
+      )
+    if (volume === undefined)
+      throw new VolumeError(`persistentvolume "${spec.volumeName}" not found`)
+    const folder = volume.spec.hostPath ?? volume.spec.local
+    if (folder === undefined)
+      throw new VolumeError(
+        `volume "${name}": persistentvolume "${spec.volumeName}" is no folder of this host`,
+      )
+    prepareHostPath(folder)
+    const { fsGroup, fsGroupChangePolicy } = pod.spec.securityContext ?? {}
+    const key = `${uid}/${name}`
+    // A hostPath belongs to its host; a local volume gets its group once, when the Pod comes to it.
+    const isGiven = persistentVolumeClaim?.readOnly === true || this.#claimed.has(key)
+    if (volume.spec.local && !isGiven) {
+      const suffices = fsGroupChangePolicy === 'OnRootMismatch'
+      if (!suffices || !(await isGroups(folder.path, fsGroup)))
+        await giveToGroup(folder.path, fsGroup)
+    }
+    this.#claimed.set(key, folder.path)
+  }
+
+  async #filesOf(facts: PodFacts, volume: VolumeSpec): Promise<Files | undefined> {
+    const { configMap, secret, downwardAPI, projected } = volume
+    const files: Files = new Map()
+    if (configMap) {
+      const { defaultMode: mode = defaultMode, ...source } = configMap
+      await this.#project(files, facts, { configMap: source }, mode)
+    } else if (secret) {
+      const { defaultMode: mode = defaultMode, secretName, ...source } = secret
+      await this.#project(files, facts, { secret: { ...source, name: secretName } }, mode)
+    } else if (downwardAPI) {
+      addDownward(files, facts, downwardAPI.items, downwardAPI.defaultMode ?? defaultMode)
+    } else if (projected) {
+      for (const source of projected.sources ?? []) {
+        await this.#project(files, facts, source, projected.defaultMode ?? defaultMode)
+      }
+    } else return undefined
+    return files
+  }
+
+  async #project(
+    files: Files,
+    facts: PodFacts,
+    source: VolumeProjection,
+    mode: number,
+  ): Promise<void> {
+    const { namespace } = facts.pod.metadata
+    const { configMap, secret, downwardAPI, serviceAccountToken } = source
+    if (configMap) {
+      const { name = '', items, optional } = configMap
+      const found = await this.#options.reader.configMap(namespace, name)
+      const what = `configmap "${name}"`
+      addKeys(files, found, { items, optional, mode, base64: false, what })
+    }
+    if (secret) {
+      const { name = '', items, optional } = secret
+      const found = await this.#options.reader.secret(namespace, name)
+      addKeys(files, found, { items, optional, mode, base64: true, what: `secret "${name}"` })
+    }
+    if (downwardAPI) addDownward(files, facts, downwardAPI.items, mode)
+    if (serviceAccountToken) {
+      const content = Buffer.from(await this.#token(facts, serviceAccountToken))
+      const user = commonUserOf(facts.pod)
+      const isGiven = (user ?? facts.pod.spec.securityContext?.fsGroup) !== undefined
+      files.set(serviceAccountToken.path, { content, mode: isGiven ? 0o600 : mode, user })
+    }
+  }
+
+  async #token(
+    { pod }: PodFacts,
+    { audience, expirationSeconds = 3600 }: { audience?: string; expirationSeconds?: number },
+  ): Promise<string> {
+    const key = `${pod.metadata.uid}/${audience ?? ''}/${expirationSeconds}`
+    const now = this.#options.now()
+    const known = this.#tokens.get(key)
+    if (known && now < known.renewAt) return known.token
+    const made = await this.#options.reader.token(pod, audience, expirationSeconds)
+    const renewAt = now + (made.expiresAt - now) * tokenRenewalPart
+    this.#tokens.set(key, { token: made.token, renewAt })
+    return made.token
+  }
+}
+
+const sizeOf = ({ pod, allocatable }: PodFacts, sizeLimit: string | number | undefined): number =>
+  memoryVolumeBytes(pod, sizeLimit, amountOf(allocatable.memory ?? 0))
+
+const digestOf = (files: Files): string => {
+  const hash = createHash('sha256')
+  for (const [name, { content, mode }] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    hash.update(`${name}\0${mode}\0${content.length}\0`).update(content)
+  }
+  return hash.digest('hex').slice(0, 16)
+}
+
+const linkTarget = (link: string): string => {
+  try {
+    return readlinkSync(link)
+  } catch {
+    return ''
+  }
+}
+
+const writeAtomically = async (
+  folder: string,
+  files: Files,
+  { now, fsGroup }: { now: number; fsGroup: number | undefined },
+): Promise<void> => {
+  const data = path.join(folder, '..data')
+  const before = linkTarget(data)
+  const digest = digestOf(files)
+  if (before.endsWith(`.${digest}`)) return
+  const version = `..${now}.${digest}`
+  await mkdir(path.join(folder, version), { recursive: true })
+  for (const [name, { content, mode, user }] of files) {
+    // Normalised below the volume: the API refuses `..`, and a file outside would be worse than none.
+    const file = path.join(folder, version, path.posix.join('/', name))
+    await mkdir(path.dirname(file), { recursive: true })
+    await writeFile(file, content)
+    await chmod(file, mode)
+    if (user !== undefined) await giveToUser(file, user)
+  }
+  await giveToGroup(folder, fsGroup, { readOnly: true })
+  // A killed kubelet may have left one between the two calls.
+  await rm(`${data}_tmp`, { force: true })
+  await symlink(version, `${data}_tmp`)
+  await rename(`${data}_tmp`, data)
+  const wanted = new Set([...files.keys()].map((name) => name.split('/')[0]!))
+  for (const name of wanted) {
+    const link = path.join(folder, name)
+    if (linkTarget(link) === '') await symlink(path.join('..data', name), link)
+  }
+  const kept = new Set([...wanted, '..data', version])
+  for (const name of await readdir(folder))
+    if (!kept.has(name)) await rm(path.join(folder, name), { recursive: true, force: true })
+}

@@ -1,0 +1,254 @@
+/** /openapi/v2 and /openapi/v3: documents made when they are first asked for, and again after the table changed. */
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { JsonObject } from '#json/value.js'
+import { discoveryOperations } from '#openapi/discovery-operations.js'
+import { type Operation, resourceOperations } from '#openapi/operations.js'
+import { formatYaml } from '#registry/encode/yaml.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { parseAccept } from '../answers/accept.js'
+import { serveContent } from '../answers/serve-content.js'
+import type { DiscoverySource } from '../discovery/discovery.js'
+import type { RemoteSource } from '../discovery/remote-versions.js'
+import { schemaClosure, schemaNameOf } from './schemas.js'
+
+const compress = promisify(gzip)
+
+const json = 'application/json'
+// The form with an @ is no valid media type: old clients ask for it, and nothing is sent under it.
+const protobufV2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
+const formerProtobufV2 = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+
+const protobufV3 = 'application/com.github.proto-openapi.spec.v3.v1.0+protobuf'
+const formerProtobufV3 = 'application/com.github.proto-openapi.spec.v3@v1.0+protobuf'
+
+interface Document {
+  readonly bytes: Buffer
+  readonly etag: string
+  readonly contentType: string
+  packed?: Buffer
+  /** When it was first asked for, in milliseconds: that is when it was made. */
+  modifiedAt?: number
+}
+
+interface OpenApiOptions {
+  readonly source: DiscoverySource
+  readonly remote: RemoteSource
+  /** Distinguishes documents of different builds in their hash. */
+  readonly build: string
+  /** Adds documentation to a schema, where there is any. */
+  readonly describe?: (name: string, schema: JsonObject) => JsonObject
+}
+
+const hashOf = (...parts: readonly string[]): string =>
+  createHash('sha512').update(parts.join('\0')).digest('hex').toUpperCase()
+
+/** The document that a path belongs to: `/apis/apps/v1/…` → `apis/apps/v1`, `/version/` → `version`. */
+const documentOf = (path: string): string => {
+  const parts = path.split('/').filter((part) => part !== '')
+  if (parts[0] === 'api') return parts.slice(0, 2).join('/')
+  return parts[0] === 'apis' ? parts.slice(0, 3).join('/') : parts.join('/')
+}
+
+class Documents {
+  readonly #options: OpenApiOptions
+  #rows: readonly ResourceDefinition[] | undefined
+  #operations: Map<string, Operation[]> | undefined
+  readonly #made = new Map<string, { hash: string; document: Promise<Document> }>()
+
+  constructor(options: OpenApiOptions) {
+    this.#options = options
+    options.source.onChange(() => {
+      this.#rows = undefined
+      this.#operations = undefined
+    })
+  }
+
+  get #table(): readonly ResourceDefinition[] {
+    this.#rows ??= [...this.#options.source]
+    return this.#rows
+  }
+
+  /** Operations by document. */
+  get operations(): ReadonlyMap<string, readonly Operation[]> {
+    if (this.#operations === undefined) {
+      const builtIn = this.#table.filter((row) => !row.isCustom).map(({ gvr }) => gvr)
+      const versions = new Map(builtIn.map((gvr) => [`${gvr.group}/${gvr.version}`, gvr]))
+      const byDocument = new Map<string, Operation[]>()
+      const all = [
+        ...discoveryOperations([...versions.values()]),
+        ...this.#table.flatMap((row) => resourceOperations(row, schemaNameOf)),
+      ]
+      for (const operation of all) {
+        const name = documentOf(operation.path)
+        const list = byDocument.get(name)
+        if (list === undefined) byDocument.set(name, [operation])
+        else list.push(operation)
+      }
+      this.#operations = byDocument
+    }
+    return this.#operations
+  }
+
+  /** A hash of the sources, so that the index does not need the documents. */
+  hash(name: string): string | undefined {
+    const operations = this.operations.get(name)
+    if (operations === undefined) return undefined
+    const schemas = this.#customRows(operations).map((row) => row.structuralSchema ?? {})
+    return hashOf(this.#options.build, JSON.stringify(operations), JSON.stringify(schemas))
+  }
+
+  #customRows(operations: readonly Operation[]): ResourceDefinition[] {
+    return this.#table.filter(
+      (row) => row.isCustom && operations.some((o) => o.gvk?.group === row.gvk.group),
+    )
+  }
+
+  v3(name: string, hash: string): Promise<Document> {
+    return this.#cached(`v3/${name}`, hash, () =>
+      this.#make('v3', this.operations.get(name)!, hash),
+    )
+  }
+
+  v3Protobuf(name: string, hash: string): Promise<Document> {
+    return this.#cached(`v3 protobuf/${name}`, hash, async () => {
+      const { bytes, etag } = await this.v3(name, hash)
+      const { encodeOpenApiV3 } = await import('#openapi/openapi-v3-protobuf.js')
+      const encoded = encodeOpenApiV3(JSON.parse(bytes.toString()), formatYaml)
+      return { bytes: encoded, etag, contentType: protobufV3 }
+    })
+  }
+
+  v2(): Promise<Document> {
+    const hash = this.#v2Hash()
+    return this.#cached('v2', hash, () =>
+      this.#make('v2', [...this.operations.values()].flat(), hash),
+    )
+  }
+
+  /** The same document as the bytes of openapi.v2.Document, under the same ETag. */
+  v2Protobuf(): Promise<Document> {
+    const hash = this.#v2Hash()
+    return this.#cached('v2 protobuf', hash, async () => {
+      const { bytes, etag } = await this.v2()
+      const { encodeOpenApiV2 } = await import('#openapi/openapi-v2-protobuf.js')
+      const encoded = encodeOpenApiV2(JSON.parse(bytes.toString()), formatYaml)
+      return { bytes: encoded, etag, contentType: protobufV2 }
+    })
+  }
+
+  #v2Hash(): string {
+    const names = [...this.operations.keys()]
+    return hashOf('v2', ...names.map((name) => this.hash(name)!))
+  }
+
+  #cached(key: string, hash: string, make: () => Promise<Document>): Promise<Document> {
+    const made = this.#made.get(key)
+    if (made?.hash === hash) return made.document
+    const document = make()
+    this.#made.set(key, { hash, document })
+    // A failure is not kept: the next request tries again.
+    document.catch(() => this.#made.delete(key))
+    return document
+  }
+
+  async #make(
+    version: 'v2' | 'v3',
+    operations: readonly Operation[],
+    hash: string,
+  ): Promise<Document> {
+    const { makeDocument } = await import('./document.js')
+    const document = await makeDocument({
+      version,
+      operations,
+      isCustom: this.#customRows(operations).length > 0,
+      schemasOf: (names) => schemaClosure(names, this.#table, this.#options.describe),
+    })
+    const bytes = Buffer.from(JSON.stringify(document))
+    return { bytes, etag: `"${hash}"`, contentType: json }
+  }
+}
+
+/** The first form that the client names; JSON where any will do. */
+const acceptedForm = (
+  request: FastifyRequest,
+  protobuf: readonly string[] = [],
+): 'json' | 'protobuf' | undefined => {
+  for (const { type } of parseAccept(request.headers.accept)) {
+    if (['*/*', 'application/*', json].includes(type)) return 'json'
+    if (protobuf.includes(type)) return 'protobuf'
+  }
+  return undefined
+}
+
+const sendDocument = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  document: Document,
+  { packs }: { packs: boolean },
+): Promise<FastifyReply> => {
+  document.modifiedAt ??= request.kube.now
+  const packed = async () => (document.packed ??= await compress(document.bytes))
+  return serveContent(request, reply, {
+    ...document,
+    modifiedAt: document.modifiedAt,
+    packed: packs ? packed : undefined,
+  })
+}
+
+export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): void => {
+  const documents = new Documents(options)
+
+  app.all('/openapi/v2', async (request, reply) => {
+    const form = acceptedForm(request, [protobufV2, formerProtobufV2])
+    reply.header('vary', ['Accept-Encoding', 'Accept'])
+    if (form === undefined) return reply.code(406).send()
+    const document = form === 'json' ? documents.v2() : documents.v2Protobuf()
+    return sendDocument(request, reply, await document, { packs: true })
+  })
+  app.all('/openapi/v3', (request, reply) => {
+    // Where there are two documents for one path, this server's own wins.
+    const urls = new Map([
+      ...options.remote.openApiPaths(),
+      ...[...documents.operations.keys()].map((name): [string, string] => [
+        name,
+        `/openapi/v3/${name}?hash=${documents.hash(name)}`,
+      ]),
+    ])
+    const paths = Object.fromEntries(
+      [...urls.keys()].sort().map((name) => [name, { serverRelativeURL: urls.get(name) }]),
+    )
+    return serveContent(request, reply, {
+      bytes: Buffer.from(JSON.stringify({ paths })),
+      // Upstream leaves the type of the index to Go's guess.
+      contentType: 'text/plain; charset=utf-8',
+      modifiedAt: request.kube.now,
+    })
+  })
+  app.all('/openapi/v3/*', async (request, reply) => {
+    const name = (request.params as { '*': string })['*']
+    const hash = documents.hash(name)
+    if (hash === undefined) return reply.code(404).send()
+    reply.header('vary', 'Accept')
+    const form = acceptedForm(request, [protobufV3, formerProtobufV3])
+    if (form === undefined) return reply.code(406).send()
+    const asked = new URLSearchParams(request.url.split('?')[1] ?? '').get('hash')
+    reply.header('content-type', form === 'json' ? json : protobufV3)
+    if (asked && asked !== hash) {
+      reply.header('etag', `"${hash}"`)
+      return reply.code(301).header('location', `/openapi/v3/${name}?hash=${hash}`).send()
+    }
+    // Under its hash a document never changes.
+    if (asked) {
+      const nextYear = new Date(request.kube.now)
+      nextYear.setUTCFullYear(nextYear.getUTCFullYear() + 1)
+      // Upstream names the zone of its clock.
+      const expires = nextYear.toUTCString().replace('GMT', 'UTC')
+      reply.header('cache-control', 'public, immutable').header('expires', expires)
+    }
+    const document = form === 'json' ? documents.v3(name, hash) : documents.v3Protobuf(name, hash)
+    return sendDocument(request, reply, await document, { packs: false })
+  })
+}

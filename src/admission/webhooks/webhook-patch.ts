@@ -1,0 +1,84 @@
+/** What a mutating webhook answered, put into the object (plugin/webhook/mutating/dispatcher.go). */
+import { goKindOf } from '#api/decoder-texts.js'
+import { ApiError, failure, internalError, problemOfDecoding } from '#api/errors.js'
+import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
+import { JsonSyntaxError, parse } from '#json/json.js'
+import { isJsonObject, jsonEqual } from '#json/object.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
+import { applyOperations, JsonPatchProblem } from '#registry/patch/json.js'
+import { checkType, checkVersion, foreignKindProblem } from '../patched-type.js'
+import { decodeVersion, type VersionedRequest } from '../versioned-request.js'
+import type { WebhookAnswer } from './call-webhook.js'
+
+/** Throws a plain Error for what is no patch: that is a failed call. */
+export const decodePatch = (patch: string): JsonObject[] => {
+  const undecodable = (why: string) =>
+    new Error(`received undecodable patch in webhook response: ${why}`)
+  const noPatch = (kind: string, type: string) =>
+    undecodable(`json: cannot unmarshal ${kind} into Go value of type jsonpatch.${type}`)
+  try {
+    const value = parse(Buffer.from(patch, 'base64').toString()) ?? []
+    if (!Array.isArray(value)) throw noPatch(goKindOf(value), 'Patch')
+    return value.map((operation) => {
+      if (!isJsonObject(operation)) throw noPatch(goKindOf(operation), 'Operation')
+      return operation
+    })
+  } catch (error) {
+    throw error instanceof JsonSyntaxError ? undecodable(error.message) : error
+  }
+}
+
+const applied = (object: KubeObject, patch: readonly JsonObject[]): JsonValue => {
+  try {
+    return applyOperations(object, patch)
+  } catch (error) {
+    throw error instanceof JsonPatchProblem ? internalError(error.message) : error
+  }
+}
+
+/**
+ * Decoded again as its kind, defaults included. Throws a 500: failurePolicy does not cover an object that can no longer
+ * be decoded.
+ */
+const patched = (
+  request: VersionedRequest,
+  object: KubeObject,
+  patch: readonly JsonObject[],
+): JsonObject => {
+  const { definition } = request
+  const value = applied(object, patch)
+  // The options of a connection are not an object of the API, so nothing is known of their fields.
+  if (!definition.isCustom && definition.schemaName === undefined) return value as JsonObject
+  const foreign = checkType(definition, value)
+  if (foreign !== undefined)
+    throw failure({ code: 500, message: foreignKindProblem(definition, foreign, false) })
+  if (definition.isCustom && isJsonObject(value)) checkVersion(value, definition)
+  try {
+    return decodeVersion(request, value).object
+  } catch (error) {
+    throw error instanceof ApiError ? internalError(problemOfDecoding(error)) : error
+  }
+}
+
+/** In place: the chain holds on to the object. Yields whether anything changed. */
+export const patchInPlace = (
+  attributes: VersionedRequest,
+  webhook: string,
+  { patch, patchType }: WebhookAnswer,
+): boolean => {
+  const operations = patch ? decodePatch(patch) : []
+  if (operations.length === 0) return false
+  const { object } = attributes
+  if (object === undefined)
+    throw internalError(
+      `admission webhook ${goQuote(webhook)} attempted to modify the object, which is not supported for this operation`,
+    )
+  if (patchType !== 'JSONPatch')
+    throw new Error(`unsupported patch type ${goQuote(patchType ?? '')}`)
+  const next = patched(attributes, object, operations)
+  const hasChanged = !jsonEqual(next, object)
+  for (const key of Object.keys(object)) if (!(key in next)) delete object[key]
+  Object.assign(object, next)
+  return hasChanged
+}

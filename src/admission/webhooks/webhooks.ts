@@ -1,0 +1,257 @@
+/** Mutating and validating webhooks (apiserver, pkg/admission/plugin/webhook). */
+import { randomUUID } from 'node:crypto'
+import { ApiError, forbidden } from '#api/errors.js'
+import type { GroupResource } from '#api/group-version.js'
+import type { KubeObject } from '#api/object.js'
+import { whenKnown } from '#async/when-known.js'
+import { results } from '#cel/policy-environment.js'
+import { Kept } from '#collections/kept.js'
+import { stringify } from '#json/json.js'
+import { limits } from '#limits'
+import type { AdmissionAttributes } from '#registry/admission.js'
+import { annotateAudit } from '../audit-annotations.js'
+import type { MatchRule } from '../match-rule.js'
+import { type AdmissionPlugin, listObjects } from '../plugin.js'
+import {
+  type Authorize,
+  activationOf,
+  compile,
+  conditionsHold,
+  type Expression,
+  type MatchCondition,
+} from '../policies/cel.js'
+import { namespaceOf } from '../policies/policy-input.js'
+import { reinvocationOf } from '../reinvocation.js'
+import { admissionRequest, matchesRequest } from '../request-match.js'
+import {
+  type EquivalentsOf,
+  inVersion,
+  type VersionedRequest,
+  writeBack,
+} from '../versioned-request.js'
+import {
+  type CredentialsOfHost,
+  callWebhook,
+  dryRunUnsupported,
+  type Webhook,
+  type WebhookAnswer,
+  webhookDenied,
+  webhookFailed,
+} from './call-webhook.js'
+import { decodePatch, patchInPlace } from './webhook-patch.js'
+
+const group = 'admissionregistration.k8s.io'
+/** Configurations of admission are never subject to it, or nobody could undo a mistake. */
+const isExempt = ({ resource }: AdmissionAttributes): boolean => resource.group === group
+
+const mutatingConfigurations = { group, resource: 'mutatingwebhookconfigurations' }
+const validatingConfigurations = { group, resource: 'validatingwebhookconfigurations' }
+
+interface ConfiguredWebhook extends Webhook {
+  readonly rules?: MatchRule[]
+  readonly namespaceSelector?: object
+  readonly objectSelector?: object
+  readonly matchPolicy?: string
+  readonly matchConditions?: readonly MatchCondition[]
+  readonly reinvocationPolicy?: string
+  /** The configuration that contains it. */
+  readonly configuration: string
+}
+
+const compiled = new Kept<Expression>(limits.celPoliciesKept)
+
+/** The conditions of a webhook are the same for every request. */
+const compiledCondition = ({ expression }: MatchCondition): Expression =>
+  compiled.of(expression, () => compile(expression, { params: false }, results.boolean))
+
+/** What webhooks ask of the server besides its objects. */
+interface WebhookMeans {
+  readonly authorize: Authorize
+  readonly equivalentsOf: EquivalentsOf
+  /** Undefined: the server shows credentials to no webhook. */
+  readonly credentialsOf?: CredentialsOfHost | undefined
+}
+
+/** The request as the webhook is to see it; undefined if it is not to be called. */
+const seenBy = async (
+  webhook: ConfiguredWebhook,
+  attributes: AdmissionAttributes,
+  { authorize, equivalentsOf }: WebhookMeans,
+): Promise<VersionedRequest | undefined> => {
+  const { rules = [], matchConditions = [] } = webhook
+  const terms = { ...webhook, resourceRules: rules }
+  const version = await matchesRequest(terms, attributes, equivalentsOf)
+  if (version === undefined) return undefined
+  const seen = await inVersion(attributes, version)
+  if (matchConditions.length === 0) return seen
+  const parts = {
+    object: seen.object ?? null,
+    request: admissionRequest(seen, randomUUID()),
+    namespaceObject: await namespaceOf(attributes),
+  }
+  const activation = activationOf(seen, parts, authorize)
+  try {
+    const hold = await conditionsHold(matchConditions.map(compiledCondition), activation)
+    return hold ? seen : undefined
+  } catch (error) {
+    if (webhook.failurePolicy === 'Ignore') return undefined
+    throw forbidden(attributes.resource, attributes.name, (error as Error).message)
+  }
+}
+
+interface Asking extends Pick<WebhookMeans, 'credentialsOf'> {
+  readonly mutating: boolean
+  /** Which webhook of which round it is, for the audit log: `round_0_index_2`. */
+  readonly place: string
+}
+
+const failedOpen = (webhook: Webhook, attributes: VersionedRequest, asking: Asking): void => {
+  const kind = asking.mutating ? 'mutation' : 'validating'
+  annotateAudit(
+    attributes,
+    `failed-open.${kind}.webhook.admission.k8s.io/${asking.place}`,
+    webhook.name,
+  )
+}
+
+/** Undefined if the call failed and failures are ignored. */
+const ask = async (
+  webhook: ConfiguredWebhook,
+  attributes: VersionedRequest,
+  asking: Asking,
+): Promise<WebhookAnswer | undefined> => {
+  const { sideEffects = 'Unknown' } = webhook
+  if (attributes.ctx.dryRun && sideEffects !== 'None' && sideEffects !== 'NoneOnDryRun')
+    throw dryRunUnsupported(webhook)
+  let answer: WebhookAnswer
+  try {
+    answer = await callWebhook(webhook, attributes, asking)
+  } catch (error) {
+    if (webhook.failurePolicy === 'Ignore') {
+      failedOpen(webhook, attributes, asking)
+      // If the client no longer waits, no further webhook is called and nothing is written.
+      attributes.ctx.caller.signal.throwIfAborted()
+      return undefined
+    }
+    throw error instanceof ApiError ? error : webhookFailed(webhook, error)
+  }
+  for (const [key, value] of Object.entries(answer.auditAnnotations ?? {}))
+    annotateAudit(attributes, `${webhook.name}/${key}`, value)
+  for (const warning of answer.warnings ?? []) attributes.ctx.warn(warning)
+  if (!answer.allowed) throw webhookDenied(webhook, answer)
+  return answer
+}
+
+/** Calls `ask` with the webhooks of a resource's objects, unless there are none. */
+const withWebhooks = (
+  attributes: AdmissionAttributes,
+  resource: GroupResource,
+  ask: (webhooks: readonly ConfiguredWebhook[]) => Promise<void>,
+): void | Promise<void> => {
+  if (isExempt(attributes)) return
+  return whenKnown(listObjects(attributes.ctx, resource), (configurations) => {
+    const webhooks = configurations.flatMap((o: KubeObject) =>
+      ((o.webhooks ?? []) as ConfiguredWebhook[]).map((webhook) => ({
+        ...webhook,
+        configuration: o.metadata.name!,
+      })),
+    )
+    return webhooks.length === 0 ? undefined : ask(webhooks)
+  })
+}
+
+const mutateBy = async (
+  webhook: ConfiguredWebhook,
+  attributes: VersionedRequest,
+  asking: Asking,
+): Promise<boolean> => {
+  const answer = await ask(webhook, attributes, asking)
+  if (answer === undefined) return false
+  try {
+    const hasChanged = patchInPlace(attributes, webhook.name, answer)
+    auditPatch(webhook, attributes, { answer, place: asking.place })
+    if (hasChanged) await writeBack(attributes)
+    return hasChanged
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    if (webhook.failurePolicy === 'Ignore') {
+      failedOpen(webhook, attributes, asking)
+      return false
+    }
+    throw webhookFailed(webhook, error)
+  }
+}
+
+const auditPatch = (
+  { configuration, name }: ConfiguredWebhook,
+  { ctx }: VersionedRequest,
+  { answer: { patch }, place }: { answer: WebhookAnswer; place: string },
+): void => {
+  if (!ctx.audit?.showsRequests || !patch) return
+  const operations = decodePatch(patch)
+  if (operations.length === 0) return
+  const value = { configuration, webhook: name, patch: operations, patchType: 'JSONPatch' }
+  ctx.audit.annotate(`patch.webhook.admission.k8s.io/${place}`, stringify(value))
+}
+
+/** Whether or not the call succeeded. */
+const auditMutation = (
+  { configuration, name }: ConfiguredWebhook,
+  { ctx }: VersionedRequest,
+  place: string,
+  mutated: boolean,
+): void => {
+  const value = stringify({ configuration, webhook: name, mutated })
+  ctx.audit?.annotate(`mutation.webhook.admission.k8s.io/${place}`, value)
+}
+
+export const mutatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin => ({
+  name: 'MutatingAdmissionWebhook',
+  mutate: (attributes) =>
+    withWebhooks(attributes, mutatingConfigurations, async (webhooks) => {
+      const reinvocation = reinvocationOf(attributes, 'webhooks')
+      reinvocation.begin(attributes)
+      for (const [i, webhook] of webhooks.entries()) {
+        const seen = await seenBy(webhook, attributes, means)
+        if (seen === undefined) continue
+        const id = `${webhook.configuration}/${webhook.name}`
+        if (!reinvocation.mayAsk(id)) continue
+        const place = `round_${reinvocation.isSecond ? 1 : 0}_index_${i}`
+        let hasChanged = false
+        try {
+          hasChanged = await mutateBy(webhook, seen, {
+            mutating: true,
+            place,
+            credentialsOf: means.credentialsOf,
+          })
+        } finally {
+          auditMutation(webhook, seen, place, hasChanged)
+        }
+        reinvocation.asked(id, webhook.reinvocationPolicy, hasChanged)
+      }
+      reinvocation.end(attributes)
+    }),
+})
+
+export const validatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin => ({
+  name: 'ValidatingAdmissionWebhook',
+  validate: (attributes) =>
+    withWebhooks(attributes, validatingConfigurations, async (all) => {
+      const asked: { webhook: ConfiguredWebhook; seen: VersionedRequest }[] = []
+      for (const webhook of all) {
+        const seen = await seenBy(webhook, attributes, means)
+        if (seen !== undefined) asked.push({ webhook, seen })
+      }
+      // All at once, as upstream; the first refusal in their order is reported.
+      const results = await Promise.allSettled(
+        asked.map(({ webhook, seen }, i) =>
+          ask(webhook, seen, {
+            mutating: false,
+            place: `round_0_index_${i}`,
+            credentialsOf: means.credentialsOf,
+          }),
+        ),
+      )
+      for (const result of results) if (result.status === 'rejected') throw result.reason
+    }),
+})

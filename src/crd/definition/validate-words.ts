@@ -1,0 +1,305 @@
+/**
+ * Which words of JSON schema a definition may use, and how (upstream's ValidateCustomResourceDefinitionOpenAPISchema
+ * with its standard validator for v1).
+ */
+import {
+  child,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import { isGiven } from '#json/given-empty.js'
+import { getOwn, isJsonObject } from '#json/object.js'
+import { ruleWords } from '../rules/rule-words.js'
+import { type StructuralSchema, valueSchemaOf } from '../structural-schema.js'
+import { internalItems } from './internal-schema.js'
+
+const unsupportedWords = [
+  'id',
+  '$schema',
+  '$ref',
+  'definitions',
+  'additionalItems',
+  'patternProperties',
+  'dependencies',
+]
+// Upstream checks whether these were given, and whether the others hold something.
+const refusedWhenEmpty = new Set(['$ref', 'additionalItems', 'dependencies'])
+
+const isUsed = (schema: StructuralSchema, word: string): boolean => {
+  if (refusedWhenEmpty.has(word)) return isGiven(schema, word)
+  const value = (schema as unknown as Record<string, unknown>)[word] ?? ''
+  return value !== '' && !(isJsonObject(value) && Object.keys(value).length === 0)
+}
+
+const hasStructuralForm = (schema: StructuralSchema): boolean =>
+  withoutStructuralForm(schema) === undefined
+
+/** What upstream's structural type has no place for, anywhere in a schema; undefined when there is no such word. */
+export const withoutStructuralForm = (schema: StructuralSchema): string | undefined => {
+  const word = unsupportedWords.find((one) => isUsed(schema, one))
+  if (word !== undefined)
+    return `OpenAPIV3Schema '${word === '$schema' ? 'schema' : word}' is not supported`
+  if (Array.isArray(schema.items))
+    return "OpenAPIV3Schema 'items' must be a schema, but is an array"
+  if (schema['x-kubernetes-preserve-unknown-fields'] === false)
+    return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
+  const valueSchema = valueSchemaOf(schema)
+  const inner = [
+    ...Object.values(schema.properties ?? {}),
+    ...(valueSchema === undefined ? [] : [valueSchema]),
+    ...(schema.items === undefined ? [] : [schema.items]),
+    ...(schema.not === undefined ? [] : [schema.not]),
+    ...(schema.allOf ?? []),
+    ...(schema.anyOf ?? []),
+    ...(schema.oneOf ?? []),
+  ]
+  for (const one of inner) {
+    const why = withoutStructuralForm(one)
+    if (why !== undefined) return why
+  }
+  return undefined
+}
+
+const types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
+const metaFields = new Set(['metadata', 'kind', 'apiVersion'])
+
+interface Around {
+  readonly isRoot?: boolean
+  /** Why a default is not allowed here. */
+  readonly defaultsForbidden?: string
+  /** Inside of the metadata of an object, or its kind or apiVersion. */
+  readonly isMeta?: boolean
+}
+
+export const validateWords = (
+  schema: StructuralSchema,
+  path: string,
+  around: Around = { isRoot: true },
+): FieldError[] => {
+  const errors = ownWords(schema, path, around)
+  const { properties, items } = schema
+  const inner: Around = { ...around, isRoot: false }
+  const valueSchema = valueSchemaOf(schema)
+  if (valueSchema !== undefined) {
+    const why = 'must not be set inside additionalProperties applying to object metadata'
+    const values = around.isMeta ? { ...inner, defaultsForbidden: why } : inner
+    errors.push(...validateWords(valueSchema, child(path, 'additionalProperties'), values))
+  }
+  const isResource = around.isRoot || schema['x-kubernetes-embedded-resource'] === true
+  for (const [key, property] of Object.entries(properties ?? {})) {
+    const at = index(child(path, 'properties'), key)
+    const isMeta = isResource && metaFields.has(key)
+    const forbidsDefaults = isMeta && around.isRoot
+    errors.push(
+      ...validateWords(property, at, {
+        ...inner,
+        ...(isMeta ? { isMeta } : {}),
+        ...(forbidsDefaults ? { defaultsForbidden: `must not be set in top-level ${key}` } : {}),
+      }),
+    )
+  }
+  if (schema.not !== undefined) errors.push(...validateWords(schema.not, child(path, 'not'), inner))
+  for (const word of ['allOf', 'oneOf', 'anyOf'] as const)
+    for (const [i, branch] of (schema[word] ?? []).entries())
+      errors.push(...validateWords(branch, index(child(path, word), i), inner))
+  if (isJsonObject(items)) errors.push(...validateWords(items, child(path, 'items'), inner))
+  return [
+    ...errors,
+    ...extensionErrors(schema, path),
+    ...ruleWords(schema, path, hasStructuralForm),
+  ]
+}
+
+const ownWords = (
+  schema: StructuralSchema,
+  path: string,
+  { defaultsForbidden, isMeta = false }: Around,
+): FieldError[] => {
+  const errors: FieldError[] = []
+  if (schema.type && !types.includes(schema.type))
+    errors.push(notSupported(child(path, 'type'), schema.type, types))
+  if (schema.default !== undefined && defaultsForbidden !== undefined)
+    errors.push(forbidden(child(path, 'default'), defaultsForbidden))
+  for (const word of unsupportedWords)
+    if (word !== '$schema' && isUsed(schema, word))
+      errors.push(forbidden(child(path, word), `${word} is not supported`))
+  if (schema.type === 'null')
+    errors.push(
+      forbidden(child(path, 'type'), 'type cannot be set to null, use nullable as an alternative'),
+    )
+  if (Array.isArray(schema.items))
+    errors.push(forbidden(child(path, 'items'), 'items must be a schema object and not an array'))
+  if (isMeta && schema['x-kubernetes-embedded-resource'] === true)
+    errors.push(
+      forbidden(
+        child(path, 'x-kubernetes-embedded-resource'),
+        'must not be used inside of resource meta',
+      ),
+    )
+  if (schema.uniqueItems === true)
+    errors.push(
+      forbidden(
+        child(path, 'uniqueItems'),
+        'uniqueItems cannot be set to true since the runtime complexity becomes quadratic',
+      ),
+    )
+  const { additionalProperties } = schema
+  const hasProperties = Object.keys(schema.properties ?? {}).length > 0
+  if (additionalProperties !== undefined && additionalProperties !== true && hasProperties)
+    errors.push(
+      forbidden(
+        child(path, 'additionalProperties'),
+        'additionalProperties and properties are mutual exclusive',
+      ),
+    )
+  return errors
+}
+
+const mustHaveType = (
+  schema: StructuralSchema,
+  path: string,
+  wanted: string,
+  why: string,
+): FieldError[] => {
+  const at = child(path, 'type')
+  if (schema.type === wanted) return []
+  return [schema.type ? invalid(at, schema.type, why) : required(at, why)]
+}
+
+const extensionErrors = (schema: StructuralSchema, path: string): FieldError[] => {
+  const errors: FieldError[] = []
+  if (schema['x-kubernetes-preserve-unknown-fields'] === false)
+    errors.push(
+      invalid(
+        child(path, 'x-kubernetes-preserve-unknown-fields'),
+        false,
+        'must be true or undefined',
+      ),
+    )
+  const mapType = schema['x-kubernetes-map-type']
+  if (mapType !== undefined) {
+    errors.push(
+      ...mustHaveType(
+        schema,
+        path,
+        'object',
+        'must be object if x-kubernetes-map-type is specified',
+      ),
+    )
+    if (mapType !== 'atomic' && mapType !== 'granular')
+      errors.push(
+        notSupported(child(path, 'x-kubernetes-map-type'), mapType, ['atomic', 'granular']),
+      )
+  }
+  return [...errors, ...listTypeErrors(schema, path)]
+}
+
+const listTypeErrors = (schema: StructuralSchema, path: string): FieldError[] => {
+  const listType = schema['x-kubernetes-list-type']
+  const keys = schema['x-kubernetes-list-map-keys'] ?? []
+  const errors: FieldError[] = []
+  const items = isJsonObject(schema.items) ? schema.items : undefined
+  if (listType !== undefined) {
+    const why = 'must be array if x-kubernetes-list-type is specified'
+    errors.push(...mustHaveType(schema, path, 'array', why))
+    if (schema.type === 'array' && listType === 'set' && items !== undefined)
+      errors.push(...setErrors(items, child(path, 'items')))
+    if (!['atomic', 'set', 'map'].includes(listType))
+      errors.push(
+        notSupported(child(path, 'x-kubernetes-list-type'), listType, ['atomic', 'set', 'map']),
+      )
+  }
+  if (keys.length > 0 && listType !== 'map') {
+    const at = child(path, 'x-kubernetes-list-type')
+    const why = 'must be map if x-kubernetes-list-map-keys is non-empty'
+    errors.push(listType === undefined ? required(at, why) : invalid(at, listType, why))
+  }
+  if (listType === 'map') errors.push(...mapErrors(schema, keys, path))
+  if (items !== undefined && (listType === 'set' || listType === 'map'))
+    errors.push(...nullableErrors(items, listType === 'map' ? keys : [], listType, path))
+  return errors
+}
+
+const setErrors = (items: StructuralSchema, at: string): FieldError[] => {
+  const why = 'must be atomic as item of a list with x-kubernetes-list-type=set'
+  const inner = items['x-kubernetes-list-type']
+  if (items.type === 'array' && inner !== undefined && inner !== 'atomic')
+    return [invalid(child(at, 'x-kubernetes-list-type'), inner, why)]
+  // Upstream prints the list type here, by mistake.
+  if (items.type === 'object' && items['x-kubernetes-map-type'] !== 'atomic')
+    return [invalid(child(at, 'x-kubernetes-map-type'), inner ?? null, why)]
+  return []
+}
+
+const mapErrors = (
+  { items }: StructuralSchema,
+  keys: readonly string[],
+  path: string,
+): FieldError[] => {
+  const at = child(path, 'x-kubernetes-list-map-keys')
+  const itemsAt = child(path, 'items')
+  const errors: FieldError[] = []
+  if (keys.length === 0)
+    errors.push(required(at, 'must not be empty if x-kubernetes-list-type is map'))
+  if (items === undefined)
+    return [...errors, required(itemsAt, 'must have a schema if x-kubernetes-list-type is map')]
+  if (Array.isArray(items)) {
+    const why = 'must only have a single schema if x-kubernetes-list-type is map'
+    return [...errors, invalid(itemsAt, internalItems(items), why)]
+  }
+  if (items.type !== 'object') {
+    const why = "must be object if parent array's x-kubernetes-list-type is map"
+    return [...errors, invalid(child(itemsAt, 'type'), items.type ?? '', why)]
+  }
+  for (const [i, key] of keys.entries()) {
+    const property = getOwn(items.properties, key)
+    if (property === undefined)
+      errors.push(invalid(at, keys, 'entries must all be names of item properties'))
+    else if (property.type === 'array' || property.type === 'object')
+      errors.push(
+        // Upstream prints the type of the items here, by mistake.
+        invalid(
+          child(index(child(itemsAt, 'properties'), key), 'type'),
+          items.type,
+          "must be a scalar type if parent array's x-kubernetes-list-type is map",
+        ),
+      )
+    if (keys.indexOf(key) < i) errors.push(invalid(at, keys, 'must not contain duplicate entries'))
+  }
+  return errors
+}
+
+/** Items of sets and maps, and the keys of a map, must not be null. */
+const nullableErrors = (
+  items: StructuralSchema,
+  keys: readonly string[],
+  listType: string,
+  path: string,
+): FieldError[] => {
+  const itemsAt = child(path, 'items')
+  const errors: FieldError[] = []
+  if (items.nullable === true)
+    errors.push(
+      forbidden(
+        child(itemsAt, 'nullable'),
+        `cannot be nullable when x-kubernetes-list-type is ${listType}`,
+      ),
+    )
+  for (const key of keys) {
+    const property = getOwn(items.properties, key)
+    if (property === undefined) continue
+    const at = index(child(itemsAt, 'properties'), key)
+    const inKeys = 'this property is in x-kubernetes-list-map-keys, so it'
+    if (property.default === undefined && !(items.required ?? []).includes(key))
+      errors.push(
+        required(child(at, 'default'), `${inKeys} must have a default or be a required property`),
+      )
+    if (property.nullable === true)
+      errors.push(forbidden(child(at, 'nullable'), `${inKeys} cannot be nullable`))
+  }
+  return errors
+}

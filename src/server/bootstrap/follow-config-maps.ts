@@ -1,0 +1,53 @@
+/** Keeps the server's ConfigMaps in kube-system correct while it runs: others read there whom to trust. */
+import { WorkQueue, work } from '#client/work-queue.js'
+import { type FollowerDeps, followObjects } from '#registry/follow-objects.js'
+import { workLog } from '#src/aggregator/work-log.js'
+import { keepConfigMap } from './bootstrap.js'
+import { type ClientTrust, keptConfigMaps } from './config-maps.js'
+
+const namespace = 'kube-system'
+
+export const followKeptConfigMaps = async (
+  trust: ClientTrust,
+  deps: FollowerDeps,
+): Promise<{ stop(): Promise<void> }> => {
+  const { storeOf, clock, log } = deps
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const queue = new WorkQueue()
+  const maps = () => keptConfigMaps(trust, clock.now())
+  const names = new Set(maps().map(({ name }) => name))
+  const look = (name: string | undefined): void => {
+    if (name !== undefined && names.has(name)) queue.add(name)
+  }
+  // The first list needs no work: the start has just corrected these ConfigMaps.
+  let isStarted = false
+  const { done } = await followObjects(
+    { ...deps, signal },
+    { group: '', resource: 'configmaps' },
+    {
+      replace: () => {
+        if (isStarted) names.forEach(look)
+        isStarted = true
+      },
+      changed: (_type, { metadata }) => look(metadata.name),
+    },
+    namespace,
+  )
+  const working = work({
+    queue,
+    workers: 1,
+    sync: async (name) => {
+      const map = maps().find((one) => one.name === name)!
+      await keepConfigMap({ stores: storeOf, now: clock.now(), caller: { signal } }, map)
+    },
+    log: workLog('ConfigMap', log),
+    signal,
+  })
+  return {
+    stop: async () => {
+      stopping.abort()
+      await Promise.all([done, working])
+    },
+  }
+}

@@ -1,0 +1,162 @@
+/** Names, certificates and trusted authorities of a server, from its options. */
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import path from 'node:path'
+import type { Clock } from '#api/clock.js'
+import type { UserInfo } from '#api/user-info.js'
+import { certificatesOf, type FrontProxy } from '#authn/client-certificate.js'
+import { parseTokenCsv, type StaticToken } from '#authn/token-file.js'
+import { hostInUrl } from '#net/host-in-url.js'
+import { bindAddressOf, type ServerOptions, serviceClusterIpRangeOf } from '../options.js'
+import { advertiseAddress } from '../services/advertise-address.js'
+import { firstServiceAddress } from '../services/service-range.js'
+import {
+  type CertificatePair,
+  frontProxyName,
+  loadCredentials,
+  type ServerCredentials,
+} from './credentials.js'
+
+const dataDirOf = (options: ServerOptions): string | undefined => {
+  if (options.dataDir !== undefined) return options.dataDir
+  const { storage } = options
+  return typeof storage === 'string' && storage.startsWith('level:')
+    ? storage.slice('level:'.length)
+    : undefined
+}
+
+const isWildcard = (address: string): boolean => address === '0.0.0.0' || address === '::'
+
+/** The host of the URL under which others find the server, which may listen on all addresses. */
+export const publicHost = (options: ServerOptions): string => {
+  const bindAddress = bindAddressOf(options)
+  return hostInUrl(isWildcard(bindAddress) ? advertiseAddress(options) : bindAddress)
+}
+
+/** `api.example.com`, or with a port of its own, as a URL (apiserver, server.Config.Complete). */
+export const externalUrl = (hostname: string, port: number): string =>
+  /:\d+$/.test(hostname) && isIP(hostname) === 0
+    ? `https://${hostname}`
+    : `https://${hostInUrl(hostname)}:${port}`
+
+/** The host of the URL that clients on this machine use. */
+export const reachableHost = (bindAddress: string): string => {
+  const host = isWildcard(bindAddress) ? '127.0.0.1' : bindAddress
+  return hostInUrl(host)
+}
+
+/** The names that kube-apiserver's own certificate carries. */
+const servingNames = (options: ServerOptions, bindAddress: string): string[] => [
+  ...new Set([
+    'localhost',
+    'kubernetes',
+    'kubernetes.default',
+    'kubernetes.default.svc',
+    'kubernetes.default.svc.cluster.local',
+    '127.0.0.1',
+    '::1',
+    firstServiceAddress(serviceClusterIpRangeOf(options)),
+    ...(isWildcard(bindAddress) ? [] : [bindAddress]),
+    advertiseAddress(options),
+  ]),
+]
+
+/** PEM of certificates. Throws if the file has none, because then every client would be refused without a reason. */
+const readCertificates = (file: string): string => {
+  const pem = readFileSync(file, 'utf8')
+  let found: X509Certificate[]
+  try {
+    found = certificatesOf(pem)
+  } catch (error) {
+    throw new Error(`${file}: ${(error as Error).message}`)
+  }
+  if (found.length === 0) throw new Error(`${file} has no certificate in PEM`)
+  return pem
+}
+
+/** Throws where a file cannot be read, has no PEM or the key is of another certificate. */
+export const readPair = (certFile?: string, keyFile?: string): CertificatePair | undefined => {
+  if (certFile === undefined || keyFile === undefined) return undefined
+  const certPem = readCertificates(certFile)
+  const keyPem = readFileSync(keyFile, 'utf8')
+  let key: KeyObject
+  try {
+    key = createPrivateKey(keyPem)
+  } catch {
+    throw new Error(`${keyFile} has no private key in PEM`)
+  }
+  if (!new X509Certificate(certPem).checkPrivateKey(key))
+    throw new Error(`${keyFile} is not the key of ${certFile}`)
+  return { certPem, keyPem }
+}
+
+/** Where the CA of this server and what it issued are kept; undefined: in memory only. */
+export const credentialsDirectory = (options: ServerOptions): string | undefined => {
+  const dataDir = dataDirOf(options)
+  return options.certDir ?? (dataDir === undefined ? undefined : path.join(dataDir, 'pki'))
+}
+
+export const credentialsOf = (options: ServerOptions, clock: Clock): ServerCredentials => {
+  return loadCredentials({
+    clock,
+    directory: credentialsDirectory(options),
+    names: servingNames(options, bindAddressOf(options)),
+    adminToken: options.adminToken,
+    serving: readPair(options.tlsCertFile, options.tlsPrivateKeyFile),
+    proxyClient: readPair(options.proxyClientCertFile, options.proxyClientKeyFile),
+  })
+}
+
+export const clientAuthorities = (options: ServerOptions, caPem: string): string[] => [
+  caPem,
+  ...(options.clientCaFile === undefined ? [] : [readCertificates(options.clientCaFile)]),
+]
+
+/** Names of headers as they are shown; see RequestHeaders for what they are. */
+export interface RequestHeaderOptions {
+  /** PEM. */
+  readonly authority: string
+  readonly allowedNames: readonly string[]
+  readonly username: readonly string[]
+  readonly uid: readonly string[]
+  readonly group: readonly string[]
+  readonly extraPrefix: readonly string[]
+}
+
+export const requestHeaderOptions = (
+  options: ServerOptions,
+  { frontProxyCaPem }: ServerCredentials,
+): RequestHeaderOptions => ({
+  authority:
+    options.requestheaderClientCaFile === undefined
+      ? frontProxyCaPem
+      : readCertificates(options.requestheaderClientCaFile),
+  allowedNames: options.requestheaderAllowedNames ?? [frontProxyName],
+  username: options.requestheaderUsernameHeaders ?? ['X-Remote-User'],
+  uid: options.requestheaderUidHeaders ?? ['X-Remote-Uid'],
+  group: options.requestheaderGroupHeaders ?? ['X-Remote-Group'],
+  extraPrefix: options.requestheaderExtraHeadersPrefix ?? ['X-Remote-Extra-'],
+})
+
+const lower = (names: readonly string[]): string[] => names.map((name) => name.toLowerCase())
+
+export const frontProxyOf = (options: RequestHeaderOptions): FrontProxy => ({
+  authority: options.authority,
+  allowedNames: options.allowedNames,
+  headers: {
+    username: lower(options.username),
+    uid: lower(options.uid),
+    group: lower(options.group),
+    extraPrefix: lower(options.extraPrefix),
+  },
+})
+
+const adminUser: UserInfo = { name: 'admin', groups: ['system:masters'] }
+
+export const staticTokens = (options: ServerOptions, adminToken: string): StaticToken[] => [
+  ...(options.tokenAuthFile === undefined
+    ? []
+    : parseTokenCsv(readFileSync(options.tokenAuthFile, 'utf8'), options.tokenAuthFile)),
+  { token: adminToken, user: adminUser },
+]
