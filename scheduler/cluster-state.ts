@@ -14,8 +14,9 @@ export interface ClusterView {
   nominatedTo(info: NodeInfo): readonly Pod[]
   /** Why the claims of the Pod let it go nowhere yet, in upstream's words. */
   claimProblem?: string | undefined
-  /** What its claims rule out. */
+  /** What its claims rule out: those to volumes, and those to devices. */
   volumeFilter?: Filter | undefined
+  deviceFilter?: Filter | undefined
 }
 
 export class ClusterState {

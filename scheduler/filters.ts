@@ -81,6 +81,8 @@ const fit: Prepare = (pod) => {
 
 const volumes: Prepare = (_pod, view) => view.volumeFilter
 
+const devices: Prepare = (_pod, view) => view.deviceFilter
+
 const inOrder: readonly Prepare[] = [
   nodeUnschedulable,
   nodeName,
@@ -91,6 +93,7 @@ const inOrder: readonly Prepare[] = [
   volumes,
   spreadFilter,
   podAffinityFilter,
+  devices,
 ]
 
 /** What rules nodes out for the Pod. */

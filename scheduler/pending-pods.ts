@@ -4,6 +4,7 @@
  */
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
+import { jsonEqual } from '#json/object.js'
 
 interface Entry {
   pod: Pod
@@ -32,9 +33,9 @@ export class PendingPods {
   put(pod: Pod): void {
     const known = this.#entries.get(keyOf(pod))
     if (known !== undefined && known.pod.metadata.uid === pod.metadata.uid) {
-      const specChanged = known.pod.metadata.generation !== pod.metadata.generation
+      const isAnother = hasChanged(known.pod, pod)
       known.pod = pod
-      if (specChanged) known.parkedUntilMs = undefined
+      if (isAnother) known.parkedUntilMs = undefined
     } else
       this.#entries.set(keyOf(pod), {
         pod,
@@ -108,6 +109,11 @@ export class PendingPods {
     })
   }
 }
+
+/** Of a Pod's status only the names of claims that were made for it matter: the rest is our own report. */
+const hasChanged = (known: Pod, pod: Pod): boolean =>
+  known.metadata.generation !== pod.metadata.generation ||
+  !jsonEqual(known.status?.resourceClaimStatuses, pod.status?.resourceClaimStatuses)
 
 const isBefore = (a: Pod, b: Pod): boolean =>
   (a.spec.priority ?? 0) - (b.spec.priority ?? 0) > 0 ||

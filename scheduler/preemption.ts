@@ -51,7 +51,7 @@ const ineligible = (pod: Pod, decision: Refusing): string | undefined => {
 
 const none = (why: string, { keepsNomination }: { keepsNomination: boolean }): NoPreemption => ({
   node: undefined,
-  message: ` no new claims to deallocate, preemption: ${why}`,
+  message: `preemption: ${why}`,
   keepsNomination,
 })
 

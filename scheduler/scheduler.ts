@@ -13,13 +13,14 @@ import type { InformerFactory } from '#client/informer-factory.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import { conditionPatch, isPodTerminal, type Node, type Pod } from '#client/pod.js'
+import type { ResourceClaim } from '#client/resource-claim.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { ClusterState, type ClusterView } from './cluster-state.js'
 import { decide } from './decide.js'
+import { type DeviceFindings, DynamicResources } from './devices/dynamic-resources.js'
 import { PendingPods } from './pending-pods.js'
 import { findPreemption, type Preemption, preemptionReason } from './preemption.js'
-import { awaitsResourceClaim } from './resource-claims.js'
 import type { Budget } from './victims.js'
 import { VolumeBinding } from './volume-binding.js'
 import type { ClaimFindings } from './volume-claims.js'
@@ -40,7 +41,7 @@ export class Scheduler {
   readonly #pending: PendingPods
   readonly #volumes: VolumeBinding
   readonly #budgets: Informer<Budget>
-  readonly #resourceClaims: Informer
+  readonly #devices: DynamicResources
   /** Pods whose binding or preemption is under way. */
   readonly #busy = new Set<string>()
   /** Bound by us, not yet seen bound on the watch: key → uid. */
@@ -57,8 +58,7 @@ export class Scheduler {
     const unpark = (): void => this.#pending.unparkAll()
     this.#volumes = new VolumeBinding(deps.client, informers, unpark)
     this.#budgets = informers.for<Budget>(resources.podDisruptionBudgets)
-    this.#resourceClaims = informers.for(resources.resourceClaims)
-    this.#resourceClaims.handle({ onAdd: unpark, onUpdate: unpark })
+    this.#devices = new DynamicResources(deps, unpark)
     informers.for<Node>(resources.nodes).handle({
       onAdd: (node) => this.#nodeChanged(node),
       onUpdate: (node, previous) => {
@@ -124,26 +124,37 @@ export class Scheduler {
 
   #schedule(pod: Pod): void {
     // Not an attempt yet: its claims have not been made. Upstream: DynamicResources.PreEnqueue.
-    if (awaitsResourceClaim(pod, this.#resourceClaims.store)) {
+    if (this.#devices.awaitsClaim(pod)) {
       this.#pending.waits(pod)
       return
     }
     const claims = this.#volumes.inspect(pod)
+    const devices = this.#devices.inspect(pod)
     const cluster = this.#state.viewFor(pod)
     const view: ClusterView = {
       ...cluster,
-      claimProblem: claims.problem,
+      claimProblem: claims.problem ?? devices.problem,
       volumeFilter: this.#volumes.filter(pod, claims, cluster.nodes),
+      deviceFilter: devices.filter,
     }
     const decision = decide(pod, view)
     if (decision.node === undefined) {
       this.#pending.failed(pod, { park: true })
+      const idle = this.#devices.idleClaim(devices, pod)
       const found = findPreemption(pod, decision, view, this.#budgets.store.list())
+      const message = decision.message
+      const told =
+        found.node === undefined
+          ? this.#reportFailure(
+              pod,
+              message + remedies(found.message, devices, idle),
+              found.keepsNomination,
+            )
+          : this.#preempt(pod, found, message)
+      const freed = idle && this.#devices.deallocate(idle)
       this.#own(
         pod,
-        found.node === undefined
-          ? this.#reportFailure(pod, decision.message + found.message, found.keepsNomination)
-          : this.#preempt(pod, found, decision.message),
+        Promise.all([told, freed]).then(() => {}),
       )
     } else if (claims.waiting.length > 0) {
       // Its volumes are being made for this node; when they are bound the Pod is tried again.
@@ -151,7 +162,8 @@ export class Scheduler {
       this.#own(pod, this.#bindVolumes(pod, claims, decision.node))
     } else {
       this.#state.setPod(pod, decision.node)
-      this.#own(pod, this.#bind(pod, decision.node))
+      this.#devices.reserve(devices, decision.node)
+      this.#own(pod, this.#bind(pod, decision.node, devices))
     }
   }
 
@@ -182,10 +194,11 @@ export class Scheduler {
     await this.#volumes.bind(claims, this.#state.info(node)!)
   }
 
-  async #bind(pod: Pod, node: string): Promise<void> {
+  async #bind(pod: Pod, node: string, devices: DeviceFindings): Promise<void> {
     const { client, recorder } = this.#deps
     const { name, namespace, uid } = pod.metadata
     try {
+      await this.#devices.bind(devices, pod)
       await client.create(
         resources.pods,
         {
@@ -208,6 +221,7 @@ export class Scheduler {
       )
     } catch (error) {
       this.#state.removePod(keyOf(pod))
+      await this.#devices.release(devices, pod)
       if (isNotFound(error)) return this.#pending.failed(pod, { park: false })
       const message = `binding rejected: ${messageOf(error)}`
       recorder.event(pod, 'Warning', 'FailedScheduling', message, { action: 'Scheduling' })
@@ -294,6 +308,18 @@ export class Scheduler {
       if (!isNotFound(error)) throw error
     }
   }
+}
+
+/** What the two plugins that look for a remedy say (upstream's PostFilter); nothing if they were not asked. */
+const remedies = (
+  preemption: string,
+  { claims }: DeviceFindings,
+  idle: ResourceClaim | undefined,
+): string => {
+  if (preemption === '') return ''
+  const unhelped = claims.length > 0 ? 'still not schedulable' : 'no new claims to deallocate'
+  const deallocation = idle === undefined ? unhelped : 'deallocation of ResourceClaim completed'
+  return ` ${deallocation}, ${preemption}`
 }
 
 /** Heartbeats change a node every few seconds; only these parts decide where Pods fit. */

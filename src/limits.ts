@@ -396,6 +396,16 @@ export const limits = {
   claimNameLengthMax: 57,
   /** A cluster's range of Pod addresses has at most 2 to this many parts; upstream's clusterSubnetMaxDiff. */
   rangeCutBitsMax: 16,
+  /** Compiled selectors of devices that the scheduler keeps; claims and classes share a handful. */
+  deviceSelectorsKept: 512,
+  /** Devices of one claim; upstream's AllocationResultsMaxSize. */
+  claimDevicesMax: 32,
+  /** Choices of devices that are tried for the claims of a Pod on one node. Upstream gives up after 10 s. */
+  deviceChoicesMax: 200_000,
+  /** Pods that may use a claim at once; upstream's ResourceClaimReservedForMaxSize. */
+  claimConsumersMax: 256,
+  /** Tries to write a claim that others write too; upstream's retry.DefaultRetry. */
+  claimWriteTriesMax: 5,
   /** Bindings of the scheduler at once. */
   bindingsMax: 32,
   /** Kubelets that the metrics server asks at once, and how long one may take. */

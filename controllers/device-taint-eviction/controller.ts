@@ -2,6 +2,8 @@
 
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
+import type { ResourceClaim } from '#client/resource-claim.js'
+import type { ResourceSlice } from '#client/resource-slice.js'
 import { resources } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'
 import { jsonEqual } from '#json/object.js'
@@ -9,14 +11,7 @@ import { type Controller, type ControllerContext, newQueue, queueRun } from '../
 import { deleteObject } from '../delete-object.js'
 import { patchPodStatus } from '../pods/conditions.js'
 import { readLive } from '../read-live.js'
-import {
-  evictionTime,
-  podsOfClaim,
-  poolOfSlice,
-  poolsOfClaim,
-  type ResourceClaim,
-  type ResourceSlice,
-} from './reconcile.js'
+import { evictionTime, podsOfClaim, poolOfSlice, poolsOfClaim } from './reconcile.js'
 
 const component = 'device-taint-eviction-controller'
 

@@ -1,50 +1,25 @@
 /** When a Pod has to leave devices that were tainted after they were allocated. Pure. */
 import { parseTime } from '#api/clock.js'
-import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
-
-interface DeviceTaint {
-  key: string
-  value?: string
-  effect: string
-  timeAdded?: string
-}
-interface DeviceToleration {
-  key?: string
-  operator?: string
-  value?: string
-  effect?: string
-  tolerationSeconds?: number
-}
-export interface ResourceSlice extends PersistedObject {
-  spec: {
-    driver: string
-    pool: { name: string; generation: number }
-    devices?: { name: string; taints?: DeviceTaint[] }[]
-  }
-}
-interface AllocatedDevice {
-  driver: string
-  pool: string
-  device: string
-  tolerations?: DeviceToleration[]
-}
-export interface ResourceClaim extends NamespacedObject {
-  status?: {
-    allocation?: { devices?: { results?: AllocatedDevice[] } }
-    reservedFor?: { apiGroup?: string; resource: string; name: string; uid: string }[]
-  }
-}
+import {
+  type AllocatedDevice,
+  type DeviceTaint,
+  type DeviceToleration,
+  isPodConsumer,
+  isReservedFor,
+  type ResourceClaim,
+} from '#client/resource-claim.js'
+import type { ResourceSlice } from '#client/resource-slice.js'
 
 export const poolOfSlice = ({ spec }: ResourceSlice): string => `${spec.driver}/${spec.pool.name}`
 const devicesOf = ({ status }: ResourceClaim): readonly AllocatedDevice[] =>
-  status?.allocation?.devices?.results ?? []
+  status?.allocation?.devices.results ?? []
 export const poolsOfClaim = (claim: ResourceClaim): string[] => [
   ...new Set(devicesOf(claim).map(({ driver, pool }) => `${driver}/${pool}`)),
 ]
 export const podsOfClaim = ({ metadata, status }: ResourceClaim): string[] =>
   (status?.reservedFor ?? [])
-    .filter(({ apiGroup, resource }) => !apiGroup && resource === 'pods')
+    .filter(isPodConsumer)
     .map(({ name }) => `${metadata.namespace}/${name}`)
 
 /** Of the slices of a pool those of the newest generation count. */
@@ -77,7 +52,7 @@ const endOf = (taint: DeviceTaint, tolerations: readonly DeviceToleration[] = []
 /** A claim that was made for the Pod by a template must still be its own. */
 const usesClaim = (pod: Pod, claim: ResourceClaim | undefined, isMade: boolean): boolean => {
   const { uid } = pod.metadata
-  const isReserved = claim?.status?.reservedFor?.some((user) => user.uid === uid) ?? false
+  const isReserved = claim !== undefined && isReservedFor(claim, pod)
   const isOwn = claim?.metadata.ownerReferences?.some((o) => o.controller && o.uid === uid) ?? false
   return isReserved && (isOwn || !isMade)
 }

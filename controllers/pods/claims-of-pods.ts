@@ -1,3 +1,4 @@
+import type { PersistedObject } from '#api/object.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Informer } from '#client/informer.js'
@@ -6,7 +7,10 @@ import type { WorkQueue } from '#client/work-queue.js'
 import { controllerRefOf } from '../controller.js'
 
 /** A Pod whose claim went away may need another. */
-export const enqueuePodOfLostClaim = (claims: Informer, queue: WorkQueue): void => {
+export const enqueuePodOfLostClaim = <T extends PersistedObject>(
+  claims: Informer<T>,
+  queue: WorkQueue,
+): void => {
   claims.handle({
     onDelete(claim) {
       const owner = controllerRefOf(claim)

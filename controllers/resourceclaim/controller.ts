@@ -1,17 +1,19 @@
 /**
  * Makes the ResourceClaims that Pods describe by a template, names them in the Pod's status, and removes them when the
- * Pod has ended; upstream's resourceclaim-controller. Devices are allocated by schedulers that know them.
+ * Pod has ended; keeps account of who uses a claim. Upstream's resourceclaim-controller. The scheduler allocates devices.
  */
-import type { NamespacedObject, ObjectMeta, PersistedObject } from '#api/object.js'
+import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
-import { isPodTerminal, type Pod, type PodSpec, type PodStatus } from '#client/pod.js'
+import type { Pod, PodSpec, PodStatus } from '#client/pod.js'
+import { type ResourceClaim, resourceClaimNames } from '#client/resource-claim.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import {
   type Controller,
   type ControllerContext,
   controllerRefOf,
+  enqueueOwn,
   newQueue,
   queueRun,
   syncStored,
@@ -19,6 +21,7 @@ import {
 import { deleteObject } from '../delete-object.js'
 import { ownerReference } from '../ownership/claim.js'
 import { enqueuePodOfLostClaim, orTellOf } from '../pods/claims-of-pods.js'
+import { isPodDone, releaseClaim, reserveFor } from './reservations.js'
 
 interface ClaimTemplate extends NamespacedObject {
   spec: { metadata?: ObjectMeta; spec: unknown }
@@ -47,11 +50,11 @@ class ClaimMaker {
     this.#context = context
   }
   get #claims() {
-    return this.#context.informers.for(resources.resourceClaims)
+    return this.#context.informers.for<ResourceClaim>(resources.resourceClaims)
   }
 
   async sync(pod: Pod): Promise<void> {
-    if (isPodTerminal(pod)) return this.#removeClaims(pod)
+    if (isPodDone(pod)) return this.#removeClaims(pod)
     if (pod.metadata.deletionTimestamp !== undefined) return
     const made: ClaimStatus[] = []
     const recorder = this.#context.recorder('resource_claim')
@@ -64,9 +67,13 @@ class ClaimMaker {
       if (resourceClaimName !== undefined) made.push({ name: claim.name, resourceClaimName })
     }
     if (made.length > 0) await this.#tellPod(pod, made)
+    for (const name of resourceClaimNames(pod)) {
+      const claim = this.#claims.store.get(`${pod.metadata.namespace}/${name}`)
+      if (claim !== undefined) await reserveFor(this.#context, claim, pod)
+    }
   }
 
-  #ownClaims(pod: Pod): PersistedObject[] {
+  #ownClaims(pod: Pod): ResourceClaim[] {
     return this.#claims.store
       .byIndex('namespace', pod.metadata.namespace)
       .filter((claim) => controllerRefOf(claim)?.uid === pod.metadata.uid)
@@ -85,7 +92,7 @@ class ClaimMaker {
     return name === known?.resourceClaimName ? undefined : name
   }
 
-  async #make(pod: Pod, claim: PodClaim): Promise<PersistedObject> {
+  async #make(pod: Pod, claim: PodClaim): Promise<ResourceClaim> {
     const { client } = this.#context
     const { namespace } = pod.metadata
     const templateName = claim.resourceClaimTemplateName!
@@ -102,7 +109,7 @@ class ClaimMaker {
     }
     const { blockOwnerDeletion: _none, ...owner } = ownerReference(resources.pods, pod)
     const { metadata } = template.spec
-    const created = await client.create(resources.resourceClaims, {
+    const created = await client.create<ResourceClaim>(resources.resourceClaims, {
       metadata: {
         generateName: generateNameFor(pod.metadata.name, claim.name),
         namespace,
@@ -145,18 +152,33 @@ export const resourceClaimController: Controller = {
   start(context) {
     const { informers } = context
     const pods = informers.for<Pod>(resources.pods)
-    const claims = informers.for(resources.resourceClaims)
+    const claims = informers.for<ResourceClaim>(resources.resourceClaims)
     const maker = new ClaimMaker(context)
     const queue = newQueue()
-    const look = (pod: Pod): void => {
-      if (templated(pod).length > 0) queue.add(keyOf(pod))
+    const claimQueue = newQueue()
+    const lookAtClaims = (pod: Pod): void => {
+      for (const name of resourceClaimNames(pod))
+        claimQueue.add(`${pod.metadata.namespace}/${name}`)
     }
-    pods.handle({ onAdd: look, onUpdate: look })
+    const look = (pod: Pod): void => {
+      if ((pod.spec.resourceClaims ?? []).length > 0) queue.add(keyOf(pod))
+      if (isPodDone(pod)) lookAtClaims(pod)
+    }
+    pods.handle({ onAdd: look, onUpdate: look, onDelete: lookAtClaims })
     enqueuePodOfLostClaim(claims, queue)
-    return queueRun(
+    enqueueOwn(claims, claimQueue)
+    const makes = queueRun(
       context,
       queue,
       syncStored(pods, (pod) => maker.sync(pod)),
     )
+    const releases = queueRun(
+      context,
+      claimQueue,
+      syncStored(claims, (claim) => releaseClaim(context, claim)),
+    )
+    return async (signal) => {
+      await Promise.all([makes(signal), releases(signal)])
+    }
   },
 }

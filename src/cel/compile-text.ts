@@ -12,7 +12,7 @@ import { CompilationError } from './source-errors.js'
 import type { Type } from './types.js'
 import { CelError } from './values.js'
 
-interface CompiledText extends Checked {
+export interface CompiledText extends Checked {
   readonly program: Program
 }
 

@@ -1,7 +1,7 @@
 /** What selectors of devices may name (kubernetes, dynamic-resource-allocation/cel/compile.go). */
 import { limits } from '#limits'
 import { costOf } from './compile.js'
-import { compileText } from './compile-text.js'
+import { type CompiledText, compileText, type NotCompiled } from './compile-text.js'
 import { Environment } from './environment.js'
 import type { SizeOfPath } from './estimate-ranges.js'
 import { isExactType, mapOf, structType, types, typeText } from './types.js'
@@ -45,14 +45,17 @@ interface SelectorProblem {
   readonly kind: 'cost' | 'internal' | 'invalid'
 }
 
-/** Why a selector is refused, in upstream's words; nothing if it is taken. */
-export const deviceSelectorProblem = (text: string): SelectorProblem | undefined => {
-  // A device's attribute may be the answer, and its type is not known.
-  const compiled = compileText(environment, text, (given) =>
+/** A device's attribute may be the answer, and its type is not known. */
+export const compileDeviceText = (text: string): CompiledText | NotCompiled =>
+  compileText(environment, text, (given) =>
     [types.bool, types.any].some((type) => isExactType(type, given))
       ? undefined
       : `must evaluate to bool or the unknown type, not ${typeText(given)}`,
   )
+
+/** Why a selector is refused, in upstream's words; nothing if it is taken. */
+export const deviceSelectorProblem = (text: string): SelectorProblem | undefined => {
+  const compiled = compileDeviceText(text)
   if ('error' in compiled)
     return { text: compiled.error, kind: compiled.isInternal ? 'internal' : 'invalid' }
   return costOf(compiled, sizeOfPath).max > limits.celDeviceCostMax

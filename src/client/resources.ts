@@ -66,6 +66,7 @@ export const resources = {
     'resourceclaimtemplates',
     'ResourceClaimTemplate',
   ),
+  deviceClasses: cluster('resource.k8s.io', 'v1', 'deviceclasses', 'DeviceClass'),
   resourceSlices: cluster('resource.k8s.io', 'v1', 'resourceslices', 'ResourceSlice'),
   csiDrivers: cluster('storage.k8s.io', 'v1', 'csidrivers', 'CSIDriver'),
   csiStorageCapacities: namespaced(

@@ -1,12 +1,10 @@
 /** Pods that leave tainted devices, as kube-controller-manager 1.36 lets them; who allocates is played by the test. */
 import t from 'tap'
 import type { Pod } from '#client/pod.js'
+import type { ResourceClaim } from '#client/resource-claim.js'
+import type { ResourceSlice } from '#client/resource-slice.js'
 import { resources } from '#client/resources.js'
-import {
-  evictionTime,
-  type ResourceClaim,
-  type ResourceSlice,
-} from '#controllers/device-taint-eviction/reconcile.js'
+import { evictionTime } from '#controllers/device-taint-eviction/reconcile.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
 import { toldEvents } from './told-events.js'

@@ -21,7 +21,7 @@ t.test('preemption takes the fewest and least important, and only where that hel
   t.same([found.node, victimsOf(found)], ['a', ['a-low']])
   t.equal(
     messageOf(preempt(at('same', 1, '2'), view)),
-    ' no new claims to deallocate, preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod.',
+    'preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod.',
   )
   const never = { ...at('vip', 10, '2').spec, preemptionPolicy: 'Never' }
   t.match(
