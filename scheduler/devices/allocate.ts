@@ -44,6 +44,9 @@ const isTolerated = ({ asked }: Alternative, { key, value = '', effect }: Device
 const keepsOff = (way: Alternative, taint: DeviceTaint): boolean =>
   ['NoSchedule', 'NoExecute'].includes(taint.effect) && !isTolerated(way, taint)
 
+const isForAll = ({ asked }: Alternative): boolean => asked.allocationMode === 'All'
+const countOf = ({ asked }: Alternative): number => asked.count ?? 1
+
 /** False, and nothing is added, if one of them would break. */
 const addToAll = (
   constraints: readonly Constraint[],
@@ -65,11 +68,18 @@ class Search {
   /** How many claims of the Pod have a device by now: with admin access several may. */
   readonly #taken = new Map<string, Set<Wanted>>()
   readonly #counters: CounterUse
-  readonly #matches = new Map<Alternative, readonly PooledDevice[]>()
+  /** Of the pools that are complete. */
+  readonly #devices: readonly PooledDevice[]
+  readonly #selected = new Map<Alternative, Map<PooledDevice, boolean>>()
+  /** What the alternatives get that want all devices. */
+  readonly #all = new Map<Alternative, readonly PooledDevice[]>()
   #choices = 0
 
   constructor(claims: readonly ResourceClaim[], node: Node, supply: DeviceSupply) {
     this.#pools = poolsFor(node, supply.slices)
+    this.#devices = this.#pools.flatMap(({ isIncomplete, isInvalid, devices }) =>
+      isIncomplete || isInvalid ? [] : devices,
+    )
     this.#inUse = supply.inUse
     this.#counters = new CounterUse(supply.inUse)
     this.#wanted = claims.map((claim) => ({
@@ -90,7 +100,7 @@ class Search {
   }
 
   run(): Allocation[] | undefined {
-    for (const wanted of this.#wanted) this.#checkThatAllIsKnown(wanted)
+    for (const wanted of this.#wanted) this.#prepare(wanted)
     if (this.#request(0, 0))
       return this.#wanted.map(({ claim, chosen, ways }) => allocationOf(claim, chosen, ways))
     if (this.#pools.some(({ isInvalid }) => isInvalid))
@@ -98,17 +108,34 @@ class Search {
     return undefined
   }
 
-  /** How many "all" are is not known while a pool is being published. */
-  #checkThatAllIsKnown({ claim, requests }: Wanted): void {
-    for (const way of requests.flat()) {
-      if (way.asked.allocationMode !== 'All') continue
-      const unclear = this.#pools.find(({ isIncomplete, isInvalid }) => isIncomplete || isInvalid)
-      if (unclear === undefined) continue
-      const state = unclear.isIncomplete ? 'being updated' : 'invalid'
-      throw new Error(
-        `claim ${labelOf(claim)}, request ${way.name}: asks for all devices, but resource pool ${unclear.driver}/${unclear.name} is currently ${state}`,
-      )
+  /** Finds out how many devices the claim needs at the least. */
+  #prepare({ claim, requests }: Wanted): void {
+    let least = 0
+    for (const ways of requests) {
+      const counts = ways.map((way) => {
+        if (!isForAll(way)) return countOf(way)
+        const all = this.#allDevices(claim, way)
+        this.#all.set(way, all)
+        return all.length
+      })
+      least += Math.min(...counts)
     }
+    if (least > limits.claimDevicesMax)
+      throw new Error(
+        `claim ${labelOf(claim)}: number of requested devices ${least} exceeds the claim limit of ${limits.claimDevicesMax}`,
+      )
+  }
+
+  /** How many "all" are is not known while a pool is being published. */
+  #allDevices(claim: ResourceClaim, way: Alternative): PooledDevice[] {
+    return this.#pools.flatMap(({ driver, name, isIncomplete, isInvalid, devices }) => {
+      if (!isIncomplete && !isInvalid)
+        return devices.filter((pooled) => this.#isSelected(claim, way, pooled))
+      const state = isIncomplete ? 'being updated' : 'invalid'
+      throw new Error(
+        `claim ${labelOf(claim)}, request ${way.ownName}: asks for all devices, but resource pool ${driver}/${name} is currently ${state}`,
+      )
+    })
   }
 
   #request(claimIndex: number, requestIndex: number): boolean {
@@ -118,13 +145,12 @@ class Search {
     if (ways === undefined) return this.#request(claimIndex + 1, 0)
     return ways.some((way) => {
       wanted.ways[requestIndex] = way
-      const devices = this.#selected(wanted, way)
-      const isAll = way.asked.allocationMode === 'All'
-      const count = isAll ? devices.length : (way.asked.count ?? 1)
-      if (isAll && count === 0) return false
+      const all = this.#all.get(way)
+      const count = all?.length ?? countOf(way)
+      if (all?.length === 0) return false
       if (wanted.chosen.length + count > limits.claimDevicesMax) return false
       const then = (): boolean => this.#request(claimIndex, requestIndex + 1)
-      return this.#choose(wanted, way, { devices, count, isAll }, 0, then)
+      return this.#choose(wanted, way, { devices: all ?? this.#devices, count }, 0, then)
     })
   }
 
@@ -132,45 +158,42 @@ class Search {
   #choose(
     wanted: Wanted,
     way: Alternative,
-    among: { devices: readonly PooledDevice[]; count: number; isAll: boolean },
+    among: { devices: readonly PooledDevice[]; count: number },
     from: number,
     then: () => boolean,
   ): boolean {
-    const { devices, count, isAll } = among
+    const { devices, count } = among
     if (count === 0) return then()
-    const last = isAll ? from : devices.length - count
-    for (let at = from; at <= last; at++) {
+    for (let at = from; at < devices.length; at++) {
       if (++this.#choices > limits.deviceChoicesMax)
         throw new Error('gave up trying to allocate devices')
       const device = devices[at]!
-      if (!this.#take(wanted, way, device)) continue
-      if (this.#choose(wanted, way, { devices, count: count - 1, isAll }, at + 1, then)) return true
-      this.#giveBack(wanted, way, device)
+      if (this.#take(wanted, way, device)) {
+        if (this.#choose(wanted, way, { devices, count: count - 1 }, at + 1, then)) return true
+        this.#giveBack(wanted, way, device)
+      }
+      if (isForAll(way)) return false
     }
     return false
   }
 
-  /** What class and request select, of the pools that are complete. */
-  #selected({ claim }: Wanted, way: Alternative): readonly PooledDevice[] {
-    const known = this.#matches.get(way)
-    if (known !== undefined) return known
-    const { deviceClass, asked } = way
-    const found = this.#pools
-      .filter(({ isIncomplete, isInvalid }) => !isIncomplete && !isInvalid)
-      .flatMap(({ devices }) => devices)
-      .filter(
-        (pooled) =>
-          pooled.device.allowMultipleAllocations !== true &&
-          (pooled.device.bindingConditions ?? []).length === 0 &&
-          selectorsMatch(
-            `class ${deviceClass.metadata.name}`,
-            deviceClass.spec.selectors,
-            pooled,
-          ) &&
-          selectorsMatch(`claim ${labelOf(claim)}`, asked.selectors, pooled),
-      )
-    this.#matches.set(way, found)
-    return found
+  /** By class and request; asked once for each device, and only when it is looked at. */
+  #isSelected(claim: ResourceClaim, way: Alternative, pooled: PooledDevice): boolean {
+    const known = this.#selected.get(way) ?? new Map<PooledDevice, boolean>()
+    this.#selected.set(way, known)
+    let isSelected = known.get(pooled)
+    if (isSelected === undefined) {
+      const { deviceClass, asked } = way
+      const { allowMultipleAllocations, bindingConditions = [] } = pooled.device
+      isSelected =
+        allowMultipleAllocations !== true &&
+        bindingConditions.length === 0 &&
+        selectorsMatch(`class ${deviceClass.metadata.name}`, deviceClass.spec.selectors, pooled) &&
+        selectorsMatch(`claim ${labelOf(claim)}`, asked.selectors, pooled) &&
+        pooled.isReached
+      known.set(pooled, isSelected)
+    }
+    return isSelected
   }
 
   #isFree(wanted: Wanted, { asked }: Alternative, { id }: PooledDevice): boolean {
@@ -183,11 +206,15 @@ class Search {
   #take(wanted: Wanted, way: Alternative, pooled: PooledDevice): boolean {
     const { id, device } = pooled
     if (!this.#isFree(wanted, way, pooled)) return false
+    if (!this.#isSelected(wanted.claim, way, pooled)) return false
     if ((device.taints ?? []).some((taint) => keepsOff(way, taint))) return false
     if (!this.#counters.take(pooled)) return false
     if (!addToAll(wanted.constraints, way.names, pooled)) {
       this.#counters.giveBack(pooled)
-      return false
+      if (!isForAll(way)) return false
+      throw new Error(
+        `claim ${labelOf(wanted.claim)}, request ${way.ownName}: cannot add device ${id} because a claim constraint would not be satisfied`,
+      )
     }
     const taken = this.#taken.get(id) ?? new Set()
     this.#taken.set(id, taken.add(wanted))

@@ -4,17 +4,19 @@ import { matchesNodeSelector } from '#client/node-affinity.js'
 import type { Node } from '#client/pod.js'
 import type { Device, Reach, ResourceSlice } from '#client/resource-slice.js'
 
-/** A device that the node reaches. */
+/** A device of a slice that the node reaches. */
 export interface PooledDevice {
   readonly id: string
   readonly device: Device
   readonly reach: Reach
+  /** Devices of one slice may be for different nodes. */
+  readonly isReached: boolean
   readonly pool: Pool
 }
 export interface Pool {
   readonly driver: string
   readonly name: string
-  /** Its driver is about to publish more, or what it published contradicts itself. */
+  /** Its driver is about to publish more; or has published all, and it contradicts itself. */
   readonly isIncomplete: boolean
   readonly isInvalid: boolean
   readonly devices: readonly PooledDevice[]
@@ -85,15 +87,17 @@ const poolFor = (node: Node, slices: readonly ResourceSlice[]): Pool | undefined
   const all = slices.flatMap(({ spec }) =>
     (spec.devices ?? []).map((device) => ({ id: idOf(device), device })),
   )
+  const isIncomplete = slices.length !== about.resourceSliceCount
   const devices: PooledDevice[] = []
   const pool: Pool = {
     driver,
     name: about.name,
-    isIncomplete: slices.length !== about.resourceSliceCount,
+    isIncomplete,
     isInvalid:
-      hasTwice(sets.map(({ name }) => name)) ||
-      hasTwice(near.flatMap(({ spec }) => (spec.devices ?? []).map(({ name }) => name))) ||
-      all.some(({ device }) => countersOf(device).some(([key]) => !counters.has(key))),
+      !isIncomplete &&
+      (hasTwice(sets.map(({ name }) => name)) ||
+        hasTwice(near.flatMap(({ spec }) => (spec.devices ?? []).map(({ name }) => name))) ||
+        all.some(({ device }) => countersOf(device).some(([key]) => !counters.has(key)))),
     devices,
     counters,
     all,
@@ -101,7 +105,7 @@ const poolFor = (node: Node, slices: readonly ResourceSlice[]): Pool | undefined
   for (const { spec } of near)
     for (const device of spec.devices ?? []) {
       const reach = spec.perDeviceNodeSelection ? device : spec
-      if (reaches(reach, node)) devices.push({ id: idOf(device), device, reach, pool })
+      devices.push({ id: idOf(device), device, reach, isReached: reaches(reach, node), pool })
     }
   return pool
 }

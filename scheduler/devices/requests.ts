@@ -16,6 +16,8 @@ export interface DeviceClass extends PersistedObject {
 export interface Alternative {
   /** Of the result: `request`, or `request/alternative`. */
   readonly name: string
+  /** As errors have it: without the request that it is an alternative of. */
+  readonly ownName: string
   /** Under which constraints and configuration name it. */
   readonly names: readonly string[]
   readonly asked: DevicesAsked
@@ -26,10 +28,11 @@ const waysOf = ({ name, exactly, firstAvailable = [] }: DeviceRequest) =>
   exactly === undefined
     ? firstAvailable.map((asked) => ({
         name: `${name}/${asked.name}`,
+        ownName: asked.name,
         names: [name, `${name}/${asked.name}`],
         asked,
       }))
-    : [{ name, names: [name], asked: exactly }]
+    : [{ name, ownName: name, names: [name], asked: exactly }]
 
 type ClassOf = (name: string) => DeviceClass | undefined
 

@@ -20,7 +20,7 @@ interface DeviceFacts {
 /** Whether the device is one; throws what went wrong, in upstream's words. */
 export type DeviceSelectorProgram = (device: DeviceFacts) => boolean
 
-/** Maps of values by domain. Of a domain that the device does not have, the map is empty. */
+/** Maps of values by domain. A domain that the device does not have is not in it, but yields an empty map. */
 class Domains extends MapValue {
   readonly #domains = new Map<string, EntryMap>()
 
@@ -34,6 +34,9 @@ class Domains extends MapValue {
   }
   get(key: CelValue): CelValue | undefined {
     return typeof key === 'string' ? (this.#domains.get(key) ?? new EntryMap()) : undefined
+  }
+  override has(key: CelValue): boolean {
+    return typeof key === 'string' && this.#domains.has(key)
   }
   keys(): CelValue[] {
     return [...this.#domains.keys()]

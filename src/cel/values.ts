@@ -73,6 +73,10 @@ export abstract class MapValue {
   abstract get(key: CelValue): CelValue | undefined
   abstract keys(): CelValue[]
   abstract readonly size: number
+  /** What `in` says; a map may yield values for keys that are not in it. */
+  has(key: CelValue): boolean {
+    return this.get(key) !== undefined
+  }
   /** What `==` says about another map. */
   equals(other: MapValue): boolean {
     return (

@@ -55,7 +55,7 @@ const cel = (expression: string) => ({ selectors: [{ cel: { expression } }] })
 const classes: Record<string, object> = {
   gpu: { ...cel(`device.driver == '${driver}'`), config: [{ opaque: { driver } }] },
   large: cel(
-    `device.capacity['${driver}'].memory.compareTo(quantity('16Gi')) >= 0 && !('x' in device.attributes['other.io'])`,
+    `device.capacity['${driver}'].memory.compareTo(quantity('16Gi')) >= 0 && !('x' in device.attributes['none.io']) && !('none.io' in device.attributes)`,
   ),
 }
 

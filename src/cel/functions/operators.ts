@@ -107,7 +107,7 @@ const isIn = (item: CelValue, container: CelValue): boolean => {
   if (Array.isArray(container)) return contains(container, item)
   if (!(container instanceof MapValue)) throw noSuchOverload()
   if (isTyped(container) && typeof item !== 'string') throw noSuchOverload()
-  return container.get(item) !== undefined
+  return container.has(item)
 }
 
 const size = (value: CelValue): bigint => {
