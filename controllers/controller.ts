@@ -109,7 +109,22 @@ export const queueRun = (
   return (signal) => work({ queue, sync, workers, clock, log, signal })
 }
 
-/** The same beside informers that are its own: they end with it, and it acts when they have synced. */
+/** Looks at once, and again whenever `periodMs` of the cluster's clock have passed since the last look. */
+export const lookingRun = (
+  context: ControllerContext,
+  periodMs: number,
+  look: () => Promise<void>,
+): Run => {
+  const queue = newQueue()
+  queue.add('look')
+  const sync = async (): Promise<{ afterMs: number }> => {
+    await look()
+    return { afterMs: periodMs }
+  }
+  return queueRun(context, queue, sync, 1)
+}
+
+/** A run beside informers that are its own: they end with it, and it acts when they have synced. */
 export const runBeside = (
   informers: readonly Pick<Informer, 'run' | 'synced'>[],
   run: Run,

@@ -2,12 +2,11 @@
 import { legacyTokenTracking } from '#api/legacy-tokens.js'
 import type { Fields, NamespacedObject } from '#api/object.js'
 import { secretNames } from '#api/pod-references.js'
-import { sleep } from '#async/sleep.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import type { Controller, ControllerContext } from '../controller.js'
+import { type Controller, type ControllerContext, lookingRun } from '../controller.js'
 import { deleteAsSeen } from '../delete-object.js'
 import { readLive } from '../read-live.js'
 import {
@@ -84,8 +83,8 @@ const clean = async (context: ControllerContext): Promise<void> => {
 
 export const legacyTokenController: Controller = {
   name: 'legacy-serviceaccount-token-cleaner-controller',
-  start: (context) => async (signal) => {
-    while (!signal.aborted) {
+  start: (context) =>
+    lookingRun(context, intervalMs, async () => {
       try {
         await clean(context)
       } catch (error) {
@@ -94,7 +93,5 @@ export const legacyTokenController: Controller = {
           'unused tokens were not cleaned up, will retry tomorrow',
         )
       }
-      await sleep(intervalMs, signal)
-    }
-  },
+    }),
 }

@@ -1,4 +1,5 @@
 import { conditionOf } from '#api/conditions.js'
+import type { PersistedObject } from '#api/object.js'
 import { sleep } from '#async/sleep.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
@@ -6,7 +7,13 @@ import { keyOf } from '#client/object-store.js'
 import { isNodeReady, isPodReady, type Node, type Pod, type Taint } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'
-import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
+import {
+  type Controller,
+  type ControllerContext,
+  lookingRun,
+  newQueue,
+  queueRun,
+} from '../controller.js'
 import { patchPodStatus } from '../pods/conditions.js'
 import { podsOfNodes } from '../pods/pods-of-nodes.js'
 import { updateObject, updateStatus } from '../update-object.js'
@@ -17,28 +24,24 @@ import {
   unknownConditions,
   withoutEviction,
 } from './reconcile.js'
+import { Silence } from './silence.js'
 import { Zones, zoneOf } from './zones.js'
 
 const leaseNamespace = 'kube-node-lease'
 /** How often it is checked whether it is a node's turn to be given up; upstream's NodeEvictionPeriod. */
 const evictionPeriodMs = 100
 
-interface Heard {
-  /** What changes with each sign of life: the Lease's renewal, or the status itself. */
-  sign: string
-  /** By our own clock: clocks of nodes may be wrong. */
-  atMs: number
-}
-
 class NodeLifecycle {
   readonly #context: ControllerContext
   readonly #podsOfNode: (name: string) => readonly Pod[]
-  readonly #heard = new Map<string, Heard>()
+  readonly #silence = new Silence()
   readonly #zones: Zones
   /** Nodes whose Pods are to be given up when it is their zone's turn. */
   readonly #awaiting = new Set<string>()
   /** Pods that came to their node, or whose node was lost, and have not been looked at since. */
   readonly #unseen = new Set<string>()
+  /** How far the cluster's clock was moved on while we looked. */
+  #movedMs = 0
   readonly #component = 'node-controller'
 
   constructor(context: ControllerContext) {
@@ -51,19 +54,25 @@ class NodeLifecycle {
     return this.#context.informers.for<Node>(resources.nodes)
   }
 
+  #leaseOf({ metadata: { name } }: Node): PersistedObject | undefined {
+    return this.#context.informers.for(resources.leases).store.get(`${leaseNamespace}/${name}`)
+  }
+
+  /** Signs of life are the Lease's renewal and the status itself; our own writes leave both as they are. */
+  hear(node: Node): void {
+    const renewed = this.#leaseOf(node)?.spec?.renewTime ?? ''
+    const reported = conditionOf(node, 'Ready')?.lastHeartbeatTime ?? ''
+    this.#silence.hear(node.metadata.name, `${renewed} ${reported}`, performance.now())
+  }
+
   /** Whether there was a sign of life recently enough. */
   #isAlive(node: Node): boolean {
-    const { informers, settings } = this.#context
-    const name = node.metadata.name
-    const lease = informers.for(resources.leases).store.get(`${leaseNamespace}/${name}`)
-    const ready = conditionOf(node, 'Ready')
-    // Our own writes leave both as they are.
-    const sign = `${lease?.spec?.renewTime ?? ''} ${ready?.lastHeartbeatTime ?? ''}`
-    const now = performance.now()
-    if (this.#heard.get(name)?.sign !== sign) this.#heard.set(name, { sign, atMs: now })
-    const { nodeStartupGracePeriodMs, nodeMonitorGracePeriodMs } = settings
-    const graceMs = ready === undefined ? nodeStartupGracePeriodMs : nodeMonitorGracePeriodMs
-    return now - this.#heard.get(name)!.atMs <= graceMs
+    const { nodeStartupGracePeriodMs, nodeMonitorGracePeriodMs } = this.#context.settings
+    const hasReported = conditionOf(node, 'Ready') !== undefined
+    const graceMs = hasReported ? nodeMonitorGracePeriodMs : nodeStartupGracePeriodMs
+    const leaseSeconds: number | undefined = this.#leaseOf(node)?.spec?.leaseDurationSeconds
+    this.hear(node)
+    return this.#silence.lengthMs(node.metadata.name, leaseSeconds, performance.now()) <= graceMs
   }
 
   async check(node: Node): Promise<void> {
@@ -96,14 +105,13 @@ class NodeLifecycle {
   /** Sees how the zones are, and which nodes' Pods are to be given up. */
   async survey(): Promise<void> {
     const nodes = this.#nodes.store.list()
-    const now = performance.now()
-    const change = this.#zones.observe(nodes, now)
+    const change = this.#zones.observe(nodes, this.#pace())
     if (change === 'entered') {
       this.#context.log.info({}, 'no node is ready: no Pods are given up until one is')
       await Promise.all(nodes.map((node) => this.#keepPods(node)))
     }
     // While no node was heard of, silence meant nothing.
-    if (change === 'left') for (const heard of this.#heard.values()) heard.atMs = now
+    if (change === 'left') this.#silence.forgive(performance.now())
     for (const node of nodes) if (awaitsEviction(node)) this.#awaiting.add(node.metadata.name)
   }
 
@@ -119,7 +127,7 @@ class NodeLifecycle {
     for (const name of this.#awaiting) {
       const node = this.#nodes.store.get(name)
       if (node === undefined || !awaitsEviction(node)) this.#awaiting.delete(name)
-      else if (this.#zones.mayEvict(zoneOf(node), performance.now())) {
+      else if (this.#zones.mayEvict(zoneOf(node), this.#pace())) {
         const taints = nodeTaints(node, { now: clock.now(), mayEvict: true })
         try {
           if (taints !== undefined) await this.#taint(node, taints)
@@ -129,6 +137,16 @@ class NodeLifecycle {
         }
       }
     }
+  }
+
+  /** The time by which rates go. */
+  #pace(): number {
+    return performance.now() + this.#movedMs
+  }
+
+  clockMoved(byMs: number): void {
+    this.#silence.clockMoved(byMs, performance.now())
+    this.#movedMs += Math.max(0, byMs)
   }
 
   #tell({ metadata: { name } }: Node, error: unknown): void {
@@ -184,14 +202,31 @@ class NodeLifecycle {
       what === undefined ? `Node ${name} status is now: ${reason}` : `Node ${name} event: ${what}`
     this.#context.recorder(this.#component).event(subject, 'Normal', reason, message)
   }
+
   forget(name: string): void {
-    this.#heard.delete(name)
+    this.#silence.forget(name)
   }
+}
+
+/** A sign of life counts from when it comes: a later one, or a move of the clock, may be seen before the next look. */
+const followLeases = (
+  { informers }: ControllerContext,
+  nodes: Informer<Node>,
+  lifecycle: NodeLifecycle,
+): void => {
+  const renewed = ({ metadata: { namespace, name } }: PersistedObject): void => {
+    const node = namespace === leaseNamespace ? nodes.store.get(name) : undefined
+    if (node !== undefined) lifecycle.hear(node)
+  }
+  informers.for(resources.leases).handle({ onAdd: renewed, onUpdate: renewed })
 }
 
 /** Records Events for nodes that come and go, and enqueues those that change. */
 const follow = (nodes: Informer<Node>, lifecycle: NodeLifecycle, queue: WorkQueue): void => {
-  const enqueue = ({ metadata }: Node): void => queue.add(metadata.name)
+  const enqueue = (node: Node): void => {
+    lifecycle.hear(node)
+    queue.add(node.metadata.name)
+  }
   nodes.handle({
     onAdd(node) {
       enqueue(node)
@@ -209,12 +244,12 @@ const follow = (nodes: Informer<Node>, lifecycle: NodeLifecycle, queue: WorkQueu
 export const nodeLifecycleController: Controller = {
   name: 'node-lifecycle-controller',
   start(context) {
-    const { informers, log } = context
+    const { clock, informers, log, settings } = context
     const nodes = informers.for<Node>(resources.nodes)
-    informers.for(resources.leases)
     const lifecycle = new NodeLifecycle(context)
     const queue = newQueue()
     follow(nodes, lifecycle, queue)
+    followLeases(context, nodes, lifecycle)
     lifecycle.followPods(queue)
     const run = queueRun(context, queue, async (name) => {
       const node = nodes.store.get(name)
@@ -229,13 +264,10 @@ export const nodeLifecycleController: Controller = {
       }
     })
     // Silence makes no event on the watch: it has to be looked for.
-    const look = async (signal: AbortSignal): Promise<void> => {
-      while (!signal.aborted) {
-        await sleep(context.settings.nodeMonitorPeriodMs, signal)
-        await lifecycle.survey()
-        for (const name of nodes.store.keys()) queue.add(name)
-      }
-    }
+    const look = lookingRun(context, settings.nodeMonitorPeriodMs, async () => {
+      await lifecycle.survey()
+      for (const name of nodes.store.keys()) queue.add(name)
+    })
     const evict = async (signal: AbortSignal): Promise<void> => {
       while (!signal.aborted) {
         await sleep(evictionPeriodMs, signal)
@@ -243,7 +275,9 @@ export const nodeLifecycleController: Controller = {
       }
     }
     return async (signal) => {
+      const ignoreMoves = clock.onMove?.((byMs) => lifecycle.clockMoved(byMs))
       await Promise.all([run(signal), look(signal), evict(signal)])
+      ignoreMoves?.()
     }
   },
 }

@@ -1,9 +1,8 @@
 /** Removes Pods whose node will not do it; upstream's pod-garbage-collector-controller. */
-import { sleep } from '#async/sleep.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import { isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import type { Controller, ControllerContext } from '../controller.js'
+import { type Controller, type ControllerContext, lookingRun } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { patchPodStatus } from '../pods/conditions.js'
 import { type Doomed, findDoomed } from './reconcile.js'
@@ -87,11 +86,6 @@ export const podGcController: Controller = {
     context.informers.for<Pod>(resources.pods)
     context.informers.for<Node>(resources.nodes)
     const collector = new PodGarbageCollector(context)
-    return async (signal) => {
-      while (!signal.aborted) {
-        await collector.round()
-        await sleep(context.settings.podGcPeriodMs, signal)
-      }
-    }
+    return lookingRun(context, context.settings.podGcPeriodMs, () => collector.round())
   },
 }
