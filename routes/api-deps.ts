@@ -34,8 +34,17 @@ export interface ApiDeps {
   readonly report: (about: { err: unknown; url: string }, message: string) => void
   /** The connection of a request that asks for another protocol. */
   readonly upgradeOf: (request: FastifyRequest) => Upgrade | undefined
-  /** The certificate that the API server shows to kubelets. */
-  readonly kubeletClient: () => { readonly certPem: string; readonly keyPem: string }
+  readonly kubelets: KubeletAccess
+}
+
+/** How kubelets are asked. */
+export interface KubeletAccess {
+  /** What they are shown. */
+  readonly client: () => { readonly certPem: string; readonly keyPem: string }
+  /** PEM of who signs their certificates; undefined: anybody. */
+  readonly authority: string | undefined
+  /** Which of a node's addresses is taken: the first type that it has. */
+  readonly addressTypes: readonly string[]
 }
 
 /** What a request is about: resource, subresource, namespace and name. */

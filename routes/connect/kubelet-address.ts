@@ -9,16 +9,20 @@ interface NodeAddress {
   address: string
 }
 
-/** Where the node's kubelet listens: its internal address first, since a node's name need not resolve. */
+/** Where the node's kubelet listens. */
 export const kubeletOf = async (c: Connection, nodeName: string): Promise<string> => {
   const { status } = await read(c, 'nodes', nodeName)
   const addresses: NodeAddress[] = status?.addresses ?? []
-  for (const type of ['InternalIP', 'Hostname', 'InternalDNS', 'ExternalIP', 'ExternalDNS']) {
+  for (const type of c.deps.kubelets.addressTypes) {
     const found = addresses.find((address) => address.type === type)
     const port = status?.daemonEndpoints?.kubeletEndpoint?.Port || 10250
     if (found) return `https://${hostInUrl(found.address)}:${port}`
   }
-  throw failure({ code: 500, message: `no preferred addresses found; known addresses: []` })
+  const known = addresses.map(({ type, address }) => `{${type} ${address}}`).join(' ')
+  throw failure({
+    code: 500,
+    message: `no preferred addresses found; known addresses: [${known}]`,
+  })
 }
 
 /** When a Pod's node does not exist, upstream's 404 is about a Pod of the node's name. */
@@ -35,14 +39,18 @@ export const kubeletOfPod = async (c: Connection, nodeName: string): Promise<str
 export const path = (...parts: string[]): string =>
   parts.map((part) => encodeURIComponent(part)).join('/')
 
-export const shownToNodes = ({ deps }: Connection): Destination['tls'] => {
-  const { certPem, keyPem } = deps.kubeletClient()
-  return { ...anybody, cert: certPem, key: keyPem }
+export const tlsToNodes = (
+  { deps: { kubelets } }: Connection,
+  skipVerify = false,
+): Destination['tls'] => {
+  const { certPem, keyPem } = kubelets.client()
+  const { authority } = kubelets
+  const trusted = authority === undefined || skipVerify ? anybody : { ca: authority }
+  return { ...trusted, cert: certPem, key: keyPem }
 }
 
-export const toKubelet = (c: Connection, base: string, rest: string, query: URLSearchParams) => {
+export const kubeletUrl = (base: string, rest: string, query: URLSearchParams): URL => {
   query.sort()
   const text = query.toString()
-  const url = new URL(`${base}/${rest}${text === '' ? '' : `?${text}`}`)
-  return { url, tls: shownToNodes(c) } satisfies Destination
+  return new URL(`${base}/${rest}${text === '' ? '' : `?${text}`}`)
 }

@@ -6,7 +6,7 @@ import { hostInUrl } from '#net/host-in-url.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { type Destination, forward, forwardUpgrade, headersToSend } from '../forward.js'
 import { type Connection, read } from './connection.js'
-import { kubeletOf, shownToNodes } from './kubelet-address.js'
+import { kubeletOf, tlsToNodes } from './kubelet-address.js'
 import { changeAnswer } from './proxied-answer.js'
 
 /** `name`, `name:port` or `scheme:name:port`; throws what upstream says of anything else. */
@@ -38,7 +38,7 @@ export const proxy = async (c: Connection): Promise<unknown> => {
         : await serviceAddress(c, { scheme, name, port })
   const destination: Destination = {
     url: new URL(base + (rest.startsWith('/') ? rest : `/${rest}`)),
-    ...(resource === 'nodes' ? { tls: shownToNodes(c) } : {}),
+    ...(resource === 'nodes' ? { tls: tlsToNodes(c) } : {}),
   }
   const asked = c.deps.upgradeOf(c.request)
   if (asked) return forwardUpgrade(destination, c.request, c.reply, asked)

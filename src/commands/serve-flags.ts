@@ -16,6 +16,7 @@ import { authenticationFlags, authenticationOptionsOf } from './authentication-f
 import { authorizationFlags, authorizationOptionsOf } from './authorization-flags.js'
 import { configFlag } from './config-file.js'
 import { existingFile } from './flag-checks.js'
+import { kubeletAccessFlags, kubeletAccessOptionsOf } from './kubelet-access-flags.js'
 import { serviceFlags, serviceOptionsOf } from './service-flags.js'
 import { pairOf, servingFlags, servingOptionsOf } from './serving-flags.js'
 
@@ -136,6 +137,7 @@ export const serveFlags: readonly Flag[] = [
     check: existingFile,
     help: 'private key of that certificate, PEM',
   },
+  ...kubeletAccessFlags,
   ...authenticationFlags,
   ...authorizationFlags,
   ...admissionFlags,
@@ -222,6 +224,7 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     requestheaderExtraHeadersPrefix: flags.list('requestheader-extra-headers-prefix'),
     proxyClientCertFile,
     proxyClientKeyFile,
+    ...kubeletAccessOptionsOf(flags),
     ...authenticationOptionsOf(flags),
     ...authorizationOptionsOf(flags),
     ...admissionOptionsOf(flags),

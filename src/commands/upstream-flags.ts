@@ -1,20 +1,27 @@
 /**
- * Flags of kube-apiserver v1.36 that have no meaning here. They are accepted with a warning, so that a script that
- * starts kube-apiserver can start this one.
+ * Flags of kube-apiserver v1.36 that are not read. They are accepted, so that a script that starts kube-apiserver can start
+ * this one: in silence where they ask for what is so here anyway, else with a warning. What must not be ignored, because
+ * somebody relies on it, is refused.
  */
 import { type Flag, flagsOf } from '#program/flags.js'
 
-const booleans = flagsOf(
+const alwaysOn = flagsOf(
   'boolean',
   `
-  aggregator-reject-forwarding-redirect allow-privileged contention-profiling
-  emulation-forward-compatible enable-aggregator-routing
-  enable-garbage-collector enable-logs-handler
-  log-json-split-stream log-text-split-stream
-  permit-address-sharing permit-port-sharing profiling
-  runtime-config-emulation-forward-compatible
-  service-account-lookup watch-cache
+  aggregator-reject-forwarding-redirect enable-aggregator-routing enable-garbage-collector
+  permit-address-sharing service-account-lookup watch-cache
 `,
+  'true',
+)
+
+const alwaysOff = flagsOf(
+  'boolean',
+  `
+  contention-profiling emulation-forward-compatible enable-logs-handler
+  log-json-split-stream log-text-split-stream permit-port-sharing profiling
+  runtime-config-emulation-forward-compatible
+`,
+  'false',
 )
 
 const withValues = flagsOf(
@@ -27,19 +34,46 @@ const withValues = flagsOf(
   delete-collection-workers egress-selector-config-file emulated-version
   etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
   etcd-servers-overrides
-  kubelet-certificate-authority kubelet-client-certificate
-  kubelet-client-key kubelet-preferred-address-types kubelet-timeout
   lease-reuse-duration-seconds livez-grace-period
   log-flush-frequency log-json-info-buffer-size log-text-info-buffer-size logging-format
   max-connection-bytes-per-sec min-compatibility-version
   peer-advertise-ip
   peer-advertise-port peer-ca-file
-  service-account-signing-endpoint show-hidden-metrics-for-version
-  shutdown-watch-termination-grace-period storage-backend storage-initialization-timeout
+  show-hidden-metrics-for-version
+  shutdown-watch-termination-grace-period storage-initialization-timeout
   storage-media-type
   tls-curve-preferences tracing-config-file vmodule
   watch-cache-sizes
 `,
 )
 
-export const ignoredFlags: readonly Flag[] = [...booleans, ...withValues]
+const refused: readonly Flag[] = [
+  {
+    name: 'allow-privileged',
+    type: 'boolean',
+    default: 'true',
+    help: '',
+    check: (value) =>
+      value === 'false'
+        ? 'privileged containers are always allowed here; Pod Security keeps them out, by the label pod-security.kubernetes.io/enforce of a namespace or by --admission-control-config-file'
+        : undefined,
+  },
+  {
+    name: 'service-account-signing-endpoint',
+    type: 'string',
+    help: '',
+    check: () => 'tokens cannot be signed by others; see --service-account-signing-key-file',
+  },
+  {
+    name: 'storage-backend',
+    type: 'string',
+    default: 'etcd3',
+    help: '',
+    check: (value) =>
+      value === '' || value === 'etcd3'
+        ? undefined
+        : "allowed values: etcd3. If not specified, it will default to 'etcd3'",
+  },
+]
+
+export const ignoredFlags: readonly Flag[] = [...alwaysOn, ...alwaysOff, ...withValues, ...refused]

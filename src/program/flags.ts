@@ -24,12 +24,12 @@ export interface Flag {
   readonly check?: (value: string) => string | undefined
 }
 
-/** Flags by name alone, for those that are not read. */
-export const flagsOf = (type: FlagType, names: string): Flag[] =>
+/** Flags by name alone, for those that are not read. `always` is what is so here whatever they say. */
+export const flagsOf = (type: FlagType, names: string, always?: string): Flag[] =>
   names
     .split(/\s+/)
     .filter(Boolean)
-    .map((name) => ({ name, type, help: '' }))
+    .map((name) => ({ name, type, help: '', ...(always === undefined ? {} : { default: always }) }))
 
 export const verbosityFlag: Flag = {
   name: 'v',
@@ -169,7 +169,7 @@ const readParts = (flag: Flag, rawName: string, value: string): string[] => {
 }
 
 interface ParseOptions {
-  /** Flags that are accepted, unread, and named in `ignored`. */
+  /** Flags that are accepted, unread, and named in `ignored`, unless they ask for their default: that is so anyway. */
   readonly ignored?: readonly Flag[] | undefined
   /** What the one argument that is no flag is called in errors. Without it there is none; in brackets it may be missing. */
   readonly argument?: string | undefined
@@ -184,7 +184,9 @@ export const parseFlags = (
   const own = new Map(flags.map((flag) => [flag.name, flag]))
   const known = new Map([...(options.ignored ?? []).map((f) => [f.name, f] as const), ...own])
   const values = new Map<string, string | readonly string[]>()
-  for (const flag of flags) if (flag.default !== undefined) values.set(flag.name, flag.default)
+  for (const flag of flags)
+    if (flag.default !== undefined)
+      values.set(flag.name, flag.type === 'strings' ? flag.default.split(',') : flag.default)
   const given = new Set<string>()
   const ignored = new Set<string>()
   const lists = new Map<string, string[]>()
@@ -198,7 +200,8 @@ export const parseFlags = (
     const value = textOf(token) ?? (flag.type === 'boolean' ? 'true' : undefined)
     if (value === undefined) throw new UsageError(`flag needs an argument: ${rawName}`)
     if (!own.has(name)) {
-      ignored.add(rawName)
+      const [asked] = readParts(flag, rawName, value)
+      if (asked !== flag.default) ignored.add(rawName)
       continue
     }
     given.add(name)

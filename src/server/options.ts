@@ -75,6 +75,13 @@ export interface ServerOptions {
   /** The client certificate for aggregated APIs. Default: one made with the server's own front proxy CA. */
   proxyClientCertFile?: string
   proxyClientKeyFile?: string
+  /** The client certificate for kubelets. Default: one made with the server's own CA. */
+  kubeletClientCertificate?: string
+  kubeletClientKey?: string
+  /** The CA of the certificates that kubelets serve with. Default: any certificate is taken. */
+  kubeletCertificateAuthority?: string
+  /** Which of a node's addresses its kubelet is asked at. Default InternalIP, Hostname, InternalDNS, ExternalIP, ExternalDNS. */
+  kubeletPreferredAddressTypes?: readonly string[]
   /** CSV: token,user,uid,"group,group". */
   tokenAuthFile?: string
   /** Whether tokens in Secrets of type bootstrap.kubernetes.io/token authenticate. Default false. */

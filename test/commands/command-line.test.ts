@@ -121,7 +121,7 @@ t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second star
     '--secure-port=0',
     '--vmodule=a=1',
     '--profiling',
-    '--kubelet-timeout=1s',
+    '--allow-privileged',
     '--enable-admission-plugins=NodeRestriction,AlwaysAdmit',
     '--v=0',
   ]
@@ -129,7 +129,8 @@ t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second star
   t.teardown(() => child.kill('SIGKILL'))
   const said = await ready(child)
   t.match(said, /--vmodule has no meaning here and is ignored/)
-  t.match(said, /--kubelet-timeout has no meaning here and is ignored/)
+  t.match(said, /--profiling has no meaning here and is ignored/)
+  t.notMatch(said, /allow-privileged/)
   t.match(said, /AlwaysAdmit admission controller is deprecated/)
   t.notMatch(said, /NodeRestriction/)
   t.match(said, /ready https:\/\/127\.0\.0\.1:\d+ kubeconfig=\S+ in \d+ ms/)

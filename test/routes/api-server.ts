@@ -83,7 +83,11 @@ export const startApiServer = async (
     watchTimeoutMinMs: limits.watchTimeoutMinMs,
     report: () => {},
     upgradeOf: () => undefined,
-    kubeletClient: () => ({ certPem: '', keyPem: '' }),
+    kubelets: {
+      client: () => ({ certPem: '', keyPem: '' }),
+      authority: undefined,
+      addressTypes: [],
+    },
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo

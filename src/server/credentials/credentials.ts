@@ -30,7 +30,7 @@ export interface ServerCredentials {
   admin: CertificatePair
   /** Of the kubelet of that node. */
   nodeClient(name: string): CertificatePair
-  /** The server's client certificate for kubelets, which let nobody else in. Made at first use. */
+  /** The server's client certificate for kubelets, which let nobody else in. The server's own is made at first use. */
   kubeletClient(): CertificatePair
   /** The CA of front proxies, whose X-Remote-User is believed. */
   frontProxyCaPem: string
@@ -51,6 +51,7 @@ interface CredentialOptions {
   /** Pairs that the user provided. */
   serving?: CertificatePair
   proxyClient?: CertificatePair
+  kubeletClient?: CertificatePair
 }
 
 const dayMs = 86_400_000
@@ -190,17 +191,19 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
         subject: { commonName: `system:node:${name}`, organizations: ['system:nodes'] },
         names: [],
       }),
-    kubeletClient: once(() =>
-      leaf(keeper, ca, options.clock.now(), {
-        file: 'apiserver-kubelet-client',
-        use: 'client',
-        // Kubelets authorize this user by a SubjectAccessReview.
-        subject: {
-          commonName: 'kube-apiserver-kubelet-client',
-          organizations: ['system:masters'],
-        },
-        names: [],
-      }),
+    kubeletClient: once(
+      () =>
+        options.kubeletClient ??
+        leaf(keeper, ca, options.clock.now(), {
+          file: 'apiserver-kubelet-client',
+          use: 'client',
+          // Kubelets authorize this user by a SubjectAccessReview.
+          subject: {
+            commonName: 'kube-apiserver-kubelet-client',
+            organizations: ['system:masters'],
+          },
+          names: [],
+        }),
     ),
     frontProxyCaPem: frontProxyCa.certPem,
     proxyClient: once(

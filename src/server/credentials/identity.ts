@@ -8,6 +8,7 @@ import type { UserInfo } from '#api/user-info.js'
 import { certificatesOf, type FrontProxy } from '#authn/client-certificate.js'
 import { parseTokenCsv, type StaticToken } from '#authn/token-file.js'
 import { hostInUrl } from '#net/host-in-url.js'
+import type { KubeletAccess } from '#routes/api-deps.js'
 import { bindAddressOf, type ServerOptions, serviceClusterIpRangeOf } from '../options.js'
 import { advertiseAddress } from '../services/advertise-address.js'
 import { firstServiceAddress } from '../services/service-range.js'
@@ -105,8 +106,23 @@ export const credentialsOf = (options: ServerOptions, clock: Clock): ServerCrede
     adminToken: options.adminToken,
     serving: readPair(options.tlsCertFile, options.tlsPrivateKeyFile),
     proxyClient: readPair(options.proxyClientCertFile, options.proxyClientKeyFile),
+    kubeletClient: readPair(options.kubeletClientCertificate, options.kubeletClientKey),
   })
 }
+
+/** A node's internal address comes first, since its name need not resolve; upstream begins with the name. */
+const kubeletAddressTypes = ['InternalIP', 'Hostname', 'InternalDNS', 'ExternalIP', 'ExternalDNS']
+
+/** Throws where the file of the authority is not there, or has no certificate. */
+export const kubeletAccess = (
+  options: ServerOptions,
+  credentials: ServerCredentials,
+): KubeletAccess => ({
+  client: credentials.kubeletClient,
+  authority:
+    options.kubeletCertificateAuthority && readCertificates(options.kubeletCertificateAuthority),
+  addressTypes: options.kubeletPreferredAddressTypes ?? kubeletAddressTypes,
+})
 
 export const clientAuthorities = (options: ServerOptions, caPem: string): string[] => [
   caPem,

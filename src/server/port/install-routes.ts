@@ -26,6 +26,7 @@ import { installZPages } from '#routes/z-pages.js'
 import { proxyAggregated } from '#src/aggregator/proxy.js'
 import { buildInfo, buildLabels, componentVersions } from '../build-info.js'
 import type { Controllers } from '../controllers.js'
+import { kubeletAccess } from '../credentials/identity.js'
 import { healthChecks } from '../health-checks.js'
 import type { ServerOptions } from '../options.js'
 import type { ServerState } from '../server-state.js'
@@ -114,7 +115,7 @@ export const installRoutes = (
     report,
     upgradeOf,
     watchTimeoutMinMs: seconds === undefined ? limits.watchTimeoutMinMs : seconds * 1000,
-    kubeletClient: credentials.kubeletClient,
+    kubelets: kubeletAccess(options, credentials),
     authorizeCreate: access.authorizeCreate,
     lookAgain: customResources.lookAgain,
   })
