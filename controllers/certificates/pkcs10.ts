@@ -1,5 +1,6 @@
 /** Reads a certificate request (PKCS #10, RFC 2986) as far as a signer has to know it, and checks its signature. */
 import { createPublicKey, verify } from 'node:crypto'
+import { type Element, readElement, readElements } from '#api/der.js'
 
 export interface CertificateRequest {
   /** DER of the name, of the public key, and of subjectAltName when there is one. */
@@ -8,40 +9,6 @@ export interface CertificateRequest {
   alternativeNames: Buffer | undefined
   commonName: string
   organizations: string[]
-}
-
-interface Element {
-  tag: number
-  content: Buffer
-  /** Tag, length and content. */
-  whole: Buffer
-  rest: Buffer
-}
-
-const readElement = (bytes: Buffer): Element => {
-  if (bytes.length < 2) throw new Error('asn1: data truncated')
-  let header = 2
-  let length = bytes[1]!
-  if (length >= 0x80) {
-    const count = length & 0x7f
-    if (count === 0 || count > 4 || bytes.length < 2 + count) throw new Error('asn1: bad length')
-    length = bytes.readUIntBE(2, count)
-    header += count
-  }
-  if (bytes.length < header + length) throw new Error('asn1: data truncated')
-  return {
-    tag: bytes[0]!,
-    content: bytes.subarray(header, header + length),
-    whole: bytes.subarray(0, header + length),
-    rest: bytes.subarray(header + length),
-  }
-}
-
-/** The elements that follow one another in these bytes. */
-export const readElements = (bytes: Buffer): Element[] => {
-  const found: Element[] = []
-  for (let rest = bytes; rest.length > 0; rest = found.at(-1)!.rest) found.push(readElement(rest))
-  return found
 }
 
 const commonNameOid = '550403'

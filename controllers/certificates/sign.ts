@@ -1,8 +1,9 @@
 /** Signs what a CertificateSigningRequest asks for, if its signer's rules allow it. */
-import { createHash, createPrivateKey, randomBytes, sign, X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { der } from '#api/der.js'
 import type { PersistedObject } from '#api/object.js'
-import { der } from '#net/x509.js'
-import { type CertificateRequest, parseCertificateRequest, readElements } from './pkcs10.js'
+import { signCertificate, signerOf } from '#net/x509.js'
+import { type CertificateRequest, parseCertificateRequest } from './pkcs10.js'
 
 export interface SigningRequest extends PersistedObject {
   spec: {
@@ -105,12 +106,6 @@ const usageExtensions = (usages: readonly string[]): Buffer[] => {
   ]
 }
 
-/** The DER of the issuer's own name, byte for byte, so that chains are found. */
-const subjectDerOf = (issuer: X509Certificate): Buffer => {
-  const [body] = readElements(readElements(issuer.raw)[0]!.content)
-  // version, serial, algorithm, issuer, validity, subject
-  return readElements(body!.content)[5]!.whole
-}
 /** The certificate, PEM in base64; it lasts for as long as is asked for, at most for `lifetimeMaxMs`. */
 export const signRequest = (
   request: SigningRequest,
@@ -119,37 +114,23 @@ export const signRequest = (
 ): string => {
   const { lifetimeMaxMs } = ca
   const asked = parseCertificateRequest(pemOf(request))
-  const issuer = new X509Certificate(ca.cert)
-  const key = createPrivateKey(ca.key)
-  const isEc = key.asymmetricKeyType === 'ec'
-  const algorithm = isEc
-    ? der.sequence(der.oid('1.2.840.10045.4.3.2'))
-    : der.sequence(der.oid('1.2.840.113549.1.1.11'), der.tlv(0x05))
   const lifetimeMs = Math.max(
     lifetimeMinMs,
     Math.min(lifetimeMaxMs, (request.spec.expirationSeconds ?? Number.POSITIVE_INFINITY) * 1000),
   )
-  const serial = randomBytes(16)
-  serial[0] = (serial[0]! & 0x7f) | 0x40
-  const issuerKey = issuer.publicKey.export({ type: 'spki', format: 'der' })
-  const issuerKeyId = createHash('sha1').update(issuerKey).digest()
-  const extensions = [
-    der.extension('2.5.29.19', der.sequence(), true),
-    ...usageExtensions(request.spec.usages ?? []),
-    der.extension('2.5.29.35', der.sequence(der.tlv(0x80, issuerKeyId))),
-    ...(asked.alternativeNames ? [der.extension('2.5.29.17', asked.alternativeNames)] : []),
-  ]
-  const notAfter = Math.min(now + lifetimeMs, Date.parse(issuer.validTo))
-  const body = der.sequence(
-    der.tlv(0xa0, der.integer(Buffer.from([2]))),
-    der.integer(serial),
-    algorithm,
-    subjectDerOf(issuer),
-    der.sequence(der.time(now - backdateMs), der.time(notAfter)),
-    asked.subject,
-    asked.publicKey,
-    der.tlv(0xa3, der.sequence(...extensions)),
+  const certificate = signCertificate(
+    {
+      subject: asked.subject,
+      publicKey: asked.publicKey,
+      notBeforeMs: now - backdateMs,
+      notAfterMs: Math.min(now + lifetimeMs, Date.parse(new X509Certificate(ca.cert).validTo)),
+      extensions: [
+        der.extension('2.5.29.19', der.sequence(), true),
+        ...usageExtensions(request.spec.usages ?? []),
+        ...(asked.alternativeNames ? [der.extension('2.5.29.17', asked.alternativeNames)] : []),
+      ],
+    },
+    signerOf(ca.cert, createPrivateKey(ca.key)),
   )
-  const certificate = der.sequence(body, algorithm, der.bits(sign('sha256', body, key)))
-  return Buffer.from(der.pem(certificate)).toString('base64')
+  return Buffer.from(certificate).toString('base64')
 }

@@ -64,7 +64,7 @@ export const servingFlags: readonly Flag[] = [
   {
     name: 'cert-dir',
     type: 'string',
-    help: 'directory for certificates and keys; an apiserver.crt of your own CA there is used as it is (default <data-dir>/pki)',
+    help: 'directory for certificates and keys; an apiserver.crt of your own there is used as it is, a ca.crt with its ca.key issues the others (default <data-dir>/pki)',
   },
   { name: 'tls-cert-file', type: 'string', check: existingFile, help: 'serving certificate, PEM' },
   {

@@ -1,47 +1,20 @@
 /**
- * Issues X.509 certificates with node:crypto. Reading them is Node's X509Certificate; writing the few DER forms that a
- * CA, a server and a client certificate need is this file. A library for it costs 20 packages and 220 ms of import on
- * every first start and in every test process; this costs 2 ms.
+ * Issues X.509 certificates with node:crypto. Reading them is Node's X509Certificate; writing what a CA, a server and a
+ * client certificate need is this file. A library for it costs 20 packages and 220 ms of import on every first start and
+ * in every test process; this costs 2 ms.
  */
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import {
+  createHash,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+  X509Certificate,
+} from 'node:crypto'
 import { isIPv4 } from 'node:net'
+import { der, readElements } from '#api/der.js'
 
-const tlv = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
-  const content = Buffer.concat(parts)
-  const length: number[] = []
-  if (content.length < 0x80) length.push(content.length)
-  else {
-    for (let rest = content.length; rest > 0; rest >>>= 8) length.unshift(rest & 0xff)
-    length.unshift(0x80 | length.length)
-  }
-  return Buffer.concat([Buffer.from([tag, ...length]), content])
-}
-const sequence = (...parts: readonly Uint8Array[]): Buffer => tlv(0x30, ...parts)
-const set = (...parts: readonly Uint8Array[]): Buffer => tlv(0x31, ...parts)
-const integer = (bytes: Uint8Array): Buffer => tlv(0x02, bytes)
-const octets = (...parts: readonly Uint8Array[]): Buffer => tlv(0x04, ...parts)
-const bits = (bytes: Uint8Array, unused = 0): Buffer => tlv(0x03, Buffer.from([unused]), bytes)
-const boolean = (value: boolean): Buffer => tlv(0x01, Buffer.from([value ? 0xff : 0]))
-const text = (value: string): Buffer => tlv(0x0c, Buffer.from(value))
-
-const oid = (dotted: string): Buffer => {
-  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number)
-  const bytes = [first * 40 + second]
-  for (const part of rest) {
-    const groups = [part & 0x7f]
-    for (let left = part >>> 7; left > 0; left >>>= 7) groups.unshift(0x80 | (left & 0x7f))
-    bytes.push(...groups)
-  }
-  return tlv(0x06, Buffer.from(bytes))
-}
-
-/** Two digits of the year until 2049, four from then on: RFC 5280, 4.1.2.5. */
-const time = (epochMs: number): Buffer => {
-  const digits = new Date(epochMs).toISOString().replace(/[-:T]|\.\d+/g, '')
-  return Number(digits.slice(0, 4)) < 2050
-    ? tlv(0x17, Buffer.from(digits.slice(2)))
-    : tlv(0x18, Buffer.from(digits))
-}
+const { bits, boolean, extension, integer, octets, oid, sequence, set, text, time, tlv } = der
 
 /** A distinguished name: CN is the user, each O a group. */
 export interface Subject {
@@ -80,18 +53,11 @@ const alternativeNames = (names: readonly string[]): Buffer =>
     ),
   )
 
-const extension = (id: string, value: Buffer, critical = false): Buffer =>
-  critical ? sequence(oid(id), boolean(true), octets(value)) : sequence(oid(id), octets(value))
-
-const keyIdOf = (publicKeyDer: Buffer): Buffer => createHash('sha1').update(publicKeyDer).digest()
+const keyIdOid = '2.5.29.14'
 
 type CertificateUse = 'authority' | 'server' | 'client'
 
-const extensionsOf = (
-  use: CertificateUse,
-  names: readonly string[],
-  keyIds: { own: Buffer; issuer: Buffer },
-): Buffer => {
+const extensionsOf = (use: CertificateUse, names: readonly string[], keyId: Buffer): Buffer[] => {
   const isAuthority = use === 'authority'
   const list = [
     extension('2.5.29.19', isAuthority ? sequence(boolean(true)) : sequence(), true),
@@ -101,15 +67,14 @@ const extensionsOf = (
       isAuthority ? bits(Buffer.from([0x84]), 2) : bits(Buffer.from([0x80]), 7),
       true,
     ),
-    extension('2.5.29.14', octets(keyIds.own)),
-    extension('2.5.29.35', sequence(tlv(0x80, keyIds.issuer))),
+    extension(keyIdOid, octets(keyId)),
   ]
   if (!isAuthority) {
     const purpose = use === 'server' ? '1.3.6.1.5.5.7.3.1' : '1.3.6.1.5.5.7.3.2'
     list.push(extension('2.5.29.37', sequence(oid(purpose))))
   }
   if (names.length > 0) list.push(extension('2.5.29.17', alternativeNames(names)))
-  return tlv(0xa3, sequence(...list))
+  return list
 }
 
 const pem = (der: Buffer): string =>
@@ -117,12 +82,71 @@ const pem = (der: Buffer): string =>
     .toString('base64')
     .replace(/(.{64})(?=.)/g, '$1\n')}\n-----END CERTIFICATE-----\n`
 
+/** Who signs certificates: the name and the id of its key, as its own certificate has them byte for byte, so that chains are found. */
+interface Signer {
+  readonly name: Buffer
+  /** Missing where its certificate has none. */
+  readonly keyId: Buffer | undefined
+  readonly key: KeyObject
+}
+
+export const signerOf = (certPem: string, key: KeyObject): Signer => {
+  const [body] = readElements(readElements(new X509Certificate(certPem).raw)[0]!.content)
+  const fields = readElements(body!.content)
+  // version, serial, algorithm, issuer, validity, subject; what may be missing has tags of its own, the extensions 0xa3.
+  const extensions = fields.find(({ tag }) => tag === 0xa3)
+  const keyId = readElements(
+    readElements(extensions?.content ?? Buffer.alloc(0))[0]?.content ?? Buffer.alloc(0),
+  )
+    .map(({ content }) => readElements(content))
+    .find(([id]) => id!.whole.equals(oid(keyIdOid)))
+    ?.at(-1)
+  return { name: fields[5]!.whole, keyId: keyId && readElements(keyId.content)[0]!.content, key }
+}
+
+/** By the type of the key: the algorithm as it is written, and the digest that Node signs with. */
+const algorithmOf = ({ asymmetricKeyType: type }: KeyObject): [Buffer, 'sha256' | null] => {
+  if (type === 'rsa') return [sequence(oid('1.2.840.113549.1.1.11'), tlv(0x05)), 'sha256']
+  if (type === 'ed25519') return [sequence(oid('1.3.101.112')), null]
+  return [sequence(oid('1.2.840.10045.4.3.2')), 'sha256']
+}
+
+interface CertificateFields {
+  /** DER of the name and of the public key. */
+  readonly subject: Buffer
+  readonly publicKey: Buffer
+  readonly notBeforeMs: number
+  readonly notAfterMs: number
+  /** Without the id of the signer's key. */
+  readonly extensions: readonly Buffer[]
+}
+
+/** PEM of a certificate with these fields. */
+export const signCertificate = (
+  fields: CertificateFields,
+  { name, keyId, key }: Signer,
+): string => {
+  const [algorithm, digest] = algorithmOf(key)
+  const serial = randomBytes(16)
+  serial[0] = (serial[0]! & 0x7f) | 0x40
+  const ofSigner = keyId && extension('2.5.29.35', sequence(tlv(0x80, keyId)))
+  const body = sequence(
+    tlv(0xa0, integer(Buffer.from([2]))),
+    integer(serial),
+    algorithm,
+    name,
+    sequence(time(fields.notBeforeMs), time(fields.notAfterMs)),
+    fields.subject,
+    fields.publicKey,
+    tlv(0xa3, sequence(...fields.extensions, ...(ofSigner ? [ofSigner] : []))),
+  )
+  return pem(sequence(body, algorithm, bits(sign(digest, body, key))))
+}
+
 export interface Issued {
   certPem: string
   keyPem: string
   privateKey: KeyObject
-  publicKey: KeyObject
-  subject: Subject
 }
 
 interface IssueOptions {
@@ -133,42 +157,24 @@ interface IssueOptions {
   notBeforeMs: number
   notAfterMs: number
   /** Missing: the certificate signs itself. */
-  issuer?: Pick<Issued, 'privateKey' | 'publicKey' | 'subject'>
+  issuer?: Pick<Issued, 'certPem' | 'privateKey'>
 }
-
-const derOf = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' })
 
 /** A new P-256 key and its certificate. */
 export const issueCertificate = (options: IssueOptions): Issued => {
-  const { use, subject, names = [], notBeforeMs, notAfterMs } = options
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const issuer = options.issuer ?? { privateKey, publicKey, subject }
-  const algorithm = sequence(oid('1.2.840.10045.4.3.2'))
-  const serial = randomBytes(16)
-  serial[0] = (serial[0]! & 0x7f) | 0x40
-  const body = sequence(
-    tlv(0xa0, integer(Buffer.from([2]))),
-    integer(serial),
-    algorithm,
-    nameOf(issuer.subject),
-    sequence(time(notBeforeMs), time(notAfterMs)),
-    nameOf(subject),
-    derOf(publicKey),
-    extensionsOf(use, names, {
-      own: keyIdOf(derOf(publicKey)),
-      issuer: keyIdOf(derOf(issuer.publicKey)),
-    }),
-  )
-  const certificate = sequence(body, algorithm, bits(sign('sha256', body, issuer.privateKey)))
+  const { use, names = [], notBeforeMs, notAfterMs, issuer } = options
+  const { privateKey, publicKey: key } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const publicKey = key.export({ type: 'spki', format: 'der' })
+  const subject = nameOf(options.subject)
+  const keyId = createHash('sha1').update(publicKey).digest()
+  const signer: Signer = issuer
+    ? signerOf(issuer.certPem, issuer.privateKey)
+    : { name: subject, keyId, key: privateKey }
+  const extensions = extensionsOf(use, names, keyId)
   return {
-    certPem: pem(certificate),
+    certPem: signCertificate({ subject, publicKey, notBeforeMs, notAfterMs, extensions }, signer),
     // As keyutil.MarshalPrivateKeyToPEM writes it: fabric8's client takes PKCS #8 for RSA.
     keyPem: privateKey.export({ type: 'sec1', format: 'pem' }) as string,
     privateKey,
-    publicKey,
-    subject,
   }
 }
-
-/** The encoders of DER, for code that puts together certificates of other kinds. */
-export const der = { tlv, sequence, integer, octets, bits, boolean, oid, time, extension, pem }

@@ -33,8 +33,9 @@ export interface ServerOptions {
   /** Holds certificates and keys, and the objects under `level:`. Default: the directory of `level:DIR`. */
   dataDir?: string
   /**
-   * Where certificates are kept. Default: `<dataDir>/pki`, or memory without a data dir. An apiserver.crt of another CA
-   * with its apiserver.key is used as the serving certificate, as by kube-apiserver.
+   * Where certificates are kept. Default: `<dataDir>/pki`, or memory without a data dir. An apiserver.crt with
+   * its apiserver.key that is there is used as the serving certificate, as by kube-apiserver; a ca.crt with its ca.key
+   * issues the others.
    */
   certDir?: string
   /** A serving certificate of your own, instead of one that is made with the CA in certDir. */

@@ -590,7 +590,7 @@ t.test(
       const asked = request(make('/O=team/CN=jane', algorithm), 'kube-apiserver-client')
       t.equal(refusalOf(asked, readSubject(asked)), undefined)
       const certificate = new X509Certificate(Buffer.from(signRequest(asked, ca, now), 'base64'))
-      t.ok(certificate.verify(authority.publicKey))
+      t.ok(certificate.verify(new X509Certificate(authority.certPem).publicKey))
       t.ok(certificate.checkIssued(new X509Certificate(authority.certPem)))
       t.equal(certificate.subject, 'O=team\nCN=jane')
       t.equal(parseTime(certificate.validTo), now + 3_600_000)
@@ -599,6 +599,19 @@ t.test(
       t.equal(parseTime(bounded.validTo), now + 7_200_000, 'no longer than the authority gives it')
     }
     const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256']
+    // Of openssl's: the id of its key is another hash than that of our authorities.
+    const pems = ['-x509', '-keyout', '-']
+    const cert = execFileSync('openssl', ['req', '-nodes', '-subj', '/CN=theirs', ...ec, ...pems], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    const [key = ''] = /-----BEGIN PRIVATE KEY-----.*-----END PRIVATE KEY-----/s.exec(cert) ?? []
+    const jane = request(make('/O=team/CN=jane', ec), 'kube-apiserver-client')
+    const signed = new X509Certificate(
+      Buffer.from(signRequest(jane, { ...ca, cert, key }, now), 'base64'),
+    )
+    t.ok(signed.verify(new X509Certificate(cert).publicKey))
+    t.ok(signed.checkIssued(new X509Certificate(cert)))
     const admin = request(make('/O=system:masters/CN=eve', ec), 'kube-apiserver-client')
     t.match(refusalOf(admin, readSubject(admin)), /system:masters group is not allowed/)
     const noNode = request(make('/O=system:nodes/CN=jane', ec), 'kube-apiserver-client-kubelet')

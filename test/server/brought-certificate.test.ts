@@ -1,5 +1,7 @@
-/** A serving certificate of the user's own: it is shown, and the server's own clients still know whom they talk to. */
-import { readFileSync } from 'node:fs'
+/** A serving certificate or a CA of the user's own: it is shown, and the server's own clients still know whom they talk to. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { copyFileSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import tls from 'node:tls'
 import t from 'tap'
@@ -66,3 +68,83 @@ t.test('one that is found in the folder of certificates, or named by options', a
       })
   t.equal(readFileSync(inFolder('found', 'apiserver.crt'), 'utf8'), crt)
 })
+
+const skip = spawnSync('openssl', ['version']).status !== 0 && 'no openssl to make authorities with'
+
+/** A CA as openssl makes it: its key is no P-256, the name has more parts than one, the id of the key is another hash than ours. */
+const authorities: Readonly<Record<string, readonly string[]>> = {
+  rsa: ['-newkey', 'rsa:2048'],
+  'p-384': ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-384'],
+  ed25519: ['-newkey', 'ed25519'],
+  'without a key id': [
+    ...['-newkey', 'rsa:2048', '-addext', 'subjectKeyIdentifier=none'],
+    ...['-addext', 'authorityKeyIdentifier=none'],
+  ],
+}
+const makeAuthority = (folder: string, how: readonly string[]): void => {
+  const files = ['-keyout', path.join(folder, 'ca.key'), '-out', path.join(folder, 'ca.crt')]
+  const named = ['-subj', '/DC=org/O=Example, Inc./CN=their CA', '-days', '3650']
+  execFileSync('openssl', ['req', '-x509', '-nodes', ...named, ...files, ...how], {
+    stdio: 'ignore',
+  })
+}
+
+t.test(
+  'a CA that is found in the folder of certificates issues what the server needs',
+  async (t) => {
+    for (const [name, how] of Object.entries(authorities))
+      await t.test(name, async (t) => {
+        const certDir = t.testdir({})
+        const file = (end: string): string => path.join(certDir, end)
+        makeAuthority(certDir, how)
+        const ca = readFileSync(file('ca.crt'), 'utf8')
+        const authority = new X509Certificate(ca)
+        const shown: string[] = []
+        for (const start of ['first', 'second']) {
+          const server = await createServer({ storage: 'memory:', certDir })
+          t.equal(server.caPem, ca)
+          t.equal(await issuerShown(server, ca), 'their CA', `${start} start`)
+          const { token: _, ...byCertificate } = await parseKubeconfig(server.kubeconfig)
+          const client = createClient(byCertificate)
+          t.ok((await client.list(resources.namespaces)).items.length > 0)
+          client.close()
+          shown.push(readFileSync(file('apiserver.crt'), 'utf8'))
+          await server.close()
+        }
+        t.equal(shown[0], shown[1], 'what was issued is kept')
+        for (const issued of ['apiserver.crt', 'admin.crt']) {
+          t.equal(new X509Certificate(readFileSync(file(issued))).issuer, authority.subject)
+          execFileSync('openssl', ['verify', '-CAfile', file('ca.crt'), file(issued)])
+        }
+      })
+  },
+)
+
+t.test(
+  'a serving certificate of that CA is used as it is; half a CA is refused',
+  { skip },
+  async (t) => {
+    const certDir = t.testdir({})
+    const file = (end: string): string => path.join(certDir, end)
+    makeAuthority(certDir, authorities.rsa!)
+    const [key, asked] = [file('apiserver.key'), file('asked')]
+    const names = '-addext subjectAltName=IP:127.0.0.1 -subj /CN=kube-apiserver'.split(' ')
+    const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' })
+    openssl('req', '-new', '-newkey', 'rsa:2048', '-nodes', ...names, '-keyout', key, '-out', asked)
+    const by = ['-CA', file('ca.crt'), '-CAkey', file('ca.key'), '-copy_extensions', 'copy']
+    openssl('x509', '-req', '-in', asked, ...by, '-days', '9', '-out', file('apiserver.crt'))
+    const brought = readFileSync(file('apiserver.crt'), 'utf8')
+    const server = await createServer({ storage: 'memory:', certDir })
+    t.equal(await issuerShown(server, server.caPem), 'their CA')
+    await server.close()
+    t.equal(readFileSync(file('apiserver.crt'), 'utf8'), brought)
+
+    const start = () => createServer({ storage: 'memory:', certDir })
+    const ca = readFileSync(file('ca.crt'), 'utf8')
+    copyFileSync(key, file('ca.key'))
+    await t.rejects(start(), /ca\.key is not the key of ca\.crt/)
+    rmSync(file('ca.key'))
+    await t.rejects(start(), /there is no ca\.key beside ca\.crt/)
+    t.equal(readFileSync(file('ca.crt'), 'utf8'), ca, 'nothing takes its place')
+  },
+)

@@ -3,13 +3,7 @@
  * certificate and an admin token. Kept in a directory (files 0600, directory 0700) or, without one, in memory for as long
  * as the server runs.
  */
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  randomBytes,
-  X509Certificate,
-} from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Clock } from '#api/clock.js'
 import { once } from '#async/once.js'
@@ -63,6 +57,8 @@ export const frontProxyName = 'front-proxy-client'
  */
 export const loopbackName = 'apiserver-loopback-client'
 const ownAuthority = 'kubelevel-ca'
+/** Tells the serving certificates that the server makes from those that a user brings, which may be of the same CA. */
+const servingSubject: Subject = { commonName: 'kube-apiserver', organizations: ['kubelevel'] }
 
 const lasts = (certificate: X509Certificate, now: number): boolean =>
   Date.parse(certificate.validTo) - now > 30 * dayMs
@@ -74,17 +70,19 @@ const carries = (certificate: X509Certificate, name: string): boolean =>
 
 /** The authority that is kept under `file`, or a new one. */
 const authority = (keeper: Keeper, now: number, file: string, commonName: string): Issued => {
-  const subject: Subject = { commonName }
   const certPem = keeper.read(`${file}.crt`)
   const keyPem = keeper.read(`${file}.key`)
-  if (certPem !== undefined && keyPem !== undefined) {
+  if (certPem !== undefined) {
+    // A user's own must not be replaced.
+    if (keyPem === undefined) throw new Error(`there is no ${file}.key beside ${file}.crt`)
     const privateKey = createPrivateKey(keyPem)
-    const publicKey = createPublicKey(privateKey)
-    return { certPem, keyPem, privateKey, publicKey, subject }
+    if (!new X509Certificate(certPem).checkPrivateKey(privateKey))
+      throw new Error(`${file}.key is not the key of ${file}.crt`)
+    return { certPem, keyPem, privateKey }
   }
   const made = issueCertificate({
     use: 'authority',
-    subject,
+    subject: { commonName },
     notBeforeMs: now - dayMs,
     notAfterMs: now + 3650 * dayMs,
   })
@@ -105,7 +103,8 @@ const isOf = (
   { commonName, organizations = [] }: Subject,
 ): boolean => {
   const wanted = [...organizations.map((name) => `O=${name}`), `CN=${commonName}`]
-  return wanted.sort().join('\n') === subject.split('\n').sort().join('\n')
+  // A certificate may have no subject, only alternative names.
+  return wanted.sort().join('\n') === subject?.split('\n').sort().join('\n')
 }
 
 /** The kept pair, if it is still valid, has this subject and these names and was signed by this CA; else a new one. */
@@ -114,9 +113,11 @@ const leaf = (keeper: Keeper, ca: Issued, now: number, wanted: Leaf): Certificat
   const keyPem = keeper.read(`${wanted.file}.key`)
   if (certPem !== undefined && keyPem !== undefined) {
     const kept = new X509Certificate(certPem)
+    const authority = new X509Certificate(ca.certPem)
     if (
       lasts(kept, now) &&
-      kept.verify(ca.publicKey) &&
+      kept.checkIssued(authority) &&
+      kept.verify(authority.publicKey) &&
       isOf(kept, wanted.subject) &&
       wanted.names.every((name) => carries(kept, name))
     )
@@ -135,14 +136,12 @@ const leaf = (keeper: Keeper, ca: Issued, now: number, wanted: Leaf): Certificat
   return made
 }
 
-/** A pair that the user has put there, as for kube-apiserver's --cert-dir: it is of another CA. */
+/** A pair that the user has put there, as for kube-apiserver's --cert-dir. */
 const broughtPair = (keeper: Keeper, file: string): CertificatePair | undefined => {
   const certPem = keeper.read(`${file}.crt`)
   const keyPem = keeper.read(`${file}.key`)
   if (certPem === undefined || keyPem === undefined) return undefined
-  return new X509Certificate(certPem).issuer === `CN=${ownAuthority}`
-    ? undefined
-    : { certPem, keyPem }
+  return isOf(new X509Certificate(certPem), servingSubject) ? undefined : { certPem, keyPem }
 }
 
 /** `loopback` only beside a certificate that was brought. */
@@ -153,7 +152,7 @@ const servingPairs = (
   { serving, names }: CredentialOptions,
 ): Pick<ServerCredentials, 'serving' | 'loopback'> => {
   const own = (file: string, names: readonly string[]): CertificatePair =>
-    leaf(keeper, ca, now, { file, use: 'server', subject: { commonName: 'kube-apiserver' }, names })
+    leaf(keeper, ca, now, { file, use: 'server', subject: servingSubject, names })
   const brought = serving ?? broughtPair(keeper, 'apiserver')
   return brought === undefined
     ? { serving: own('apiserver', names) }
