@@ -12,7 +12,7 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { isIPv4 } from 'node:net'
-import { der, readElements } from '#api/der.js'
+import { der, readElements } from './der.js'
 
 const { bits, boolean, extension, integer, octets, oid, sequence, set, text, time, tlv } = der
 
