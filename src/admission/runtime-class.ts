@@ -4,6 +4,7 @@ import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantityTexts } from '#api/quantity.js'
 import { whenKnown } from '#async/when-known.js'
+import { goQuote } from '#go/quote.js'
 import { isGiven } from '#json/given-empty.js'
 import type { AttributesOf } from '#registry/admission.js'
 import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
@@ -28,11 +29,11 @@ const classOf = (
   if (malformed.length > 0)
     throw failure({
       code: 500,
-      message: `invalid resource name ${JSON.stringify(name)}: [${malformed.join(' ')}]`,
+      message: `invalid resource name ${goQuote(name)}: [${malformed.join(' ')}]`,
     })
   return whenKnown(findObject(attributes.ctx, runtimeClasses, { name }), (found) => {
     if (found === undefined)
-      throw refuse(attributes, `pod rejected: RuntimeClass "${name}" not found`)
+      throw refuse(attributes, `pod rejected: RuntimeClass ${goQuote(name)} not found`)
     return found
   })
 }

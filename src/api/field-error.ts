@@ -131,8 +131,11 @@ export const notSupported = (
     values.length === 0 ? '' : `supported values: ${values.map(goQuote).join(', ')}`,
   ),
 })
-/** About a value whose Go type has a name, in the words for such a type. */
-export const ofNamedType = (error: FieldError): FieldError => ({
+/**
+ * The value is JSON, as upstream prints a string whose Go type has a name, and pointers: for errors whose field does not
+ * tell that the value is such.
+ */
+export const shownAsJson = (error: FieldError): FieldError => ({
   ...error,
   body: error.bodyIfNamed ?? error.body,
 })

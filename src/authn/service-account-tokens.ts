@@ -3,6 +3,7 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'n
 import type { JWTPayload } from 'jose'
 import type { Clock } from '#api/clock.js'
 import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
+import { goQuoteList } from '#go/quote.js'
 import { limits } from '#limits'
 import type { TokenNotes, Verified } from './authenticator.js'
 import { boundUser, privateClaim, type ServiceAccountClaims } from './bound-token.js'
@@ -153,7 +154,7 @@ export class ServiceAccountTokens {
     const inToken = named.length === 0 ? this.audiences : named
     const common = audiences.filter((audience) => inToken.includes(audience))
     if (common.length === 0)
-      return `token audiences ${quoted(inToken)} is invalid for the target audiences ${quoted(audiences)}`
+      return `token audiences ${goQuoteList(inToken)} is invalid for the target audiences ${goQuoteList(audiences)}`
     const user = await this.#userOf(payload, token, notes)
     return typeof user === 'string' ? user : { user, audiences: common }
   }
@@ -208,6 +209,3 @@ const claimedOf = (token: string): Claimed | undefined => {
   }
 }
 const isFields = (value: unknown): boolean => typeof value === 'object' && value !== null
-
-const quoted = (list: readonly string[]): string =>
-  `[${list.map((item) => JSON.stringify(item)).join(' ')}]`

@@ -63,8 +63,8 @@ const printWanted = ({ uid, groups, extra }: Wanted): string => {
   const extraText =
     entries.length === 0
       ? 'map[string][]string(nil)'
-      : `map[string][]string{${entries.map(([k, v]) => `${JSON.stringify(k)}:[]string{${strings(v)}}`).join(', ')}}`
-  return `&user.DefaultInfo{Name:"", UID:${JSON.stringify(uid)}, Groups:${groupText}, Extra:${extraText}}`
+      : `map[string][]string{${entries.map(([k, v]) => `${goQuote(k)}:[]string{${strings(v)}}`).join(', ')}}`
+  return `&user.DefaultInfo{Name:"", UID:${goQuote(uid)}, Groups:${groupText}, Extra:${extraText}}`
 }
 
 /** Who the request goes on as: groups that follow from the name are added. */

@@ -1,3 +1,5 @@
+import { goQuote } from './quote.js'
+
 /** What strconv.ParseBool reads; undefined for what it does not. */
 export const parseGoBoolean = (text: string): boolean | undefined => {
   if (['1', 't', 'T', 'TRUE', 'true', 'True'].includes(text)) return true
@@ -6,4 +8,4 @@ export const parseGoBoolean = (text: string): boolean | undefined => {
 
 /** The error of strconv.ParseBool. */
 export const goBooleanProblem = (text: string): string =>
-  `strconv.ParseBool: parsing ${JSON.stringify(text)}: invalid syntax`
+  `strconv.ParseBool: parsing ${goQuote(text)}: invalid syntax`

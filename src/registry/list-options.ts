@@ -1,7 +1,7 @@
 /** ListOptions: decoded from the query, defaulted and validated as upstream does (meta/internalversion). */
 
 import { type ApiError, badRequest, failure, invalid as invalidObject } from '#api/errors.js'
-import { type FieldError, forbidden, notSupported, ofNamedType } from '#api/field-error.js'
+import { type FieldError, forbidden, notSupported, shownAsJson } from '#api/field-error.js'
 import type { GroupResource } from '#api/group-version.js'
 import {
   type FieldRequirement,
@@ -50,7 +50,7 @@ const withDefaults = (options: ListRequest): ListRequest => {
 
 const matchField = 'resourceVersionMatch'
 const notMatched = (match: string, values: readonly string[]): FieldError =>
-  ofNamedType(notSupported(matchField, match, values))
+  shownAsJson(notSupported(matchField, match, values))
 const forbiddenWithContinue = forbidden(
   matchField,
   'resourceVersionMatch is forbidden when continue is provided',

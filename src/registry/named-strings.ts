@@ -16,11 +16,18 @@ const inside = (type: GoType | undefined, step: string): GoType | undefined => {
 
 /** What upstream's checks of formats say: they take plain strings. */
 const formatText =
-  /: "(?:[^"\\]|\\.)*": (?:name part must|prefix part must|name is neither|a valid |a lowercase RFC|a DNS-1035)/
+  /: "(?:[^"\\]|\\.)*": (?:name part must|prefix part must|name is neither|a valid |a lowercase RFC|a DNS-1035|error validating uid)/
 
-/** An error at a struct that tells what is supported is about an enumeration in it. */
+/** The type of the key that an error is about if it is at an entry of a map that holds no texts. */
+const keyAt = (types: readonly (GoType | undefined)[]): GoType | undefined => {
+  const [map, value] = types.slice(-2)
+  return map?.form === 'map' && value?.form !== 'scalar' ? map.key : undefined
+}
+
+/** A text at a map is a key of it. An error at a struct that tells what is supported is about an enumeration in it. */
 const isNamed = (type: GoType | undefined, error: FieldError): boolean => {
   if (type?.form === 'slice') return isNamed(type.item, error)
+  if (type?.form === 'map') return isNamed(type.key, error)
   if (type?.form === 'struct') return error.type === 'FieldValueNotSupported'
   return type?.form === 'scalar' && type.name !== 'string' && !formatText.test(error.body)
 }
@@ -37,7 +44,10 @@ export const withNamedStrings = (
   return errors.map((error) => {
     const { bodyIfNamed, field } = error
     if (bodyIfNamed === undefined) return error
-    const type = stepsOf(field).reduce<GoType | undefined>(inside, root)
-    return isNamed(type, error) ? { ...error, body: bodyIfNamed } : error
+    const types: (GoType | undefined)[] = [root]
+    for (const step of stepsOf(field)) types.push(inside(types.at(-1), step))
+    const key = keyAt(types)
+    const isNamedValue = key === undefined ? isNamed(types.at(-1), error) : key.name !== 'string'
+    return isNamedValue ? { ...error, body: bodyIfNamed } : error
   })
 }

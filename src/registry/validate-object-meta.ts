@@ -23,6 +23,7 @@ import {
   pathSegmentName,
 } from '#api/names.js'
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import { sortedKeys } from '#json/entries.js'
 import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
@@ -210,8 +211,7 @@ const changed = (path: string, next: unknown, previous: unknown): FieldError[] =
     ? []
     : [invalid(path, next ?? null, immutable)]
 
-const goStrings = (values: string[]): string =>
-  `[]string{${values.map((v) => JSON.stringify(v)).join(', ')}}`
+const goStrings = (values: string[]): string => `[]string{${values.map(goQuote).join(', ')}}`
 
 /** Upstream's ValidateObjectMetaAccessorUpdate. */
 const validateMetaChange = (

@@ -5,8 +5,8 @@ import {
   forbidden,
   invalid,
   notSupported,
-  ofNamedType,
   required,
+  shownAsJson,
   tooLong,
 } from '#api/field-error.js'
 import { limits } from '#limits'
@@ -112,7 +112,7 @@ export const checkDeleteOptions = (options: DeleteOptions): void => {
       ),
     )
   if (policy !== undefined && !policies.includes(policy))
-    errors.push(ofNamedType(notSupported('propagationPolicy', policy, [...policies, 'nil'])))
+    errors.push(shownAsJson(notSupported('propagationPolicy', policy, [...policies, 'nil'])))
   refuse('DeleteOptions', [
     ...errors,
     ...validateDryRun(options.dryRun ?? []),

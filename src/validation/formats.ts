@@ -1,5 +1,5 @@
 /** Forms of values in specs, with upstream's messages (apimachinery, pkg/util/validation). */
-import { type FieldError, invalid, invalidEach, required } from '#api/field-error.js'
+import { type FieldError, invalid, invalidEach, required, tooLong } from '#api/field-error.js'
 import {
   isDns1035Label,
   isDns1123Label,
@@ -20,6 +20,15 @@ export const validDnsSubdomain = at(isDns1123Subdomain)
 export const validDns1035Label = at(isDns1035Label)
 export const validQualifiedName = at(isQualifiedName)
 export const validLabelValue = at(isLabelValue)
+/** Of a taint or a toleration: all that is wrong is one error. */
+export const validTaintValue = (path: string, value: string): FieldError[] => {
+  const messages = isLabelValue(value)
+  return messages.length === 0 ? [] : [invalid(path, value, messages.join(';'))]
+}
+
+/** Go counts bytes. */
+export const validLength = (path: string, value: string, bytesMax: number): FieldError[] =>
+  Buffer.byteLength(value) > bytesMax ? [tooLong(path, bytesMax)] : []
 
 /** What is to be one segment of a path. */
 export const validPathSegment = (path: string, value: string): FieldError[] =>

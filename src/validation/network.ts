@@ -16,6 +16,13 @@ export const withoutLeadingZeros = (ip: string): string | undefined => {
   return isIPv4(plain) && plain !== ip ? plain : undefined
 }
 
+/** ParseIPSloppy: an address with leading zeros is one, too. */
+const isSloppyIp = (text: string): boolean =>
+  !text.includes('%') && isIP(withoutLeadingZeros(text) ?? text) !== 0
+
+export const notAnIp = (path: string, host: string): FieldError[] =>
+  isSloppyIp(host) ? [invalid(path, host, 'must be a DNS name, not an IP address')] : []
+
 /** `::ffff:1.2.3.4`, however it is written. */
 const isMapped = (ip: string): boolean => isIPv6(ip) && ipToBigInt(ip) >> 32n === 0xffffn
 
@@ -46,8 +53,8 @@ export const canonicalIpMessages = (ip: string): string[] => {
 
 /** Why an address that is accepted should be written in another way. Empty for a text that is no address. */
 export const ipWarnings = (path: string, text: string): string[] => {
+  if (!isSloppyIp(text)) return []
   const ip = withoutLeadingZeros(text) ?? text
-  if (isIP(ip) === 0 || ip.includes('%')) return []
   const [shown, canonical] = [JSON.stringify(text), canonicalIp(ip)]
   if (ip !== text || isMapped(ip))
     return [`${path}: non-standard IP address ${shown} is invalid: use "${canonical}"`]
@@ -245,7 +252,7 @@ export const validPort = (path: string, port: unknown): FieldError[] =>
 /** IANA service names: what a port may be called. */
 export const portNameMessages = (name: string): string[] => {
   const messages: string[] = []
-  if (name.length > 15) messages.push('must be no more than 15 characters')
+  if (Buffer.byteLength(name) > 15) messages.push('must be no more than 15 characters')
   if (!/^[-a-z0-9]+$/.test(name))
     messages.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)')
   if (!/[a-z]/.test(name)) messages.push('must contain at least one letter (a-z)')

@@ -1,15 +1,16 @@
 /** Taints of a Node (kubernetes, core/validation: validateNodeTaints). */
-import { child, type FieldError, notSupported, required } from '#api/field-error.js'
+import { child, type FieldError, notSupported, required, shownAsJson } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { each } from './each.js'
-import { validLabelValue, validQualifiedName } from './formats.js'
+import { validQualifiedName, validTaintValue } from './formats.js'
 import { internalForm } from './internal-form.js'
 
 const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
 const effectErrors = (path: string, effect: string): FieldError[] => {
   if (effect === '') return [required(path)]
-  return effects.includes(effect) ? [] : [notSupported(path, effect, effects)]
+  // The errors are not at spec.taints, where the type would be known.
+  return effects.includes(effect) ? [] : [shownAsJson(notSupported(path, effect, effects))]
 }
 
 export const taintErrors = (path: string, taints: Fields[] | undefined): FieldError[] => {
@@ -18,7 +19,7 @@ export const taintErrors = (path: string, taints: Fields[] | undefined): FieldEr
     const { key = '', value = '', effect = '' } = taint
     const errors = [
       ...validQualifiedName(child(at, 'key'), key),
-      ...validLabelValue(child(at, 'value'), value),
+      ...validTaintValue(child(at, 'value'), value),
       ...effectErrors(child(at, 'effect'), effect),
     ]
     const pair = `${key}:${effect}`

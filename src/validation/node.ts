@@ -1,6 +1,7 @@
 /** Nodes (kubernetes, core/validation: ValidateNode, ValidateNodeUpdate). */
 import { child, duplicate, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import { each } from './each.js'
 import { familyOf, parseCidr, validCidr } from './network.js'
 import { nodeAnnotationErrors } from './node-annotations.js'
@@ -37,8 +38,8 @@ const featureLengthMax = 253
 const featureFormat = /^([A-Z][a-zA-Z0-9]*)(\/[a-zA-Z0-9]+)*$/
 
 const featureMessages = (name: string): string[] => {
-  const quoted = JSON.stringify(name)
-  if (name.length > featureLengthMax)
+  const quoted = goQuote(name)
+  if (Buffer.byteLength(name) > featureLengthMax)
     return [`invalid feature name ${quoted}: must be no more than ${featureLengthMax} characters`]
   return featureFormat.test(name)
     ? []

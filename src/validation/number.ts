@@ -1,5 +1,5 @@
 /** Numbers, percentages and quantities as upstream checks them (pkg/apis/core/validation, apimachinery validation). */
-import { type FieldError, invalid } from '#api/field-error.js'
+import { type FieldError, invalid, shownAsJson } from '#api/field-error.js'
 import { regexMessage } from '#api/names.js'
 import { parseQuantity } from '#api/quantity.js'
 import { limits } from '#limits'
@@ -33,7 +33,7 @@ export const validIntOrPercent = (
 ): FieldError[] => {
   if (value === undefined) return []
   if (typeof value === 'number') return nonNegative(path, value)
-  return isPercent(value) ? [] : [invalid(path, value, percentMessage)]
+  return isPercent(value) ? [] : [shownAsJson(invalid(path, value, percentMessage))]
 }
 
 export const notMoreThanAll = (path: string, value: number | string | undefined): FieldError[] =>

@@ -1,5 +1,12 @@
 /** Changes of claims and their statuses (kubernetes, core/validation: ValidatePersistentVolumeClaimUpdate). */
-import { type FieldError, forbidden, invalid, notSupported, required } from '#api/field-error.js'
+import {
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+  shownAsJson,
+} from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity, quantityValue } from '#api/quantity.js'
@@ -112,7 +119,7 @@ export const validateClaimUpdate = (next: KubeObject, previous: KubeObject): Fie
   return [
     ...errors,
     ...shrinkErrors(next, previous),
-    ...immutable('volumeMode', next.spec.volumeMode, previous.spec.volumeMode),
+    ...immutable('volumeMode', next.spec.volumeMode, previous.spec.volumeMode).map(shownAsJson),
     ...attributesErrors(next, previous),
   ]
 }

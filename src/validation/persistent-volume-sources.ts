@@ -47,7 +47,8 @@ const iscsi: PersistentCheck = (path, source, volumeName) => {
         body: error.body.replace(' starting with iqn, eui, or naa', ''),
       },
     )
-  if (initiatorName !== undefined && `${volumeName}:${targetPortal}`.length > portalLengthMax)
+  const portal = Buffer.byteLength(`${volumeName}:${targetPortal}`)
+  if (initiatorName !== undefined && portal > portalLengthMax)
     portalErrors.push(
       invalid(
         child(path, 'targetportal'),

@@ -8,6 +8,7 @@ import {
   invalid,
   notSupported,
   required,
+  shownAsJson,
 } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { parseQuantity, quantityValue } from '#api/quantity.js'
@@ -253,7 +254,7 @@ export const validatePersistentVolumeUpdate = (
   const { volumeMode, volumeAttributesClassName } = next.spec
   return [
     ...errors,
-    ...immutable('volumeMode', volumeMode, previous.spec.volumeMode),
+    ...immutable('volumeMode', volumeMode, previous.spec.volumeMode).map(shownAsJson),
     ...affinityChange(next.spec.nodeAffinity, previous.spec.nodeAffinity),
     ...(previous.spec.volumeAttributesClassName !== undefined &&
     volumeAttributesClassName === undefined

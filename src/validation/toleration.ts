@@ -1,7 +1,7 @@
 /** Tolerations of pods and runtime classes (pkg/apis/core/validation ValidateTolerations). */
 import { child, type FieldError, invalid, notSupported } from '#api/field-error.js'
 import { each } from './each.js'
-import { validLabelValue, validQualifiedName } from './formats.js'
+import { validQualifiedName, validTaintValue } from './formats.js'
 
 export interface Toleration {
   key?: string
@@ -16,7 +16,7 @@ const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 const operatorErrors = (toleration: Toleration, path: string): FieldError[] => {
   const { operator = '', value = '' } = toleration
   const at = child(path, 'operator')
-  if (operator === 'Equal' || operator === '') return validLabelValue(at, value)
+  if (operator === 'Equal' || operator === '') return validTaintValue(at, value)
   if (operator === 'Exists')
     return value === ''
       ? []

@@ -144,6 +144,9 @@ t.test('pods get priority, tolerations and refusals from their classes', async (
     code: 403,
     body: { message: /pod rejected: RuntimeClass "none" not found/ },
   })
+  t.match(await create('v1/pods', pod({ runtimeClassName: 'a"\u0001' }, 'r')), {
+    body: { message: /RuntimeClass "a\\"\\x01" not found/ },
+  })
 })
 
 t.test('pod security refuses what the namespace enforces and warns of the rest', async (t) => {

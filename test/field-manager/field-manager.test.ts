@@ -20,7 +20,7 @@ import {
   setOfPath,
   union,
 } from '#registry/field-manager/field-set.js'
-import { compareElements } from '#registry/field-manager/path-element.js'
+import { compareElements, valueElement } from '#registry/field-manager/path-element.js'
 import { shareSet } from '#registry/field-manager/shared-sets.js'
 import { keepManagedFieldsTimes } from '#registry/field-manager/times.js'
 import { makeResourceTable } from '#registry/resource-table.js'
@@ -459,6 +459,12 @@ t.test(
     )
   },
 )
+
+t.test('texts in elements are escaped as json-iterator does it', (t) => {
+  const odd = '\b\f\n\u0001\u007f"\\b\u2028<é'
+  t.equal(valueElement(odd), String.raw`v:"\u0008\u000c\n\u0001${'\u007f'}\"\\b\u2028\u003cé"`)
+  t.end()
+})
 
 t.test('what a set holds has one order, whichever was named first', (t) => {
   const inOrder = [

@@ -35,6 +35,10 @@ t.test('a value is printed by the type that it has in Go', async (t) => {
     [/^spec.readinessGates\[0\].conditionType: Invalid value: "<&>": name part must/],
     'formats are checked of plain strings',
   )
+  const services = { spec: { ports: [{ port: 1 }], ipFamilies: [odd] } }
+  t.same(await causesOf('v1/services', services), [
+    `spec.ipFamilies[0]: Unsupported value: ${json}: supported values: "IPv4", "IPv6"`,
+  ])
   const binding = { spec: { policyName: 'a', validationActions: [odd, odd] } }
   const bindings = 'admissionregistration.k8s.io/v1/validatingadmissionpolicybindings'
   const supported = `Unsupported value: ${json}: supported values: "Audit", "Deny", "Warn"`

@@ -40,6 +40,10 @@ t.test('a value of a wrong type is refused in the words of Go, at its Go field',
       'parsing time "2020-02-30T00:00:00Z": day out of range',
     ],
     [
+      '{"metadata":{"creationTimestamp":"é\\n\\""}}',
+      String.raw`parsing time "\xc3\xa9\x0a\"" as "2006-01-02T15:04:05Z07:00": cannot parse "\xc3\xa9\x0a\"" as "2006"`,
+    ],
+    [
       '{"metadata":{"creationTimestamp":"2020-02-10T00:00:00"}}',
       'parsing time "2020-02-10T00:00:00" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"',
     ],
@@ -75,6 +79,10 @@ t.test('a value of a wrong type is refused in the words of Go, at its Go field',
     ['eA', 0],
     ['eA=', 3],
     ['eA===', 4],
+    ['ab=c', 2],
+    ['a\\nb\\tc', 3],
+    ['eA=\\n=\\n=', 6],
+    ['eHh4\\neA', 5],
   ] as const)
     t.match(
       messageOf('', 'Secret', `{"data":{"a":"${data}"}}`),

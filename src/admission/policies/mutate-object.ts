@@ -8,6 +8,7 @@ import {
 import type { KubeObject } from '#api/object.js'
 import { NotJsonError, toJson } from '#cel/json-values.js'
 import { type CelValue, MapValue, StructValue } from '#cel/values.js'
+import { goQuote } from '#go/quote.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import type { FieldType } from '#registry/field-manager/field-type.js'
@@ -35,7 +36,7 @@ const typeProblems = (value: CelValue, path: readonly string[]): string[] => {
     value.typeName === wanted
       ? []
       : [
-          `unexpected type name ${JSON.stringify(value.typeName)}, expected ${JSON.stringify(wanted)}, which matches field name path from root Object type`,
+          `unexpected type name ${goQuote(value.typeName)}, expected ${JSON.stringify(wanted)}, which matches field name path from root Object type`,
         ]
   const inner = [...value.fields].flatMap(([name, field]) => typeProblems(field, [...path, name]))
   return [...own, ...inner]

@@ -4,6 +4,7 @@ import { formatGroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#async/when-known.js'
 import { results } from '#cel/policy-environment.js'
+import { goQuote } from '#go/quote.js'
 import { stringify } from '#json/json.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
@@ -67,7 +68,7 @@ const deny = (
   return failure({
     code: codes[finding.reason] ?? 422,
     reason: finding.reason,
-    message: `${formatGroupResource(resource)} ${JSON.stringify(shown)} is forbidden: ${cause}`,
+    message: `${formatGroupResource(resource)} ${goQuote(shown)} is forbidden: ${cause}`,
     details: {
       ...resourceDetails(resource, shown),
       causes: [{ message: cause }],

@@ -2,6 +2,7 @@
  * Definitions in groups of the Kubernetes community need an approval (KEP-2337): an annotation has it, and a condition
  * shows the outcome.
  */
+import { goQuote } from '#go/quote.js'
 import type { CustomResourceDefinition, DefinitionCondition } from './definition.js'
 
 export const approvalAnnotation = 'api-approved.kubernetes.io'
@@ -36,7 +37,7 @@ export const approvalCondition = (
     bypassed: {
       status: 'False',
       reason: 'UnapprovedAnnotation',
-      message: `not approved: ${JSON.stringify(value)}`,
+      message: `not approved: ${goQuote(value)}`,
     },
     approved: { status: 'True', reason: 'ApprovedAnnotation', message: `approved in ${value}` },
     invalid: { status: 'False', reason: 'InvalidAnnotation', message: approvalNeeded.invalid },

@@ -10,6 +10,7 @@ import {
 import { once } from '#async/once.js'
 import { CostExceeded } from '#cel/evaluation.js'
 import { CelError, type CelValue, Optional } from '#cel/values.js'
+import { goQuote } from '#go/quote.js'
 import { getOwn, isJsonObject } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
@@ -317,7 +318,7 @@ const madeMessage = (
   } catch (error) {
     if (error instanceof CostExceeded)
       throw new CostlyMessage(
-        `no further validation rules will be run due to call cost exceeds limit for messageExpression: ${JSON.stringify(rule.messageExpression)}`,
+        `no further validation rules will be run due to call cost exceeds limit for messageExpression: ${goQuote(rule.messageExpression!)}`,
       )
     if (error instanceof CelError) return undefined
     throw error

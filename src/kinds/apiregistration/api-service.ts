@@ -2,6 +2,7 @@ import { formatTime } from '#api/clock.js'
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
 import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validDns1035Label, validDnsSubdomain } from '#validation/formats.js'
 import { isPort, portMessage } from '#validation/network.js'
@@ -13,7 +14,7 @@ const defaultPort = 443
 
 const nameErrors = ({ metadata, spec = {} }: KubeObject): FieldError[] => {
   const needed = `${spec.version ?? ''}.${spec.group ?? ''}`
-  const detail = `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(needed)}`
+  const detail = `must be \`spec.version+"."+spec.group\`: ${goQuote(needed)}`
   // The rule for names holds for the prefix of a generated one as well.
   return (['generateName', 'name'] as const).flatMap((field) => {
     const name = metadata[field] ?? ''

@@ -11,6 +11,7 @@ import {
   required,
 } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import { type PemBlock, pemBlocks } from '#net/pem.js'
 import { defineKind, type RequestContext } from '#registry/resource-definition.js'
 import { parseCertificateRequest } from '#validation/certificate-request.js'
@@ -132,14 +133,14 @@ const removalErrors = (next: KubeObject, previous: KubeObject): FieldError[] =>
   ['Approved', 'Denied', 'Failed']
     .filter((type) => countOf(next, type) < countOf(previous, type))
     .map((type) =>
-      forbidden('status.conditions', `updates may not remove a condition of type "${type}"`),
+      forbidden('status.conditions', `updates may not remove a condition of type ${goQuote(type)}`),
     )
 
 const additionErrors = (next: KubeObject, previous: KubeObject): FieldError[] =>
   ['Approved', 'Denied']
     .filter((type) => countOf(next, type) > countOf(previous, type))
     .map((type) =>
-      forbidden('status.conditions', `updates may not add a condition of type "${type}"`),
+      forbidden('status.conditions', `updates may not add a condition of type ${goQuote(type)}`),
     )
 
 const certificateErrors = (next: KubeObject, previous: KubeObject): FieldError[] => {
@@ -155,7 +156,7 @@ const certificateErrors = (next: KubeObject, previous: KubeObject): FieldError[]
 
 const problemOfBlock = ({ label, hasHeaders, bytes }: PemBlock): string | undefined => {
   if (label !== 'CERTIFICATE')
-    return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(label)}`
+    return `only CERTIFICATE PEM blocks are allowed, found ${goQuote(label)}`
   if (hasHeaders) return 'no PEM block headers are permitted'
   if (bytes.length === 0) return 'found CERTIFICATE PEM block containing 0 certificates'
   try {

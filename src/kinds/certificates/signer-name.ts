@@ -1,6 +1,7 @@
 /** Names of signers: `example.com/path`. Order and texts: kubernetes pkg/apis/core/validation ValidateSignerName. */
 import { type FieldError, invalid, required, tooLong } from '#api/field-error.js'
 import { isDns1123Label, isDns1123Subdomain } from '#api/names.js'
+import { goQuote } from '#go/quote.js'
 
 const domainLengthMax = 253
 const lengthMax = 571
@@ -25,7 +26,7 @@ export const validSignerName = (path: string, name: string): FieldError[] => {
   if (badLabel !== undefined)
     errors.push(
       ...isDns1123Label(badLabel).map((m) =>
-        invalid(path, domain, `validating label ${JSON.stringify(badLabel)}: ${m}`),
+        invalid(path, domain, `validating label ${goQuote(badLabel)}: ${m}`),
       ),
     )
   if (labels.length < 2)
@@ -36,7 +37,7 @@ export const validSignerName = (path: string, name: string): FieldError[] => {
   if (badSegment !== undefined)
     errors.push(
       ...isDns1123Subdomain(badSegment).map((m) =>
-        invalid(path, rest, `validating label ${JSON.stringify(badSegment)}: ${m}`),
+        invalid(path, rest, `validating label ${goQuote(badSegment)}: ${m}`),
       ),
     )
   if (Buffer.byteLength(name) > lengthMax) errors.push(tooLong(path, lengthMax))

@@ -7,6 +7,7 @@ import {
   index,
   invalid,
   required,
+  shownAsJson,
 } from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
@@ -46,7 +47,7 @@ const defaultItem = (item: LimitItem): void => {
 
 const typeErrors = (type: string, path: string): FieldError[] => {
   const malformed = isQualifiedName(type)
-  if (malformed.length > 0) return malformed.map((m) => invalid(path, type, m))
+  if (malformed.length > 0) return malformed.map((m) => shownAsJson(invalid(path, type, m)))
   return type.includes('/') || standardTypes.includes(type)
     ? []
     : [invalid(path, type, 'must be a standard limit type or fully qualified')]

@@ -1,4 +1,4 @@
-import { type FieldError, index, invalid } from '#api/field-error.js'
+import { type FieldError, index, invalid, shownAsJson } from '#api/field-error.js'
 import { dnsLabelName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
@@ -38,7 +38,8 @@ const validatePhase = (next: KubeObject): FieldError[] => {
   const found = next.status?.phase ?? ''
   if (found === phase) return []
   const when = ends ? 'is not empty' : 'is empty'
-  return [invalid('status.Phase', found, `may only be '${phase}' if \`deletionTimestamp\` ${when}`)]
+  const problem = `may only be '${phase}' if \`deletionTimestamp\` ${when}`
+  return [shownAsJson(invalid('status.Phase', found, problem))]
 }
 
 export default defineKind({

@@ -6,6 +6,7 @@ import {
   invalid,
   notSupported,
   required,
+  shownAsJson,
 } from '#api/field-error.js'
 import { familyOf, ipMessages, validIp } from '#validation/network.js'
 import { isHeadless, type ServiceSpec } from './service-spec.js'
@@ -34,12 +35,12 @@ const familyErrors = ({ ipFamilies = [], ipFamilyPolicy }: ServiceSpec): FieldEr
     const isDuplicate = seen.has(family)
     seen.add(family)
     return [
-      ...(families.includes(family) ? [] : [notSupported(path, family, families)]),
-      ...(isDuplicate ? [duplicate(path, family)] : []),
+      ...(families.includes(family) ? [] : [shownAsJson(notSupported(path, family, families))]),
+      ...(isDuplicate ? [shownAsJson(duplicate(path, family))] : []),
     ]
   })
   if (ipFamilyPolicy !== undefined && !policies.includes(ipFamilyPolicy))
-    errors.push(notSupported(policyPath, ipFamilyPolicy, policies))
+    errors.push(shownAsJson(notSupported(policyPath, ipFamilyPolicy, policies)))
   return errors
 }
 

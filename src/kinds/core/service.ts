@@ -1,20 +1,13 @@
-import {
-  child,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  notSupported,
-} from '#api/field-error.js'
+import { child, type FieldError, forbidden, index, notSupported } from '#api/field-error.js'
 import { dnsLabelName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validDnsSubdomain } from '#validation/formats.js'
 import {
   cidrWarnings,
-  ipMessages,
   ipWarnings,
   loadBalancerWarnings,
+  notAnIp,
   validIp,
 } from '#validation/network.js'
 import { NodePorts } from './node-ports.js'
@@ -44,9 +37,7 @@ const ingressErrors = ({ ip = '', hostname = '', ipMode }: Ingress, path: string
     errors.push(notSupported(modePath, ipMode, ['Proxy', 'VIP']))
   if (hostname !== '') {
     const hostPath = child(path, 'hostname')
-    errors.push(...validDnsSubdomain(hostPath, hostname))
-    if (ipMessages(hostname).length === 0)
-      errors.push(invalid(hostPath, hostname, 'must be a DNS name, not an IP address'))
+    errors.push(...validDnsSubdomain(hostPath, hostname), ...notAnIp(hostPath, hostname))
   }
   return errors
 }

@@ -11,11 +11,11 @@ import { isDns1035Label, isDns1123Label, isDns1123Subdomain, regexMessage } from
 import type { KubeObject } from '#api/object.js'
 import { givenEmpty } from '#json/given-empty.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validPathSegment } from '#validation/formats.js'
+import { validDnsSubdomain, validPathSegment } from '#validation/formats.js'
 import { sameJson } from '#validation/immutable.js'
 import {
-  ipMessages,
   loadBalancerWarnings,
+  notAnIp,
   portNameMessages,
   validIp,
   validPort,
@@ -96,9 +96,8 @@ const forbiddenSequences = ['//', '/./', '/../', '%2f', '%2F']
 const forbiddenSuffixes = ['/..', '/.']
 
 const absolutePathErrors = (path: string, value: string): FieldError[] => {
-  if (!value.startsWith('/')) return [invalid(path, value, 'must be an absolute path')]
-  if (value === '/') return []
   return [
+    ...(value.startsWith('/') ? [] : [invalid(path, value, 'must be an absolute path')]),
     ...forbiddenSequences
       .filter((sequence) => value.includes(sequence))
       .map((sequence) => invalid(path, value, `must not contain '${sequence}'`)),
@@ -124,18 +123,11 @@ const pathErrors = ({ path = '', pathType, backend }: Path, at: string): FieldEr
 }
 
 const ruleErrors = ({ host = '', http }: Rule, at: string): FieldError[] => {
-  const errors: FieldError[] = []
-  if (host !== '') {
-    if (ipMessages(host).length === 0)
-      errors.push(invalid(child(at, 'host'), host, 'must be a DNS name, not an IP address'))
-    errors.push(
-      ...invalidEach(
-        child(at, 'host'),
-        host,
-        ipMessages(host).length === 0 ? [] : hostMessages(host),
-      ),
-    )
-  }
+  const hostField = child(at, 'host')
+  const errors =
+    host === ''
+      ? []
+      : [...notAnIp(hostField, host), ...invalidEach(hostField, host, hostMessages(host))]
   if (http === undefined) return errors
   const paths = child(at, 'http', 'paths')
   if ((http.paths ?? []).length === 0) return [...errors, required(paths)]
@@ -162,11 +154,14 @@ const tlsErrors = (entries: Tls[]): FieldError[] =>
 const validateSpec = ({ spec = {} }: KubeObject): FieldError[] => {
   const rules: Rule[] = spec.rules ?? []
   const printed = spec.rules ?? givenEmpty(spec, 'rules') ?? null
-  if (rules.length === 0 && !spec.defaultBackend)
-    return [invalid('spec', printed, 'either `defaultBackend` or `rules` must be specified')]
   const name: string | undefined = spec.ingressClassName
+  const { defaultBackend } = spec
+  const isEmpty = rules.length === 0 && !defaultBackend
   return [
-    ...(spec.defaultBackend ? backendErrors(spec.defaultBackend, 'spec.defaultBackend') : []),
+    ...(isEmpty
+      ? [invalid('spec', printed, 'either `defaultBackend` or `rules` must be specified')]
+      : []),
+    ...(defaultBackend ? backendErrors(defaultBackend, 'spec.defaultBackend') : []),
     ...rules.flatMap((rule, i) => ruleErrors(rule, index('spec.rules', i))),
     ...tlsErrors(spec.tls ?? []),
     ...(name === undefined
@@ -201,21 +196,11 @@ const statusErrors = ({ status }: KubeObject): FieldError[] =>
   ((status?.loadBalancer?.ingress ?? []) as LoadBalancerIngress[]).flatMap(
     ({ ip, hostname }, i) => {
       const at = index('status.loadBalancer.ingress', i)
+      const hostPath = child(at, 'hostname')
       return [
         ...(ip ? validIp(child(at, 'ip'), ip) : []),
         ...(hostname
-          ? [
-              ...invalidEach(child(at, 'hostname'), hostname, isDns1123Subdomain(hostname)),
-              ...(ipMessages(hostname).length === 0
-                ? [
-                    invalid(
-                      child(at, 'hostname'),
-                      hostname,
-                      'must be a DNS name, not an IP address',
-                    ),
-                  ]
-                : []),
-            ]
+          ? [...validDnsSubdomain(hostPath, hostname), ...notAnIp(hostPath, hostname)]
           : []),
       ]
     },

@@ -1,16 +1,8 @@
-import {
-  child,
-  duplicate,
-  type FieldError,
-  index,
-  invalid,
-  required,
-  tooLong,
-} from '#api/field-error.js'
+import { child, duplicate, type FieldError, index, invalid, required } from '#api/field-error.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validQualifiedName } from '#validation/formats.js'
+import { validLength, validQualifiedName } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
 import { nonNegative } from '#validation/number.js'
 
@@ -28,7 +20,7 @@ export const driverNameErrors = (path: string, name: string): FieldError[] => {
   if (name === '') return [required(path)]
   const lower = name.toLowerCase()
   return [
-    ...(name.length > driverNameLengthMax ? [tooLong(path, driverNameLengthMax)] : []),
+    ...validLength(path, name, driverNameLengthMax),
     ...isDns1123Subdomain(lower).map((m) => invalid(path, name, m)),
   ]
 }
@@ -36,7 +28,7 @@ export const driverNameErrors = (path: string, name: string): FieldError[] => {
 const driverErrors = (driver: Driver, path: string, names: Set<string>): FieldError[] => {
   const errors = driverNameErrors(child(path, 'name'), driver.name)
   if (!driver.nodeID) errors.push(required(child(path, 'nodeID')))
-  if (driver.nodeID.length > nodeIdLengthMax)
+  if (Buffer.byteLength(driver.nodeID) > nodeIdLengthMax)
     errors.push(
       invalid(
         child(path, 'nodeID'),
@@ -50,9 +42,9 @@ const driverErrors = (driver: Driver, path: string, names: Set<string>): FieldEr
   const keys = new Set<string>()
   for (const key of driver.topologyKeys ?? []) {
     if (key === '') errors.push(required(path))
-    errors.push(...validQualifiedName(path, key))
     if (keys.has(key)) errors.push(duplicate(path, key))
     keys.add(key)
+    errors.push(...validQualifiedName(path, key))
   }
   return errors
 }

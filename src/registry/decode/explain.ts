@@ -31,14 +31,16 @@ const describe = (value: JsonValue, literal: string | undefined, wantsNumber: bo
 
 /** Where the text stops being base64, in Go's words. */
 export const printedBase64Problem = (text: string): string => {
-  const plain = text.replace(/[\r\n]/g, '')
-  const wrong = /[^A-Za-z0-9+/]/.exec(plain)
-  if (wrong !== null && wrong[0] !== '=') return `illegal base64 data at input byte ${wrong.index}`
-  const padding = wrong?.index ?? plain.length
-  if (wrong === null || padding % 4 < 2)
-    return `illegal base64 data at input byte ${wrong === null ? Math.floor(plain.length / 4) * 4 : padding}`
-  const end = padding + (4 - (padding % 4))
-  return `illegal base64 data at input byte ${Math.min(plain.length, end)}`
+  const problem = (at: number): string => `illegal base64 data at input byte ${at}`
+  const wrong = /[^A-Za-z0-9+/\r\n]/.exec(text)
+  // Line breaks count as bytes, but are no digits.
+  const digits = text.slice(0, wrong?.index).replace(/[\r\n]/g, '').length % 4
+  if (wrong === null) return problem(text.length - digits)
+  if (wrong[0] !== '=' || digits < 2) return problem(wrong.index)
+  const behindLineBreaks = (at: number): number => at + /^[\r\n]*/.exec(text.slice(at))![0].length
+  const next = behindLineBreaks(wrong.index + 1)
+  if (digits === 3 || next === text.length) return problem(next)
+  return problem(text[next] === '=' ? behindLineBreaks(next + 1) : next - 1)
 }
 
 /** The structs that a field is embedded through, outermost first: each is named by the fields that lie right in it. */

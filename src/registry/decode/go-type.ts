@@ -8,7 +8,7 @@ export type GoType =
   | { form: 'scalar'; name: string; scalar: 'string' | 'int32' | 'int64' | 'float64' | 'bool' }
   | { form: 'bytes'; name: string }
   | { form: 'slice'; name: string; item: GoType }
-  | { form: 'map'; name: string; value: GoType }
+  | { form: 'map'; name: string; key: GoType; value: GoType }
   | { form: 'struct'; name: string; key: string }
   | { form: 'custom'; name: string; custom: CustomType }
 
@@ -106,7 +106,7 @@ const parseType = (text: string): GoType => {
     const end = closing(text, 3)
     const key = parseType(text.slice(4, end))
     const value = parseType(text.slice(end + 1))
-    return { form: 'map', name: `map[${key.name}]${value.name}`, value }
+    return { form: 'map', name: `map[${key.name}]${value.name}`, key, value }
   }
   if (text.startsWith('{')) {
     const space = text.indexOf(' ')

@@ -56,11 +56,17 @@ const elements = [
   ['05', /^\d\d/],
 ] as const
 
+/** The quotes of Go's package time: whatever is no printable ASCII is shown as its bytes. */
+const quote = (text: string): string => {
+  const bytes = (char: string): string => Buffer.from(char).toString('hex').replace(/../g, '\\x$&')
+  return `"${text.replace(/["\\]/g, '\\$&').replace(/[^ -\x7f]/gu, bytes)}"`
+}
+
 /** Why a text is no time, in Go's words. */
 export const timeProblem = (text: string, isMicro: boolean): string => {
   const layout = isMicro ? microLayout : secondsLayout
   const cannot = (rest: string, element: string): string =>
-    `parsing time ${JSON.stringify(text)} as "${layout}": cannot parse ${JSON.stringify(rest)} as "${element}"`
+    `parsing time ${quote(text)} as "${layout}": cannot parse ${quote(rest)} as "${element}"`
   let rest = text
   for (const [element, pattern] of elements) {
     const found = pattern.exec(rest)
@@ -77,7 +83,7 @@ export const timeProblem = (text: string, isMicro: boolean): string => {
       seconds.exec(`${/^[^T]*T[\d:]{7,8}/.exec(whole)?.[0]}Z`)!,
   )
   if (range !== undefined && !(zone === null && range.startsWith('day')))
-    return `parsing time ${JSON.stringify(text)}: ${range}`
+    return `parsing time ${quote(text)}: ${range}`
   if (zone === null) return cannot(rest, 'Z07:00')
-  return `parsing time ${JSON.stringify(text)}: extra text: ${JSON.stringify(rest.slice(zone[0].length))}`
+  return `parsing time ${quote(text)}: extra text: ${quote(rest.slice(zone[0].length))}`
 }

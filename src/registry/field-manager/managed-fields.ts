@@ -7,6 +7,7 @@
 import { parseTime } from '#api/clock.js'
 import type { ManagedFieldsEntry } from '#api/object.js'
 import { compareTexts } from '#go/compare-texts.js'
+import { goQuote } from '#go/quote.js'
 import { stringify } from '#json/json.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
@@ -81,7 +82,7 @@ const readEntry = (entry: ManagedFieldsEntry, i: number): Owner => {
   }
   if (fieldsType !== 'FieldsV1') {
     throw new BadManagedFields(
-      `invalid fieldsType ${JSON.stringify(fieldsType)} in managed fields entry ${i}`,
+      `invalid fieldsType ${goQuote(fieldsType)} in managed fields entry ${i}`,
     )
   }
   return {

@@ -10,18 +10,23 @@ import { limits } from '#limits'
 
 const needsNoEscape = /^[\w./:-]*$/
 
-/** JSON of a scalar as Go writes it: `<`, `>`, `&` and the line separators escaped. */
+/** JSON of a scalar as upstream's json-iterator writes it: `<`, `>`, `&` and the line separators escaped, `\b` and `\f` by number. */
 const goJson = (value: JsonValue): string => {
   if (typeof value !== 'string') return typeof value === 'bigint' ? String(value) : goJsonOf(value)
   if (needsNoEscape.test(value)) return `"${value}"`
   const json = JSON.stringify(value)
-  return /[<>&\u2028\u2029]/.test(json) ? escapeHtml(json) : json
+  return /[\\<>&\u2028\u2029]/.test(json) ? escapeMore(json) : json
 }
 
-const goJsonOf = (value: JsonValue): string => escapeHtml(JSON.stringify(value))
+const goJsonOf = (value: JsonValue): string => escapeMore(JSON.stringify(value))
 
-const escapeHtml = (json: string): string =>
-  json.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const escapesByNumber: Readonly<Record<string, string>> = { '\\b': '\\u0008', '\\f': '\\u000c' }
+const escapeMore = (json: string): string =>
+  json.replace(/\\.|[<>&\u2028\u2029]/g, (c) =>
+    c.length > 1
+      ? (escapesByNumber[c] ?? c)
+      : `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 
 /** Field names come again and again, and so do the `name` keys of a template's lists: their elements are made once. */
 const fieldElements = new Kept<string>(limits.fieldElementsKept)

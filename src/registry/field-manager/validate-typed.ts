@@ -2,6 +2,7 @@
  * Whether an applied configuration fits its type, in the words of structured-merge-diff (typed/validate.go), which show
  * values as Go prints them.
  */
+import { goQuote } from '#go/quote.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { goPrint, goTypeOf } from '../patch/go-print.js'
@@ -127,6 +128,6 @@ const goSyntax = (value: JsonValue): string => {
     return typeof value === 'string' ? JSON.stringify(value) : goPrint(value)
   const entries = Object.keys(value)
     .sort()
-    .map((key) => `${JSON.stringify(key)}:${goSyntax(value[key]!)}`)
+    .map((key) => `${goQuote(key)}:${goSyntax(value[key]!)}`)
   return `map[string]interface {}{${entries.join(', ')}}`
 }

@@ -9,6 +9,7 @@
 
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest, failure } from '#api/errors.js'
+import { goQuote } from '#go/quote.js'
 import { copyWith } from '#json/copy-with.js'
 import { cloneJson, getOwn, isJsonObject, jsonEqual, setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
@@ -264,7 +265,7 @@ const noIndex = (index: number): JsonPatchProblem =>
 /** An index as Go's Atoi reads it; a negative one counts from the end of `length`. */
 const parseIndex = (key: string, length: number): number => {
   if (!/^[+-]?\d{1,15}$/.test(key))
-    throw problem(`strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`)
+    throw problem(`strconv.Atoi: parsing ${goQuote(key)}: invalid syntax`)
   const index = Number(key)
   if (index < -length) throw noIndex(index)
   return index < 0 ? index + length : index

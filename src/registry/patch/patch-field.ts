@@ -1,4 +1,5 @@
 /** What strategic merge needs to know of a field: its Go type, and how its lists merge. Read when a patch first meets it. */
+import { goQuote } from '#go/quote.js'
 import { schemas } from '#openapi/schemas.js'
 import { type GoType, goFieldsOf, schemaNameOfKey } from '../decode/go-type.js'
 import { cannotMerge } from './strategic-errors.js'
@@ -57,7 +58,7 @@ export const lookUp = (type: GoType, key: string): PatchField => {
   if (field === undefined) {
     const name = type.name.slice(type.name.lastIndexOf('.') + 1)
     throw cannotMerge(
-      `unable to find api field in struct ${name} for the json field ${JSON.stringify(key)}`,
+      `unable to find api field in struct ${name} for the json field ${goQuote(key)}`,
     )
   }
   return field

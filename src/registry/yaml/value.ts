@@ -1,5 +1,6 @@
 /** The value of a YAML document as sigs.k8s.io/yaml makes it: what goyaml.v2 decodes, written as JSON. */
 import type { Document, Node, Pair, Scalar, YAMLMap } from 'yaml'
+import { goQuote } from '#go/quote.js'
 import { setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
@@ -97,7 +98,7 @@ class Converter {
 
   #twice(node: unknown, key: string): void {
     const at = this.#yaml.isNode(node) ? (node.range?.[0] ?? 0) : 0
-    this.duplicates.push(`line ${this.#lineAt(at)}: key ${JSON.stringify(key)} already set in map`)
+    this.duplicates.push(`line ${this.#lineAt(at)}: key ${goQuote(key)} already set in map`)
   }
 
   #isMerge({ key }: Pair): boolean {
@@ -171,11 +172,8 @@ class Converter {
 const goSyntax = (value: JsonValue): string => {
   if (value === null) return 'interface {}(nil)'
   if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
-  if (typeof value !== 'object')
-    return typeof value === 'string' ? JSON.stringify(value) : `${value}`
-  const entries = Object.entries(value).map(
-    ([key, item]) => `${JSON.stringify(key)}:${goSyntax(item)}`,
-  )
+  if (typeof value !== 'object') return typeof value === 'string' ? goQuote(value) : `${value}`
+  const entries = Object.entries(value).map(([key, item]) => `${goQuote(key)}:${goSyntax(item)}`)
   return `map[interface {}]interface {}{${entries.join(', ')}}`
 }
 

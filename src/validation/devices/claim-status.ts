@@ -6,11 +6,11 @@ import {
   invalid,
   notSupported,
   required,
-  tooLong,
   tooMany,
 } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { validConditions } from '../conditions.js'
+import { validLength } from '../formats.js'
 import { immutable } from '../immutable.js'
 import { interfaceAddressErrors } from '../network.js'
 import { validNodeSelector } from '../pod/affinity.js'
@@ -57,9 +57,10 @@ const uidErrors = (path: string, uid: string | undefined): FieldError[] => {
   if (uid === undefined) return []
   const plain = uid.replace(/^urn:uuid:/i, '').replace(/^\{(.*)\}$/, '$1')
   if (!/^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(plain)) {
-    const why = [32, 36, 38, 45].includes(uid.length)
+    const length = Buffer.byteLength(uid)
+    const why = [32, 36, 38, 45].includes(length)
       ? 'invalid UUID format'
-      : `invalid UUID length: ${uid.length}`
+      : `invalid UUID length: ${length}`
     return [invalid(path, uid, `error validating uid: ${why}`)]
   }
   return uid.length === 36 && uid === uid.toLowerCase()
@@ -78,12 +79,8 @@ const networkErrors = (path: string, data: Fields | undefined): FieldError[] => 
   const { interfaceName = '', hardwareAddress = '', ips } = data
   const limits = { max: addressesMax, keyOf: (ip: string) => ip }
   return [
-    ...(interfaceName.length > interfaceNameLengthMax
-      ? [tooLong(child(path, 'interfaceName'), interfaceNameLengthMax)]
-      : []),
-    ...(hardwareAddress.length > hardwareAddressLengthMax
-      ? [tooLong(child(path, 'hardwareAddress'), hardwareAddressLengthMax)]
-      : []),
+    ...validLength(child(path, 'interfaceName'), interfaceName, interfaceNameLengthMax),
+    ...validLength(child(path, 'hardwareAddress'), hardwareAddress, hardwareAddressLengthMax),
     ...validSet(child(path, 'ips'), ips as string[], limits, (ip, at) =>
       interfaceAddressErrors(at, ip),
     ),

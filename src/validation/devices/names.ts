@@ -16,7 +16,7 @@ import type { Fields } from '#api/object.js'
 import { deviceSelectorProblem } from '#cel/device-environment.js'
 import { stringify } from '#json/json.js'
 import { each } from '../each.js'
-import { validDnsLabel, validDnsSubdomain } from '../formats.js'
+import { validDnsLabel, validDnsSubdomain, validLength } from '../formats.js'
 import { validCsiDriverName } from '../pod/volume-sources.js'
 
 const idLengthMax = 32
@@ -63,7 +63,7 @@ export const validSet = <T>(
 export const validPoolName = (path: string, name: string): FieldError[] => {
   if (name === '') return [required(path)]
   return [
-    ...(name.length > poolNameLengthMax ? [tooLong(path, poolNameLengthMax)] : []),
+    ...validLength(path, name, poolNameLengthMax),
     ...name.split('/').flatMap((part) => validDnsSubdomain(path, part)),
   ]
 }
@@ -78,7 +78,7 @@ const identifierMessage = regexMessage(
 )
 
 const identifierErrors = (path: string, id: string): FieldError[] => [
-  ...(id.length > idLengthMax ? [tooLong(path, idLengthMax)] : []),
+  ...validLength(path, id, idLengthMax),
   ...(/^[A-Za-z_][A-Za-z0-9_]*$/.test(id) ? [] : [invalid(path, id, identifierMessage)]),
 ]
 

@@ -5,13 +5,13 @@ import {
   index,
   invalid,
   required,
-  tooLong,
+  shownAsJson,
   tooMany,
 } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { forgetGivenEmptyField, isGiven } from '#json/given-empty.js'
 import { eachEntry } from '../each.js'
-import { validDnsLabel, validDnsSubdomain } from '../formats.js'
+import { validDnsLabel, validDnsSubdomain, validLength } from '../formats.js'
 import { immutable, sameJson } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
 import { validNodeSelector } from '../pod/affinity.js'
@@ -68,9 +68,7 @@ const attributeErrors = (attribute: Fields, path: string): FieldError[] => {
   const { string, version } = attribute
   const given = ['int', 'bool', 'string', 'version'].filter((f) => attribute[f] !== undefined)
   const long = (field: string): FieldError[] =>
-    (attribute[field] ?? '').length > valueLengthMax
-      ? [tooLong(child(path, field), valueLengthMax)]
-      : []
+    validLength(child(path, field), attribute[field] ?? '', valueLengthMax)
   const one = 'exactly one value must be specified'
   return [
     ...(string === undefined ? [] : long('string')),
@@ -241,7 +239,7 @@ const isCostly = (device: Fields): boolean =>
 const fixedErrors = (spec: Fields, stored: Fields): FieldError[] => [
   ...immutable('spec.pool.name', spec.pool?.name ?? '', stored.pool?.name),
   ...immutable('spec.driver', spec.driver ?? '', stored.driver),
-  ...immutable('spec.nodeName', spec.nodeName, stored.nodeName),
+  ...immutable('spec.nodeName', spec.nodeName, stored.nodeName).map(shownAsJson),
 ]
 
 const sliceErrors = ({ spec = {} }: KubeObject, previous?: KubeObject): FieldError[] => {

@@ -9,6 +9,7 @@ import {
   notFound,
   notSupported,
   required,
+  shownAsJson,
   tooMany,
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
@@ -85,7 +86,9 @@ const resizeErrors = (path: string, list: Fields[], pod: PodContext): FieldError
       errors.push(notSupported(path, restartPolicy, resizePolicies))
     if (pod.spec.restartPolicy === 'Never' && restartPolicy !== 'NotRequired')
       errors.push(
-        invalid(path, restartPolicy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"),
+        shownAsJson(
+          invalid(path, restartPolicy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"),
+        ),
       )
     return errors
   })

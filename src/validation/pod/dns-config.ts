@@ -40,7 +40,7 @@ export const validDnsConfig = (path: string, { dnsConfig, dnsPolicy }: Fields): 
     errors.push(
       invalid(at('searches'), searches, `must not have more than ${searchesMax} search paths`),
     )
-  if (searches.join(' ').length > searchCharactersMax)
+  if (Buffer.byteLength(searches.join(' ')) > searchCharactersMax)
     errors.push(
       invalid(
         at('searches'),

@@ -9,6 +9,7 @@ import {
   internal,
   invalid,
   required,
+  shownAsJson,
 } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { each } from '../each.js'
@@ -96,8 +97,11 @@ const claimStatusErrors = ({ spec, status }: KubeObject): FieldError[] => {
       )
     if (seen.has(name)) errors.push(duplicate(child(at, 'name'), name))
     seen.add(name)
-    if (resourceClaimName !== undefined)
-      errors.push(...validDnsSubdomain(child(at, 'resourceClaimName'), resourceClaimName))
+    const claimErrors =
+      resourceClaimName === undefined
+        ? []
+        : validDnsSubdomain(child(at, 'resourceClaimName'), resourceClaimName)
+    errors.push(...claimErrors.map(shownAsJson))
     return errors
   })
 }

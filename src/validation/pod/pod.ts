@@ -1,6 +1,7 @@
 /** Pods when they are created: what their spec, annotations and names must agree on. */
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import { each } from '../each.js'
 import { validRelativePath } from '../formats.js'
 import { untrimmedImage } from './containers.js'
@@ -31,7 +32,7 @@ const appArmorErrors = (path: string, key: string, profile: string, spec: Fields
       : [invalid(at, name, 'container not found')]),
     ...(isProfile
       ? []
-      : [invalid(at, profile, `invalid AppArmor profile name: ${JSON.stringify(profile)}`)]),
+      : [invalid(at, profile, `invalid AppArmor profile name: ${goQuote(profile)}`)]),
   ]
 }
 

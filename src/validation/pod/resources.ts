@@ -7,6 +7,7 @@ import {
   invalid,
   notFound,
   required,
+  shownAsJson,
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { compareQuantityTexts, isWholeQuantity, parseQuantity } from '#api/quantity.js'
@@ -170,4 +171,4 @@ export const validPodResources = (
 
 /** As the limits of a container. */
 export const validOverhead = (path: string, limits: ResourceList): FieldError[] =>
-  requirementErrors(path, { limits }, validContainerResourceName)
+  requirementErrors(path, { limits }, validContainerResourceName).map(shownAsJson)

@@ -1,19 +1,12 @@
 /** Volumes from elsewhere: disks and shares of clouds and networks (kubernetes, core/validation). */
-import {
-  child,
-  type FieldError,
-  index,
-  invalid,
-  notSupported,
-  required,
-  tooLong,
-} from '#api/field-error.js'
+import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import {
   inRange,
   validDnsLabel,
   validDnsSubdomain,
+  validLength,
   validNoBacksteps,
   validRelativePath,
 } from '../formats.js'
@@ -123,7 +116,7 @@ const quobyte: SourceCheck = (path, source) => {
   const { registry = '', tenant = '' } = source
   const errors: FieldError[] = []
   if (registry === '') errors.push(required(child(path, 'registry'), registryMessage))
-  else if (tenant.length >= 65)
+  else if (Buffer.byteLength(tenant) >= 65)
     errors.push(
       required(
         child(path, 'tenant'),
@@ -202,7 +195,7 @@ const storageOs: SourceCheck = (path, source) => {
 
 export const validCsiDriverName = (path: string, name: string): FieldError[] => [
   ...(name === '' ? [required(path)] : []),
-  ...(name.length > 63 ? [tooLong(path, 63)] : []),
+  ...validLength(path, name, 63),
   ...(name === ''
     ? []
     : isDns1123Subdomain(name.toLowerCase()).map((message) => invalid(path, name, message))),

@@ -4,6 +4,7 @@ import { child, index } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { compareTexts } from '#go/compare-texts.js'
+import { goQuote } from '#go/quote.js'
 import { trimRight } from '#go/trim-right.js'
 import { isGiven } from '#json/given-empty.js'
 import { limits } from '#limits'
@@ -44,7 +45,7 @@ const overlaps = (a: Placed, b: Placed): boolean =>
   (`${a.path}/`.startsWith(`${b.path}/`) || `${b.path}/`.startsWith(`${a.path}/`))
 
 const show = ({ path, source }: Placed): string =>
-  source === '' ? `"${path}"` : `"${path}" (${source})`
+  source === '' ? `${goQuote(path)}` : `${goQuote(path)} (${source})`
 
 /** Files that overlap with any other: sorted, those below a path follow it. */
 const overlapping = (files: readonly Placed[]): Placed[] => {
@@ -89,13 +90,14 @@ const certificatePaths = {
 /** What one source of a projected volume puts there; the first that has something to say is looked at. */
 const filesOf = (source: Fields): Placed[] => {
   const { configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle } = source
-  if (isGiven(configMap, 'items')) return itemsOf(configMap.items, `ConfigMap "${configMap.name}"`)
-  if (isGiven(secret, 'items')) return itemsOf(secret.items, `Secret "${secret.name}"`)
+  if (isGiven(configMap, 'items'))
+    return itemsOf(configMap.items, `ConfigMap ${goQuote(configMap.name)}`)
+  if (isGiven(secret, 'items')) return itemsOf(secret.items, `Secret ${goQuote(secret.name)}`)
   if (isGiven(downwardAPI, 'items')) return itemsOf(downwardAPI.items, 'DownwardAPI')
   if (serviceAccountToken) return [placed(serviceAccountToken.path, 'ServiceAccountToken')]
   if (clusterTrustBundle) {
     const name = clusterTrustBundle.name ?? clusterTrustBundle.signerName ?? ''
-    return [placed(clusterTrustBundle.path, `ClusterTrustBundle "${name}"`)]
+    return [placed(clusterTrustBundle.path, `ClusterTrustBundle ${goQuote(name)}`)]
   }
   return Object.entries(certificatePaths)
     .filter(([field]) => source.podCertificate?.[field])
@@ -105,20 +107,20 @@ const filesOf = (source: Fields): Placed[] => {
 const projectedWarnings = (volume: string, title: string, sources: readonly Fields[]): string[] => {
   const empty = sources.filter((source) => Object.keys(source).length === 0)
   return [
-    ...empty.map(() => `volume "${volume}" (Projected) has no sources provided`),
+    ...empty.map(() => `volume ${goQuote(volume)} (Projected) has no sources provided`),
     ...overlapWarnings(title, sources.flatMap(filesOf)),
   ]
 }
 
 const fileWarnings = (volume: Fields): string[] => {
   const { name, configMap, secret, downwardAPI, projected } = volume
-  const title = (what: string): string => `volume "${name}" (${what})`
+  const title = (what: string): string => `volume ${goQuote(name)} (${what})`
   return [
     ...(configMap
-      ? overlapWarnings(title(`ConfigMap "${configMap.name}"`), itemsOf(configMap.items))
+      ? overlapWarnings(title(`ConfigMap ${goQuote(configMap.name)}`), itemsOf(configMap.items))
       : []),
     ...(secret
-      ? overlapWarnings(title(`Secret "${secret.secretName}"`), itemsOf(secret.items))
+      ? overlapWarnings(title(`Secret ${goQuote(secret.secretName)}`), itemsOf(secret.items))
       : []),
     ...(downwardAPI ? overlapWarnings(title('DownwardAPI'), itemsOf(downwardAPI.items)) : []),
     ...(projected ? projectedWarnings(name, title('Projected'), projected.sources ?? []) : []),
@@ -131,7 +133,7 @@ export const claimSpecWarnings = (path: string, spec: Fields | undefined): strin
     const storage: string | undefined = spec?.resources?.[list]?.storage
     if (storage === undefined || isWholeQuantity(parseQuantity(storage))) return []
     const at = index(child(path, 'resources', list), 'storage')
-    return [`${at}: fractional byte value "${storage}" is invalid, must be an integer`]
+    return [`${at}: fractional byte value ${goQuote(storage)} is invalid, must be an integer`]
   })
 
 const claimWarnings = (path: string, { ephemeral }: Fields): string[] =>

@@ -12,6 +12,7 @@ import {
 import { isDns1123Subdomain } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
+import { goQuote } from '#go/quote.js'
 import { validDnsLabel } from '../formats.js'
 import { validClaimSpec, validClaimTemplateMeta } from './claim-spec.js'
 import {
@@ -115,7 +116,7 @@ const sourceErrors = (
 }
 
 const iscsiNameErrors = (path: string, { name = '', iscsi }: Fields): FieldError[] =>
-  iscsi.initiatorName !== undefined && `${name}:${iscsi.targetPortal}`.length > 64
+  iscsi.initiatorName !== undefined && Buffer.byteLength(`${name}:${iscsi.targetPortal}`) > 64
     ? [
         invalid(
           child(path, 'name'),
@@ -133,7 +134,7 @@ const ephemeralNameErrors = (
   if (podName === '' || name === '') return []
   const claim = `${podName}-${name}`
   return isDns1123Subdomain(claim).map((message) =>
-    invalid(child(path, 'name'), name, `PVC name ${JSON.stringify(claim)}: ${message}`),
+    invalid(child(path, 'name'), name, `PVC name ${goQuote(claim)}: ${message}`),
   )
 }
 

@@ -6,6 +6,7 @@ import { containerLists } from '#api/container-lists.js'
 import { child, index } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
+import { goQuote } from '#go/quote.js'
 import { ipWarnings } from '../network.js'
 import { bareLabelWarning, labelWarning, nodeTermWarnings } from '../node-labels.js'
 import { seccompAnnotation, seccompPrefix } from './profile-annotations.js'
@@ -118,7 +119,8 @@ const repeated = (
 ): string[] => {
   const seen = new Set<string>()
   return values.flatMap((value, i) => {
-    if (seen.has(value)) return [`${child(index(path, i), field)}: duplicate ${what} "${value}"`]
+    if (seen.has(value))
+      return [`${child(index(path, i), field)}: duplicate ${what} ${goQuote(value)}`]
     seen.add(value)
     return []
   })
@@ -143,7 +145,7 @@ const fractionWarnings = (
       const text: string | undefined = holder[list]?.[name]
       if (text === undefined || isWholeQuantity(parseQuantity(text))) continue
       const at = index(child(path, list), name)
-      warnings.push(`${at}: fractional byte value "${text}" is invalid, must be an integer`)
+      warnings.push(`${at}: fractional byte value ${goQuote(text)} is invalid, must be an integer`)
     }
   return warnings
 }
@@ -159,7 +161,7 @@ const hidingWarnings = (path: string, env: Fields[] = []): string[] => {
       const isKept = valueFrom === undefined && value !== before && value.includes(before)
       if (!isKept)
         warnings.push(
-          `${index(path, i)}: hides previous definition of "${name}", which may be dropped when using apply`,
+          `${index(path, i)}: hides previous definition of ${goQuote(name)}, which may be dropped when using apply`,
         )
     }
     seen.add(name)
@@ -225,7 +227,7 @@ const portNameWarnings = (ports: readonly PlacedPort[]): string[] => {
     return other === undefined
       ? []
       : [
-          `${at}: duplicate port name "${name}" with ${other}, services and probes that select ports by name will use ${other}`,
+          `${at}: duplicate port name ${goQuote(name)} with ${other}, services and probes that select ports by name will use ${other}`,
         ]
   })
 }

@@ -1,5 +1,5 @@
 /** CronJobs (kubernetes, batch/validation). */
-import { type FieldError, invalid, notSupported, required } from '#api/field-error.js'
+import { type FieldError, invalid, notSupported, required, shownAsJson } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { notNegative } from './counts.js'
 import { isTimeZone, scheduleProblem } from './cron-schedule.js'
@@ -42,7 +42,7 @@ const timeZoneErrors = (zone: string | undefined): FieldError[] => {
       ),
     )
   if (!isTimeZone(zone)) errors.push(invalid(path, zone, `unknown time zone ${zone}`))
-  return errors
+  return errors.map(shownAsJson)
 }
 
 const templateErrors = (template: Fields): FieldError[] => {
@@ -73,7 +73,7 @@ const nameLengthMax = 63 - 11
 
 export const validateCronJob = ({ metadata, spec }: KubeObject): FieldError[] => [
   ...specErrors(spec, true),
-  ...((metadata.name ?? '').length > nameLengthMax
+  ...(Buffer.byteLength(metadata.name ?? '') > nameLengthMax
     ? [invalid('metadata.name', metadata.name, 'must be no more than 52 characters')]
     : []),
 ]

@@ -1,5 +1,6 @@
 /** Cron schedules as robfig/cron reads them, with its words for what it cannot read. */
 import { durationProblem } from '#go/duration.js'
+import { goQuote } from '#go/quote.js'
 
 interface Bounds {
   min: number
@@ -35,7 +36,7 @@ const readNumber = (text: string, { min, names }: Bounds): number => {
   if (named >= 0) return named + min
   if (!/^[+-]?\d+$/.test(text))
     throw new Unreadable(
-      `failed to parse int from ${text}: strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`,
+      `failed to parse int from ${text}: strconv.Atoi: parsing ${goQuote(text)}: invalid syntax`,
     )
   const value = Number(text)
   if (value < 0) throw new Unreadable(`negative number (${value}) not allowed: ${text}`)
@@ -113,6 +114,9 @@ export const isTimeZone = (name: string): boolean => {
   return !name.startsWith('SystemV/') && name.split('/').every((part) => /^[A-Z]/.test(part))
 }
 
+// What unicode.IsSpace knows of: not quite what `\s` means.
+const goSpaces = /[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/
+
 const check = (schedule: string): void => {
   if (schedule === '') throw new Unreadable('empty spec string')
   let spec = schedule
@@ -126,7 +130,7 @@ const check = (schedule: string): void => {
     checkDescriptor(spec)
     return
   }
-  const parts = spec.split(/\s+/).filter((part) => part !== '')
+  const parts = spec.split(goSpaces).filter((part) => part !== '')
   if (parts.length !== fields.length)
     throw new Unreadable(
       `expected exactly ${fields.length} fields, found ${parts.length}: [${parts.join(' ')}]`,

@@ -1,11 +1,13 @@
+import { goQuote } from '#go/quote.js'
+
 /** Lists of indexes of an indexed job, such as `1,3-5` (kubernetes, batch/validation parseIndexInterval). */
 
 type Interval = readonly [from: number, to: number]
 
 const readIndex = (text: string, completions: number): number | string => {
   const isInt64 = /^[+-]?\d+$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
-  if (!isInt64) return `cannot convert string to integer for index: ${JSON.stringify(text)}`
-  return Number(text) >= completions ? `too large index: ${JSON.stringify(text)}` : Number(text)
+  if (!isInt64) return `cannot convert string to integer for index: ${goQuote(text)}`
+  return Number(text) >= completions ? `too large index: ${goQuote(text)}` : Number(text)
 }
 
 const notIncreasing = (previous: number, current: number): string =>
@@ -15,7 +17,7 @@ const notIncreasing = (previous: number, current: number): string =>
 const readInterval = (text: string, completions: number): Interval | string => {
   const limits = text.split('-')
   if (limits.length > 2)
-    return `the fragment ${JSON.stringify(text)} violates the requirement that an index interval can have at most two parts separated by '-'`
+    return `the fragment ${goQuote(text)} violates the requirement that an index interval can have at most two parts separated by '-'`
   const from = readIndex(limits[0] ?? '', completions)
   if (typeof from === 'string') return from
   if (limits[1] === undefined) return [from, from]

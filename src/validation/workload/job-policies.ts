@@ -7,12 +7,11 @@ import {
   invalidUnprinted,
   notSupported,
   required,
-  tooLong,
   tooMany,
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
-import { validQualifiedName } from '../formats.js'
+import { validLength, validQualifiedName } from '../formats.js'
 import { countIndexes } from './index-intervals.js'
 
 const actions = ['Count', 'FailIndex', 'FailJob', 'Ignore']
@@ -113,9 +112,11 @@ const successRule = (rule: Fields, path: string, completions: number): FieldErro
   const { succeededIndexes, succeededCount } = rule
   if (succeededIndexes === undefined && succeededCount === undefined)
     return [required(path, 'at least one of succeededCount or succeededIndexes must be specified')]
-  const errors: FieldError[] = []
-  if ((succeededIndexes ?? '').length > succeededIndexesLengthMax)
-    errors.push(tooLong(child(path, 'succeededIndexes'), succeededIndexesLengthMax))
+  const errors = validLength(
+    child(path, 'succeededIndexes'),
+    succeededIndexes ?? '',
+    succeededIndexesLengthMax,
+  )
   const indexes =
     succeededIndexes === undefined ? undefined : countIndexes(succeededIndexes, completions)
   if (typeof indexes === 'string')

@@ -7,13 +7,13 @@ import {
   invalid,
   notSupported,
   required,
-  tooLong,
+  shownAsJson,
 } from '#api/field-error.js'
 import { isDns1123Label } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { givenEmpty } from '#json/given-empty.js'
 import type { MetadataChecks } from '#registry/resource-definition.js'
-import { validDomainPrefixedPath } from '../formats.js'
+import { validDomainPrefixedPath, validLength } from '../formats.js'
 import { immutable, immutablePointer } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
 import { validLabelSelector } from '../label-selector.js'
@@ -39,8 +39,7 @@ const managedByLengthMax = 63
 
 const managedByErrors = (at: string, name: string | undefined): FieldError[] => {
   if (name === undefined) return []
-  const long = name.length > managedByLengthMax ? [tooLong(at, managedByLengthMax)] : []
-  return [...validDomainPrefixedPath(at, name), ...long]
+  return [...validDomainPrefixedPath(at, name), ...validLength(at, name, managedByLengthMax)]
 }
 
 const indexedErrors = (path: string, spec: Fields): FieldError[] => {
@@ -330,7 +329,9 @@ export const validateJobUpdate = (
   ...completionsErrors(next.spec, previous.spec),
   ...immutablePointer('spec.selector', next.spec.selector, previous.spec.selector),
   ...templateErrors(next, previous),
-  ...immutableFields.flatMap(([field, type]) =>
-    immutable(child('spec', field), next.spec[field], previous.spec[field], type),
-  ),
+  ...immutableFields
+    .flatMap(([field, type]) =>
+      immutable(child('spec', field), next.spec[field], previous.spec[field], type),
+    )
+    .map(shownAsJson),
 ]
