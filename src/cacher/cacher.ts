@@ -40,6 +40,8 @@ interface ResourceOptions {
   readonly fields?: SelectableFields
   /** Upstream's name of the type of its objects, which an answer may tell: `*core.Pod`. */
   readonly typeName?: string
+  /** False for what upstream keeps no watch cache of: a version that is yet to come is refused at once. */
+  readonly awaitsFuture?: boolean
 }
 
 /** How much is stored of one resource. */
@@ -113,7 +115,8 @@ class WatchCache implements Cacher, FollowedStore {
     this.#tick.unref()
   }
 
-  forResource({ prefix, fields = {}, typeName = '' }: ResourceOptions): ObjectStorage {
+  forResource(options: ResourceOptions): ObjectStorage {
+    const { prefix, fields = {}, typeName = '', awaitsFuture = true } = options
     const found = this.#resources.get(prefix)
     if (found !== undefined) return found.storage
     const cache = new ResourceCache(
@@ -123,7 +126,7 @@ class WatchCache implements Cacher, FollowedStore {
       this.#unclaimed.take(prefix),
     )
     if (this.#unclaimed.hasUnreadable) cache.setApart()
-    const storage = makeResourceStorage(this, cache, typeName)
+    const storage = makeResourceStorage(this, cache, { typeName, awaitsFuture })
     this.#resources.set(prefix, { cache, storage })
     return storage
   }
@@ -159,6 +162,11 @@ class WatchCache implements Cacher, FollowedStore {
     return this.#progress.waitFor(revision, timeoutMs)
   }
 
+  async reach(revision: number, awaitsFuture: boolean): Promise<void> {
+    if (!awaitsFuture) await this.fresh()
+    await this.waitFor(revision, awaitsFuture ? limits.futureRevisionWaitMs : 0)
+  }
+
   follow(revision: number): Promise<void> {
     if (!this.driver.shared) return this.waitFor(revision)
     return this.waitFor(revision, limits.consistentReadWaitMs).catch((error) => {
@@ -174,23 +182,24 @@ class WatchCache implements Cacher, FollowedStore {
     return this.#askHead()
   }
 
-  watchSource(cache: ResourceCache): WatchSource {
+  watchSource(cache: ResourceCache, awaitsFuture: boolean): WatchSource {
     return {
       cache,
       applied: () => this.#progress.revision,
       now: () => this.#clock.now(),
       failure: () => this.#progress.failure,
-      prepare: (asked) => this.#prepareWatch(asked),
+      prepare: (asked) => this.#prepareWatch(asked, awaitsFuture),
       cold: ({ selection, signal }, after) =>
         watchDriver(this.driver, { selection, after, signal }, this.sets),
     }
   }
 
-  async #prepareWatch({ after, sendInitialEvents }: ObjectWatchOptions): Promise<void> {
+  async #prepareWatch(
+    { after, sendInitialEvents }: ObjectWatchOptions,
+    awaitsFuture: boolean,
+  ): Promise<void> {
     if (after === 'now') await this.fresh()
-    else if (sendInitialEvents === true && after !== 'any') {
-      await this.waitFor(after, limits.futureRevisionWaitMs)
-    }
+    else if (sendInitialEvents === true && after !== 'any') await this.reach(after, awaitsFuture)
   }
 
   /** One question to the store serves everyone who asked before it was sent. */

@@ -3,7 +3,6 @@
  */
 import { internalError } from '#api/errors.js'
 import { whenKnown } from '#async/when-known.js'
-import { limits } from '#limits'
 import { type StorageDriver, StorageError } from '#storage/driver.js'
 import { listFromDriver, type ObjectWriter } from './direct-storage.js'
 import type {
@@ -27,6 +26,8 @@ export interface FollowedStore {
   currentRevision(): number
   /** Resolves when every change up to `revision` is here. Without `timeoutMs` it waits as long as it takes. */
   waitFor(revision: number, timeoutMs?: number): Promise<void>
+  /** Resolves when a version that a client names is here, which may be yet to come. */
+  reach(revision: number, awaitsFuture: boolean): Promise<void>
   /**
    * Resolves when the event of a completed write is here. With a shared store it may be late, and is not waited for
    * without end.
@@ -35,7 +36,7 @@ export interface FollowedStore {
   /** Resolves when every write that was acknowledged before this call is here; undefined when it is already. */
   fresh(): Promise<void> | undefined
   /** What all watchers of a resource share. */
-  watchSource(cache: ResourceCache): WatchSource
+  watchSource(cache: ResourceCache, awaitsFuture: boolean): WatchSource
 }
 
 const none: readonly StoredObject[] = []
@@ -72,11 +73,11 @@ const stateAtHand = (
 export const makeResourceStorage = (
   store: FollowedStore,
   cache: ResourceCache,
-  typeName: string,
+  { typeName, awaitsFuture }: { typeName: string; awaitsFuture: boolean },
 ): ObjectStorage => {
   const { writer, driver, sets } = store
   const { encryption } = driver
-  const source = store.watchSource(cache)
+  const source = store.watchSource(cache, awaitsFuture)
   const unreadable = new UnreadableObjects({ driver, sets, cache, typeName })
 
   const find = (key: string): StoredObject | undefined | Promise<StoredObject | undefined> =>
@@ -94,7 +95,7 @@ export const makeResourceStorage = (
   }
 
   const listFromCache = (options: ListOptions): ListPage | Promise<ListPage> => {
-    const ready = reach(store, options.consistency)
+    const ready = reach(store, options.consistency, awaitsFuture)
     if (ready === undefined) return listPrepared(store, cache, options)
     return isReached(ready, options.consistency).then((reached) =>
       reached ? listPrepared(store, cache, options) : listFromDriver(driver, options, sets),
@@ -107,7 +108,7 @@ export const makeResourceStorage = (
       // Upstream makes such reads from the store, and so sees at once that a key for decryption is gone.
       if (encryption?.hasChanged() && consistency.kind === 'consistent' && encryption.covers(key))
         return unreadable.get(key)
-      const ready = reach(store, consistency)
+      const ready = reach(store, consistency, awaitsFuture)
       if (ready === undefined) return find(key)
       return isReached(ready, consistency).then((reached) =>
         reached ? find(key) : unreadable.get(key),
@@ -131,14 +132,18 @@ export const makeResourceStorage = (
     told: () => cache.told,
     watch: (options) => new Watcher(source, options),
     notReady: () => (cache.unreadable.size > 0 ? unreadable.notReady() : undefined),
-    whenReached: (revision) => reach(store, { kind: 'notOlderThan', revision }),
+    whenReached: (revision) => reach(store, { kind: 'notOlderThan', revision }, awaitsFuture),
     currentRevision: () => store.currentRevision(),
     lastChange: () => cache.lastChange,
   }
 }
 
 /** Undefined when the cache is there already: a read that need not wait should not. */
-const reach = (store: FollowedStore, consistency: ReadConsistency): Promise<void> | undefined => {
+const reach = (
+  store: FollowedStore,
+  consistency: ReadConsistency,
+  awaitsFuture: boolean,
+): Promise<void> | undefined => {
   switch (consistency.kind) {
     case 'consistent':
       return store.fresh()
@@ -148,7 +153,7 @@ const reach = (store: FollowedStore, consistency: ReadConsistency): Promise<void
     case 'exact':
       return consistency.revision <= store.currentRevision()
         ? undefined
-        : store.waitFor(consistency.revision, limits.futureRevisionWaitMs)
+        : store.reach(consistency.revision, awaitsFuture)
   }
 }
 

@@ -13,7 +13,8 @@ import { StorageError } from '#storage/driver.js'
 const futureRetrySeconds = 1
 
 /** Upstream keeps no watch cache of events, and it is the cache that asks to try again. */
-export const hasCache = ({ resource }: GroupResource): boolean => resource !== 'events'
+export const hasCache = ({ group, resource }: GroupResource): boolean =>
+  resource !== 'events' || (group !== '' && group !== 'events.k8s.io')
 
 interface Failed {
   readonly resource: GroupResource

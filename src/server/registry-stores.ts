@@ -13,6 +13,7 @@ import { storedProtobufReader } from '#registry/decode/stored-protobuf.js'
 import { upstreamValueOf } from '#registry/encode/upstream-value.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { randomIds } from '#registry/ids.js'
+import { hasCache } from '#registry/interpret-storage-error.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import { makeStores, type Stores } from '#registry/stores.js'
@@ -101,6 +102,7 @@ export const openRegistryStores = async (
       prefix,
       fields: definition.selectableFields,
       typeName: goTypeName(definition),
+      awaitsFuture: hasCache(definition.gvr),
     })
     if (!definition.isCustom) builtIn.add(resource)
     const { onRead, conversion } = definition

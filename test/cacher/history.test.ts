@@ -18,6 +18,35 @@ import { take } from '../storage/suite.js'
 import { keyOf, labelled, lines, pod, prefix } from './object-storage-suite.js'
 import { expectedEvents } from './watch-oracle.js'
 
+t.test(
+  'a version that is yet to come is waited for, but not for what upstream does not cache',
+  async (t) => {
+    const driver = await openStorage('memory:', { clock: systemClock })
+    const cacher = await makeCacher({ driver, clock: systemClock })
+    t.teardown(async () => {
+      await cacher.close()
+      await driver.close()
+    })
+    const pods = cacher.forResource({ prefix })
+    const eventsPrefix = '/registry/events/'
+    const events = cacher.forResource({ prefix: eventsPrefix, awaitsFuture: false })
+    const revision = cacher.currentRevision() + 1
+    const consistency = { kind: 'notOlderThan', revision } as const
+    const waiting = pods.list({ selection: { prefix }, consistency, limit: 0 })
+    const listed = async () =>
+      events.list({ selection: { prefix: eventsPrefix }, consistency, limit: 0 })
+    await t.rejects(listed(), { code: 'FutureRevision' })
+    const { signal } = new AbortController()
+    const options = { selection: { prefix: eventsPrefix }, after: revision, signal }
+    const watch = events.watch({ ...options, sendInitialEvents: true })
+    await t.rejects(watch[Symbol.asyncIterator]().next(), { code: 'FutureRevision' })
+    // The others have not waited as long as this one may, or it would be refused.
+    await pods.create(keyOf('a'), pod('a', 1))
+    t.equal((await waiting).items.length, 1)
+    t.equal((await listed()).items.length, 0)
+  },
+)
+
 t.test('the oldest changes are dropped from their rings when they are too old or too many', (t) => {
   const history = new History()
   let dropped: string[] = []
