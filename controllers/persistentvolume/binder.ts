@@ -1,6 +1,6 @@
 /** Brings claims and volumes together; upstream's persistentvolume-binder-controller, for volumes that need no cloud. */
 import { isAlreadyExists, isNotFound } from '#client/errors.js'
-import { keyOf } from '#client/object-store.js'
+import { keyOf, type ObjectStore } from '#client/object-store.js'
 import {
   bindCompleted,
   boundByController,
@@ -103,14 +103,34 @@ const answer = async (context: ControllerContext, claim: Claim, volume: Volume):
   await updateStatus(context, resources.persistentVolumeClaims, current, status)
 }
 
-const setClaimPhase = async (
+/** Why a claim that has been bound has no volume any more (syncBoundClaim), with the reason that its event has. */
+const lossOf = (claim: Claim, volumes: ObjectStore<Volume>): [string, string] | undefined => {
+  const { volumeName } = claim.spec
+  if (!volumeName)
+    return [
+      'ClaimLost',
+      'Bound claim has lost reference to PersistentVolume. Data on the volume is lost!',
+    ]
+  const volume = volumes.get(volumeName)
+  if (volume === undefined)
+    return ['ClaimLost', 'Bound claim has lost its PersistentVolume. Data on the volume is lost!']
+  const { claimRef } = volume.spec
+  return claimRef === undefined || claimRef.uid === claim.metadata.uid
+    ? undefined
+    : ['ClaimMisbound', 'Two claims are bound to the same volume, this one is bound incorrectly']
+}
+
+/** What the status says of the volume goes with it. */
+const loseVolume = async (
   context: ControllerContext,
   claim: Claim,
-  phase: string,
+  [reason, message]: [string, string],
 ): Promise<void> => {
-  if (claim.status?.phase === phase) return
-  const status = { ...claim.status, phase }
+  if (claim.status?.phase === 'Lost') return
+  const { accessModes, capacity, currentVolumeAttributesClassName, ...rest } = claim.status ?? {}
+  const status = { ...rest, phase: 'Lost' }
   await updateStatus(context, resources.persistentVolumeClaims, claim, status)
+  context.recorder(component).event(claim, 'Warning', reason, message)
 }
 
 /** Drivers provision the claims that name them. */
@@ -174,13 +194,12 @@ const provision = async (context: ControllerContext, claim: Claim): Promise<void
 
 const syncClaim = async (context: ControllerContext, key: string): Promise<void> => {
   const claim = claimsOf(context).store.get(key)
-  if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return
+  if (claim === undefined) return
   const volumes = volumesOf(context).store
   const isBound = claim.metadata.annotations?.[bindCompleted] !== undefined
-  if (isBound && volumes.get(claim.spec.volumeName ?? '') === undefined) {
-    await setClaimPhase(context, claim, 'Lost')
-    return
-  }
+  const loss = isBound ? lossOf(claim, volumes) : undefined
+  if (loss !== undefined) return loseVolume(context, claim, loss)
+  if (claim.metadata.deletionTimestamp !== undefined) return
   const { store } = context.informers.for<StorageClass>(resources.storageClasses)
   const waits =
     waitsForConsumer(store.get(claim.spec.storageClassName ?? '')) &&
@@ -262,7 +281,15 @@ export const persistentVolumeBinderController: Controller = {
         if (claim.status?.phase !== 'Bound') claimQueue.add(keyOf(claim))
     }
     classes.handle({ onAdd: waiting })
-    volumes.handle({ onAdd: waiting, onUpdate: waiting, onDelete: waiting })
+    volumes.handle({
+      onAdd: waiting,
+      onUpdate: waiting,
+      onDelete: ({ spec: { claimRef } }) => {
+        waiting()
+        // A claim that is bound has lost its volume.
+        if (claimRef !== undefined) claimQueue.add(keyOf({ metadata: claimRef }))
+      },
+    })
     volumes.store.addIndex('claim', ({ spec: { claimRef } }) =>
       claimRef?.uid ? [claimRef.uid] : [],
     )

@@ -111,6 +111,24 @@ t.test('a claim gets a volume of its attributes class, and says which it has', a
   const { spec, status } = await claim()
   t.equal(spec.volumeName, 'gold')
   t.equal(status.currentVolumeAttributesClassName, 'gold')
+  await client.create(resources.persistentVolumeClaims, {
+    metadata: {
+      name: 'other',
+      namespace,
+      annotations: { 'pv.kubernetes.io/bind-completed': 'yes' },
+    },
+    spec: { ...spec, volumeName: 'gold' },
+  })
+  const volume = { name: 'gold' }
+  const told = () => toldEvents(client, namespace)
+  await until(async () => (await told()).some((text) => /^other ClaimMisbound: Two/.test(text)))
+  const unprotected = { metadata: { finalizers: null } }
+  await client.patch(resources.persistentVolumes, volume, unprotected, { type: 'merge' })
+  await client.delete(resources.persistentVolumes, volume)
+  await until(async () => (await claim()).status.phase === 'Lost')
+  t.same((await claim()).status, { phase: 'Lost' }, 'nothing is said of a volume that is gone')
+  const lost = 'c ClaimLost: Bound claim has lost its PersistentVolume. Data on the volume is lost!'
+  await until(async () => (await told()).includes(lost))
 })
 
 t.test('a volume is deleted by who made it, never by another', (t) => {
