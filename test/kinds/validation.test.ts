@@ -1,7 +1,7 @@
 /** Bodies of creates with what kube-apiserver v1.36 answered to each: causes in their order, and warnings. */
 import t from 'tap'
 import { readRecorded } from '../recorded.js'
-import { definitionOf, evaluate } from './evaluate.js'
+import { definitionOf, evaluate, table } from './evaluate.js'
 
 interface Recorded {
   /** `Pod` or `group/Kind`. */
@@ -36,5 +36,21 @@ t.test('a search path is as long as a name may be', (t) => {
     /^spec\.dnsConfig\.searches\[2\]: .*_": must be no more than 253 characters$/,
     /^spec\.dnsConfig\.searches\[2\]: .*_": a lowercase RFC 1123 subdomain must consist/,
   ])
+  t.end()
+})
+
+t.test('an autoscaler of v2 keeps no annotation in which v1 carries a field', (t) => {
+  const carried = 'autoscaling.alpha.kubernetes.io/'
+  const annotations = { [`${carried}behavior`]: '{}', [`${carried}scale-up-tolerance`]: '1' }
+  const spec = { maxReplicas: 1, scaleTargetRef: { kind: 'D', name: 'd', apiVersion: 'apps/v1' } }
+  const made = (own: object) => {
+    const metadata = { name: 'a', annotations: { ...annotations, ...own } }
+    const definition = [...table].find(
+      ({ gvk }) => gvk.kind === 'HorizontalPodAutoscaler' && gvk.version === 'v2',
+    )!
+    return evaluate(definition, JSON.stringify({ metadata, spec })).object?.metadata.annotations
+  }
+  t.same(made({ mine: 'x' }), { mine: 'x' })
+  t.equal(made({}), undefined)
   t.end()
 })

@@ -6,12 +6,14 @@ import type { KubeObject } from '#api/object.js'
 import { inGoOrder } from '#registry/decode/go-order.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { horizontalPodAutoscalerCells } from '../table/autoscaler-cells.js'
+import {
+  type CarriedKey,
+  carriedKeys,
+  carriedPrefix,
+  withoutCarried,
+} from './carried-annotations.js'
 import { fromOldForm, toOldForm } from './metric-forms.js'
 import { fieldOf, type Metric } from './metrics.js'
-
-const prefix = 'autoscaling.alpha.kubernetes.io/'
-const keys = ['metrics', 'behavior', 'conditions', 'current-metrics'] as const
-type Key = (typeof keys)[number]
 
 const isCpuUtilization = (m: Metric): boolean =>
   m.type === 'Resource' &&
@@ -61,7 +63,7 @@ const conditionText = (conditions: Metric[]): string =>
     })),
   )
 
-const annotationsOf = ({ spec, status }: KubeObject): Partial<Record<Key, string>> => {
+const annotationsOf = ({ spec, status }: KubeObject): Partial<Record<CarriedKey, string>> => {
   const metrics: Metric[] = spec?.metrics ?? []
   const others = metrics.filter((metric) => !isCpuUtilization(metric))
   const current: Metric[] = status?.currentMetrics ?? []
@@ -82,7 +84,7 @@ const fromV2 = (object: KubeObject): KubeObject => {
   const { metrics = [], behavior: _carried, ...spec } = object.spec ?? {}
   const { currentMetrics, conditions: _annotated, ...status } = object.status ?? {}
   const annotations = Object.fromEntries(
-    Object.entries(annotationsOf(object)).map(([key, text]) => [prefix + key, text]),
+    Object.entries(annotationsOf(object)).map(([key, text]) => [carriedPrefix + key, text]),
   )
   const target = metrics.find(isCpuUtilization)?.resource.target.averageUtilization
   const current = (currentMetrics ?? []).find(
@@ -131,10 +133,9 @@ const toV2 = (object: KubeObject): KubeObject => {
   // v2 does not write a zero.
   if (status.currentReplicas === 0) delete status.currentReplicas
   const given = object.metadata.annotations ?? {}
-  const own = new Set(keys.map((key) => prefix + key))
-  const annotations = Object.fromEntries(Object.entries(given).filter(([key]) => !own.has(key)))
-  const read = (key: Key) => parsed(given[prefix + key])
-  const list = (key: Key): Metric[] => listed(given[prefix + key])
+  const annotations = withoutCarried(given)
+  const read = (key: CarriedKey) => parsed(given[carriedPrefix + key])
+  const list = (key: CarriedKey): Metric[] => listed(given[carriedPrefix + key])
   const cpu = (which: 'target' | 'current', percent: number): Metric => ({
     type: 'Resource',
     resource: {
@@ -171,14 +172,14 @@ export default defineKind({
   kind: 'HorizontalPodAutoscaler',
   storageVersion: { group: 'autoscaling', version: 'v2', kind: 'HorizontalPodAutoscaler' },
   convert: { toStorage: toV2, fromStorage: fromV2 },
-  fieldAnnotations: keys.map((key) => prefix + key),
+  fieldAnnotations: carriedKeys.map((key) => carriedPrefix + key),
   cells: (object, now) => horizontalPodAutoscalerCells(toV2(object), now),
   strategy: {
     metadataRevalidation: 'change',
     default: ({ metadata, spec }) => {
       if (!spec) return
       spec.minReplicas ??= 1
-      const carried = listed(metadata?.annotations?.[`${prefix}metrics`])
+      const carried = listed(metadata?.annotations?.[`${carriedPrefix}metrics`])
       if (spec.targetCPUUtilizationPercentage === undefined && carried.length === 0)
         spec.targetCPUUtilizationPercentage = 80
     },

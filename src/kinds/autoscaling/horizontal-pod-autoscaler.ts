@@ -13,6 +13,7 @@ import { isGiven } from '#json/given-empty.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { nonNegative } from '#validation/number.js'
 import { ownStatus } from '../status.js'
+import { withoutCarried } from './carried-annotations.js'
 import { type Metric, metricErrors, referenceErrors } from './metrics.js'
 
 interface Policy {
@@ -91,7 +92,7 @@ const replicaErrors = ({ minReplicas, maxReplicas = 0 }: KubeObject['spec']): Fi
 
 /** A scale target of the core group can only be a ReplicationController. */
 const targetGroupErrors = ({ kind, apiVersion = '' }: Metric = {}): FieldError[] =>
-  apiVersion.includes('/') || kind === 'ReplicationController'
+  /^[^/]+\/|\/.*\//.test(apiVersion) || kind === 'ReplicationController'
     ? []
     : [invalid('spec.scaleTargetRef.apiVersion', apiVersion, 'apiVersion must specify API group')]
 
@@ -137,6 +138,14 @@ const defaultRules = (spec: KubeObject['spec']): void => {
   }
 }
 
+/** What autoscaling/v1 carries in annotations is of no use here, and upstream's conversion drops it. */
+const dropCarried = (metadata: KubeObject['metadata'] | undefined): void => {
+  if (metadata?.annotations === undefined) return
+  const kept = withoutCarried(metadata.annotations)
+  if (Object.keys(kept).length > 0) metadata.annotations = kept
+  else delete metadata.annotations
+}
+
 const validateHorizontalPodAutoscalerStatus = ({ status }: KubeObject): FieldError[] =>
   ['currentReplicas', 'desiredReplicas'].flatMap((field) =>
     nonNegative(child('status', field), status?.[field]),
@@ -149,7 +158,8 @@ export default defineKind({
   strategy: {
     metadataRevalidation: 'change',
     generation: 'none',
-    default: ({ spec }) => {
+    default: ({ metadata, spec }) => {
+      dropCarried(metadata)
       if (!spec) return
       spec.minReplicas ??= 1
       if ((spec.metrics ?? []).length === 0)

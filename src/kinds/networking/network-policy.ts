@@ -14,6 +14,7 @@ import { semanticEqual } from '#json/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validLabelSelector } from '#validation/label-selector.js'
 import {
+  type Cidr,
   cidrWarnings,
   parseCidrSloppily,
   validCidr,
@@ -66,6 +67,21 @@ const portErrors = ({ protocol, port, endPort }: Port, path: string): FieldError
   ]
 }
 
+/** Go's net package takes IPv4-mapped addresses for those of IPv4 when it compares. */
+const withoutMapping = (cidr: Cidr): Cidr =>
+  cidr.family === 'IPv6' && cidr.base >> 32n === 0xffffn
+    ? { ...cidr, family: 'IPv4', base: cidr.base & 0xffffffffn }
+    : cidr
+
+const holds = (whole: Cidr, part: Cidr): boolean => {
+  const [outer, inner] = [withoutMapping(whole), withoutMapping(part)]
+  return (
+    outer.family === inner.family &&
+    inner.base >= outer.base &&
+    inner.base < outer.base + outer.size
+  )
+}
+
 const blockErrors = (block: NonNullable<Peer['ipBlock']>, path: string): FieldError[] => {
   const { cidr = '', except = [] } = block
   if (cidr === '') return [required(child(path, 'cidr'))]
@@ -77,11 +93,7 @@ const blockErrors = (block: NonNullable<Peer['ipBlock']>, path: string): FieldEr
     const malformed = validCidr(at, text)
     const part = parseCidrSloppily(text)
     if (part === undefined) return malformed
-    const inside =
-      part.family === whole.family &&
-      part.base >= whole.base &&
-      part.base + part.size <= whole.base + whole.size &&
-      part.prefixBits > whole.prefixBits
+    const inside = holds(whole, part) && part.prefixBits > whole.prefixBits
     const subset = inside ? [] : [invalid(at, text, 'must be a strict subset of `cidr`')]
     return [...malformed, ...subset]
   })
