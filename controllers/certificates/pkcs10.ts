@@ -1,6 +1,6 @@
 /** Reads a certificate request (PKCS #10, RFC 2986) as far as a signer has to know it, and checks its signature. */
 import { createPublicKey, verify } from 'node:crypto'
-import { type Element, readElement, readElements } from '#api/der.js'
+import { type Element, readElement, readElements } from '#net/der.js'
 
 export interface CertificateRequest {
   /** DER of the name, of the public key, and of subjectAltName when there is one. */
