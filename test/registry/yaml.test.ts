@@ -101,6 +101,7 @@ t.test('what is no YAML is refused in the words of Go', (t) => {
     ['a: -.inf', 'json: unsupported value: -Inf'],
     ['a: \u0007', 'yaml: control characters are not allowed'],
     ['a:\n  "x\\ud83d\\ude00"', 'yaml: line 2: found invalid Unicode character escape code'],
+    ['{"a": "\\ud83d\\ude00"}', 'yaml: found invalid Unicode character escape code'],
     ['{a: {b: c}', "yaml: line 1: did not find expected ',' or '}'"],
   ] as const)
     t.equal(read(text), message, text)

@@ -91,10 +91,17 @@ const goFault = ({ code, message, before, from }: YamlFault): GoFault => {
   return nodeContent
 }
 
+/** Where Go counts lines from zero, it leaves the first one out, also where it then adds one. */
+export const faultInLine = (line: number, text: string): YamlSyntaxError =>
+  new YamlSyntaxError(`yaml: ${line === 0 ? '' : `line ${line}: `}${text}`)
+
+/** An error of the scanner, in a line that is counted from one. */
+export const scannerFault = (line: number, text: string): YamlSyntaxError =>
+  faultInLine(line === 1 ? 0 : line, text)
+
 /** Lines of the scanner count from one, those of the parser from zero, and what would be zero is left out. */
 export const yamlFault = (fault: YamlFault): YamlSyntaxError => {
   const { text, scanner, late } = goFault(fault)
   const at = late || (fault.pastEnd && !scanner) ? fault.line + 1 : fault.line
-  const line = at === 1 ? 0 : scanner ? at : at - 1
-  return new YamlSyntaxError(`yaml: ${line === 0 ? '' : `line ${line}: `}${text}`)
+  return scanner ? scannerFault(at, text) : faultInLine(at - 1, text)
 }

@@ -7,7 +7,7 @@ import type { CST, Document, LineCounter, Tags, YAMLError } from 'yaml'
 import { utf8FaultOf } from '#json/utf8.js'
 import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
-import { YamlSyntaxError, yamlFault } from './messages.js'
+import { faultInLine, scannerFault, YamlSyntaxError, yamlFault } from './messages.js'
 import { valueOfDocument } from './value.js'
 
 type Yaml = typeof import('yaml')
@@ -53,10 +53,7 @@ const firstDocument = (text: string): { document: Document.Parsed; lines: LineCo
     for (const lexeme of new Lexer().lex(text)) {
       // The composer recurses: with a deep text it would run out of stack, in places where V8 then aborts the process.
       if (parser.stack.length > limits.yamlDepthMax) {
-        const { line } = lines.linePos(parser.offset)
-        throw new YamlSyntaxError(
-          `yaml: ${line === 1 ? '' : `line ${line}: `}exceeded max depth of 10000`,
-        )
+        throw scannerFault(lines.linePos(parser.offset).line, 'exceeded max depth of 10000')
       }
       yield* parser.next(lexeme)
     }
@@ -77,7 +74,7 @@ const firstDocument = (text: string): { document: Document.Parsed; lines: LineCo
 const checkDirectives = ({ directives, warnings }: Document.Parsed, text: string): void => {
   const fault = (what: string, start: RegExp): YamlSyntaxError => {
     const line = text.slice(0, Math.max(text.search(start), 0)).split('\n').length - 1
-    return new YamlSyntaxError(`yaml: ${line === 0 ? '' : `line ${line}: `}${what}`)
+    return faultInLine(line, what)
   }
   const refused = warnings.filter(({ code }) => code === 'BAD_DIRECTIVE')
   const otherVersion = refused.some(({ message }) => message.startsWith('Unsupported YAML version'))
@@ -97,8 +94,9 @@ const refuseSurrogates = (document: Document.Parsed, text: string, lineAt: LineA
       if (type !== 'QUOTE_DOUBLE' || !range) return
       const found = surrogateEscape.exec(text.slice(range[0], range[1]))
       if (found !== null)
-        throw new YamlSyntaxError(
-          `yaml: line ${lineAt(range[0] + found[0].length)}: found invalid Unicode character escape code`,
+        throw scannerFault(
+          lineAt(range[0] + found[0].length),
+          'found invalid Unicode character escape code',
         )
     },
   })
