@@ -26,6 +26,13 @@ const start = async (t: Test) => {
   return { api, patch }
 }
 
+t.test('a text that is written with escapes can be copied', async (t) => {
+  const { patch } = await start(t)
+  const operations = String.raw`[{"op":"add","path":"/data/ae","value":"\u00e4"},{"op":"copy","from":"/data/ae","path":"/data/b"}]`
+  const { code, body } = await patch('json', `${configMaps}/c`, operations)
+  t.match([code, body.data], [200, { ae: 'ä', b: 'ä' }])
+})
+
 t.test('what is written as a float is no integer to the JSON decoder', async (t) => {
   const { patch } = await start(t)
   const bodies = {

@@ -10,6 +10,7 @@
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest, failure } from '#api/errors.js'
 import { goQuote } from '#go/quote.js'
+import { printWritten } from '#json/as-written.js'
 import { copyWith } from '#json/copy-with.js'
 import { cloneJson, getOwn, isJsonObject, jsonEqual, setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
@@ -163,7 +164,7 @@ const copy = (state: State, operation: JsonObject, path: string): void => {
   // The way to the target may have led through what is copied.
   const copied = read()
   // Doubling by copies would fill the memory: upstream counts the bytes that all copies add.
-  if (copied !== undefined) state.copiedBytes += sizeOf(copied)
+  if (copied !== undefined) state.copiedBytes += Buffer.byteLength(printWritten(copied))
   if (state.copiedBytes > limits.jsonPatchCopyBytesMax)
     throw problem(
       `Unable to complete the copy, the accumulated size increase of copy is ${state.copiedBytes}, exceeding the limit ${limits.jsonPatchCopyBytesMax}`,
@@ -203,9 +204,6 @@ const pathOf = (operation: JsonObject, field: 'path' | 'from', what: string): st
     )
   return path
 }
-
-const sizeOf = (value: JsonValue): number =>
-  JSON.stringify(value, (_key, v) => (typeof v === 'bigint' ? Number(v) : v)).length
 
 /** Upstream has maps for everything that the patch went through; copied elsewhere, their keys are in order. */
 const copyOf = (state: State, value: JsonValue): JsonValue => {
