@@ -25,6 +25,19 @@ const ownProperties = (describe: Describe, metadata: string, documented: string)
   return described as JsonObject
 }
 
+/** An embedded resource has the same properties, which upstream documents otherwise. */
+const ofEmbedded = (ofResource: JsonObject): JsonObject => ({
+  ...ofResource,
+  apiVersion: {
+    description: `apiVersion defines the versioned schema of this representation of an object. More info: ${conventions}#resources`,
+    type: 'string',
+  },
+  kind: {
+    description: `kind is a string value representing the type of this object. In CamelCase. More info: ${conventions}#types-kinds`,
+    type: 'string',
+  },
+})
+
 /** What follows from the extensions of a structural schema, for readers who do not know them. */
 const spelledOut = (schema: JsonValue, ofResource: JsonObject): JsonValue => {
   if (!isJsonObject(schema)) return schema
@@ -43,7 +56,7 @@ const spelledOut = (schema: JsonValue, ofResource: JsonObject): JsonValue => {
   if (schema['x-kubernetes-embedded-resource'] === true) {
     const required = (schema.required ?? []) as string[]
     spelled.required = [...new Set([...required, 'kind', 'apiVersion'])]
-    spelled.properties = { ...(spelled.properties as JsonObject), ...ofResource }
+    spelled.properties = { ...(spelled.properties as JsonObject), ...ofEmbedded(ofResource) }
   }
   return spelled
 }

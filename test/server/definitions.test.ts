@@ -323,8 +323,11 @@ t.test('the OpenAPI document of a custom kind spells out what its extensions mea
   for (const one of [kind, list])
     t.same(one['x-kubernetes-selectable-fields'], [{ fieldPath: 'a' }])
   // As upstream's conformance suite wants it of kubectl explain.
-  for (const one of [kind, kind.properties.parts.items, list])
+  for (const one of [kind, list])
     t.match(one.properties.apiVersion.description, /^APIVersion defines/)
+  const { properties: embeddedProperties } = kind.properties.parts.items
+  t.match(embeddedProperties.apiVersion.description, /^apiVersion defines.*#resources$/)
+  t.match(embeddedProperties.kind.description, /^kind is a string.*#types-kinds$/)
   t.match(kind.properties.metadata.description, /^Standard object's metadata/)
   t.match(list.properties.metadata.description, /^Standard list metadata/)
   const { get, put } = paths[`/apis/${group}/v1/namespaces/{namespace}/widgets/{name}`]
