@@ -2,6 +2,7 @@
  * How gnostic's messages are written: tables of field numbers. Maps are lists of names with values, and what has no
  * fixed shape is its YAML text.
  */
+import { write } from '#json/json.js'
 import { isJsonObject, isNumber } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 
@@ -142,7 +143,7 @@ export const security = (number: number): Field =>
 export const encodeDocument = (document: Message, value: JsonObject, yaml: ToYaml): Buffer => {
   const texts = new Map<string, string>()
   const once: ToYaml = (member) => {
-    const key = JSON.stringify(member)
+    const key = write(member)
     const made = texts.get(key) ?? yaml(member)
     texts.set(key, made)
     return made

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { write } from '#json/json.js'
 import type { JsonObject } from '#json/value.js'
 import { discoveryOperations } from '#openapi/discovery-operations.js'
 import { type Operation, resourceOperations } from '#openapi/operations.js'
@@ -97,7 +98,7 @@ class Documents {
     const operations = this.operations.get(name)
     if (operations === undefined) return undefined
     const schemas = this.#customRows(operations).map((row) => row.structuralSchema ?? {})
-    return hashOf(this.#options.build, JSON.stringify(operations), JSON.stringify(schemas))
+    return hashOf(this.#options.build, JSON.stringify(operations), write(schemas))
   }
 
   #customRows(operations: readonly Operation[]): ResourceDefinition[] {
@@ -166,7 +167,7 @@ class Documents {
       isCustom: this.#customRows(operations).length > 0,
       schemasOf: (names) => schemaClosure(names, this.#table, this.#options.describe),
     })
-    const bytes = Buffer.from(JSON.stringify(document))
+    const bytes = Buffer.from(write(document))
     return { bytes, etag: `"${hash}"`, contentType: json }
   }
 }

@@ -6,6 +6,7 @@ import { compareQuantityTexts } from '#api/quantity.js'
 import { whenKnown } from '#async/when-known.js'
 import { goQuote } from '#go/quote.js'
 import { isGiven } from '#json/given-empty.js'
+import { stringify } from '#json/json.js'
 import type { AttributesOf } from '#registry/admission.js'
 import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
 
@@ -49,7 +50,7 @@ const setScheduling = (attributes: AttributesOf<'CREATE'>, found: KubeObject): v
       )
   if (Object.keys(nodeSelector).length > 0)
     spec.nodeSelector = { ...spec.nodeSelector, ...nodeSelector }
-  const text = (t: object): string => JSON.stringify(Object.entries(t).sort())
+  const text = (t: object): string => stringify(Object.entries(t).sort())
   const had = new Set((spec.tolerations ?? []).map(text))
   const added = tolerations.filter((t: object) => !had.has(text(t)))
   if (added.length > 0) spec.tolerations = [...(spec.tolerations ?? []), ...added]

@@ -4,6 +4,7 @@
  */
 import { goNumber } from '#go/number.js'
 import { goQuote } from '#go/quote.js'
+import { stringify } from '#json/json.js'
 
 export type FieldErrorType =
   | 'FieldValueNotFound'
@@ -46,15 +47,8 @@ export const printValue = (value: unknown): string => {
   if (typeof value === 'string') return goQuote(value)
   if (typeof value === 'number') return goNumber(value)
   if (typeof value === 'boolean' || typeof value === 'bigint') return String(value)
-  return goJson(value)
+  return stringify(value)
 }
-
-/** JSON as Go's encoder writes it, with characters of HTML escaped. */
-const goJson = (value: unknown): string =>
-  JSON.stringify(value, (_key, v) => (typeof v === 'bigint' ? Number(v) : v)).replace(
-    /[<>&\u2028\u2029]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
 
 const withDetail = (head: string, detail: string): string =>
   detail === '' ? head : `${head}: ${detail}`
@@ -70,7 +64,7 @@ const about = (
 ): Pick<FieldError, 'body' | 'bodyIfNamed'> => {
   const shown = printValue(value)
   const body = withDetail(`${what}: ${shown}`, detail)
-  const named = typeof value === 'string' ? goJson(value) : shown
+  const named = typeof value === 'string' ? stringify(value) : shown
   return named === shown ? { body } : { body, bodyIfNamed: withDetail(`${what}: ${named}`, detail) }
 }
 

@@ -13,6 +13,8 @@ import {
 } from '#api/field-error.js'
 import { matchesPattern } from '#cel/patterns.js'
 import { formatDouble } from '#go/number.js'
+import { goQuote } from '#go/quote.js'
+import { stringify } from '#json/json.js'
 import { getOwn, isJsonObject, jsonEqual } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import type { Correlated } from './correlation.js'
@@ -161,8 +163,6 @@ const validateWhole = (
   return result
 }
 
-const quoted = (path: string): string => JSON.stringify(path)
-
 const holds = ({ errors }: Result): boolean => errors.length === 0
 
 /** The first of those that most checks of held. */
@@ -174,7 +174,7 @@ const closest = (results: readonly Result[]): Result | undefined =>
 
 const validateCombinations = (value: JsonValue, schema: StructuralSchema, path: string): Result => {
   const result = resultOf([])
-  const say = (detail: string) => result.errors.push(rootError(`${quoted(path)} ${detail}`))
+  const say = (detail: string) => result.errors.push(rootError(`${goQuote(path)} ${detail}`))
   const tryAll = (branches: readonly StructuralSchema[] | undefined): Result[] =>
     (branches ?? []).map((branch) => validate(value, branch, path))
   const anyOf = tryAll(schema.anyOf)
@@ -220,7 +220,7 @@ const validateString = (value: string, schema: StructuralSchema, path: string): 
 
 const validateFormat = (value: string, format: string, path: string): FieldError[] => {
   if (matchesFormat(value, format)) return []
-  const text = JSON.stringify(value)
+  const text = goQuote(value)
   return [
     {
       type: 'FieldValueTypeInvalid',
@@ -253,11 +253,16 @@ const rangeProblem = (
   return format === 'float' && Math.abs(Number(value)) >= float32Max ? problem : undefined
 }
 
-/** An integer is compared with the whole part of a bound, as Go's conversion makes it. */
-const bound = (isInteger: boolean, limit: number): number => (isInteger ? Math.trunc(limit) : limit)
+/** What is compared: an int64 exactly, with the whole part of the bound, as Go's conversion makes it; else as doubles. */
+const compared = (
+  isExact: boolean,
+  value: number | bigint,
+  limit: number,
+): [number | bigint, number] => (isExact ? [value, Math.trunc(limit)] : [Number(value), limit])
 
-const isMultiple = (n: number, factor: number): boolean => {
-  const quotient = factor < 1 ? (1 / factor) * n : n / factor
+const isMultiple = (n: number | bigint, factor: number, isExact: boolean): boolean => {
+  if (isExact) return BigInt(n) % BigInt(factor) === 0n
+  const quotient = factor < 1 ? (1 / factor) * Number(n) : Number(n) / factor
   if (!Number.isSafeInteger(Math.round(quotient))) return false
   return Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.max(1, Math.abs(quotient))
 }
@@ -284,11 +289,11 @@ const validateNumber = (
     return problem === undefined
   }
   const isInteger = isGoInteger(value)
-  const n = Number(value)
   const print = (limit: number) => (isInteger ? String(limit) : formatDouble(limit))
   inRange(value, 'Checked')
   if (multipleOf !== undefined) {
-    const factor = bound(inRange(multipleOf, 'MultipleOf') && isInteger, multipleOf)
+    const isExact = inRange(multipleOf, 'MultipleOf') && isInteger
+    const [n, factor] = compared(isExact, value, multipleOf)
     if (factor <= 0)
       errors.push(
         invalid(
@@ -297,15 +302,17 @@ const validateNumber = (
           `factor MultipleOf declared for ${path} must be positive: ${print(factor)}`,
         ),
       )
-    else if (!isMultiple(n, factor)) should(`should be a multiple of ${print(factor)}`)
+    else if (!isMultiple(n, factor, isExact)) should(`should be a multiple of ${print(factor)}`)
   }
   if (minimum !== undefined) {
-    const least = bound(inRange(minimum, 'Minimum boundary') && isInteger, minimum)
+    const isExact = inRange(minimum, 'Minimum boundary') && isInteger
+    const [n, least] = compared(isExact, value, minimum)
     if (schema.exclusiveMinimum && n <= least) should(`should be greater than ${print(least)}`)
     else if (n < least) should(`should be greater than or equal to ${print(least)}`)
   }
   if (maximum !== undefined) {
-    const most = bound(inRange(maximum, 'Maximum boundary') && isInteger, maximum)
+    const isExact = inRange(maximum, 'Maximum boundary') && isInteger
+    const [n, most] = compared(isExact, value, maximum)
     if (schema.exclusiveMaximum && n >= most) should(`should be less than ${print(most)}`)
     else if (n > most) should(`should be less than or equal to ${print(most)}`)
   }
@@ -335,7 +342,7 @@ const validateList = (
 }
 
 const printEnum = (value: JsonValue): string =>
-  typeof value === 'string' ? value : JSON.stringify(value)
+  typeof value === 'string' ? value : stringify(value)
 
 /** Go converts the value to the type of what is allowed: a fraction is cut off. Null never is among them. */
 const isAllowed = (value: JsonValue, one: JsonValue): boolean =>

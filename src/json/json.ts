@@ -92,7 +92,8 @@ const writeSlowly = (value: JsonValue | undefined): string => {
   return `{${entries.map(([k, v]) => `${JSON.stringify(k)}:${writeSlowly(v)}`).join(',')}}`
 }
 
-const write = (value: unknown): string => {
+/** JSON as JSON.stringify writes it, BigInt as a number. */
+export const write = (value: unknown): string => {
   try {
     return JSON.stringify(value)
   } catch (error) {

@@ -1,6 +1,7 @@
 /** Formats of custom resources' texts, as kube-apiserver 1.36.3 takes them. */
 import t from 'tap'
 import { matchesFormat } from '#crd/formats.js'
+import { validateValue } from '#crd/validate-value.js'
 
 t.test('an address of a device is divided one way or, since Go 1.26, not at all', (t) => {
   const bytes = (count: number): string[] => Array.from({ length: count }, () => 'aB')
@@ -76,5 +77,12 @@ t.test('an address of mail may have a name, comments, or be the one of a group',
     '""@b',
   ]
   for (const text of bad) t.notOk(matchesFormat(text, 'email'), text)
+  t.end()
+})
+
+t.test('a text without the format of its field is quoted as Go quotes it', (t) => {
+  const [error] = validateValue('\0\u200b', { type: 'string', format: 'date' }, 'spec.day')
+  const quoted = String.raw`"\x00\u200b"`
+  t.equal(error?.body, `Invalid value: ${quoted}: spec.day in body must be of type date: ${quoted}`)
   t.end()
 })

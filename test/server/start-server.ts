@@ -3,6 +3,7 @@ import https from 'node:https'
 import type { Test } from 'tap'
 import { type Client, createClient } from '#client/client.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
+import { write } from '#json/json.js'
 import { createServer, type Server, type ServerOptions } from '#src/index.js'
 import { eventually } from '../eventually.js'
 
@@ -34,7 +35,7 @@ export const call = (
 ): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const token = rest.token ?? server.adminToken
-    const payload = body === undefined ? undefined : JSON.stringify(body)
+    const payload = body === undefined ? undefined : write(body)
     const request = https.request(
       `${server.url}${path}`,
       {

@@ -2,7 +2,9 @@
  * Conversions by a webhook for code that is synchronous. It is run until it needs a conversion whose result is not known
  * yet; that one is awaited, and the code is run again from its start. So it must do the same in every run.
  */
+
 import type { KubeObject } from '#api/object.js'
+import { stringify } from '#json/json.js'
 import type { StoredConversion } from '../resource-definition.js'
 
 /** Throws what the webhook failed with. */
@@ -26,7 +28,7 @@ export const withConversions = <T>(
   const known = new Map<string, Outcome>()
   const convertNow: ConvertNow = (object, apiVersion) => {
     // Each run makes new objects, so they are told apart by their content.
-    const key = `${apiVersion}\n${JSON.stringify(object)}`
+    const key = `${apiVersion}\n${stringify(object)}`
     const outcome = known.get(key)
     if (outcome === undefined) {
       throw new ConversionAwaited(

@@ -4,12 +4,15 @@
  */
 
 import { Kept } from '#collections/kept.js'
+import { formatDouble, goNumber } from '#go/number.js'
+import { parse, stringify } from '#json/json.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 
 const needsNoEscape = /^[\w./:-]*$/
 
+<<<<<<< main
 /** JSON of a scalar as upstream's json-iterator writes it: `<`, `>`, `&` and the line separators escaped, `\b` and `\f` by number. */
 const goJson = (value: JsonValue): string => {
   if (typeof value !== 'string') return typeof value === 'bigint' ? String(value) : goJsonOf(value)
@@ -27,6 +30,16 @@ const escapeMore = (json: string): string =>
       ? (escapesByNumber[c] ?? c)
       : `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
+=======
+const goJson = (value: JsonValue): string =>
+  typeof value === 'string' && needsNoEscape.test(value) ? `"${value}"` : stringify(value)
+
+/** Few elements have a number that a double may not hold. */
+const hasLongNumber = /\d{16}/
+
+const parseJson = (text: string): JsonValue =>
+  hasLongNumber.test(text) ? parse(text) : (JSON.parse(text) as JsonValue)
+>>>>>>> helper
 
 /** Field names come again and again, and so do the `name` keys of a template's lists: their elements are made once. */
 const fieldElements = new Kept<string>(limits.fieldElementsKept)
@@ -65,10 +78,10 @@ export const readElement = (text: string): string | undefined => {
     case 'f':
       return text
     case 'v':
-      return isCanonical.test(text) ? text : valueElement(JSON.parse(rest) as JsonValue)
+      return isCanonical.test(text) ? text : valueElement(parseJson(rest))
     case 'k':
       if (isCanonical.test(text)) return text
-      return keyElement(Object.entries(JSON.parse(rest) as JsonObject))
+      return keyElement(Object.entries(parseJson(rest) as JsonObject))
     case 'i':
       if (!/^[+-]?\d+$/.test(rest)) throw new Error(`invalid index: ${text}`)
       return `i:${Number(rest)}`
@@ -96,7 +109,7 @@ export const compareElements = (a: string, b: string): number => {
   return compareKeys(Object.entries(left as JsonObject), Object.entries(right as JsonObject))
 }
 
-const parseElement = (text: string): JsonValue => JSON.parse(text.slice(2)) as JsonValue
+const parseElement = (text: string): JsonValue => parseJson(text.slice(2))
 
 const compareKeys = (a: [string, JsonValue][], b: [string, JsonValue][]): number => {
   for (const [i, [name, value]] of a.entries()) {
@@ -111,6 +124,7 @@ const compareKeys = (a: [string, JsonValue][], b: [string, JsonValue][]): number
 
 const scalarRanks: Readonly<Record<string, number>> = {
   number: 0,
+  bigint: 0,
   string: 1,
   boolean: 2,
   object: 3,
@@ -123,29 +137,40 @@ const compareScalars = (a: JsonValue, b: JsonValue): number => {
   return a < b ? -1 : 1
 }
 
-/** `.spec.containers[name="web"].image`: the form of conflicts. */
-export const printPath = (path: readonly string[]): string => path.map(printElement).join('')
+type PrintNumber = (value: number | bigint) => string
+
+/** `.spec.containers[name="web"].image`: the form of conflicts. Upstream reads the owners' numbers as float64. */
+export const printPath = (path: readonly string[]): string =>
+  path.map((element) => print(element, printAsFloat)).join('')
+
+const printAsFloat: PrintNumber = (value) => formatDouble(Number(value))
+
+export const printElement = (element: string): string => print(element, printAsGiven)
+
+const printAsGiven: PrintNumber = (value) =>
+  typeof value === 'bigint' ? String(value) : goNumber(value)
 
 /** Maps have no brackets of their own (structured-merge-diff, value.ToString). */
-const printValue = (value: JsonValue): string => {
-  if (Array.isArray(value)) return `[${value.map(printValue).join(',')}]`
-  if (!isJsonObject(value)) return JSON.stringify(value)
-  return Object.entries(value)
-    .map(([key, inner]) => `${key}=${printValue(inner)}`)
-    .join('')
+const printValue = (value: JsonValue, number: PrintNumber): string => {
+  if (Array.isArray(value)) return `[${value.map((item) => printValue(item, number)).join(',')}]`
+  if (isJsonObject(value)) return printEntries(value, number).join('')
+  return typeof value === 'number' || typeof value === 'bigint'
+    ? number(value)
+    : JSON.stringify(value)
 }
 
-export const printElement = (element: string): string => {
+const printEntries = (value: JsonObject, number: PrintNumber): string[] =>
+  Object.entries(value).map(([key, inner]) => `${key}=${printValue(inner, number)}`)
+
+const print = (element: string, number: PrintNumber): string => {
   const rest = element.slice(2)
   switch (element[0]) {
     case 'f':
       return `.${rest}`
-    case 'k': {
-      const fields = Object.entries(JSON.parse(rest) as JsonObject)
-      return `[${fields.map(([name, value]) => `${name}=${printValue(value)}`).join(',')}]`
-    }
+    case 'k':
+      return `[${printEntries(parseJson(rest) as JsonObject, number).join(',')}]`
     case 'v':
-      return `[=${printValue(JSON.parse(rest))}]`
+      return `[=${printValue(parseJson(rest), number)}]`
     default:
       return `[${rest}]`
   }
