@@ -24,13 +24,15 @@ export const applyType = 'application/apply-patch+yaml'
 const isApply = ({ bodyType }: FastifyRequest): boolean =>
   (bodyType.split(';')[0] ?? '').trim() === applyType
 
+/** What JSON may hold and YAML not; bytes that are not UTF-8; escapes, which may be half a character. */
+const leftToYaml = /[\x7f-\x84\x86-\x9f\ufffd-\uffff]|\\u/
+
 /** An apply in plain JSON, which is what most clients send: the YAML parser is many times slower. */
 const plainJsonOf = (request: FastifyRequest): ParsedYaml | undefined => {
   const body = bodyOf(request)
   if (body[0] !== 0x7b || !isApply(request)) return undefined
   const text = textOf(body)
-  // Bytes that are not UTF-8, and escapes, which may be half a character, are left to the YAML parser.
-  if (text.includes('\ufffd') || text.includes('\\u')) return undefined
+  if (leftToYaml.test(text)) return undefined
   try {
     const { value, trace } = parseWithTrace(text)
     return trace === undefined ? { value, duplicates: [] } : undefined

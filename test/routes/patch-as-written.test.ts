@@ -33,6 +33,22 @@ t.test('a text that is written with escapes can be copied', async (t) => {
   t.match([code, body.data], [200, { ae: 'ä', b: 'ä' }])
 })
 
+t.test(
+  'an apply in JSON is read as YAML, which has no DEL and no half of a character',
+  async (t) => {
+    const { api } = await start(t)
+    const apply = async (text: string) => {
+      const raw = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"${text}"}}`
+      const type = 'application/apply-patch+yaml'
+      const { body } = await api.send('PATCH', `${configMaps}/a?fieldManager=m`, { raw, type })
+      return body.data?.a ?? body.message.replace(/^.*: yaml: /, '')
+    }
+    t.equal(await apply('\u007f'), 'control characters are not allowed')
+    t.equal(await apply(String.raw`\ud83d\ude00`), 'found invalid Unicode character escape code')
+    t.equal(await apply('😀\u00a0'), '😀\u00a0')
+  },
+)
+
 t.test('what is written as a float is no integer to the JSON decoder', async (t) => {
   const { patch } = await start(t)
   const bodies = {
