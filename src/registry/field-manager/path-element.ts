@@ -12,16 +12,13 @@ import { limits } from '#limits'
 
 const needsNoEscape = /^[\w./:-]*$/
 
-<<<<<<< main
 /** JSON of a scalar as upstream's json-iterator writes it: `<`, `>`, `&` and the line separators escaped, `\b` and `\f` by number. */
 const goJson = (value: JsonValue): string => {
-  if (typeof value !== 'string') return typeof value === 'bigint' ? String(value) : goJsonOf(value)
+  if (typeof value !== 'string') return escapeMore(stringify(value))
   if (needsNoEscape.test(value)) return `"${value}"`
   const json = JSON.stringify(value)
   return /[\\<>&\u2028\u2029]/.test(json) ? escapeMore(json) : json
 }
-
-const goJsonOf = (value: JsonValue): string => escapeMore(JSON.stringify(value))
 
 const escapesByNumber: Readonly<Record<string, string>> = { '\\b': '\\u0008', '\\f': '\\u000c' }
 const escapeMore = (json: string): string =>
@@ -30,16 +27,12 @@ const escapeMore = (json: string): string =>
       ? (escapesByNumber[c] ?? c)
       : `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
-=======
-const goJson = (value: JsonValue): string =>
-  typeof value === 'string' && needsNoEscape.test(value) ? `"${value}"` : stringify(value)
 
 /** Few elements have a number that a double may not hold. */
 const hasLongNumber = /\d{16}/
 
 const parseJson = (text: string): JsonValue =>
   hasLongNumber.test(text) ? parse(text) : (JSON.parse(text) as JsonValue)
->>>>>>> helper
 
 /** Field names come again and again, and so do the `name` keys of a template's lists: their elements are made once. */
 const fieldElements = new Kept<string>(limits.fieldElementsKept)
