@@ -18,7 +18,7 @@ const partsOf = (schema: StructuralSchema): StructuralSchema => {
 }
 const knownParts = new WeakMap<StructuralSchema, StructuralSchema>()
 
-/** Prunes and defaults; yields the pruned paths. */
+/** Prunes and defaults; yields the pruned paths. Embedded metadata is read afterwards. */
 const fit = (object: KubeObject, schema: StructuralSchema): string[] => {
   const unknown = prune(object, schema)
   dropNulls(object, schema)
@@ -28,9 +28,15 @@ const fit = (object: KubeObject, schema: StructuralSchema): string[] => {
 
 /** For an object from a client; yields a message for each unknown field. */
 export const conform = (object: KubeObject, schema: StructuralSchema): string[] => {
-  const unknown = fit(object, schema)
-  coerceEmbedded(object, partsOf(schema))
-  return unknown.map((path) => `unknown field "${path}"`)
+  const unknown = fit(object, schema).map((path) => `unknown field "${path}"`)
+  return [...unknown, ...coerceEmbedded(object, partsOf(schema))]
+}
+
+/** For what a conversion made; changes the object. */
+export const conformConverted = (object: KubeObject, schema: StructuralSchema): void => {
+  prune(object, schema)
+  dropNulls(object, schema)
+  dropInvalidEmbedded(object, partsOf(schema))
 }
 
 /** A stored object as `schema` shows it; the same one when that changes nothing. */

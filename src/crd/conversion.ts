@@ -3,10 +3,9 @@ import { failure } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { cloneJson } from '#json/object.js'
 import type { StoredConversion } from '#registry/resource-definition.js'
-import { dropNulls } from './apply-defaults.js'
+import { conformConverted } from './conform.js'
 import type { Converter } from './convert-by-webhook.js'
 import { type DefinitionVersion, schemaOf } from './definition/definition.js'
-import { prune } from './prune.js'
 
 /** Strategy None: an object is read in another version under that apiVersion. */
 export const rename: Converter = async (object, apiVersion) =>
@@ -32,8 +31,7 @@ export const conversionOf = (
     const converted = await convert(object, wanted)
     if (converted === object) return object
     const version = versions.find(({ name }) => `${group}/${name}` === wanted)!
-    prune(converted, schemaOf(version))
-    dropNulls(converted, schemaOf(version))
+    conformConverted(converted, schemaOf(version))
     return converted
   }
   return {

@@ -39,10 +39,12 @@ const visitEmbedded = (
   }
 }
 
-/** Reads it as its Go type, whose unknown fields are dropped. A text says why it cannot be read. */
-const readMetadata = (value: JsonValue): JsonObject | string => {
+/** Reads it as its Go type, whose unknown fields are dropped and noted. A text says why it cannot be read. */
+const readMetadata = (value: JsonValue, path = '', unknown?: string[]): JsonObject | string => {
   try {
-    const { creationTimestamp, ...metadata } = decodeType(schemaNames.objectMeta, value).value
+    const { value: read, strictErrors } = decodeType(schemaNames.objectMeta, value, undefined, path)
+    unknown?.push(...strictErrors)
+    const { creationTimestamp, ...metadata } = read
     return creationTimestamp == null ? metadata : { ...metadata, creationTimestamp }
   } catch (error) {
     if (error instanceof DecodeError) return error.message
@@ -50,8 +52,9 @@ const readMetadata = (value: JsonValue): JsonObject | string => {
   }
 }
 
-/** Reads metadata as its Go type, whose unknown fields are dropped. Changes the value. Throws DecodeError. */
-export const coerceEmbedded = (value: JsonValue, schema: StructuralSchema, path = ''): void =>
+/** Reads metadata as its Go type and yields a message for each field that this does not know. Changes the value. Throws DecodeError. */
+export const coerceEmbedded = (value: JsonValue, schema: StructuralSchema, path = ''): string[] => {
+  const unknown: string[] = []
   visitEmbedded(value, schema, path, (object, at) => {
     const refuse = (name: string, why: string): never => {
       throw new DecodeError(
@@ -62,10 +65,12 @@ export const coerceEmbedded = (value: JsonValue, schema: StructuralSchema, path 
       if (Object.hasOwn(object, name) && typeof object[name] !== 'string')
         refuse(name, 'must be a string')
     if (object.metadata === undefined) return
-    const metadata = readMetadata(object.metadata)
+    const metadata = readMetadata(object.metadata, child(at, 'metadata'), unknown)
     if (typeof metadata === 'string') refuse('metadata', metadata)
     object.metadata = metadata
   })
+  return unknown.sort()
+}
 
 /**
  * The same for objects that were stored before the schema asked for it: what has the wrong type is dropped, too.

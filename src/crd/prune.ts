@@ -3,21 +3,15 @@
  * Works on a private copy, in place.
  */
 import { dotted } from '#api/field-error.js'
-import { metadataFields } from '#api/object.js'
 import { cloneJson, getOwn, isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
-// Embedded metadata keeps these and no others.
-const known = new Set<string>(metadataFields)
-
-/**
- * Drops unknown fields from an object and yields their paths as `spec.list[0].b`: sorted, those of embedded metadata last.
- */
+/** Drops unknown fields from an object and yields their paths as `spec.list[0].b`, sorted. Leaves embedded metadata alone. */
 export const prune = (object: JsonValue, schema: StructuralSchema): string[] => {
-  const unknown: Unknown = { fields: [], metadata: [] }
-  walk(object, schema, { fields: '', metadata: '' }, true, unknown)
-  return [...unknown.fields.sort(), ...unknown.metadata.sort()]
+  const unknown: string[] = []
+  walk(object, schema, '', true, unknown)
+  return unknown.sort()
 }
 
 /** Whether there is anything that the schema does not know, apart from what stands in metadata of embedded objects. */
@@ -26,29 +20,17 @@ export const hasUnknownFields = (
   schema: StructuralSchema,
   isRoot: boolean,
 ): boolean => {
-  const unknown: Unknown = { fields: [], metadata: [] }
-  walk(cloneJson(value), schema, { fields: '', metadata: '' }, isRoot, unknown)
-  return unknown.fields.length > 0
-}
-
-interface Unknown {
-  readonly fields: string[]
-  /** Paths in embedded metadata, which upstream checks in a pass of its own. */
-  readonly metadata: string[]
-}
-
-/** Where a value is, as the two passes write it: the one over metadata puts keys of maps in brackets. */
-interface Paths {
-  readonly fields: string
-  readonly metadata: string
+  const unknown: string[] = []
+  walk(cloneJson(value), schema, '', isRoot, unknown)
+  return unknown.length > 0
 }
 
 const walk = (
   value: JsonValue,
   schema: StructuralSchema | undefined,
-  path: Paths,
+  path: string,
   isResource: boolean,
-  unknown: Unknown,
+  unknown: string[],
 ): void => {
   if (Array.isArray(value)) {
     const preserves = schema?.['x-kubernetes-preserve-unknown-fields'] === true
@@ -58,8 +40,7 @@ const walk = (
     const isResource = items?.['x-kubernetes-embedded-resource'] === true
     const inner = preserves ? { ...items, 'x-kubernetes-preserve-unknown-fields': true } : items
     value.forEach((item, i) => {
-      const at = { fields: `${path.fields}[${i}]`, metadata: `${path.metadata}[${i}]` }
-      walk(item, inner, at, isResource, unknown)
+      walk(item, inner, `${path}[${i}]`, isResource, unknown)
     })
     return
   }
@@ -69,38 +50,22 @@ const walk = (
 const walkObject = (
   object: JsonObject,
   schema: StructuralSchema,
-  path: Paths,
+  path: string,
   isResource: boolean,
-  unknown: Unknown,
+  unknown: string[],
 ): void => {
   const preserves = schema['x-kubernetes-preserve-unknown-fields'] === true
   const valueSchema = valueSchemaOf(schema)
   for (const key of Object.keys(object)) {
-    if (isResource && (key === 'kind' || key === 'apiVersion')) continue
-    if (isResource && key === 'metadata') {
-      if (path.metadata !== '') pruneMetadata(object[key]!, dotted(path.metadata, key), unknown)
-      continue
-    }
-    const property = getOwn(schema.properties, key)
-    const inner = property ?? valueSchema
+    if (isResource && (key === 'kind' || key === 'apiVersion' || key === 'metadata')) continue
+    const inner = getOwn(schema.properties, key) ?? valueSchema
     // Any value may stand where `additionalProperties` is true, but nothing is known of what is in it.
     if (inner !== undefined || schema.additionalProperties === true) {
       const embedded = inner?.['x-kubernetes-embedded-resource'] === true
-      const isKey = property === undefined
-      const metadata = isKey ? `${path.metadata}[${key}]` : dotted(path.metadata, key)
-      walk(object[key]!, inner, { fields: dotted(path.fields, key), metadata }, embedded, unknown)
+      walk(object[key]!, inner, dotted(path, key), embedded, unknown)
     } else if (!preserves) {
       delete object[key]
-      unknown.fields.push(dotted(path.fields, key))
+      unknown.push(dotted(path, key))
     }
-  }
-}
-
-const pruneMetadata = (metadata: JsonValue, path: string, unknown: Unknown): void => {
-  if (!isJsonObject(metadata)) return
-  for (const key of Object.keys(metadata)) {
-    if (known.has(key)) continue
-    delete metadata[key]
-    unknown.metadata.push(dotted(path, key))
   }
 }
