@@ -106,6 +106,8 @@ export class ConvertedStorage implements ObjectStorage {
     this.#conversion = conversion
     this.#prefix = prefix
     this.#refusal = new CacheRefusal(typeName)
+    // Upstream fills its cache as soon as the definition is served; without objects that needs no webhook.
+    void this.#fillIfEmpty()
   }
 
   async get(key: string, consistency: ReadConsistency): Promise<StoredObject | undefined> {
@@ -168,6 +170,12 @@ export class ConvertedStorage implements ObjectStorage {
       this.#filling = undefined
     })
     return this.#filling
+  }
+
+  async #fillIfEmpty(): Promise<void> {
+    const first = { selection: { prefix: this.#prefix }, limit: 1 }
+    const { items } = await this.#storage.list({ ...first, consistency: { kind: 'any' } })
+    if (items.length === 0) await this.notReady()
   }
 
   async #fill(): Promise<ApiError | undefined> {

@@ -34,6 +34,8 @@ export const makeStores = ({ table, storageOf, fieldManagerOf, ...deps }: Stores
         ...deps,
       })
       stores.set(definition, store)
+      // Upstream makes the storage of all versions of a custom resource when one of them is asked for.
+      if (definition.conversion !== undefined) table.equivalentsOf(definition).forEach(of)
     }
     return store
   }

@@ -28,8 +28,9 @@ const version = (name: string, storage: boolean, fields: readonly string[]) =>
     { storage, selectableFields: [{ jsonPath: `.spec.${fields[0]}` }] },
   )
 
+const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+
 const define = async (server: Server, { clientConfig }: WebhookServer): Promise<void> => {
-  const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
   const names = {
     plural: 'addresses',
     singular: 'address',
@@ -156,6 +157,22 @@ t.test('a version is not listed before all objects could be converted to it once
   answerWith(() => ({ result: { status: 'Failure', message: 'away' } }))
   await create('v1', 'a', { host: 'h', port: '1' })
   const problem = `conversion webhook for ${group}/v1, Kind=Address failed: away`
+  const list = await call(server, { path: path('v2') })
+  t.match(
+    list.body,
+    { code: 500, message: problem },
+    'there was no object when it was first served',
+  )
+  await call(server, {
+    method: 'PATCH',
+    path: `${crds}/addresses.${group}`,
+    body: { spec: { names: { shortNames: ['ad'] } } },
+    headers: { 'content-type': 'application/merge-patch+json' },
+  })
+  await eventually('the definition is served anew', async () => {
+    const { body } = await call(server, { path: `/apis/${group}/v1` })
+    return body.resources[0].shortNames?.length === 1
+  })
   const refusal = {
     code: 429,
     reason: 'TooManyRequests',
