@@ -86,8 +86,8 @@ const writeBatch = (
   if (parts.length > 0) stream.write(parts)
 }
 
-/** A moment for the events of the last objects, which were deleted just before their definition. */
-const lastEventsMs = 100
+/** Watches on a definition that was deleted or replaced go on for this long (apiextensions, customresource_handler.go). */
+const tearDownMs = 1_000
 
 const nothing = (): void => {}
 
@@ -101,7 +101,7 @@ const stopWithDefinition = (
   const { group, version, resource } = definition.gvr
   return table.onChange(({ type, definition: { gvr } }) => {
     const same = gvr.group === group && gvr.version === version && gvr.resource === resource
-    if (type === 'removed' && same) setTimeout(stop, lastEventsMs)
+    if (type === 'removed' && same) setTimeout(stop, tearDownMs).unref()
   })
 }
 
