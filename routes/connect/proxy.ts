@@ -15,9 +15,8 @@ const splitTarget = (
   { singular }: ResourceDefinition,
 ): { scheme: string; name: string; port: string } => {
   const parts = text.split(':')
-  if (parts.length < 3) return { scheme: 'http', name: parts[0]!, port: parts[1] ?? '' }
-  const [scheme = '', name = '', port = ''] = parts
-  if (parts.length > 3 || !['', 'http', 'https'].includes(scheme))
+  const [scheme = '', name = '', port = ''] = parts.length < 3 ? ['', ...parts] : parts
+  if (name === '' || parts.length > 3 || !['', 'http', 'https'].includes(scheme))
     throw badRequest(`invalid ${singular} request ${goQuote(text)}`)
   return { scheme, name, port }
 }
@@ -65,7 +64,8 @@ type ProxyTarget = ReturnType<typeof splitTarget>
 const podAddress = async (c: Connection, { scheme, name, port }: ProxyTarget): Promise<string> => {
   const pod = await read(c, 'pods', name)
   const ip = pod.status?.podIP
-  const first = pod.spec.containers?.[0]?.ports?.[0]?.containerPort
+  const containers: { ports?: { containerPort: number }[] }[] = pod.spec.containers
+  const first = containers.find(({ ports }) => ports?.length)?.ports?.[0]?.containerPort
   // Upstream's IsProxyableIP: a Pod must not be a way to the server's own machine.
   if (!ip || /^(127\.|169\.254\.|0\.|::1$|fe80:)/.test(ip)) throw badRequest('address not allowed')
   const chosen = port || first

@@ -29,6 +29,7 @@ t.test('a Service is reached through the Pods that its Endpoints name, and only 
     ['services/manual:x', 503, 'no endpoints available for service "manual:x"'],
     ['services/bare:81', 503, 'no service port 81 found for service "bare"'],
     ['services/ftp:bare:80', 400, 'invalid service request "ftp:bare:80"'],
+    ['services/:80', 400, 'invalid service request ":80"'],
     ['services/a:b:c:d', 400, 'invalid service request "a:b:c:d"'],
     ['pods/ftp:p:80', 400, 'invalid pod request "ftp:p:80"'],
     ['pods/p', 400, 'address not allowed'],
