@@ -18,8 +18,10 @@ export const podTopologyLabels: AdmissionPlugin = {
   mutate: (attributes) => {
     const isBinding = isAbout(attributes, bindings)
     if (!isBinding && !isPodCreate(attributes)) return
-    const object = attributes.object
-    const name: string = (isBinding ? object.target?.name : object.spec?.nodeName) ?? ''
+    const { object } = attributes
+    // The API takes a target without a kind for a node, too; upstream's plugin does not.
+    if (isBinding && object.target?.kind !== 'Node') return
+    const name: string = (isBinding ? object.target.name : object.spec?.nodeName) ?? ''
     if (name === '') return
     return whenKnown(findObject(attributes.ctx, nodes, { name }), (node) => {
       const labels = node?.metadata.labels ?? {}
