@@ -90,6 +90,8 @@ const answerWith = (deps: ApiDeps) => {
     const name = parts[1] ?? ''
     const namespace = namespaceOf(info, definition)
     if (isLegacyWatch(info)) {
+      // The handler of custom resources finds their subresources on this path, too, and none that can be watched.
+      if (isCustom && parts.length > 2) throw refusal(findRoute(info, definition), info)
       if (!definition.verbs.includes('watch') || parts.length > 2) throw pathNotFound()
       // Upstream's handler of custom resources goes by the verb in the path alone.
       if (request.method !== 'GET' && !isCustom) throw methodNotAllowed()

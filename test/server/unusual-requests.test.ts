@@ -284,6 +284,8 @@ t.test('custom resources are watched below /watch/ by any method', async (t) => 
       t.equal((await call(server, { method, path: `${things}/watch/${path}${query}` })).status, 200)
   const path = `/api/v1/watch/namespaces/default/configmaps${query}`
   t.equal((await call(server, { method: 'DELETE', path })).status, 405)
+  const other = `${things}/watch/namespaces/default/things/x/other`
+  t.match((await get(other)).body, { message: 'things.odd.example.com "x" not found', code: 404 })
 })
 
 t.test('a patch may not make the apiVersion of a custom resource null', async (t) => {
