@@ -13,8 +13,13 @@ import type { JsonTrace } from '#json/traced.js'
 import { textOf } from '#json/utf8.js'
 import type { JsonValue } from '#json/value.js'
 import { schemaNameOfKind } from '#openapi/schemas.js'
-import { hasProtobuf, protobufToJson } from '#registry/decode/protobuf.js'
-import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
+import {
+  type Envelope,
+  hasProtobuf,
+  messageToJson,
+  openEnvelope,
+} from '#registry/decode/protobuf.js'
+import { ProtobufError } from '#registry/decode/protobuf-reader.js'
 import { decodeBuiltIn, decodeObject, saidGvk } from '#registry/decode.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
@@ -39,6 +44,8 @@ export interface ParsedBody {
   readonly trace?: JsonTrace | undefined
   /** Strict errors of the text itself (YAML keys that come twice). */
   readonly textErrors: readonly string[]
+  /** Of protobuf, whose `value` is its type alone: the whole value, read as a type of openapi/data/schemas.json. */
+  readonly valueAs?: (said: GroupVersionKind, schemaName: string) => JsonValue
 }
 
 /** Throws `refuse(message)`. */
@@ -58,7 +65,8 @@ export const parseText = (
     }
   }
   try {
-    const { value, trace } = parseWithTrace(textOf(bodyOf(request)))
+    const body = bodyOf(request)
+    const { value, trace } = parseWithTrace(textOf(body), body)
     return { value, trace, textErrors: [] }
   } catch (error) {
     if (error instanceof JsonSyntaxError)
@@ -79,18 +87,37 @@ export const inputTypeOf = (request: FastifyRequest): 'json' | 'yaml' | 'protobu
   return type
 }
 
-/** Throws 415 for a kind without protobuf, `refuse(message)` for bytes that are none. */
+/** What is in the envelope is read once its kind is known. Throws 415 for a kind without protobuf, `refuse(message)` for bytes that are none. */
 const parseProtobuf = (
   body: Buffer,
   { schemaName, gvk }: ResourceDefinition,
   refuse: (message: string) => Error,
 ): ParsedBody => {
-  if (schemaName === undefined || !hasProtobuf(schemaName)) throw unsupportedMediaType(mediaTypes)
+  if (!hasProtobuf(schemaName)) throw unsupportedMediaType(mediaTypes)
   try {
-    return { value: protobufToJson(body, schemaName), textErrors: [] }
+    const envelope = openEnvelope(body)
+    const { kind, apiVersion } = envelope
+    return {
+      value: { kind, apiVersion },
+      textErrors: [],
+      valueAs: (said, name) => readMessage(envelope, name, said, gvk.kind),
+    }
   } catch (error) {
-    if (error instanceof ProtobufMessageError) throw cannotBeHandled(gvk, error.message)
     if (error instanceof ProtobufError) throw refuse(error.message)
+    throw error
+  }
+}
+
+const readMessage = (
+  envelope: Envelope,
+  schemaName: string,
+  said: GroupVersionKind,
+  as: string,
+): JsonValue => {
+  try {
+    return messageToJson(envelope, schemaName)
+  } catch (error) {
+    if (error instanceof ProtobufError) throw cannotBeHandled(said, error.message, as)
     throw error
   }
 }
@@ -130,6 +157,7 @@ interface TypeCheck {
   /** Other apiVersions that the kind may come in. */
   accepted?: readonly string[]
   trace?: JsonTrace | undefined
+  valueAs?: ParsedBody['valueAs']
   /** The body as it came; a patched document has none. */
   body?: Buffer
 }
@@ -143,7 +171,7 @@ export const checkType = (
   value: JsonValue,
   { gvk, isCustom }: ResourceDefinition,
   table: ResourceTable,
-  { unrecognized = badRequest, accepted = [], body, trace }: TypeCheck = {},
+  { unrecognized = badRequest, accepted = [], body, trace, valueAs = () => value }: TypeCheck = {},
 ): GroupVersionKind => {
   if (value === null) {
     if (isCustom && body !== undefined) throw unrecognized(`Object 'Kind' is missing in '${body}'`)
@@ -187,7 +215,8 @@ export const checkType = (
     isFormerKind(said)
   if (!known) throw cannotBeHandled(said, noKindText(kind, apiVersion), gvk.kind)
   // Upstream decodes the body as the kind that it names before it looks at the kind.
-  if (schemaName !== undefined) decodeBuiltIn(said, schemaName, value, trace, gvk.kind)
+  if (schemaName !== undefined)
+    decodeBuiltIn(said, schemaName, valueAs(said, schemaName), trace, gvk.kind)
   if (kind !== gvk.kind) throw noConversion(said, isMeta ? 'v1' : gv.version, gvk)
   throw otherVersion(apiVersion, expected)
 }
@@ -246,8 +275,10 @@ export const decodeBody = (
     accepted,
     body,
     trace: parsed.trace,
+    valueAs: parsed.valueAs,
   })
-  const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace, said)
+  const value = parsed.valueAs?.(said, definition.schemaName!) ?? parsed.value
+  const { object, strictErrors } = decodeObject(definition, value, parsed.trace, said)
   reportStrictErrors([...parsed.textErrors, ...strictErrors], fieldValidation, ctx, () => {
     const gvk = definition.isCustom ? saidGvk(parsed.value, definition.gvk) : said
     return cannotBeHandled(gvk, strictText(parsed.textErrors, strictErrors))

@@ -8,7 +8,7 @@ import { getOwn, isJsonObject } from '#json/object.js'
 import { textOf } from '#json/utf8.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { DecodeError } from '#registry/decode/explain.js'
-import { protobufToJson } from '#registry/decode/protobuf.js'
+import { messageToJson, openEnvelope } from '#registry/decode/protobuf.js'
 import { ProtobufError } from '#registry/decode/protobuf-reader.js'
 import { decodeType } from '#registry/decode.js'
 import type { Query } from '#registry/query.js'
@@ -100,7 +100,10 @@ const schemaName = 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions'
 /** The one body that clients send in protobuf to every resource, whatever they read. */
 const parseProtobuf = (body: Buffer): ParsedBody => {
   try {
-    return { value: protobufToJson(body, schemaName), textErrors: [] }
+    const envelope = openEnvelope(body)
+    const { kind, apiVersion } = envelope
+    checkOptionsKind({ kind, apiVersion }, body)
+    return { value: messageToJson(envelope, schemaName), textErrors: [] }
   } catch (error) {
     if (error instanceof ProtobufError) throw badRequest(error.message)
     throw error

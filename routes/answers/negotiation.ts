@@ -18,7 +18,10 @@ import {
 
 type Conversion = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
 
-type MediaType = 'application/json' | 'application/yaml' | 'application/vnd.kubernetes.protobuf'
+export type MediaType =
+  | 'application/json'
+  | 'application/yaml'
+  | 'application/vnd.kubernetes.protobuf'
 
 export interface Negotiated {
   readonly mediaType: MediaType
@@ -100,22 +103,26 @@ export const streamNotAcceptable = () => notAcceptable(streamTypes)
 
 const negotiate = (
   header: string,
-  serves: (found: Negotiated) => boolean,
+  serves: (found: Negotiated, clause: Clause) => boolean,
 ): Negotiated | undefined => {
   if (header === '') return fallback
   for (const clause of parseAccept(header))
     for (const mediaType of mediaTypes) {
       if (!matches(clause, mediaType)) continue
       const found = negotiateClause(clause, mediaType)
-      if (found !== undefined && serves(found)) return found
+      if (found !== undefined && serves(found, clause)) return found
     }
   return undefined
 }
 
-/** The form of an error: never converted, and indented JSON when nothing fits (responsewriters, WriteRawJSON). */
+/** The form of what is of no version, as discovery and errors: never converted, nor asked for by version (`sv`). */
+export const negotiatePlain = (header = ''): Negotiated | undefined =>
+  negotiate(header, (_found, clause) => !asksForKind(clause) && !clause.parameters.has('sv'))
+
+/** The form of an error: indented JSON when nothing fits (responsewriters, WriteRawJSON). */
 export const negotiateError = (header: string | undefined): Negotiated => {
   if (header === undefined || header === json) return fallback
-  return negotiate(header, ({ convert }) => convert === undefined) ?? indented
+  return negotiatePlain(header) ?? indented
 }
 
 const objectTypes = mediaTypes

@@ -8,14 +8,21 @@ import { hostInUrl } from '#net/host-in-url.js'
 import { formatYaml } from '#registry/encode/yaml.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {
-  asksForKind,
   type Clause,
   checkContentType,
   fitsRoute,
   notAcceptable as notAcceptableRoute,
   parseAccept,
 } from '../answers/accept.js'
-import { fitsStream, mediaTypes, notAcceptable } from '../answers/negotiation.js'
+import {
+  fitsStream,
+  type MediaType,
+  mediaTypes,
+  type Negotiated,
+  negotiatePlain,
+  notAcceptable,
+  protobuf,
+} from '../answers/negotiation.js'
 import { inProtobuf, metaInProtobuf } from '../answers/protobuf.js'
 import { jsonFor } from '../answers/respond.js'
 import { sendNotFound } from '../not-found.js'
@@ -35,18 +42,10 @@ export interface DiscoverySource extends Iterable<ResourceDefinition> {
   onChange(listener: () => void): () => void
 }
 
-type Form = 'json' | 'yaml' | 'protobuf'
-const contentTypes: Readonly<Record<Form, string>> = {
-  json: 'application/json',
-  yaml: 'application/yaml',
-  protobuf: 'application/vnd.kubernetes.protobuf',
-}
-
-const formOf = (type: string): Form | undefined => {
-  if (['*/*', 'application/*', 'application/json'].includes(type)) return 'json'
-  if (type === 'application/yaml') return 'yaml'
-  return type === 'application/vnd.kubernetes.protobuf' ? 'protobuf' : undefined
-}
+const mediaTypeOf = (type: string): MediaType | undefined =>
+  type === '*/*' || type === 'application/*'
+    ? 'application/json'
+    : mediaTypes.find((t) => t === type)
 
 const aggregatedAs = 'APIGroupDiscoveryList'
 
@@ -55,34 +54,27 @@ const isAggregated = ({ parameters }: Clause): boolean =>
   parameters.get('g') === 'apidiscovery.k8s.io' &&
   parameters.get('v') === 'v2'
 
-const isPlain = (clause: Clause): boolean => !asksForKind(clause)
-
 /** A clause that asks for a form by server version (`sv`) never fits. */
-const fits = (clause: Clause, form: Form): boolean =>
-  !clause.parameters.get('sv') && fitsStream(clause, contentTypes[form])
+const fits = (clause: Clause, mediaType: MediaType): boolean =>
+  !clause.parameters.has('sv') && fitsStream(clause, mediaType)
 
-/** The form of the first clause of the Accept header that is `wanted`. */
-const negotiate = (
-  request: FastifyRequest,
-  wanted: (clause: Clause) => boolean = isPlain,
-): Form | undefined => {
-  for (const clause of parseAccept(request.headers.accept)) {
-    const form = formOf(clause.type)
-    if (form !== undefined && wanted(clause) && fits(clause, form)) return form
+/** The form of the first clause of the Accept header that asks for the aggregated document. */
+const negotiateAggregated = ({ headers }: FastifyRequest): MediaType | undefined => {
+  for (const clause of parseAccept(headers.accept)) {
+    const mediaType = mediaTypeOf(clause.type)
+    if (mediaType !== undefined && isAggregated(clause) && fits(clause, mediaType)) return mediaType
   }
   return undefined
 }
 
-const send = async (
-  reply: FastifyReply,
-  form: Form,
+const bytesOfPlain = (
+  request: FastifyRequest,
+  negotiated: Negotiated,
   document: JsonObject,
-): Promise<FastifyReply> => {
-  reply.request.kube.audit?.answeredWith(document)
-  reply.header('content-type', contentTypes[form])
-  if (form === 'protobuf') return reply.send(metaInProtobuf(document))
-  if (form === 'json') return reply.send(jsonFor(reply.request, document))
-  return reply.send(Buffer.from(formatYaml(document)))
+): Buffer => {
+  if (negotiated.mediaType === protobuf) return metaInProtobuf(document)
+  if (negotiated.mediaType === 'application/yaml') return Buffer.from(formatYaml(document))
+  return jsonFor(request, document, negotiated)
 }
 
 interface Aggregated {
@@ -91,9 +83,9 @@ interface Aggregated {
   readonly etag: string
 }
 
-const bytesOf = ({ document, bytes }: Aggregated, form: Form): Buffer => {
-  if (form === 'json') return bytes
-  return form === 'yaml' ? Buffer.from(formatYaml(document)) : inProtobuf(document)
+const bytesOf = ({ document, bytes }: Aggregated, mediaType: MediaType): Buffer => {
+  if (mediaType === 'application/json') return bytes
+  return mediaType === protobuf ? inProtobuf(document) : Buffer.from(formatYaml(document))
 }
 
 /** Documents derived from the rows: made at first use, dropped when a row comes or goes. */
@@ -136,15 +128,15 @@ class Documents {
 const sendAggregated = (
   request: FastifyRequest,
   reply: FastifyReply,
-  { found, form }: { found: Aggregated; form: Form },
+  { found, mediaType }: { found: Aggregated; mediaType: MediaType },
 ): FastifyReply => {
   const { etag } = found
   reply.header('etag', etag).header('vary', 'Accept').header('cache-control', 'public')
   if (request.headers['if-none-match'] === etag) return reply.code(304).send()
   request.kube.audit?.answeredWith(found.document)
   return reply
-    .header('content-type', `${contentTypes[form]};g=apidiscovery.k8s.io;v=v2;as=${aggregatedAs}`)
-    .send(bytesOf(found, form))
+    .header('content-type', `${mediaType};g=apidiscovery.k8s.io;v=v2;as=${aggregatedAs}`)
+    .send(bytesOf(found, mediaType))
 }
 
 /** The group of APIServices themselves. */
@@ -164,14 +156,16 @@ const checkRoute = (request: FastifyRequest): void => {
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-const sendPlain = (
+const sendPlain = async (
   request: FastifyRequest,
   reply: FastifyReply,
   document: JsonObject,
 ): Promise<FastifyReply> => {
-  const form = negotiate(request)
-  if (form === undefined) throw notAcceptable(mediaTypes)
-  return send(reply, form, document)
+  const negotiated = negotiatePlain(request.headers.accept)
+  if (negotiated === undefined) throw notAcceptable(mediaTypes)
+  request.kube.audit?.answeredWith(document)
+  reply.header('content-type', negotiated.mediaType)
+  return reply.send(bytesOfPlain(request, negotiated, document))
 }
 
 /** /api or /apis: the aggregated document wherever the header asks for it, even behind others; else `plain`. */
@@ -179,9 +173,9 @@ const rootOf =
   (documents: Documents, name: 'api' | 'apis', plain: (r: FastifyRequest) => JsonObject): Handler =>
   async (request, reply) => {
     if (name === 'api') checkRoute(request)
-    const form = negotiate(request, isAggregated)
-    if (form === undefined) return sendPlain(request, reply, plain(request))
-    return sendAggregated(request, reply, { found: documents.aggregated(name), form })
+    const mediaType = negotiateAggregated(request)
+    if (mediaType === undefined) return sendPlain(request, reply, plain(request))
+    return sendAggregated(request, reply, { found: documents.aggregated(name), mediaType })
   }
 
 const groupOf =

@@ -139,10 +139,11 @@ export const parsePatch = (
       throw error
     }
   }
-  const text = textOf(bodyOf(request))
+  const body = bodyOf(request)
+  const text = textOf(body)
   const isDecoded = type === 'strategic' || fieldValidation !== 'Ignore'
   try {
-    const parsed = parseWithTrace(text)
+    const parsed = parseWithTrace(text, body)
     const { value, trace } = parsed
     if (isDecoded) checkPatch(type, parsed)
     const keys = trace?.entries ?? new Map()

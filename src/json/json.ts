@@ -63,13 +63,13 @@ const countKeys = (value: unknown): number => {
   return count
 }
 
-/** Throws JsonSyntaxError. */
-export const parseWithTrace = (text: string): ParsedJson => {
+/** Throws JsonSyntaxError. `bytes` are what the text was read from, where that may be no UTF-8. */
+export const parseWithTrace = (text: string, bytes?: Buffer): ParsedJson => {
   let value: JsonValue
   try {
     value = JSON.parse(text) as JsonValue
   } catch {
-    throw new JsonSyntaxError(jsonSyntaxMessage(text))
+    throw new JsonSyntaxError(jsonSyntaxMessage(bytes ?? text))
   }
   const shape = shapeOf(text)
   if (shape.tooDeep !== '')

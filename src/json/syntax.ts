@@ -1,12 +1,10 @@
 /** Where and why a text is no JSON, in the words of Go's encoding/json. Only texts that JSON.parse refused come here. */
 import { limits } from '#limits'
 
-const quoteByte = (text: string, at: number): string => {
-  const char = String.fromCodePoint(text.codePointAt(at)!)
+const quoteByte = (char: string): string => {
   if (char === "'") return `'\\''`
   if (char === '"') return `'"'`
-  // Go looks at bytes: of a longer character it names the first.
-  const byte = Buffer.from(char)[0]!
+  const byte = char.charCodeAt(0)
   if (byte === 0x5c) return `'\\\\'`
   if (byte >= 0x20 && byte < 0x7f) return `'${char}'`
   const named: Record<number, string> = {
@@ -162,13 +160,14 @@ class Scanner {
 
   #fail(context: string): never {
     if (this.#at >= this.#text.length) throw new Found(endOfInput)
-    throw new Found(`invalid character ${quoteByte(this.#text, this.#at)} ${context}`)
+    throw new Found(`invalid character ${quoteByte(this.#text[this.#at]!)} ${context}`)
   }
 }
 
-export const jsonSyntaxMessage = (text: string): string => {
+/** Go looks at bytes, of no character as well: of a longer character it names the first. */
+export const jsonSyntaxMessage = (text: string | Buffer): string => {
   try {
-    new Scanner(text).scan()
+    new Scanner((typeof text === 'string' ? Buffer.from(text) : text).toString('latin1')).scan()
   } catch (error) {
     if (error instanceof Found) return error.message
     throw error

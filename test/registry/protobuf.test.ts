@@ -7,8 +7,8 @@ import type { JsonObject, JsonValue } from '#json/value.js'
 import { groupKinds } from '#kinds/group-kinds.js'
 import { kinds } from '#kinds/index.js'
 import { packageRoot } from '#program/package-root.js'
-import { protobufToJson } from '#registry/decode/protobuf.js'
-import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
+import { messageToJson, protobufToJson } from '#registry/decode/protobuf.js'
+import { ProtobufError } from '#registry/decode/protobuf-reader.js'
 import { decodeObject } from '#registry/decode.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { bytesOf } from '#routes/answers/list-body.js'
@@ -115,7 +115,7 @@ t.test('a missing envelope is told from a broken message inside one', async (t) 
   t.throws(read('k8s\0\x0a'), new ProtobufError('unexpected EOF'))
   const type = '\x0a\x0f\x0a\x02v1\x12\x09ConfigMap'
   const overflow = `k8s\0${type}\x12\x0c${'\xff'.repeat(12)}`
-  t.throws(read(overflow), new ProtobufMessageError('proto: integer overflow'))
+  t.throws(read(overflow), new ProtobufError('proto: integer overflow'))
 })
 
 t.test('maps are in the order of their keys’ bytes, and integers keep 64 bits', async (t) => {
@@ -134,4 +134,61 @@ t.test('maps are in the order of their keys’ bytes, and integers keep 64 bits'
     }
     t.equal(BigInt(back.metadata?.generation ?? 0), BigInt(generation))
   }
+})
+
+/** One message of a Pod, as hexadecimal digits without its envelope. */
+const podOf = (hex: string): JsonObject => {
+  const message = Buffer.from(hex.replaceAll(' ', ''), 'hex')
+  const name = 'io.k8s.api.core.v1.Pod'
+  return messageToJson({ kind: '', apiVersion: '', message }, name)
+}
+
+t.test('what is wrong with a message is said in the words of gogo’s generated code', (t) => {
+  const cases: readonly (readonly [hex: string, message: string])[] = [
+    ['0a', 'unexpected EOF'],
+    ['0a 05 0a', 'unexpected EOF'],
+    [`0a ${'ff'.repeat(10)}`, 'proto: integer overflow'],
+    [`0a ${'ff'.repeat(9)} 01`, 'proto: negative length found during unmarshaling'],
+    ['00 00', 'proto: Pod: illegal tag 0 (wire type 0)'],
+    ['4c', 'proto: Pod: wiretype end group for non-group'],
+    ['08 01', 'proto: wrong wireType = 0 for field ObjectMeta'],
+    ['0a 02 08 01', 'proto: wrong wireType = 0 for field Name'],
+    ['0a 04 42 02 0a 00', 'proto: wrong wireType = 2 for field Seconds'],
+    ['0a 03 42 01 0c', 'proto: Timestamp: wiretype end group for non-group'],
+    ['12 04 0a 02 10 01', 'proto: wrong wireType = 0 for field VolumeSource'],
+    ['4e', 'proto: illegal wireType 6'],
+    ['4b', 'unexpected EOF'],
+    ['0a 06 5a 04 0a 01 61 54', 'proto: unexpected end of group'],
+  ]
+  for (const [hex, message] of cases) t.throws(() => podOf(hex), new ProtobufError(message), hex)
+  t.end()
+})
+
+t.test('a message is read as gogo’s generated code reads it', (t) => {
+  const cases: readonly (readonly [what: string, hex: string, pod: JsonObject])[] = [
+    [
+      'parts of a message are one',
+      '0a 03 0a 01 61  0a 03 1a 01 62',
+      { metadata: { name: 'a', namespace: 'b' } },
+    ],
+    ['the last text counts', '0a 06 0a 01 61 0a 01 62', { metadata: { name: 'b' } }],
+    [
+      'what is unknown is skipped, a group too',
+      '4b 08 01 4c  a0 06 05  0a 03 0a 01 61',
+      { metadata: { name: 'a' } },
+    ],
+    [
+      'numbers come packed or one by one',
+      '12 09 72 07 22 03 01 ac 02 20 03',
+      { spec: { securityContext: { supplementalGroups: [1, 300, 3] } } },
+    ],
+    ['an int32 keeps 32 bits', '12 07 c8 01 81 80 80 80 30', { spec: { priority: 1 } }],
+    [
+      'an entry without a value has none',
+      '0a 05 5a 03 0a 01 61',
+      { metadata: { labels: { a: '' } } },
+    ],
+  ]
+  for (const [what, hex, pod] of cases) t.same(podOf(hex), pod, what)
+  t.end()
 })

@@ -1,5 +1,6 @@
 /** What no honest client sends: refused with a reason, or kept faithfully; never a crash, never a long wait. */
 import t from 'tap'
+import { inProtobuf } from '#routes/answers/protobuf.js'
 import type { ApiClient } from './api-client.js'
 import { startApiServer } from './api-server.js'
 
@@ -18,6 +19,31 @@ t.test('a body beyond 3 MiB is 413, one just below it is read', async (t) => {
     message: 'Request entity too large: limit is 3145728',
   })
   t.equal((await post(api, body(3 * 1024 * 1024 - 1024))).code, 201)
+})
+
+t.test('a body in protobuf is read as the kind that its envelope names', async (t) => {
+  const { api } = await startApiServer(t)
+  const protobuf = 'application/vnd.kubernetes.protobuf'
+  const pod = inProtobuf({ apiVersion: 'v1', kind: 'Pod', metadata: {}, spec: { priority: 1 } })
+  const refused = await post(api, pod, protobuf)
+  t.equal(
+    refused.body.message,
+    'Pod in version "v1" cannot be handled as a ConfigMap: converting (v1.Pod) to (core.ConfigMap): unknown conversion',
+  )
+  const options = await api.send('DELETE', `${configMaps}/a`, { raw: pod, type: protobuf })
+  t.match(options.body.message, /^no kind "Pod" is registered for version "v1"/)
+  // What names no version is of the one that is expected.
+  const body = inProtobuf({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } })
+  const nameless = Buffer.from(body.toString('latin1').replace('v1', 'v/'), 'latin1')
+  const created = await post(api, nameless, protobuf)
+  t.match(created, { code: 201, body: { apiVersion: 'v1' } })
+})
+
+t.test('a byte that begins no character is named as it came', async (t) => {
+  const { api } = await startApiServer(t)
+  const message = (bytes: Buffer) => post(api, bytes).then(({ body }) => body.message)
+  t.match(await message(Buffer.from([0xd9, 0xd9])), "invalid character 'Ù' looking for beginning")
+  t.match(await message(Buffer.from('[é')), "invalid character 'Ã' looking for beginning")
 })
 
 t.test('other mistakes of a request are reported before the size of its body', async (t) => {

@@ -20,10 +20,13 @@ t.test('the aggregated document comes in every form, wherever Accept names it', 
     ['application/json;stream=other, application/yaml', 'application/yaml', 'apiVersion: v1\n'],
     ['application/yaml;stream=watch', 'application/yaml', ''],
     ['application/json;sv=v1', 'application/json', ''],
+    ['application/json;pretty=1', 'application/json', '{\n  "kind": "APIGroupList"'],
   ]
   for (const [accept, type, beginning] of cases) {
     const answer = await call(server, { path: '/apis', headers: { accept } })
     t.equal(answer.status, beginning === '' ? 406 : 200, accept)
+    // No form that was asked for fits the error either, which people are then shown.
+    if (beginning === '') t.match(answer.text, /^\{\n {2}"kind": "Status"/, accept)
     if (beginning === '') continue
     t.match(answer.headers['content-type'], type, accept)
     t.equal(answer.text.slice(0, beginning.length), beginning, accept)

@@ -9,7 +9,7 @@ import { parse } from 'yaml'
 import type { JsonObject } from '#json/value.js'
 import { encodeOpenApiV2 } from '#openapi/openapi-v2-protobuf.js'
 import { encodeOpenApiV3 } from '#openapi/openapi-v3-protobuf.js'
-import { bytesOf, wireFields } from '#registry/decode/protobuf-reader.js'
+import { MessageReader } from '#registry/decode/protobuf-reader.js'
 import { formatYaml } from '#registry/encode/yaml.js'
 import { toSwaggerSchema } from '#routes/openapi/schemas.js'
 import { kubectlMissing } from '../kubectl/process-tree.js'
@@ -18,13 +18,20 @@ import { call, startServer } from './start-server.js'
 const mediaType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 const formerMediaType = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
 
+function* partsOf(bytes: Buffer): Generator<[number: number, content: Buffer]> {
+  const reader = new MessageReader(bytes, '')
+  for (let number = reader.next(); number !== 0; number = reader.next()) {
+    reader.expect(2, String(number))
+    yield [number, reader.bytes()]
+  }
+}
 const fieldsOf = (bytes: Buffer, number: number): Buffer[] =>
-  [...wireFields(bytes)].filter((f) => f.number === number).map((f) => bytesOf(f.value))
+  [...partsOf(bytes)].filter(([own]) => own === number).map(([, content]) => content)
 const namesIn = (bytes: Buffer): [string, Buffer][] =>
-  [...wireFields(bytes)].map(({ value }) => {
-    const entry = bytesOf(value)
-    return [String(fieldsOf(entry, 1)[0]), fieldsOf(entry, 2)[0] ?? Buffer.alloc(0)]
-  })
+  [...partsOf(bytes)].map(([, entry]) => [
+    String(fieldsOf(entry, 1)[0]),
+    fieldsOf(entry, 2)[0] ?? Buffer.alloc(0),
+  ])
 const yamlOf = (any: Buffer): unknown => parse(String(fieldsOf(any, 2)[0]))
 
 /** The members of openapi.v2.Schema that the documents have, by field number. */
@@ -33,8 +40,7 @@ const schemaOf = (bytes: Buffer): object => {
   const list = (name: string, value: unknown) => {
     schema[name] = [...((schema[name] as unknown[]) ?? []), value]
   }
-  for (const { number, value } of wireFields(bytes)) {
-    const content = bytesOf(value)
+  for (const [number, content] of partsOf(bytes)) {
     if (number === 1) schema.$ref = String(content)
     else if (number === 2) schema.format = String(content)
     else if (number === 4) schema.description = String(content)

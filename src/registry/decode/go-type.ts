@@ -25,6 +25,8 @@ export type CustomType =
 
 export interface GoField {
   readonly name: string
+  /** Its name in Go, which errors of protobuf print. */
+  readonly goName: string
   readonly type: GoType
   readonly pointer: boolean
   readonly omitEmpty: boolean
@@ -133,11 +135,13 @@ const defaultOf = (key: string, field: string, pointer: boolean): GoField['defau
 }
 
 const parseField = (key: string, line: string): GoField => {
-  const [name = '', type = '', options = '', proto = '', embedded = ''] = line.split('|')
+  const [names = '', type = '', options = '', proto = '', embedded = ''] = line.split('|')
+  const [name = '', goName = name.charAt(0).toUpperCase() + name.slice(1)] = names.split(' ')
   const pointer = type.startsWith('*')
   const [embeddedNumbers = '', embeddedName] = embedded.split(' ')
   return {
     name,
+    goName,
     type: parseType(pointer ? type.slice(1) : type),
     pointer,
     omitEmpty: options.includes('e'),
@@ -151,6 +155,9 @@ const parseField = (key: string, line: string): GoField => {
   }
 }
 
+export const fieldsOfLines = (key: string, lines: readonly string[]): readonly GoField[] =>
+  lines.map((line) => parseField(key, line))
+
 const known = new Map<string, readonly GoField[]>()
 
 /** The fields of a struct, in Go's order. */
@@ -159,7 +166,7 @@ export const goFieldsOf = (key: string): readonly GoField[] => {
   if (fields === undefined) {
     const lines = goFields()[key] ?? configurationFields()[key]
     assert(lines !== undefined, `unknown Go struct ${key}`)
-    fields = lines.map((line) => parseField(key, line))
+    fields = fieldsOfLines(key, lines)
     known.set(key, fields)
   }
   return fields

@@ -3,33 +3,47 @@ import { type GoField, goFieldsOf } from './go-type.js'
 
 export interface MessagePlan {
   readonly fields: ReadonlyMap<number, GoField>
-  readonly embedded: ReadonlyMap<number, MessagePlan>
+  readonly embedded: ReadonlyMap<number, EmbeddedMessage>
+}
+
+interface EmbeddedMessage {
+  /** Of the Go type, and so of the field. */
+  readonly name: string
+  readonly plan: MessagePlan
 }
 
 interface GrowingPlan {
   readonly fields: Map<number, GoField>
-  readonly embedded: Map<number, GrowingPlan>
+  readonly embedded: Map<number, { name: string; plan: GrowingPlan }>
 }
 
 const emptyPlan = (): GrowingPlan => ({ fields: new Map(), embedded: new Map() })
 
-const plans = new Map<string, MessagePlan>()
-
 /** By field number; fields that Go embeds lie behind the numbers of the structs they come through. */
-export const messagePlanOf = (key: string): MessagePlan => {
-  const known = plans.get(key)
-  if (known !== undefined) return known
+export const planOfFields = (fields: readonly GoField[]): MessagePlan => {
   const plan = emptyPlan()
-  for (const field of goFieldsOf(key)) {
+  for (const field of fields) {
     if (field.protoNumber === 0) continue
     let place = plan
-    for (const number of field.embedded?.protoNumbers ?? []) {
-      const inner = place.embedded.get(number) ?? emptyPlan()
+    const { name = '', protoNumbers = [] } = field.embedded ?? {}
+    for (const [depth, number] of protoNumbers.entries()) {
+      const inner = place.embedded.get(number) ?? { name: '', plan: emptyPlan() }
+      if (depth === protoNumbers.length - 1) inner.name = name
       place.embedded.set(number, inner)
-      place = inner
+      place = inner.plan
     }
     place.fields.set(field.protoNumber, field)
   }
-  plans.set(key, plan)
+  return plan
+}
+
+const plans = new Map<string, MessagePlan>()
+
+export const messagePlanOf = (key: string): MessagePlan => {
+  let plan = plans.get(key)
+  if (plan === undefined) {
+    plan = planOfFields(goFieldsOf(key))
+    plans.set(key, plan)
+  }
   return plan
 }

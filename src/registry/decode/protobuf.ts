@@ -2,45 +2,33 @@
  * A body in Kubernetes' protobuf, as the JSON value that a client would have sent in its place: kubectl's generators and
  * other typed clients write protobuf. Field numbers come with the Go types (openapi/data/go-fields.json).
  */
-import { int64Of } from '#json/int64.js'
-import { parse } from '#json/json.js'
+import { parseGroupVersion } from '#api/group-version.js'
+import { setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { goTypeName, schemaNames } from '#openapi/schemas.js'
-import {
-  type CustomType,
-  type GoField,
-  type GoType,
-  goTypeOfKey,
-  hasGoFields,
-  isListMessage,
-} from './go-type.js'
+import { goTypeName } from '#openapi/schemas.js'
+import { zeroCustom } from './custom.js'
+import { type GoField, type GoType, goTypeOfKey, hasGoFields, isListMessage } from './go-type.js'
 import { type MessagePlan, messagePlanOf } from './message-plan.js'
-import {
-  bytesOf,
-  ProtobufError,
-  ProtobufMessageError,
-  varintOf,
-  type WireField,
-  wireFields,
-} from './protobuf-reader.js'
+import { customMessageName, customPlanOf, customValues } from './protobuf-custom.js'
+import { MessageReader, ProtobufError, wireType } from './protobuf-reader.js'
 
 const magic = Buffer.from('k8s\0')
 
-type Members = Map<string, JsonValue>
+/** `core.v1.Pod` and `v1.Pod` are a Pod. */
+const lastName = (name: string): string => name.slice(name.lastIndexOf('.') + 1)
 
-const readMessage = (members: Members, plan: MessagePlan, bytes: Buffer): void => {
-  for (const { number, value } of wireFields(bytes)) {
+/** Of a message that comes in several parts the later ones are added to the earlier. */
+const readMessage = (into: JsonObject, plan: MessagePlan, reader: MessageReader): JsonObject => {
+  for (let number = reader.next(); number !== 0; number = reader.next()) {
     const field = plan.fields.get(number)
-    const inner = field === undefined ? plan.embedded.get(number) : undefined
-    if (field !== undefined) readField(members, field, value)
-    else if (inner !== undefined) readMessage(members, inner, bytesOf(value))
+    const embedded = field === undefined ? plan.embedded.get(number) : undefined
+    if (field !== undefined) readField(into, field, reader)
+    else if (embedded !== undefined) {
+      reader.expect(wireType.delimited, embedded.name)
+      readMessage(into, embedded.plan, reader.message(embedded.name))
+    } else reader.skip()
   }
-}
-
-const readStruct = (key: string, bytes: Buffer): JsonObject => {
-  const members: Members = new Map()
-  readMessage(members, messagePlanOf(key), bytes)
-  return Object.fromEntries(members)
+  return into
 }
 
 /** Go writes fields that are no pointers even when nobody set them: in JSON they would not be there. */
@@ -55,136 +43,133 @@ const isUnset = (field: GoField, value: JsonValue): boolean => {
   return field.omitEmpty && (value === 0 || value === false)
 }
 
-const readField = (members: Members, field: GoField, wire: WireField['value']): void => {
-  const { name, type } = field
+const wireTypeOf = (type: GoType): number => {
+  if (type.form !== 'scalar' || type.scalar === 'string') return wireType.delimited
+  return type.scalar === 'float64' ? wireType.fixed64 : wireType.varint
+}
+
+const readField = (into: JsonObject, field: GoField, reader: MessageReader): void => {
+  const { name, goName, type } = field
   if (type.form === 'slice' && !isListMessage(type)) {
-    const list = (members.get(name) as JsonValue[] | undefined) ?? []
-    list.push(readValue(type.item, wire))
-    members.set(name, list)
-  } else if (type.form === 'map') {
-    const [entryKey, entryValue] = readEntry(type.value, bytesOf(wire))
-    const map = (members.get(name) as JsonObject | undefined) ?? {}
-    members.set(name, { ...map, ...Object.fromEntries([[entryKey, entryValue]]) })
-  } else {
-    const value = readValue(type, wire)
-    if (!isUnset(field, value)) members.set(name, value)
+    const list = (into[name] as JsonValue[] | undefined) ?? []
+    into[name] = list
+    readItem(list, type.item, reader, goName)
+    return
   }
+  reader.expect(wireTypeOf(type), goName)
+  if (type.form === 'map') {
+    const map = (into[name] as JsonObject | undefined) ?? {}
+    into[name] = map
+    readEntry(map, type.value, reader)
+    return
+  }
+  const value = readValue(type, reader, into[name])
+  if (!isUnset(field, value)) into[name] = value
+  // An object that something is deleted of becomes slow.
+  else if (into[name] !== undefined) delete into[name]
 }
 
-const readEntry = (type: GoType, bytes: Buffer): [string, JsonValue] => {
+/** Numbers may also come packed, many in one field. */
+const readItem = (list: JsonValue[], item: GoType, reader: MessageReader, goName: string): void => {
+  const expected = wireTypeOf(item)
+  if (expected === wireType.delimited || reader.wireType !== wireType.delimited) {
+    reader.expect(expected, goName)
+    list.push(readValue(item, reader))
+    return
+  }
+  const end = reader.partEnd()
+  while (reader.isBefore(end)) list.push(readValue(item, reader))
+}
+
+const zeroOf = (type: GoType): JsonValue => {
+  if (type.form === 'custom') return zeroCustom[type.custom]
+  if (type.form === 'slice') return []
+  return type.form === 'struct' ? {} : ''
+}
+
+/** Generated code looks at no wire type in an entry of a map. */
+const readEntry = (into: JsonObject, type: GoType, reader: MessageReader): void => {
+  const end = reader.partEnd()
   let key = ''
-  let value: JsonValue | undefined
-  for (const field of wireFields(bytes)) {
-    if (field.number === 1) key = bytesOf(field.value).toString('utf8')
-    if (field.number === 2) value = readValue(type, field.value)
+  let value = zeroOf(type)
+  for (;;) {
+    const number = reader.nextOfEntry(end)
+    if (number === undefined) break
+    if (number === 1) key = reader.text()
+    else if (number === 2) value = readValue(type, reader)
+    else reader.skip(end)
   }
-  return [key, value ?? (type.form === 'slice' ? [] : '')]
+  reader.leaveEntry(end)
+  setOwn(into, key, value)
 }
 
-/** A list as the value of a map is a message with one repeated field. */
-const readItems = (item: GoType, bytes: Buffer): JsonValue[] =>
-  [...wireFields(bytes)]
-    .filter(({ number }) => number === 1)
-    .map(({ value }) => readValue(item, value))
-
-const readValue = (type: GoType, wire: WireField['value']): JsonValue => {
+/** `before` is what an earlier part of the message said. */
+const readValue = (type: GoType, reader: MessageReader, before?: JsonValue): JsonValue => {
   switch (type.form) {
     case 'scalar':
-      if (type.scalar === 'string') return bytesOf(wire).toString('utf8')
-      if (type.scalar === 'bool') return varintOf(wire) !== 0n
-      if (type.scalar === 'float64') return bytesOf(wire).readDoubleLE(0)
-      return int64Of(varintOf(wire))
+      return readScalar(type.scalar, reader)
     case 'bytes':
-      return bytesOf(wire).toString('base64')
-    case 'struct':
-      return readStruct(type.key, bytesOf(wire))
-    case 'slice':
-      return readItems(type.item, bytesOf(wire))
-    case 'custom':
-      return readCustom(type, bytesOf(wire))
+      return reader.bytes().toString('base64')
+    case 'struct': {
+      const into = (before as JsonObject | undefined) ?? {}
+      return readMessage(into, messagePlanOf(type.key), reader.message(lastName(type.name)))
+    }
+    case 'slice': {
+      // A list that Go names, or that is the value of a map, is a message with one repeated field.
+      const list = (before as JsonValue[] | undefined) ?? []
+      const items = reader.message(lastName(type.name))
+      for (let number = items.next(); number !== 0; number = items.next())
+        if (number === 1) readItem(list, type.item, items, 'Items')
+        else items.skip()
+      return list
+    }
+    case 'custom': {
+      const name = lastName(type.name)
+      const message = reader.message(customMessageName(type.custom, name))
+      return customValues[type.custom](readMessage({}, customPlanOf(type.custom), message), name)
+    }
     default:
       throw new ProtobufError(`proto: ${type.name} has no form of its own`)
   }
 }
 
-/** Numbers and texts of a small message, by field number. */
-const flat = (bytes: Buffer): { numbers: Map<number, bigint>; parts: Map<number, Buffer> } => {
-  const numbers = new Map<number, bigint>()
-  const parts = new Map<number, Buffer>()
-  for (const { number, value } of wireFields(bytes))
-    if (typeof value === 'bigint') numbers.set(number, value)
-    else parts.set(number, value)
-  return { numbers, parts }
-}
+type Scalar = (GoType & { form: 'scalar' })['scalar']
 
-const readTime = (bytes: Buffer, isMicro: boolean): JsonValue => {
-  const { numbers } = flat(bytes)
-  if (numbers.size === 0) return null
-  const seconds = Number(numbers.get(1) ?? 0n)
-  const whole = new Date(seconds * 1000).toISOString().slice(0, 19)
-  if (!isMicro) return `${whole}Z`
-  const micros = Math.floor(Number(numbers.get(2) ?? 0n) / 1000)
-  return `${whole}.${String(micros).padStart(6, '0')}Z`
+const readScalar = (scalar: Scalar, reader: MessageReader): JsonValue => {
+  switch (scalar) {
+    case 'string':
+      return reader.text()
+    case 'bool':
+      return reader.bool()
+    case 'float64':
+      return reader.double()
+    case 'int32':
+      return reader.int32()
+    default:
+      return reader.int64()
+  }
 }
-
-const readers: Readonly<Record<CustomType, (bytes: Buffer) => JsonValue>> = {
-  IntOrString: (bytes) => {
-    const { numbers, parts } = flat(bytes)
-    return numbers.get(1) === 1n
-      ? (parts.get(3)?.toString('utf8') ?? '')
-      : int64Of(numbers.get(2) ?? 0n)
-  },
-  MicroTime: (bytes) => readTime(bytes, true),
-  Time: (bytes) => readTime(bytes, false),
-  Quantity: (bytes) => flat(bytes).parts.get(1)?.toString('utf8') ?? '0',
-  Raw: (bytes) => {
-    const raw = flat(bytes).parts.get(1)
-    return raw === undefined || raw.length === 0 ? null : parse(raw.toString('utf8'))
-  },
-  SchemaOrBool: (bytes) => {
-    const { numbers, parts } = flat(bytes)
-    const schema = parts.get(2)
-    return schema === undefined
-      ? numbers.get(1) === 1n
-      : readStruct(schemaNames.jsonSchemaProps, schema)
-  },
-  SchemaOrArray: (bytes) => {
-    const schema = flat(bytes).parts.get(1)
-    return schema === undefined
-      ? [...wireFields(bytes)].map(({ value }) =>
-          readStruct(schemaNames.jsonSchemaProps, bytesOf(value)),
-        )
-      : readStruct(schemaNames.jsonSchemaProps, schema)
-  },
-  SchemaOrStringArray: (bytes) => {
-    const schema = flat(bytes).parts.get(1)
-    return schema === undefined
-      ? [...wireFields(bytes)].map(({ value }) => bytesOf(value).toString('utf8'))
-      : readStruct(schemaNames.jsonSchemaProps, schema)
-  },
-}
-
-const readCustom = (type: GoType & { form: 'custom' }, bytes: Buffer): JsonValue =>
-  readers[type.custom](bytes)
 
 /** Whether a kind can come in protobuf: custom ones cannot. */
 export const hasProtobuf = (schemaName: string | undefined): boolean =>
   schemaName !== undefined && hasGoFields(goTypeName(schemaName))
 
-const readRoot = (key: string, message: Buffer): JsonObject => {
-  try {
-    return readStruct(key, message)
-  } catch (error) {
-    if (error instanceof ProtobufError) throw new ProtobufMessageError(error.message)
-    throw error
-  }
-}
-
-interface Envelope {
+export interface Envelope {
   readonly kind: string
+  /** Empty unless it names a version: the decoder then takes the one that it expects. */
   readonly apiVersion: string
   readonly message: Buffer
 }
+
+const readTypeMeta = (into: { apiVersion: string; kind: string }, reader: MessageReader): void => {
+  for (let number = reader.next(); number !== 0; number = reader.next())
+    if (number === 1 || number === 2) {
+      reader.expect(wireType.delimited, number === 1 ? 'APIVersion' : 'Kind')
+      into[number === 1 ? 'apiVersion' : 'kind'] = reader.text()
+    } else reader.skip()
+}
+
+const fieldsOfEnvelope = ['TypeMeta', 'Raw', 'ContentEncoding', 'ContentType']
 
 /** The envelope is runtime.Unknown: type, then the message. Throws a ProtobufError. */
 export const openEnvelope = (body: Buffer): Envelope => {
@@ -194,20 +179,42 @@ export const openEnvelope = (body: Buffer): Envelope => {
       'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
     )
   if (body.length === magic.length) throw new ProtobufError('empty body')
-  const { parts } = flat(body.subarray(magic.length))
-  const type = flat(parts.get(1) ?? Buffer.alloc(0)).parts
-  const text = (number: number) => type.get(number)?.toString('utf8') ?? ''
-  return { kind: text(2), apiVersion: text(1), message: parts.get(2) ?? Buffer.alloc(0) }
+  const reader = new MessageReader(body, 'Unknown', magic.length)
+  const typeMeta = { apiVersion: '', kind: '' }
+  let message: Buffer = Buffer.alloc(0)
+  for (let number = reader.next(); number !== 0; number = reader.next()) {
+    const name = fieldsOfEnvelope[number - 1]
+    if (name === undefined) {
+      reader.skip()
+      continue
+    }
+    reader.expect(wireType.delimited, name)
+    if (name === 'TypeMeta') readTypeMeta(typeMeta, reader.message(name))
+    else if (name === 'Raw') message = reader.bytes()
+    else reader.bytes()
+  }
+  if (!parseGroupVersion(typeMeta.apiVersion)?.version) typeMeta.apiVersion = ''
+  return { ...typeMeta, message }
+}
+
+/** The message of an envelope, with the type that it names. Throws a ProtobufError. */
+export const messageToJson = (
+  { kind, apiVersion, message }: Envelope,
+  schemaName: string,
+): JsonObject => {
+  const root = goTypeOfKey(goTypeName(schemaName))
+  if (root.form !== 'struct') throw new ProtobufError(`proto: ${schemaName} is no message`)
+  const value: JsonObject = {
+    ...(kind === '' ? {} : { kind }),
+    ...(apiVersion === '' ? {} : { apiVersion }),
+  }
+  return readMessage(
+    value,
+    messagePlanOf(root.key),
+    new MessageReader(message, lastName(root.name)),
+  )
 }
 
 /** Throws a ProtobufError. */
-export const protobufToJson = (body: Buffer, schemaName: string): JsonObject => {
-  const { kind, apiVersion, message } = openEnvelope(body)
-  const root = goTypeOfKey(goTypeName(schemaName))
-  if (root.form !== 'struct') throw new ProtobufError(`proto: ${schemaName} is no message`)
-  return {
-    ...(kind === '' ? {} : { kind }),
-    ...(apiVersion === '' ? {} : { apiVersion }),
-    ...readRoot(root.key, message),
-  }
-}
+export const protobufToJson = (body: Buffer, schemaName: string): JsonObject =>
+  messageToJson(openEnvelope(body), schemaName)

@@ -3,10 +3,9 @@
  * goes before it. One buffer serves every message; what is done is copied out of it.
  */
 import assert from 'node:assert/strict'
+import { wireType } from '../decode/protobuf-reader.js'
 
 const startBytes = 64 * 1024
-
-export const wireType = { varint: 0, fixed64: 1, delimited: 2 } as const
 
 export class ProtobufWriter {
   #buffer = Buffer.allocUnsafeSlow(startBytes)

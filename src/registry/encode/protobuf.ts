@@ -15,7 +15,8 @@ import {
   isListMessage,
 } from '../decode/go-type.js'
 import { type MessagePlan, messagePlanOf } from '../decode/message-plan.js'
-import { ProtobufWriter, wireType } from './protobuf-writer.js'
+import { wireType } from '../decode/protobuf-reader.js'
+import { ProtobufWriter } from './protobuf-writer.js'
 
 const magic = Buffer.from('k8s\0')
 
@@ -177,7 +178,7 @@ const compileField = (field: GoField): CompiledField => {
 const compilePlan = ({ fields, embedded }: MessagePlan): Write => {
   const compiled = [...fields.values()].map(compileField)
   // Embedded structs are always written.
-  for (const [number, plan] of embedded) {
+  for (const [number, { plan }] of embedded) {
     const write = compilePlan(plan)
     compiled.push({
       number,
