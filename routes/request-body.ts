@@ -24,8 +24,8 @@ export const applyType = 'application/apply-patch+yaml'
 const isApply = ({ bodyType }: FastifyRequest): boolean =>
   (bodyType.split(';')[0] ?? '').trim() === applyType
 
-/** What JSON may hold and YAML not; bytes that are not UTF-8; escapes, which may be half a character. */
-const leftToYaml = /[\x7f-\x84\x86-\x9f\ufffd-\uffff]|\\u/
+/** What JSON may hold and YAML not; bytes that are not UTF-8; escapes that YAML does not have. */
+const leftToYaml = /[\x7f-\x84\x86-\x9f\ufffd-\uffff]|\\[u/]/
 
 /** An apply in plain JSON, which is what most clients send: the YAML parser is many times slower. */
 const plainJsonOf = (request: FastifyRequest): ParsedYaml | undefined => {

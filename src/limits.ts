@@ -78,8 +78,8 @@ export const limits = {
   /** Heap of that thread: enough for the worst 3 MiB, a million empty lists. And how long the thread stays without work. */
   yamlThreadMegabytesMax: 1_536,
   yamlThreadIdleMs: 10_000,
-  /** Aliases that one YAML body may resolve. */
-  yamlAliasesMax: 100,
+  /** Characters of scalars that the aliases of one YAML body may stand for: upstream counts values, so that a short text may become gigabytes. */
+  yamlAliasedCharactersMax: 3 * 1024 * 1024,
   /** Digits of a 64-bit number: converting a million digits takes seconds. */
   uint64DigitsMax: 20,
   /** Decimal exponent of a quantity: 10^exponent is computed, so an absurd one must not take all memory. */

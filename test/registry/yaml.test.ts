@@ -33,6 +33,25 @@ t.test('values are what goyaml.v2 makes of them', (t) => {
       { a: '.', b: '-.', c: '._1', d: 0.5, e: 10.5, f: '0o_', g: 0.1, h: '.1__0' },
     ],
     ['{yes: on, 0x10: ~, 1.5: off}', { true: true, 16: null, '1.5': false }],
+    ['{a: 0X1F, b: -0B11, c: 0O17, d: 0X, e: 0O8}', { a: 31, b: -3, c: 15, d: '0X', e: '0O8' }],
+    [
+      '{.inf: a, -.INF: b, .NaN: c, 1e20: d, 0.1: e, 18446744073709551616: f}',
+      { '.inf': 'a', '-.inf': 'b', '.nan': 'c', '1e+20': 'd', '0.1': 'e', '1.8446744e+19': 'f' },
+    ],
+    ['{1: a, "1": b, 1.0: c, true: d, "true": e}', { 1: 'c', true: 'e' }],
+    [
+      '{1: a, 0x1: b, yes: c, true: d}',
+      {
+        value: { 1: 'b', true: 'd' },
+        duplicates: ['line 1: key 1 already set in map', 'line 1: key true already set in map'],
+      },
+    ],
+    ['a: &a 1\nb: &a 2\nc: *a', { a: 1, b: 2, c: 2 }],
+    ['a: &a [&b 1]\nb: &b 2\nc: *a\nd: *b', { a: [1], b: 2, c: [1], d: 2 }],
+    ['{!!merge <<: {a: 1}, !!str <<: 2}', { a: 1, '<<': 2 }],
+    ['a: |\n  b', { a: 'b' }],
+    ['a: >\n  b\n  c\n ', { a: 'b c\n' }],
+    ['a: |+\n  b', { a: 'b' }],
     [
       'a: &a {k: v}\nb: *a\nc: {<<: *a, j: w}',
       { a: { k: 'v' }, b: { k: 'v' }, c: { k: 'v', j: 'w' } },
@@ -96,7 +115,22 @@ t.test('what is no YAML is refused in the words of Go', (t) => {
     ['a: {<<: x}', 'yaml: map merge requires map or sequence of maps as the value'],
     ['? [a]\n: b\n', 'yaml: invalid map key: []interface {}{"a"}'],
     ['{~: b}', 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "b"'],
+    [
+      '{18446744073709551615: b}',
+      'unsupported map key of type: uint64, key: 0xffffffffffffffff, value: "b"',
+    ],
+    ['a: &a {b: c}\n*a : d', 'yaml: invalid map key: map[interface {}]interface {}{"b":"c"}'],
     ['a: !!int x', 'yaml: cannot decode !!str `x` as a !!int'],
+    ['a: !!int 1.5', 'yaml: cannot decode !!float `1.5` as a !!int'],
+    ['a: !!int', 'yaml: cannot decode !!null `` as a !!int'],
+    ['a: &a [*a]', "yaml: anchor 'a' value contains itself"],
+    ['a: {<<: [[{b: c}]]}', 'yaml: map merge requires map or sequence of maps as the value'],
+    ['a: "\\/"', 'yaml: found unknown escape character'],
+    ['a:\n  b: [c]]\n', 'yaml: line 1: did not find expected key'],
+    ['\ta: b', 'yaml: found character that cannot start any token'],
+    ['# c\n \t\na: b', 'yaml: line 2: found character that cannot start any token'],
+    ['%YAML 1.1\na: b', 'yaml: line 1: did not find expected <document start>'],
+    [`${'k'.repeat(1025)}: 1`, "yaml: could not find expected ':'"],
     ['a: !!binary "!!"', 'yaml: !!binary value contains invalid base64 data'],
     ['a: -.inf', 'json: unsupported value: -Inf'],
     ['a: \u0007', 'yaml: control characters are not allowed'],
@@ -105,6 +139,29 @@ t.test('what is no YAML is refused in the words of Go', (t) => {
     ['{a: {b: c}', "yaml: line 1: did not find expected ',' or '}'"],
   ] as const)
     t.equal(read(text), message, text)
+  t.end()
+})
+
+t.test(
+  'aliases may give as much as upstream lets them, but no short text becomes a large value',
+  (t) => {
+    const excessive = 'yaml: document contains excessive aliasing'
+    const list = (item: string, times: number) => `[${`${item},`.repeat(times)}]`
+    const given = (item: string, times: number) => read(`a: &a ${item}\nb: ${list('*a', times)}`)
+    t.type(given('x', 5_000), 'object')
+    t.type(given(list('x', 50), 400), 'object')
+    t.equal(given(list('x', 300), 300), excessive)
+    t.equal(given('x'.repeat(100_000), 100), excessive)
+    t.end()
+  },
+)
+
+t.test('UTF-16 is told by its mark, and the line ends of other systems are line ends', (t) => {
+  const utf16 = Buffer.from('\ufeffa: é\n', 'utf16le')
+  t.same(read(utf16), { a: 'é' })
+  t.same(read(Buffer.from(utf16).swap16()), { a: 'é' })
+  t.equal(read(utf16.subarray(0, -1)), 'yaml: incomplete UTF-16 character')
+  t.same(read(Buffer.from('a: |\r  b\r\n  c\rd: e\x85')), { a: 'b\nc\n', d: 'e' })
   t.end()
 })
 

@@ -38,6 +38,8 @@ const byCode: Readonly<Partial<Record<string, GoFault>>> = {
   BAD_SCALAR_START: noToken,
   BLOCK_AS_IMPLICIT_KEY: notHere('mapping values'),
   BLOCK_IN_FLOW: { text: "did not find expected ',' or '}'" },
+  KEY_OVER_1024_CHARS: { text: "could not find expected ':'", scanner: true },
+  MULTIPLE_ANCHORS: { text: 'did not find expected key' },
   MULTILINE_IMPLICIT_KEY: { text: "could not find expected ':'", scanner: true },
 }
 
@@ -54,7 +56,11 @@ const goFault = ({ code, message, before, from }: YamlFault): GoFault => {
       scanner: true,
     }
   if (/scalar at node end/.test(message)) return { text: 'did not find expected key' }
-  if (/flow-(?:map|seq)-end token in YAML stream/.test(message)) return nodeContent
+  if (/directives-end/.test(message)) return { text: 'did not find expected <document start>' }
+  if (/flow-(?:map|seq)-end token in YAML stream/.test(message) && /(?:^|[:?-])\s*$/.test(before))
+    return nodeContent
+  if (/^Unexpected (?:scalar token|flow-\S+-end token in YAML stream)/.test(message))
+    return { text: 'did not find expected key' }
   const known = byCode[code]
   if (known !== undefined) return known
   if (code === 'TAB_AS_INDENT' || message.includes('tabs')) {

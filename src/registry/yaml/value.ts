@@ -1,9 +1,9 @@
 /** The value of a YAML document as sigs.k8s.io/yaml makes it: what goyaml.v2 decodes, written as JSON. */
-import type { Document, Node, Pair, Scalar, YAMLMap } from 'yaml'
-import { goQuote } from '#go/quote.js'
+import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
 import { setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { limits } from '#limits'
+import { aliasTargets, DecodeCount } from './aliases.js'
+import { type YamlKey, yamlKeyOf } from './key.js'
 import { YamlSyntaxError } from './messages.js'
 
 type Yaml = typeof import('yaml')
@@ -21,12 +21,14 @@ const wholeNumber = (value: bigint): JsonValue =>
       : Number(value)
 
 /** encoding/json writes a float below 1e21 without an exponent, so that a whole one reads as an integer. */
-const floatingNumber = (value: number): JsonValue => {
-  if (!Number.isFinite(value))
-    throw new YamlSyntaxError(
-      `json: unsupported value: ${Number.isNaN(value) ? 'NaN' : value < 0 ? '-Inf' : '+Inf'}`,
-    )
-  return Number.isInteger(value) && Math.abs(value) < 1e21 ? wholeNumber(BigInt(value)) : value
+const floatingNumber = (value: number): JsonValue =>
+  Number.isInteger(value) && Math.abs(value) < 1e21 ? wholeNumber(BigInt(value)) : value
+
+/** A key may be what no value in JSON can be. */
+const finite = (value: JsonValue): JsonValue => {
+  if (typeof value !== 'number' || Number.isFinite(value)) return value
+  const shown = Number.isNaN(value) ? 'NaN' : value < 0 ? '-Inf' : '+Inf'
+  throw new YamlSyntaxError(`json: unsupported value: ${shown}`)
 }
 
 /**
@@ -47,77 +49,121 @@ const goTypeTest: Readonly<Record<string, (value: unknown) => boolean>> = {
   null: (value) => value === null,
 }
 
+/** The tag that Go finds for a text by itself. */
+const tagOfText = (text: string): string => {
+  if (/^(?:~|null|Null|NULL)?$/.test(text)) return 'null'
+  if (booleans.test(text)) return 'bool'
+  const digits = text.replaceAll('_', '')
+  if (/^[-+]?\d+$/.test(digits) || basedNumber.test(digits)) return 'int'
+  return isGoFloat(text, Number(digits)) ? 'float' : 'str'
+}
+
+const booleans =
+  /^(?:[yYnN]|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF|true|True|TRUE|false|False|FALSE)$/
+const basedNumber = /^[-+]?0(?:[oO][0-7]+|[xX][0-9a-fA-F]+|[bB][01]+)$/
+
+/** strconv.ParseInt takes prefixes in capitals, too, and YAML 1.2's of octal numbers. */
+const basedInteger = (text: string): JsonValue => {
+  const digits = text.replaceAll('_', '')
+  if (!/^[-+\d]/.test(text) || !basedNumber.test(digits)) return text
+  const magnitude = BigInt(digits.replace(/^[-+]/, ''))
+  const value = digits.startsWith('-') ? -magnitude : magnitude
+  return value >= int64Min && value <= uint64Max ? wholeNumber(value) : text
+}
+
+type Kinds = Map<string, YamlKey['kind']>
+
 class Converter {
   readonly duplicates: string[] = []
-  readonly #document: Document.Parsed
   readonly #yaml: Yaml
-  readonly #lineAt: (offset: number) => number
+  readonly #source: YamlSource
+  readonly #targets: ReadonlyMap<Alias, Node>
+  readonly #count = new DecodeCount()
   /** Anchored nodes that are being converted. */
   readonly #open = new Set<Node>()
-  #aliases = 0
 
-  constructor(document: Document.Parsed, library: Yaml, lineAt: (offset: number) => number) {
-    this.#document = document
+  constructor(document: Document.Parsed, library: Yaml, source: YamlSource) {
     this.#yaml = library
-    this.#lineAt = lineAt
+    this.#source = source
+    this.#targets = aliasTargets(document, library, source.text)
   }
 
   value(node: unknown): JsonValue {
     const { isAlias, isMap, isScalar, isSeq } = this.#yaml
-    if (isAlias(node)) return this.#aliased(node.source, node.resolve(this.#document))
-    if (isScalar(node)) return this.#scalar(node)
-    if (isSeq(node)) return node.items.map((item) => this.value(item))
-    if (isMap(node)) return this.#map(node)
-    return null
-  }
-
-  #aliased(name: string, target: Node | undefined): JsonValue {
-    if (target === undefined) throw new YamlSyntaxError(`yaml: unknown anchor '${name}' referenced`)
-    if (this.#open.has(target))
-      throw new YamlSyntaxError(`yaml: anchor '${name}' value contains itself`)
-    this.#aliases++
-    if (this.#aliases > limits.yamlAliasesMax)
-      throw new YamlSyntaxError('yaml: document contains excessive aliasing')
-    return this.value(target)
-  }
-
-  #map(node: YAMLMap): JsonObject {
+    this.#count.node()
+    if (isAlias(node)) return this.#aliased(node, (target) => this.value(target))
+    if (isScalar(node)) return this.#count.scalar(finite(this.#scalar(node)))
+    if (isSeq(node)) return this.#inside(node, () => node.items.map((item) => this.value(item)))
+    if (!isMap(node)) return null
     const result: JsonObject = {}
-    if (node.anchor !== undefined) this.#open.add(node)
-    for (const pair of node.items)
-      if (this.#isMerge(pair)) this.#merge(result, pair.value)
-      else {
-        const value = this.value(pair.value)
-        const key = this.#key(pair.key, value)
-        if (Object.hasOwn(result, key)) this.#twice(pair.key, key)
-        setOwn(result, key, value)
-      }
+    this.#inside(node, () => this.#fill(result, new Map(), node))
+    return result
+  }
+
+  #inside<T>(node: YAMLMap | YAMLSeq, convert: () => T): T {
+    if (node.anchor === undefined) return convert()
+    this.#open.add(node)
+    const result = convert()
     this.#open.delete(node)
     return result
   }
 
-  #twice(node: unknown, key: string): void {
-    const at = this.#yaml.isNode(node) ? (node.range?.[0] ?? 0) : 0
-    this.duplicates.push(`line ${this.#lineAt(at)}: key ${goQuote(key)} already set in map`)
+  #aliased<T>(alias: Alias, convert: (target: Node) => T): T {
+    const target = this.#targets.get(alias)!
+    if (this.#open.has(target))
+      throw new YamlSyntaxError(`yaml: anchor '${alias.source}' value contains itself`)
+    return this.#count.behindAlias(() => convert(target))
   }
 
-  #isMerge({ key }: Pair): boolean {
-    return this.#yaml.isScalar(key) && key.source === '<<' && key.type === 'PLAIN'
+  /** `kinds` has the keys that are no texts: Go tells them from texts that look the same. */
+  #fill(into: JsonObject, kinds: Kinds, { items }: YAMLMap): void {
+    for (const { key, value } of items as Pair[])
+      if (this.#isMerge(key)) this.#merge(into, kinds, value)
+      else this.#set(into, kinds, key, value)
+  }
+
+  #set(into: JsonObject, kinds: Kinds, node: unknown, valueNode: unknown): void {
+    const target = this.#yaml.isAlias(node) ? this.#targets.get(node) : node
+    const given = this.#yaml.isScalar(target) ? this.#scalarKey(target) : this.value(node)
+    const value = this.value(valueNode)
+    const key = yamlKeyOf(target, given, value, this.#yaml)
+    this.#noteTwice(into, kinds, node, key)
+    setOwn(into, key.text, value)
+  }
+
+  #scalarKey(node: Scalar): JsonValue {
+    this.#count.node()
+    return this.#count.scalar(this.#scalar(node))
+  }
+
+  #noteTwice(into: JsonObject, kinds: Kinds, node: unknown, key: YamlKey): void {
+    if (Object.hasOwn(into, key.text) && kinds.get(key.text) === key.kind) {
+      const at = this.#yaml.isNode(node) ? (node.range?.[0] ?? 0) : 0
+      this.duplicates.push(`line ${this.#source.lineAt(at)}: key ${key.shown} already set in map`)
+    }
+    if (key.kind === undefined) kinds.delete(key.text)
+    else kinds.set(key.text, key.kind)
+  }
+
+  #isMerge(key: unknown): boolean {
+    if (!this.#yaml.isScalar(key) || key.source !== '<<') return false
+    return key.type === 'PLAIN' && (key.tag === undefined || key.tag === `${coreTag}merge`)
   }
 
   /** Of several maps the first wins: Go goes through them from the last. */
-  #merge(into: JsonObject, source: unknown): void {
+  #merge(into: JsonObject, kinds: Kinds, source: unknown): void {
     const { isAlias, isMap, isSeq } = this.#yaml
-    const resolved = isAlias(source) ? source.resolve(this.#document) : source
-    if (isSeq(resolved)) {
-      for (const item of resolved.items.toReversed()) this.#merge(into, item)
-      return
-    }
-    if (!isMap(resolved))
-      throw new YamlSyntaxError('yaml: map merge requires map or sequence of maps as the value')
-    for (const [key, value] of Object.entries(this.value(source) as JsonObject)) {
-      if (Object.hasOwn(into, key)) this.#twice(resolved, key)
-      setOwn(into, key, value)
+    const sources = isSeq(source) ? source.items.toReversed() : [source]
+    for (const one of sources) {
+      this.#count.node()
+      if (isMap(one)) this.#inside(one, () => this.#fill(into, kinds, one))
+      else if (isAlias(one) && isMap(this.#targets.get(one)))
+        this.#aliased(one, (map) => {
+          this.#count.node()
+          this.#inside(map as YAMLMap, () => this.#fill(into, kinds, map as YAMLMap))
+        })
+      else
+        throw new YamlSyntaxError('yaml: map merge requires map or sequence of maps as the value')
     }
   }
 
@@ -133,19 +179,23 @@ class Converter {
     )
       return floatingNumber(Number(source))
     if (goTypeTest[tag]?.(value) === false)
-      throw new YamlSyntaxError(`yaml: cannot decode !!str \`${source}\` as a !!${tag}`)
+      throw new YamlSyntaxError(
+        `yaml: cannot decode !!${tagOfText(source)} \`${source}\` as a !!${tag}`,
+      )
     if (typeof value === 'bigint') return wholeNumber(value)
     if (typeof value === 'number')
       return type === 'PLAIN' && node.tag === undefined && !isGoFloat(source, value)
         ? source
         : floatingNumber(value)
     if (typeof value !== 'string') return (value ?? null) as JsonValue
-    // YAML 1.2's octal numbers, which goyaml.v2 reads too.
-    if (type === 'PLAIN' && tag !== 'str' && /^[-+]?0o_*[0-7][0-7_]*$/.test(value)) {
-      const digits = BigInt(value.replaceAll('_', '').replace(/^[-+]/, ''))
-      return wholeNumber(value.startsWith('-') ? -digits : digits)
-    }
-    return value
+    if (type === 'PLAIN') return tag === 'str' ? value : basedInteger(value)
+    return type?.startsWith('BLOCK_') && this.#isLastLine(node) ? value.replace(/\n$/, '') : value
+  }
+
+  /** Whether the text ends in the last line of the scalar, which then has no line end. */
+  #isLastLine({ range }: Scalar): boolean {
+    const { text } = this.#source
+    return range?.[1] === text.length && /[^\s][^\n]*$/.test(text.slice(text.lastIndexOf('\n') + 1))
   }
 
   #binary(text: string): string {
@@ -154,35 +204,20 @@ class Converter {
       throw new YamlSyntaxError('yaml: !!binary value contains invalid base64 data')
     return Buffer.from(plain, 'base64').toString()
   }
-
-  #key(node: unknown, value: JsonValue): string {
-    const { isMap, isSeq } = this.#yaml
-    const key = this.value(node)
-    if (isSeq(node) || isMap(node))
-      throw new YamlSyntaxError(`yaml: invalid map key: ${goSyntax(key)}`)
-    if (key === null)
-      throw new YamlSyntaxError(
-        `unsupported map key of type: %!s(<nil>), key: <nil>, value: ${goSyntax(value)}`,
-      )
-    return String(key)
-  }
 }
 
-/** As fmt prints a decoded value with %#v. */
-const goSyntax = (value: JsonValue): string => {
-  if (value === null) return 'interface {}(nil)'
-  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
-  if (typeof value !== 'object') return typeof value === 'string' ? goQuote(value) : `${value}`
-  const entries = Object.entries(value).map(([key, item]) => `${goQuote(key)}:${goSyntax(item)}`)
-  return `map[interface {}]interface {}{${entries.join(', ')}}`
+/** The text that a document was read from; `lineAt` counts from 1. */
+export interface YamlSource {
+  readonly text: string
+  readonly lineAt: (offset: number) => number
 }
 
-/** Throws YamlSyntaxError. `lineAt` counts from 1. */
+/** Throws YamlSyntaxError. */
 export const valueOfDocument = (
   document: Document.Parsed,
   library: Yaml,
-  lineAt: (offset: number) => number,
+  source: YamlSource,
 ): { value: JsonValue; duplicates: readonly string[] } => {
-  const converter = new Converter(document, library, lineAt)
+  const converter = new Converter(document, library, source)
   return { value: converter.value(document.contents), duplicates: converter.duplicates }
 }

@@ -43,21 +43,47 @@ const goTags = (tags: Tags): Tags =>
 // Characters that goyaml.v2's reader refuses.
 const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u
 
+interface FirstDocument {
+  readonly document: Document.Parsed
+  readonly lines: LineCounter
+  /** Where its flow collection or quoted text ends: Go has its document then, and does not look further. */
+  readonly end: number | undefined
+}
+
+const ownEndOf = (token: CST.Token): number | undefined => {
+  const value = token.type === 'document' ? token.value : undefined
+  if (value?.type === 'flow-collection') {
+    const close = value.end.find(({ type }) => type === 'flow-map-end' || type === 'flow-seq-end')
+    return close === undefined ? undefined : close.offset + 1
+  }
+  const isQuoted = value?.type === 'double-quoted-scalar' || value?.type === 'single-quoted-scalar'
+  return isQuoted ? value.offset + value.source.length : undefined
+}
+
 /** The first document of a stream, which is all that Go reads of one. Throws YamlSyntaxError. */
-const firstDocument = (text: string): { document: Document.Parsed; lines: LineCounter } => {
+const firstDocument = (text: string): FirstDocument => {
   const { Composer, Lexer, LineCounter, Parser } = yaml()
   const lines = new LineCounter()
   const parser = new Parser(lines.addNewLine)
   lines.addNewLine(0)
+  let end: number | undefined
+  let isFirst = true
+  const watched = function* (found: Iterable<CST.Token>): Generator<CST.Token> {
+    for (const token of found) {
+      if (isFirst) end = ownEndOf(token)
+      isFirst &&= token.type !== 'document'
+      yield token
+    }
+  }
   const tokens = function* (): Generator<CST.Token> {
     for (const lexeme of new Lexer().lex(text)) {
       // The composer recurses: with a deep text it would run out of stack, in places where V8 then aborts the process.
       if (parser.stack.length > limits.yamlDepthMax) {
         throw scannerFault(lines.linePos(parser.offset).line, 'exceeded max depth of 10000')
       }
-      yield* parser.next(lexeme)
+      yield* watched(parser.next(lexeme))
     }
-    yield* parser.end()
+    yield* watched(parser.end())
   }
   const composer = new Composer({
     version: '1.1',
@@ -68,7 +94,7 @@ const firstDocument = (text: string): { document: Document.Parsed; lines: LineCo
     logLevel: 'silent',
   })
   const { value: document } = composer.compose(tokens(), true, text.length).next()
-  return { document: document as Document.Parsed, lines }
+  return { document: document as Document.Parsed, lines, end }
 }
 
 const checkDirectives = ({ directives, warnings }: Document.Parsed, text: string): void => {
@@ -84,20 +110,22 @@ const checkDirectives = ({ directives, warnings }: Document.Parsed, text: string
     throw fault('found incompatible YAML document', /^%YAML/m)
 }
 
-/** A double-quoted text with an escape of half a character, which Go refuses. */
-const surrogateEscape = /^"(?:[^\\]|\\.)*?\\u[dD][89a-fA-F]/s
+/** A double-quoted text with an escape that Go refuses: half a character, or JSON's slash. */
+const refusedEscape = /^"(?:[^\\]|\\.)*?\\(?:u[dD][89a-fA-F]|\/)/s
 
-const refuseSurrogates = (document: Document.Parsed, text: string, lineAt: LineAt): void => {
-  if (!/\\u[dD][89a-fA-F]/.test(text)) return
+const refuseEscapes = (document: Document.Parsed, text: string, lineAt: LineAt): void => {
+  if (!/\\(?:u[dD][89a-fA-F]|\/)/.test(text)) return
   yaml().visit(document, {
     Scalar: (_key, { type, range }) => {
       if (type !== 'QUOTE_DOUBLE' || !range) return
-      const found = surrogateEscape.exec(text.slice(range[0], range[1]))
-      if (found !== null)
-        throw scannerFault(
-          lineAt(range[0] + found[0].length),
-          'found invalid Unicode character escape code',
-        )
+      const found = refusedEscape.exec(text.slice(range[0], range[1]))?.[0]
+      if (found === undefined) return
+      throw scannerFault(
+        lineAt(range[0] + found.length),
+        found.endsWith('/')
+          ? 'found unknown escape character'
+          : 'found invalid Unicode character escape code',
+      )
     },
   })
 }
@@ -111,21 +139,41 @@ const faultOffset = ({ code, pos }: YAMLError, errors: readonly YAMLError[]): nu
   return long === undefined ? pos[0] : long.pos[1]
 }
 
+/** The scanner counts lines from one, and leaves the first one out. */
+const leadingTab = /^(?: *(?:#.*)?\n)* *\t/
+
+const refuseLeadingTab = (text: string): void => {
+  const found = leadingTab.exec(text)?.[0]
+  if (found === undefined) return
+  throw scannerFault(found.split('\n').length, 'found character that cannot start any token')
+}
+
+const isUtf16 = (bytes: Buffer): boolean =>
+  (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)
+
+const decodedUtf16 = (bytes: Buffer): string => {
+  if (bytes.length % 2 !== 0) throw new YamlSyntaxError('yaml: incomplete UTF-16 character')
+  const little = bytes[0] === 0xff ? bytes : Buffer.from(bytes).swap16()
+  return little.toString('utf16le', 2)
+}
+
+/** UTF-8, or UTF-16 with its mark. Line ends of other systems are line ends. Throws YamlSyntaxError. */
+const decoded = (bytes: Buffer): string => {
+  const inUtf16 = isUtf16(bytes)
+  const fault = inUtf16 ? undefined : utf8FaultOf(bytes)
+  if (fault !== undefined) throw new YamlSyntaxError(`yaml: ${fault.text}`)
+  const text = inUtf16 ? decodedUtf16(bytes) : bytes.toString()
+  return /[\r\x85]/.test(text) ? text.replaceAll(/\r\n?|\x85/g, '\n') : text
+}
+
 /** Throws YamlSyntaxError. */
 export const parseYaml = (input: string | Buffer): ParsedYaml => {
-  const fault = typeof input === 'string' ? undefined : utf8FaultOf(input)
-  if (fault !== undefined) throw new YamlSyntaxError(`yaml: ${fault.text}`)
-  const text = input.toString()
+  const text = typeof input === 'string' ? input : decoded(input)
   if (forbidden.test(text)) throw new YamlSyntaxError('yaml: control characters are not allowed')
-  const { document, lines } = firstDocument(text)
+  refuseLeadingTab(text)
+  const { document, lines, end = Infinity } = firstDocument(text)
   checkDirectives(document, text)
   const lineAt: LineAt = (at) => Math.max(lines.linePos(at).line, 1)
-  const { contents } = document
-  // Go has its document when a flow collection or a quoted text ends, and does not look further.
-  const end =
-    contents !== null && /["'}\]]/.test(text[contents.range[1] - 1] ?? '')
-      ? contents.range[1]
-      : Infinity
   const error = document.errors.find(
     ({ code, pos }) => pos[0] < end || (pos[0] === end && code === 'MISSING_CHAR'),
   )
@@ -138,6 +186,6 @@ export const parseYaml = (input: string | Buffer): ParsedYaml => {
       before: text.slice(0, error.pos[0]),
       pastEnd: !text.endsWith('\n') && text.slice(error.pos[0]).trim() === '',
     })
-  refuseSurrogates(document, text, lineAt)
-  return valueOfDocument(document, yaml(), lineAt)
+  refuseEscapes(document, text, lineAt)
+  return valueOfDocument(document, yaml(), { text, lineAt })
 }
