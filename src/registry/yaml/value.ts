@@ -207,7 +207,7 @@ class Converter {
 }
 
 /** The text that a document was read from; `lineAt` counts from 1. */
-export interface YamlSource {
+interface YamlSource {
   readonly text: string
   readonly lineAt: (offset: number) => number
 }
