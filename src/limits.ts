@@ -192,9 +192,9 @@ export const limits = {
   conversionsAtOnceMax: 16,
   /** How long an aggregated API may take for a discovery document, and for the check that it is there; upstream's 5 s. */
   aggregatedDiscoveryTimeoutMs: 5_000,
-  /** How often the discovery of an aggregated API is read again; upstream's discoveryRefreshInterval. */
+  /** How often the discovery of an aggregated API is read again, and its OpenAPI v2 document at most; upstream's discoveryRefreshInterval. */
   aggregatedDiscoveryIntervalMs: 60_000,
-  /** Bytes of a discovery document or an OpenAPI index of an aggregated API. */
+  /** Bytes of a discovery document, an OpenAPI index or an OpenAPI v2 document of an aggregated API. */
   aggregatedDocumentBytesMax: 16 * 1024 * 1024,
   /** How often that check is made when nothing changes, and the longest wait after it failed. */
   apiServiceCheckIntervalMs: 30_000,

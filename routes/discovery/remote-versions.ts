@@ -16,9 +16,17 @@ export interface RemoteVersion {
   readonly freshness: 'Current' | 'Stale'
 }
 
+/** What an aggregated server's OpenAPI v2 document says of its group version. */
+export interface RemoteDocument {
+  readonly etag: string
+  readonly document: JsonObject
+}
+
 export interface RemoteSource {
   versions(): readonly RemoteVersion[]
   /** Documents of OpenAPI 3 and where they are: `apis/metrics.k8s.io/v1beta1` → `/openapi/v3/apis/…?hash=…`. */
   openApiPaths(): ReadonlyMap<string, string>
+  /** Reads them first where they are not known. Never rejects. */
+  openApiV2Documents(): Promise<readonly RemoteDocument[]>
   onChange(listener: () => void): () => void
 }

@@ -12,7 +12,8 @@ import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { parseAccept } from '../answers/accept.js'
 import { serveContent } from '../answers/serve-content.js'
 import type { DiscoverySource } from '../discovery/discovery.js'
-import type { RemoteSource } from '../discovery/remote-versions.js'
+import type { RemoteDocument, RemoteSource } from '../discovery/remote-versions.js'
+import { mergeDocuments } from './merge.js'
 import { schemaClosure, schemaNameOf } from './schemas.js'
 
 const compress = promisify(gzip)
@@ -122,27 +123,28 @@ class Documents {
     })
   }
 
-  v2(): Promise<Document> {
-    const hash = this.#v2Hash()
-    return this.#cached('v2', hash, () =>
-      this.#make('v2', [...this.operations.values()].flat(), hash),
-    )
+  v2(remotes: readonly RemoteDocument[]): Promise<Document> {
+    const hash = this.#v2Hash(remotes)
+    return this.#cached('v2', hash, () => {
+      const operations = [...this.operations.values()].flat()
+      return this.#make('v2', operations, hash, remotes)
+    })
   }
 
   /** The same document as the bytes of openapi.v2.Document, under the same ETag. */
-  v2Protobuf(): Promise<Document> {
-    const hash = this.#v2Hash()
+  v2Protobuf(remotes: readonly RemoteDocument[]): Promise<Document> {
+    const hash = this.#v2Hash(remotes)
     return this.#cached('v2 protobuf', hash, async () => {
-      const { bytes, etag } = await this.v2()
+      const { bytes, etag } = await this.v2(remotes)
       const { encodeOpenApiV2 } = await import('#openapi/openapi-v2-protobuf.js')
       const encoded = encodeOpenApiV2(JSON.parse(bytes.toString()), formatYaml)
       return { bytes: encoded, etag, contentType: protobufV2 }
     })
   }
 
-  #v2Hash(): string {
-    const names = [...this.operations.keys()]
-    return hashOf('v2', ...names.map((name) => this.hash(name)!))
+  #v2Hash(remotes: readonly RemoteDocument[]): string {
+    const own = [...this.operations.keys()].map((name) => this.hash(name)!)
+    return hashOf('v2', ...own, ...remotes.map(({ etag }) => etag))
   }
 
   #cached(key: string, hash: string, make: () => Promise<Document>): Promise<Document> {
@@ -159,14 +161,19 @@ class Documents {
     version: 'v2' | 'v3',
     operations: readonly Operation[],
     hash: string,
+    remotes: readonly RemoteDocument[] = [],
   ): Promise<Document> {
     const { makeDocument } = await import('./document.js')
-    const document = await makeDocument({
+    const own = await makeDocument({
       version,
       operations,
       isCustom: this.#customRows(operations).length > 0,
       schemasOf: (names) => schemaClosure(names, this.#table, this.#options.describe),
     })
+    const document = mergeDocuments(
+      own,
+      remotes.map((remote) => remote.document),
+    )
     const bytes = Buffer.from(write(document))
     return { bytes, etag: `"${hash}"`, contentType: json }
   }
@@ -206,7 +213,8 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
     const form = acceptedForm(request, [protobufV2, formerProtobufV2])
     reply.header('vary', ['Accept-Encoding', 'Accept'])
     if (form === undefined) return reply.code(406).send()
-    const document = form === 'json' ? documents.v2() : documents.v2Protobuf()
+    const remotes = await options.remote.openApiV2Documents()
+    const document = form === 'json' ? documents.v2(remotes) : documents.v2Protobuf(remotes)
     return sendDocument(request, reply, await document, { packs: true })
   })
   app.all('/openapi/v3', (request, reply) => {

@@ -11,12 +11,17 @@ import { limits } from '#limits'
 import { type FollowerDeps, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext } from '#registry/resource-definition.js'
-import type { RemoteSource, RemoteVersion } from '#routes/discovery/remote-versions.js'
+import type {
+  RemoteDocument,
+  RemoteSource,
+  RemoteVersion,
+} from '#routes/discovery/remote-versions.js'
 import type { ApiServiceFigures } from '#routes/metrics/metric-registry.js'
 import { type APIService, availabilityOf, isAvailable, statusWith } from './api-service.js'
 import { checkAvailability } from './availability.js'
 import { Backends } from './backends.js'
 import { readDiscovery, readOpenApiIndex } from './remote-discovery.js'
+import { RemoteOpenApi } from './remote-openapi.js'
 import { workLog } from './work-log.js'
 
 export const apiServices = { group: 'apiregistration.k8s.io', resource: 'apiservices' }
@@ -49,6 +54,7 @@ interface Remote {
 
 export class Aggregator implements RemoteSource, ApiServiceFigures {
   readonly backends: Backends
+  readonly #openApiV2: RemoteOpenApi
   readonly #unavailableTotals = new Map<string, { name: string; reason: string; value: number }>()
   readonly #deps: AggregatorDeps
   readonly #stopping = new AbortController()
@@ -69,6 +75,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
       context: () => this.#context(),
       signal: this.#stopping.signal,
     })
+    this.#openApiV2 = new RemoteOpenApi(this.backends)
   }
 
   /** Resolves when every APIService is known; checks of what is behind them go on. */
@@ -144,6 +151,11 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
 
   openApiPaths(): Map<string, string> {
     return new Map([...this.#remotes.values()].flatMap(({ openApi }) => [...openApi]))
+  }
+
+  openApiV2Documents(): Promise<RemoteDocument[]> {
+    const services = Array.from(this.#remotes.values(), ({ service }) => service)
+    return this.#openApiV2.documentsOf(services.filter(isAvailable), this.#deps.clock.now())
   }
 
   onChange(listener: () => void): () => void {

@@ -34,6 +34,29 @@ const echoes = {
   ],
 }
 
+const meta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
+const openApiV2 = {
+  swagger: '2.0',
+  paths: {
+    [`${version}/echoes`]: {
+      get: {
+        responses: { 200: { description: 'OK', schema: { $ref: '#/definitions/echo.Echo' } } },
+      },
+    },
+    '/apis/elsewhere/v1/': {
+      get: {
+        responses: { 200: { description: 'OK', schema: { $ref: '#/definitions/echo.Elsewhere' } } },
+      },
+    },
+  },
+  definitions: {
+    'echo.Echo': { type: 'object', properties: { metadata: { $ref: `#/definitions/${meta}` } } },
+    'echo.Elsewhere': { type: 'object' },
+    // What this server knows by the same name is something else.
+    [meta]: { type: 'string' },
+  },
+}
+
 const answered = new WeakSet<object>()
 
 /** Tells what it was asked, and serves what an aggregated API must. */
@@ -45,6 +68,7 @@ const startEcho = (t: Test): Promise<AggregatedApi> =>
       const { url = '', method, headers } = request
       if (url === version) return sendJson(response, echoes)
       if (url === '/apis') return sendJson(response, {}, 404)
+      if (url === '/openapi/v2') return sendJson(response, openApiV2)
       if (url.startsWith('/openapi/v3'))
         return sendJson(response, {
           paths: { [version.slice(1)]: { serverRelativeURL: `/openapi/v3${version}?hash=1` } },
@@ -314,6 +338,18 @@ t.test(
     t.equal(index.body.paths[document].serverRelativeURL, `/openapi/v3${version}?hash=1`)
     t.equal((await call(server, { path: `/openapi/v3${version}` })).status, 200)
 
+    const { paths, definitions } = (await call(server, { path: '/openapi/v2' })).body
+    const returned = { $ref: '#/definitions/echo.Echo' }
+    t.strictSame(paths[`${version}/echoes`].get.responses[200].schema, returned)
+    t.notOk(paths['/apis/elsewhere/v1/'], 'another group is not its own')
+    t.notOk(definitions['echo.Elsewhere'])
+    t.ok(definitions[meta].properties.name, 'a definition of this server stays')
+    t.strictSame(definitions['echo.Echo'].properties.metadata, { $ref: `#/definitions/${meta}_v2` })
+    t.strictSame(definitions[`${meta}_v2`], { type: 'string' })
+    const accept = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
+    const packed = await call(server, { path: '/openapi/v2', headers: { accept } })
+    t.ok(packed.bytes.includes(`${meta}_v2`))
+
     await api.stop()
     await call(server, json('PATCH', own, { metadata: { labels: { look: 'again' } } }))
     await call(server, json('PUT', `${slices}/echo`, slice(1)))
@@ -323,6 +359,7 @@ t.test(
     const gone = await answerThat(server, { path: version }, 'is gone', (a) => a.status === 404)
     t.equal(gone.text, '404 page not found\n')
     t.equal((await call(server, { path: `/apis/${group}` })).status, 404)
+    t.notOk((await call(server, { path: '/openapi/v2' })).body.paths[`${version}/echoes`])
   },
 )
 
