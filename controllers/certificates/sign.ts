@@ -1,7 +1,7 @@
 /** Signs what a CertificateSigningRequest asks for, if its signer's rules allow it. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { der } from '#net/der.js'
 import type { PersistedObject } from '#api/object.js'
+import { der } from '#net/der.js'
 import { signCertificate, signerOf } from '#net/x509.js'
 import { type CertificateRequest, parseCertificateRequest } from './pkcs10.js'
 
