@@ -3,8 +3,9 @@
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isAlreadyExists } from '#client/errors.js'
+import { canonicalCopy } from '#client/exact-json.js'
 import { type ResourceRef, resources } from '#client/resources.js'
-import { canonicalJson, jsonEqual } from '#json/object.js'
+import { jsonEqual } from '#json/object.js'
 import { byAge } from '../by-age.js'
 import type { ControllerContext } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
@@ -36,7 +37,7 @@ export const revisionOf = ({ metadata }: PersistedObject): string =>
 
 /** Canonical, so that bytes and hash are upstream's: their JSON has sorted keys too. */
 const dataOf = (owner: Revisioned): ControllerRevision['data'] =>
-  JSON.parse(canonicalJson({ spec: { template: { ...owner.spec.template, $patch: 'replace' } } }))
+  canonicalCopy({ spec: { template: { ...owner.spec.template, $patch: 'replace' } } })
 
 export const templateOf = (revision: ControllerRevision): PodTemplate => {
   const { $patch: _patch, ...template } = revision.data.spec.template

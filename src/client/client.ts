@@ -4,6 +4,7 @@ import { ApiError } from '#api/errors.js'
 import type { ListMeta, ObjectMeta, PersistedObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
 import { errorFromAnswer } from './errors.js'
+import { readJson, writeJson } from './exact-json.js'
 import type { ClientConfig } from './kubeconfig.js'
 import { apiVersionOf, type ResourceRef, resourcePath } from './resources.js'
 import { createTransport, type Transport } from './transport.js'
@@ -108,7 +109,7 @@ async function* readLines<T>(message: IncomingMessage): AsyncGenerator<T> {
       const line = Buffer.concat([...pending, chunk.subarray(from, at)]).toString('utf8')
       pending = []
       from = at + 1
-      if (line.trim() !== '') yield JSON.parse(line) as T
+      if (line.trim() !== '') yield readJson(line) as T
     }
     if (from < chunk.length) pending.push(chunk.subarray(from))
   }
@@ -141,7 +142,7 @@ export class Client {
           ? {}
           : { 'content-type': request.contentType ?? 'application/json' }),
       },
-      ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+      ...(request.body === undefined ? {} : { body: writeJson(request.body) }),
       ...(request.signal ? { signal: request.signal } : {}),
       ...(request.longRunning ? { longRunning: true } : {}),
     })
@@ -155,7 +156,7 @@ export class Client {
   }
 
   async request<T>(request: RawRequest): Promise<T> {
-    return JSON.parse(await this.text(request)) as T
+    return readJson(await this.text(request)) as T
   }
 
   get<T = PersistedObject>(
