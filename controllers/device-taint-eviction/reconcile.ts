@@ -8,6 +8,7 @@ import {
   isPodConsumer,
   isReservedFor,
   type ResourceClaim,
+  resourceClaimsOf,
 } from '#client/resource-claim.js'
 import type { ResourceSlice } from '#client/resource-slice.js'
 
@@ -50,11 +51,10 @@ const endOf = (taint: DeviceTaint, tolerations: readonly DeviceToleration[] = []
 }
 
 /** A claim that was made for the Pod by a template must still be its own. */
-const usesClaim = (pod: Pod, claim: ResourceClaim | undefined, isMade: boolean): boolean => {
+const usesClaim = (pod: Pod, claim: ResourceClaim, isMade: boolean): boolean => {
   const { uid } = pod.metadata
-  const isReserved = claim !== undefined && isReservedFor(claim, pod)
-  const isOwn = claim?.metadata.ownerReferences?.some((o) => o.controller && o.uid === uid) ?? false
-  return isReserved && (isOwn || !isMade)
+  const isOwn = claim.metadata.ownerReferences?.some((o) => o.controller && o.uid === uid) ?? false
+  return isReservedFor(claim, pod) && (isOwn || !isMade)
 }
 
 interface Known {
@@ -63,11 +63,9 @@ interface Known {
 }
 
 const claimsOfPod = (pod: Pod, known: Known): ResourceClaim[] =>
-  (pod.spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }) => {
-    const made = pod.status.resourceClaimStatuses?.find((status) => status.name === name)
-    const claimName = resourceClaimName ?? made?.resourceClaimName
-    const claim = claimName && known.claim(`${pod.metadata.namespace}/${claimName}`)
-    return claim && usesClaim(pod, claim, resourceClaimName === undefined) ? [claim] : []
+  resourceClaimsOf(pod).flatMap(({ name, isMade }) => {
+    const claim = name && known.claim(`${pod.metadata.namespace}/${name}`)
+    return claim && usesClaim(pod, claim, isMade) ? [claim] : []
   })
 
 /** Milliseconds since the epoch; undefined: it may stay. */

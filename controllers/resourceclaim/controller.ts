@@ -6,7 +6,7 @@ import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod, PodSpec, PodStatus } from '#client/pod.js'
-import { type ResourceClaim, resourceClaimNames } from '#client/resource-claim.js'
+import { type ResourceClaim, resourceClaimKeys } from '#client/resource-claim.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import {
@@ -67,8 +67,8 @@ class ClaimMaker {
       if (resourceClaimName !== undefined) made.push({ name: claim.name, resourceClaimName })
     }
     if (made.length > 0) await this.#tellPod(pod, made)
-    for (const name of resourceClaimNames(pod)) {
-      const claim = this.#claims.store.get(`${pod.metadata.namespace}/${name}`)
+    for (const key of resourceClaimKeys(pod)) {
+      const claim = this.#claims.store.get(key)
       if (claim !== undefined) await reserveFor(this.#context, claim, pod)
     }
   }
@@ -157,8 +157,7 @@ export const resourceClaimController: Controller = {
     const queue = newQueue()
     const claimQueue = newQueue()
     const lookAtClaims = (pod: Pod): void => {
-      for (const name of resourceClaimNames(pod))
-        claimQueue.add(`${pod.metadata.namespace}/${name}`)
+      for (const key of resourceClaimKeys(pod)) claimQueue.add(key)
     }
     const look = (pod: Pod): void => {
       if ((pod.spec.resourceClaims ?? []).length > 0) queue.add(keyOf(pod))

@@ -35,44 +35,34 @@ const stillUses = async (
   return pod !== undefined && pod.metadata.uid === uid && !isPodDone(pod)
 }
 
-const withoutFinalizer = async (
-  context: ControllerContext,
-  claim: ResourceClaim,
-): Promise<void> => {
-  const { finalizers = [] } = claim.metadata
-  if (!finalizers.includes(claimFinalizer) || isAllocated(claim)) return
-  const metadata = {
-    ...claim.metadata,
-    finalizers: finalizers.filter((finalizer) => finalizer !== claimFinalizer),
-  }
-  await updateObject(context, resources.resourceClaims, { ...claim, metadata })
-}
-
 /** A claim that nobody uses keeps its devices, unless it goes: whoever allocated it may not have reserved it yet. */
 export const releaseClaim = async (
   context: ControllerContext,
   claim: ResourceClaim,
 ): Promise<void> => {
   const { namespace, finalizers = [], deletionTimestamp } = claim.metadata
-  const { reservedFor = [], ...others } = claim.status ?? {}
+  const { reservedFor = [], allocation, ...rest } = claim.status ?? {}
   const remaining: Consumer[] = []
   for (const consumer of reservedFor)
     if (await stillUses(context, namespace, consumer)) remaining.push(consumer)
   const isLess = remaining.length < reservedFor.length
-  const ends = remaining.length === 0 && (isLess || deletionTimestamp !== undefined)
-  if (!isLess && !(ends && finalizers.includes(claimFinalizer))) return
-  const { allocation, ...rest } = others
-  const keepsDevices = allocation !== undefined && !(ends && finalizers.includes(claimFinalizer))
+  // Without the finalizer somebody else has allocated it, who has to free it, too.
+  const isOurs = finalizers.includes(claimFinalizer)
+  const isFree = isOurs && remaining.length === 0 && (isLess || deletionTimestamp !== undefined)
+  if (!isLess && !isFree) return
   const status = {
     ...rest,
-    ...(keepsDevices ? { allocation } : {}),
+    ...(allocation === undefined || isFree ? {} : { allocation }),
     ...(remaining.length > 0 ? { reservedFor: remaining } : {}),
   }
-  const changes = isLess || keepsDevices !== isAllocated(claim)
+  const changes = isLess || isAllocated(claim)
   const written = changes
     ? await updateStatus(context, resources.resourceClaims, claim, status)
     : claim
-  await withoutFinalizer(context, written)
+  if (!isOurs || isAllocated(written)) return
+  const others = (written.metadata.finalizers ?? []).filter((one) => one !== claimFinalizer)
+  const metadata = { ...written.metadata, finalizers: others }
+  await updateObject(context, resources.resourceClaims, { ...written, metadata })
 }
 
 /** A Pod that was given a node by somebody other than a scheduler uses what is allocated, too. */

@@ -5,18 +5,16 @@
  */
 import type { Node } from '#client/pod.js'
 import type { Allocation, DeviceTaint, ResourceClaim } from '#client/resource-claim.js'
-import type { ResourceSlice } from '#client/resource-slice.js'
 import { limits } from '#limits'
 import { allocationOf, type Chosen } from './allocation.js'
 import { type Constraint, makeConstraint } from './constraints.js'
 import { CounterUse } from './counters.js'
-import { type Pool, type PooledDevice, poolsFor } from './pools.js'
+import { type NearPool, type Pool, type PooledDevice, poolsNear, reaches } from './pools.js'
 import { type Alternative, alternativesOf, type DeviceClass } from './requests.js'
 import { selectorsMatch } from './selectors.js'
 
 export interface DeviceSupply {
-  /** Of the newest generation, pool by pool. */
-  slices: readonly ResourceSlice[][]
+  pools: readonly Pool[]
   classOf(name: string): DeviceClass | undefined
   /** Devices of other claims, by their ids. */
   inUse: ReadonlySet<string>
@@ -33,6 +31,7 @@ interface Wanted {
 
 const labelOf = ({ metadata }: ResourceClaim): string => `${metadata.namespace}/${metadata.name}`
 
+/** Without a key, a toleration still compares values, unlike a Pod's. */
 const isTolerated = ({ asked }: Alternative, { key, value = '', effect }: DeviceTaint): boolean =>
   (asked.tolerations ?? []).some(
     (t) =>
@@ -63,7 +62,8 @@ const addToAll = (
 
 class Search {
   readonly #wanted: readonly Wanted[]
-  readonly #pools: readonly Pool[]
+  readonly #node: Node
+  readonly #pools: readonly NearPool[]
   readonly #inUse: ReadonlySet<string>
   /** How many claims of the Pod have a device by now: with admin access several may. */
   readonly #taken = new Map<string, Set<Wanted>>()
@@ -76,9 +76,10 @@ class Search {
   #choices = 0
 
   constructor(claims: readonly ResourceClaim[], node: Node, supply: DeviceSupply) {
-    this.#pools = poolsFor(node, supply.slices)
-    this.#devices = this.#pools.flatMap(({ isIncomplete, isInvalid, devices }) =>
-      isIncomplete || isInvalid ? [] : devices,
+    this.#node = node
+    this.#pools = poolsNear(node, supply.pools)
+    this.#devices = this.#pools.flatMap(({ pool, isInvalid, devices }) =>
+      pool.isIncomplete || isInvalid ? [] : devices,
     )
     this.#inUse = supply.inUse
     this.#counters = new CounterUse(supply.inUse)
@@ -128,7 +129,8 @@ class Search {
 
   /** How many "all" are is not known while a pool is being published. */
   #allDevices(claim: ResourceClaim, way: Alternative): PooledDevice[] {
-    return this.#pools.flatMap(({ driver, name, isIncomplete, isInvalid, devices }) => {
+    return this.#pools.flatMap(({ pool, isInvalid, devices }) => {
+      const { driver, name, isIncomplete } = pool
       if (!isIncomplete && !isInvalid)
         return devices.filter((pooled) => this.#isSelected(claim, way, pooled))
       const state = isIncomplete ? 'being updated' : 'invalid'
@@ -190,7 +192,7 @@ class Search {
         bindingConditions.length === 0 &&
         selectorsMatch(`class ${deviceClass.metadata.name}`, deviceClass.spec.selectors, pooled) &&
         selectorsMatch(`claim ${labelOf(claim)}`, asked.selectors, pooled) &&
-        pooled.isReached
+        reaches(pooled.reach, this.#node)
       known.set(pooled, isSelected)
     }
     return isSelected

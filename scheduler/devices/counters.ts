@@ -1,4 +1,4 @@
-import { countersOf, type Pool, type PooledDevice } from './pools.js'
+import type { Pool, PooledDevice } from './pools.js'
 
 /** What the partitions of devices take of the counters that they share (KEP-4815). */
 export class CounterUse {
@@ -14,27 +14,27 @@ export class CounterUse {
     const known = this.#left.get(pool)
     if (known !== undefined) return known
     const left = new Map(pool.counters)
-    for (const { id, device } of pool.all)
-      if (this.#inUse.has(id))
-        for (const [key, amount] of countersOf(device))
-          left.set(key, (left.get(key) ?? 0n) - amount)
     this.#left.set(pool, left)
+    for (const device of pool.slices.flatMap(({ devices }) => devices))
+      if (this.#inUse.has(device.id)) this.#change(device, -1n)
     return left
   }
 
-  /** False, and nothing is taken, if that is more than is left. */
-  take({ device, pool }: PooledDevice): boolean {
-    const taken = countersOf(device)
-    if (taken.length === 0) return true
+  #change({ pool, takes }: PooledDevice, by: 1n | -1n): void {
     const left = this.#leftIn(pool)
-    for (const [key, amount] of taken) left.set(key, (left.get(key) ?? 0n) - amount)
-    if ([...left.values()].every((amount) => amount >= 0n)) return true
-    this.giveBack({ device, pool })
-    return false
+    for (const [key, amount] of takes) left.set(key, (left.get(key) ?? 0n) + by * amount)
   }
 
-  giveBack({ device, pool }: Pick<PooledDevice, 'device' | 'pool'>): void {
-    const left = this.#leftIn(pool)
-    for (const [key, amount] of countersOf(device)) left.set(key, (left.get(key) ?? 0n) + amount)
+  /** False, and nothing is taken, if that is more than is left. */
+  take(device: PooledDevice): boolean {
+    if (device.takes.length === 0) return true
+    this.#change(device, -1n)
+    const isEnough = [...this.#leftIn(device.pool).values()].every((amount) => amount >= 0n)
+    if (!isEnough) this.giveBack(device)
+    return isEnough
+  }
+
+  giveBack(device: PooledDevice): void {
+    this.#change(device, 1n)
   }
 }

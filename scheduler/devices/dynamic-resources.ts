@@ -15,14 +15,15 @@ import {
   isAllocated,
   isReservedFor,
   type ResourceClaim,
-  resourceClaimNames,
+  resourceClaimKeys,
+  resourceClaimsOf,
 } from '#client/resource-claim.js'
 import type { ResourceSlice } from '#client/resource-slice.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import type { DeviceSupply } from './allocate.js'
 import { DeviceFilter } from './device-filter.js'
-import { deviceId, newestSlices } from './pools.js'
+import { deviceId, poolsOf } from './pools.js'
 import { type DeviceClass, requestProblem } from './requests.js'
 
 /** What one decision about a Pod finds out about its claims. */
@@ -61,27 +62,22 @@ export class DynamicResources {
 
   /** A claim that the Pod names, or that is to be made for it after a template, is not there. */
   awaitsClaim(pod: Pod): boolean {
-    const { spec, status } = pod
-    return (spec.resourceClaims ?? []).some(({ name, resourceClaimName }) => {
-      const made = status?.resourceClaimStatuses?.find((s) => s.name === name)
-      const wanted = resourceClaimName ?? made?.resourceClaimName
-      // A template may also decide that no claim is needed: then there is a status without a name.
-      if (wanted === undefined) return made === undefined
-      return this.#claims.store.get(`${pod.metadata.namespace}/${wanted}`) === undefined
-    })
+    return (
+      resourceClaimsOf(pod).some(({ isAwaited }) => isAwaited) ||
+      resourceClaimKeys(pod).some((key) => this.#claims.store.get(key) === undefined)
+    )
   }
 
   inspect(pod: Pod): DeviceFindings {
-    const names = resourceClaimNames(pod)
-    if (names.length === 0) return noClaims
-    const claims = names.map((name) => this.#claims.store.get(`${pod.metadata.namespace}/${name}`)!)
+    const claims = resourceClaimKeys(pod).map((key) => this.#claims.store.get(key)!)
+    if (claims.length === 0) return noClaims
     const classOf = (name: string) => this.#classes.store.get(name)
     for (const claim of claims) {
-      const problem = this.#problemOf(claim, pod) ?? requestProblemOf(claim, classOf)
+      const problem = this.#problemOf(claim, pod) ?? requestProblem(claim, classOf)
       if (problem !== undefined) return { claims, problem }
     }
     const supply: DeviceSupply = {
-      slices: newestSlices(this.#slices.store.list()),
+      pools: poolsOf(this.#slices.store.list()),
       classOf,
       inUse: this.#devicesInUse(),
     }
@@ -207,8 +203,3 @@ export class DynamicResources {
     }
   }
 }
-
-const requestProblemOf = (
-  claim: ResourceClaim,
-  classOf: (name: string) => DeviceClass | undefined,
-): string | undefined => (isAllocated(claim) ? undefined : requestProblem(claim, classOf))

@@ -1,63 +1,87 @@
-/** Pools of devices, as their drivers publish them in ResourceSlices, seen from one node (structured/internal, pools). */
+/**
+ * Pools of devices, as their drivers publish them in ResourceSlices, and what of them one node reaches (structured/internal,
+ * pools).
+ */
 import { parseMilli } from '#client/amount.js'
 import { matchesNodeSelector } from '#client/node-affinity.js'
 import type { Node } from '#client/pod.js'
 import type { Device, Reach, ResourceSlice } from '#client/resource-slice.js'
 
-/** A device of a slice that the node reaches. */
+/** Amounts in thousandths, by set and counter. */
+type Counters = readonly (readonly [key: string, amount: bigint])[]
+
 export interface PooledDevice {
   readonly id: string
   readonly device: Device
-  readonly reach: Reach
-  /** Devices of one slice may be for different nodes. */
-  readonly isReached: boolean
   readonly pool: Pool
+  readonly reach: Reach
+  /** What it takes of the counters of its pool. */
+  readonly takes: Counters
 }
+/** The newest generation of a pool, on whatever nodes. */
 export interface Pool {
   readonly driver: string
   readonly name: string
-  /** Its driver is about to publish more; or has published all, and it contradicts itself. */
+  /** Its driver is about to publish more. */
   readonly isIncomplete: boolean
-  readonly isInvalid: boolean
+  readonly slices: readonly PooledSlice[]
+  /** What its devices share; undefined where what it says of them contradicts itself. */
+  readonly counters: ReadonlyMap<string, bigint> | undefined
+}
+interface PooledSlice {
+  readonly spec: ResourceSlice['spec']
   readonly devices: readonly PooledDevice[]
-  /** What devices of the pool share, in thousandths, by set and counter. */
-  readonly counters: ReadonlyMap<string, bigint>
-  /** Every device of the pool, on whatever node: those in use have taken their counters. */
-  readonly all: readonly { id: string; device: Device }[]
 }
 
 export const deviceId = (driver: string, pool: string, device: string): string =>
   `${driver}/${pool}/${device}`
 
-const counterKey = (set: string, counter: string): string => `${set}/${counter}`
+type CounterSet = NonNullable<ResourceSlice['spec']['sharedCounters']>[number]
 
-/** What a device takes of the counters of its pool. */
-export const countersOf = ({ consumesCounters = [] }: Device): [string, bigint][] =>
-  consumesCounters.flatMap(({ counterSet, counters }) =>
-    Object.entries(counters).map(([name, { value }]): [string, bigint] => [
-      counterKey(counterSet, name),
-      parseMilli(value),
-    ]),
-  )
-
-const reaches = ({ nodeName, allNodes, nodeSelector }: Reach, node: Node): boolean => {
-  if (nodeName) return nodeName === node.metadata.name
-  return (
-    allNodes === true || (nodeSelector !== undefined && matchesNodeSelector(nodeSelector, node))
-  )
-}
-
-const isForNode = ({ spec }: ResourceSlice, node: Node): boolean =>
-  // Counters belong to the whole pool.
-  (spec.sharedCounters ?? []).length > 0 ||
-  reaches(spec, node) ||
-  (spec.perDeviceNodeSelection === true &&
-    (spec.devices ?? []).some((device) => reaches(device, node)))
+const countersIn = (set: string, counters: CounterSet['counters']): Counters =>
+  Object.entries(counters).map(([name, { value }]) => [`${set}/${name}`, parseMilli(value)])
 
 const hasTwice = (names: readonly string[]): boolean => new Set(names).size < names.length
 
-/** The slices of the newest generation of each pool. */
-export const newestSlices = (slices: readonly ResourceSlice[]): ResourceSlice[][] => {
+const sharedCounters = (
+  sets: readonly CounterSet[],
+  devices: readonly PooledDevice[],
+): ReadonlyMap<string, bigint> | undefined => {
+  const counters = new Map(sets.flatMap(({ name, counters }) => countersIn(name, counters)))
+  const isKnown = ({ takes }: PooledDevice): boolean => takes.every(([key]) => counters.has(key))
+  return hasTwice(sets.map(({ name }) => name)) || !devices.every(isKnown) ? undefined : counters
+}
+
+const poolOf = (newest: readonly ResourceSlice[]): Pool => {
+  const { driver, pool: about } = newest[0]!.spec
+  const slices: PooledSlice[] = []
+  const pool = {
+    driver,
+    name: about.name,
+    isIncomplete: newest.length !== about.resourceSliceCount,
+    slices,
+    counters: undefined as Pool['counters'],
+  }
+  for (const { spec } of newest) {
+    const devices = (spec.devices ?? []).map((device) => ({
+      id: deviceId(driver, about.name, device.name),
+      device,
+      pool,
+      reach: spec.perDeviceNodeSelection ? device : spec,
+      takes: (device.consumesCounters ?? []).flatMap(({ counterSet, counters }) =>
+        countersIn(counterSet, counters),
+      ),
+    }))
+    slices.push({ spec, devices })
+  }
+  pool.counters = sharedCounters(
+    newest.flatMap(({ spec }) => spec.sharedCounters ?? []),
+    slices.flatMap(({ devices }) => devices),
+  )
+  return pool
+}
+
+export const poolsOf = (slices: readonly ResourceSlice[]): Pool[] => {
   const pools = new Map<string, ResourceSlice[]>()
   for (const slice of slices) {
     const { driver, pool } = slice.spec
@@ -67,49 +91,37 @@ export const newestSlices = (slices: readonly ResourceSlice[]): ResourceSlice[][
     if (known === undefined || pool.generation > newest) pools.set(id, [slice])
     else if (pool.generation === newest) known.push(slice)
   }
-  return [...pools.values()]
+  return [...pools.values()].map(poolOf)
 }
 
-const poolFor = (node: Node, slices: readonly ResourceSlice[]): Pool | undefined => {
-  const near = slices.filter((slice) => isForNode(slice, node))
-  if (near.length === 0) return undefined
-  const { driver, pool: about } = near[0]!.spec
-  const idOf = ({ name }: Device): string => deviceId(driver, about.name, name)
-  const sets = near.flatMap(({ spec }) => spec.sharedCounters ?? [])
-  const counters = new Map(
-    sets.flatMap(({ name, counters }) =>
-      Object.entries(counters).map(([counter, { value }]): [string, bigint] => [
-        counterKey(name, counter),
-        parseMilli(value),
-      ]),
-    ),
+export const reaches = ({ nodeName, allNodes, nodeSelector }: Reach, node: Node): boolean => {
+  if (nodeName) return nodeName === node.metadata.name
+  return (
+    allNodes === true || (nodeSelector !== undefined && matchesNodeSelector(nodeSelector, node))
   )
-  const all = slices.flatMap(({ spec }) =>
-    (spec.devices ?? []).map((device) => ({ id: idOf(device), device })),
-  )
-  const isIncomplete = slices.length !== about.resourceSliceCount
-  const devices: PooledDevice[] = []
-  const pool: Pool = {
-    driver,
-    name: about.name,
-    isIncomplete,
-    isInvalid:
-      !isIncomplete &&
-      (hasTwice(sets.map(({ name }) => name)) ||
-        hasTwice(near.flatMap(({ spec }) => (spec.devices ?? []).map(({ name }) => name))) ||
-        all.some(({ device }) => countersOf(device).some(([key]) => !counters.has(key)))),
-    devices,
-    counters,
-    all,
-  }
-  for (const { spec } of near)
-    for (const device of spec.devices ?? []) {
-      const reach = spec.perDeviceNodeSelection ? device : spec
-      devices.push({ id: idOf(device), device, reach, isReached: reaches(reach, node), pool })
-    }
-  return pool
 }
 
-/** `newest` is what `newestSlices` made of all slices. */
-export const poolsFor = (node: Node, newest: readonly ResourceSlice[][]): Pool[] =>
-  newest.flatMap((slices) => poolFor(node, slices) ?? [])
+/** What a node sees of a pool. */
+export interface NearPool {
+  readonly pool: Pool
+  /** Of slices that the node reaches. One slice may have devices for different nodes. */
+  readonly devices: readonly PooledDevice[]
+  /** All was published, and it contradicts itself. */
+  readonly isInvalid: boolean
+}
+
+const isNear = ({ spec, devices }: PooledSlice, node: Node): boolean =>
+  // Counters belong to the whole pool.
+  (spec.sharedCounters ?? []).length > 0 ||
+  (spec.perDeviceNodeSelection
+    ? devices.some(({ reach }) => reaches(reach, node))
+    : reaches(spec, node))
+
+export const poolsNear = (node: Node, pools: readonly Pool[]): NearPool[] =>
+  pools.flatMap((pool) => {
+    const near = pool.slices.filter((slice) => isNear(slice, node))
+    if (near.length === 0) return []
+    const devices = near.flatMap((slice) => slice.devices)
+    const contradicts = pool.counters === undefined || hasTwice(devices.map(({ id }) => id))
+    return [{ pool, devices, isInvalid: !pool.isIncomplete && contradicts }]
+  })

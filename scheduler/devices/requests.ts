@@ -1,11 +1,12 @@
 /** What claims ask for, request by request, each with its alternatives and the classes that they name. */
 import type { PersistedObject } from '#api/object.js'
-import type {
-  DeviceConfiguration,
-  DeviceRequest,
-  DeviceSelector,
-  DevicesAsked,
-  ResourceClaim,
+import {
+  type DeviceConfiguration,
+  type DeviceRequest,
+  type DeviceSelector,
+  type DevicesAsked,
+  isAllocated,
+  type ResourceClaim,
 } from '#client/resource-claim.js'
 
 export interface DeviceClass extends PersistedObject {
@@ -36,8 +37,9 @@ const waysOf = ({ name, exactly, firstAvailable = [] }: DeviceRequest) =>
 
 type ClassOf = (name: string) => DeviceClass | undefined
 
-/** Why the claim can be allocated nowhere, in upstream's words. */
+/** Why the claim can be allocated nowhere, in upstream's words; nothing where that has been done. */
 export const requestProblem = (claim: ResourceClaim, classOf: ClassOf): string | undefined => {
+  if (isAllocated(claim)) return undefined
   for (const request of claim.spec.devices?.requests ?? []) {
     const ways = waysOf(request)
     if (ways.length === 0)

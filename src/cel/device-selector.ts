@@ -17,8 +17,8 @@ interface DeviceFacts {
   capacity?: Readonly<Record<string, { value: string }>>
 }
 
-/** Whether the device is one; throws what went wrong, in upstream's words. */
-export type DeviceSelectorProgram = (device: DeviceFacts) => boolean
+/** Whether the device is one; throws what went wrong, in upstream's words. `device` makes its value, or has it. */
+export type DeviceSelectorProgram = (device: () => MapValue) => boolean
 
 /** Maps of values by domain. A domain that the device does not have is not in it, but yields an empty map. */
 class Domains extends MapValue {
@@ -51,7 +51,8 @@ const attributeValue = ({ version, ...others }: { version?: string }): CelValue 
     ? fromJson(Object.values(others as Record<string, JsonValue>)[0])
     : semverFunctions.string_to_semver!(version)
 
-const deviceValue = (facts: DeviceFacts): MapValue => {
+/** What selectors see of a device. Throws CelError for a version that is none. */
+export const deviceValue = (facts: DeviceFacts): MapValue => {
   const { driver, allowMultipleAllocations = false, attributes = {}, capacity = {} } = facts
   const attributeMaps = new Domains()
   for (const [name, attribute] of Object.entries(attributes))
@@ -71,11 +72,11 @@ const deviceValue = (facts: DeviceFacts): MapValue => {
 export const compileDeviceSelector = (text: string): DeviceSelectorProgram => {
   const compiled = compileDeviceText(text)
   if ('error' in compiled) throw new Error(`compile error: ${compiled.error}`)
-  return (facts) => {
+  return (device) => {
     let value: CelValue
     try {
-      const device = deviceValue(facts)
-      const variables = (name: string) => (name === 'device' ? device : undefined)
+      const made = device()
+      const variables = (name: string) => (name === 'device' ? made : undefined)
       value = compiled.program(variables, Number(limits.celDeviceCostMax)).value
     } catch (error) {
       if (!(error instanceof CelError || error instanceof CostExceeded)) throw error

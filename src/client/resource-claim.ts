@@ -27,7 +27,6 @@ export interface DevicesAsked {
   count?: number
   adminAccess?: boolean
   tolerations?: DeviceToleration[]
-  capacity?: JsonObject
 }
 export interface DeviceRequest {
   name: string
@@ -91,11 +90,25 @@ export const isPodConsumer = ({ apiGroup, resource }: Consumer): boolean =>
 export const isReservedFor = ({ status }: ResourceClaim, { metadata }: Pod): boolean =>
   (status?.reservedFor ?? []).some(({ uid }) => uid === metadata.uid)
 
-/** The name of each claim of the Pod that is there by now; templates that need none have no name. */
-export const resourceClaimNames = ({ spec, status }: Pod): string[] =>
-  (spec.resourceClaims ?? []).flatMap(
-    ({ name, resourceClaimName }) =>
-      resourceClaimName ??
-      status?.resourceClaimStatuses?.find((made) => made.name === name)?.resourceClaimName ??
-      [],
+interface ClaimOfPod {
+  /** Undefined if none was made: not yet, or because none is needed. */
+  readonly name: string | undefined
+  /** It is made for the Pod, after a template. */
+  readonly isMade: boolean
+  readonly isAwaited: boolean
+}
+
+export const resourceClaimsOf = ({ spec, status }: Pod): ClaimOfPod[] =>
+  (spec.resourceClaims ?? []).map(({ name, resourceClaimName }) => {
+    if (resourceClaimName !== undefined)
+      return { name: resourceClaimName, isMade: false, isAwaited: false }
+    // A template may also decide that no claim is needed: then there is a status without a name.
+    const made = status?.resourceClaimStatuses?.find((one) => one.name === name)
+    return { name: made?.resourceClaimName, isMade: true, isAwaited: made === undefined }
+  })
+
+/** The keys of those that have a name by now. */
+export const resourceClaimKeys = (pod: Pod): string[] =>
+  resourceClaimsOf(pod).flatMap(({ name }) =>
+    name === undefined ? [] : `${pod.metadata.namespace}/${name}`,
   )

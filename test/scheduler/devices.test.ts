@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Allocation, DeviceRequest, ResourceClaim } from '#client/resource-claim.js'
 import type { Device, ResourceSlice } from '#client/resource-slice.js'
 import { allocate } from '#scheduler/devices/allocate.js'
-import { deviceId, newestSlices } from '#scheduler/devices/pools.js'
+import { deviceId, poolsOf } from '#scheduler/devices/pools.js'
 import { storedMetadata } from '../stored-metadata.js'
 import { node } from './small-cluster.js'
 
@@ -70,7 +70,7 @@ const allocateAll = (
   { inUse = [], on = 'n' }: Situation = {},
 ): Allocation[] | undefined =>
   allocate(claims, node(on, { labels: { zone: 'z' } }), {
-    slices: newestSlices(slices),
+    pools: poolsOf(slices),
     classOf: (name) => ({ metadata: storedMetadata({ name }), spec: classes[name]! }) as never,
     inUse: new Set(inUse.map((name) => deviceId(driver, 'p', name))),
   })
