@@ -49,8 +49,13 @@ export const tlsToNodes = (
   return { ...trusted, cert: certPem, key: keyPem }
 }
 
-export const kubeletUrl = (base: string, rest: string, query: URLSearchParams): URL => {
+export const toKubelet = (
+  c: Connection,
+  base: string,
+  { rest, query, skipVerify }: { rest: string; query: URLSearchParams; skipVerify?: boolean },
+): Destination => {
   query.sort()
   const text = query.toString()
-  return new URL(`${base}/${rest}${text === '' ? '' : `?${text}`}`)
+  const url = new URL(`${base}/${rest}${text === '' ? '' : `?${text}`}`)
+  return { url, tls: tlsToNodes(c, skipVerify) }
 }

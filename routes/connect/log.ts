@@ -7,7 +7,7 @@ import { forward } from '../forward.js'
 import { webSocketOf } from '../websocket.js'
 import { isSet } from './connect-options.js'
 import { type Connection, read } from './connection.js'
-import { kubeletOfPod, kubeletUrl, path, tlsToNodes } from './kubelet-address.js'
+import { kubeletOfPod, path, toKubelet } from './kubelet-address.js'
 import { sendLogMessages } from './log-messages.js'
 import { logQuery } from './log-options.js'
 import { containerOf } from './pod-container.js'
@@ -30,11 +30,8 @@ export const log = async (c: Connection): Promise<unknown> => {
   if (base === undefined) return reply.code(204).send()
   const rest = path('containerLogs', target.namespace ?? '', target.name, container)
   const upgrade = webSocketOf(request, c.deps)
-  const destination = {
-    url: kubeletUrl(base, rest, query),
-    tls: tlsToNodes(c, isSet(c.query, 'insecureSkipTLSVerifyBackend')),
-  }
-  return forward(destination, request, reply, {
+  const skipVerify = isSet(c.query, 'insecureSkipTLSVerifyBackend')
+  return forward(toKubelet(c, base, { rest, query, skipVerify }), request, reply, {
     headers: {},
     refuse: (answer) => ((answer.statusCode ?? 0) >= 400 ? refusalOf(answer) : undefined),
     ...(upgrade && { take: (answer) => sendLogMessages(answer, request, reply, upgrade) }),

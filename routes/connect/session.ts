@@ -4,7 +4,7 @@ import type { KubeObject } from '#api/object.js'
 import { forwardUpgrade } from '../forward.js'
 import { isSet } from './connect-options.js'
 import { type Connection, read } from './connection.js'
-import { kubeletOfPod, kubeletUrl, path, tlsToNodes } from './kubelet-address.js'
+import { kubeletOfPod, path, toKubelet } from './kubelet-address.js'
 import { containerOf } from './pod-container.js'
 
 /** How the API names the streams, and how the kubelet does. */
@@ -39,10 +39,7 @@ const upgrade = async (
   const base = await kubeletOfPod(c, pod.spec.nodeName)
   const asked = c.deps.upgradeOf(c.request)
   if (!asked) throw badRequest('Upgrade request required')
-  const destination = {
-    url: kubeletUrl(base, restOf(namespace, name), query),
-    tls: tlsToNodes(c),
-  }
+  const destination = toKubelet(c, base, { rest: restOf(namespace, name), query })
   // What a kubelet refuses is handed on as it says it.
   return forwardUpgrade(destination, c.request, c.reply, asked, {
     refuse: ({ statusCode: code = 500 }) =>

@@ -1,6 +1,7 @@
 /** OpenAPI v2 documents of several servers as one (kube-openapi, aggregator.go, as kube-aggregator calls it). */
 import { getOwn, isJsonObject, jsonEqual, setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
+import { refsIn } from './schemas.js'
 
 const definitions = 'definitions'
 const parameters = 'parameters'
@@ -11,27 +12,17 @@ const membersOf = (document: JsonObject, key: string): JsonObject => {
   return isJsonObject(members) ? members : {}
 }
 
-const eachReference = (value: JsonValue, visit: (reference: string) => void): void => {
-  if (Array.isArray(value)) for (const item of value) eachReference(item, visit)
-  else if (isJsonObject(value))
-    for (const [key, inner] of Object.entries(value))
-      if (key === '$ref' && typeof inner === 'string') visit(inner)
-      else eachReference(inner, visit)
-}
-
 /** The definitions that the values refer to, and those that these refer to. */
 const reachedFrom = (roots: readonly JsonValue[], known: JsonObject): ReadonlySet<string> => {
   const reached = new Set<string>()
-  const visit = (reference: string): void => {
-    const name = reference.slice(`#/${definitions}/`.length)
+  const visit = (name: string): void => {
     const definition = getOwn(known, name)
     if (definition === undefined || reached.has(name)) return
     reached.add(name)
     waiting.push(definition)
   }
   const waiting = [...roots]
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
-    eachReference(next, visit)
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) refsIn(next, visit)
   return reached
 }
 

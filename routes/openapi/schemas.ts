@@ -5,7 +5,7 @@ import { mapValues } from '#json/entries.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { conventions } from '#openapi/field-docs.js'
-import { schemaNameOfKind, schemaNames, schemas } from '#openapi/schemas.js'
+import { schemaNameOfKind, schemaNameOfRef, schemaNames, schemas } from '#openapi/schemas.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 
 /** `io.k8s.api.apps.v1.Deployment`; for a custom kind its group in reverse, `com.example.v1.Widget`. */
@@ -102,15 +102,15 @@ const customSchemas = (row: ResourceDefinition, describe: Describe): [string, Js
   ]
 }
 
-const refsIn = (value: JsonValue, found: (name: string) => void): void => {
+/** Tells the name that each `$ref` in the value points at. */
+export const refsIn = (value: JsonValue, found: (name: string) => void): void => {
   if (typeof value !== 'object' || value === null) return
   if (Array.isArray(value)) {
     for (const element of value) refsIn(element, found)
     return
   }
   for (const [key, member] of Object.entries(value))
-    if (key === '$ref' && typeof member === 'string')
-      found(member.slice(member.lastIndexOf('/') + 1))
+    if (key === '$ref' && typeof member === 'string') found(schemaNameOfRef(member))
     else refsIn(member, found)
 }
 

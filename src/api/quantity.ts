@@ -4,6 +4,7 @@
  */
 
 import { Kept } from '#collections/kept.js'
+import { int64Max } from '#json/int64.js'
 import { limits } from '#limits'
 
 type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
@@ -24,7 +25,6 @@ const formatWrong =
 const suffixWrong = "unable to parse quantity's suffix"
 
 const unit = 1_000_000_000n
-const int64Max = 2n ** 63n - 1n
 
 const decimalExponents: Readonly<Record<string, number>> = {
   n: -9,

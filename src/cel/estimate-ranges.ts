@@ -1,4 +1,5 @@
 /** Ranges of costs and sizes: uint64 that stay at their largest instead of overflowing. */
+import { uint64Max } from '#json/int64.js'
 import type { Expression } from './ast.js'
 import type { Type } from './types.js'
 
@@ -7,7 +8,6 @@ export interface CostRange {
   readonly max: bigint
 }
 
-const uint64Max = 2n ** 64n - 1n
 export const capped = (value: bigint): bigint => (value > uint64Max ? uint64Max : value)
 
 export const fixed = (value: number | bigint): CostRange => ({

@@ -1,12 +1,12 @@
 /** Timestamps and durations as text, in Go's forms, and the bounds of their arithmetic (cel-go, common/types/overflow.go). */
 
 import { daysIn } from '#api/clock.js'
+import { int64Max } from '#json/int64.js'
 import { CelError, Duration, Timestamp } from './values.js'
 
 const nanosPerSecond = 1_000_000_000n
 const firstSecond = -62_135_596_800n
 const lastSecond = 253_402_300_799n
-const int64Max = 2n ** 63n - 1n
 
 const floorDivide = (a: bigint, b: bigint): bigint => (a % b < 0n ? a / b - 1n : a / b)
 

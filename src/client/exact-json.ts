@@ -4,7 +4,7 @@
  * template on writes what was read. Copies by spread keep the notes; a field that was set to another number has none.
  */
 import { parse, write } from '#json/json.js'
-import { canonicalJson, isJsonObject, withKeysInOrder } from '#json/object.js'
+import { canonicalJson, isJsonObject, setOwn, withKeysInOrder } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 
 const key = Symbol('exact integers')
@@ -33,16 +33,14 @@ const restored = (value: unknown): unknown => {
   const copy: JsonObject = {}
   for (const [field, item] of Object.entries(value)) {
     const integer = Object.hasOwn(exact, field) ? exact[field] : undefined
-    copy[field] = (Number(integer) === item ? integer : restored(item)) as JsonValue
+    setOwn(copy, field, (Number(integer) === item ? integer : restored(item)) as JsonValue)
   }
   return copy
 }
 
-/** Throws SyntaxError, as JSON.parse does. */
-export const readJson = (text: string): unknown => {
-  const value = JSON.parse(text)
-  return /\d{16}/.test(text) ? noted(parse(text)) : value
-}
+/** Throws for a text that is no JSON. */
+export const readJson = (text: string): unknown =>
+  /\d{16}/.test(text) ? noted(parse(text)) : JSON.parse(text)
 
 export const writeJson = (value: unknown): string =>
   hasNotes ? write(restored(value)) : JSON.stringify(value)

@@ -1,7 +1,9 @@
 /** The table of a custom resource: its printer columns, or name and age (apiextensions, tableconvertor). */
+
 import { parseTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { goNumber } from '#go/number.js'
+import { int64Min } from '#json/int64.js'
 import { stringify } from '#json/json.js'
 import type { JsonValue } from '#json/value.js'
 import { schemaNames } from '#openapi/schemas.js'
@@ -28,8 +30,6 @@ interface CustomTable {
   readonly columns: readonly TableColumn[]
   readonly cells: (object: KubeObject, now: number) => unknown[]
 }
-
-const int64Min = -(2n ** 63n)
 
 /** The integer in a number as Go's conversion gives it (amd64): the smallest one for what is out of its range. */
 const int64Of = (value: number | bigint): number | bigint => {

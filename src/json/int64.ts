@@ -8,6 +8,11 @@ export const int64Of = (value: bigint): Int64 => {
   return Number.isSafeInteger(number) ? number : value
 }
 
+/** The ends of Go's int64 and uint64. */
+export const int64Min = -(2n ** 63n)
+export const int64Max = 2n ** 63n - 1n
+export const uint64Max = 2n ** 64n - 1n
+
 const decimal = /^[+-]?\d+$/
 
 /** strconv.ParseInt; undefined for what is no int64. */

@@ -1,4 +1,5 @@
 /** The slow way to read JSON: keeps what JSON.parse forgets. The text is known to be JSON of a bounded depth. */
+import { int64Max, int64Min } from './int64.js'
 import type { JsonObject, JsonValue } from './value.js'
 
 /** What JSON.parse loses. Kept only for texts that have such things. */
@@ -16,9 +17,6 @@ export interface ParsedJson {
 
 /** What stands for a scalar in the value that is read; `literal` is its text. */
 type ReadScalar = (literal: string, value: string | number | bigint) => JsonValue
-
-const int64Max = 2n ** 63n - 1n
-const int64Min = -(2n ** 63n)
 
 class Reader {
   readonly #text: string

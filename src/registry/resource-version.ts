@@ -1,7 +1,7 @@
 /** resourceVersion is a string in the API and a number in storage. */
-import { goQuote } from '#go/quote.js'
 
-const uint64Max = 2n ** 64n - 1n
+import { goQuote } from '#go/quote.js'
+import { uint64Max } from '#json/int64.js'
 
 /**
  * Undefined for a text that is not a uint64; 0 for the empty string. Not exact beyond 2^53, where there are no revisions.

@@ -2,7 +2,7 @@
  * The wire format of protobuf, read as the code reads it that gogo generates for Kubernetes' types: what is wrong has the
  * same words and is found in the same order. Fields that nobody knows are skipped, old groups included.
  */
-import { type Int64, int64Of } from '#json/int64.js'
+import { type Int64, int64Max, int64Of } from '#json/int64.js'
 import { textOf } from '#json/utf8.js'
 
 export class ProtobufError extends Error {}
@@ -23,7 +23,6 @@ const negativeLength = (): ProtobufError =>
 const longestVarint = 10
 /** What fits the integers of JavaScript's fast operators. */
 const shortVarintBits = 28
-const int64Max = 2n ** 63n - 1n
 
 const wireTypeOf = (tag: number | bigint): number => Number(BigInt.asUintN(3, BigInt(tag)))
 

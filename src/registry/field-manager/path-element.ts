@@ -12,21 +12,14 @@ import { limits } from '#limits'
 
 const needsNoEscape = /^[\w./:-]*$/
 
-/** JSON of a scalar as upstream's json-iterator writes it: `<`, `>`, `&` and the line separators escaped, `\b` and `\f` by number. */
-const goJson = (value: JsonValue): string => {
-  if (typeof value !== 'string') return escapeMore(stringify(value))
-  if (needsNoEscape.test(value)) return `"${value}"`
-  const json = JSON.stringify(value)
-  return /[\\<>&\u2028\u2029]/.test(json) ? escapeMore(json) : json
-}
-
 const escapesByNumber: Readonly<Record<string, string>> = { '\\b': '\\u0008', '\\f': '\\u000c' }
-const escapeMore = (json: string): string =>
-  json.replace(/\\.|[<>&\u2028\u2029]/g, (c) =>
-    c.length > 1
-      ? (escapesByNumber[c] ?? c)
-      : `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+
+/** JSON of a scalar as upstream's json-iterator writes it: as encoding/json, but `\b` and `\f` by number. */
+const goJson = (value: JsonValue): string => {
+  if (typeof value === 'string' && needsNoEscape.test(value)) return `"${value}"`
+  const json = stringify(value)
+  return json.includes('\\') ? json.replace(/\\./g, (c) => escapesByNumber[c] ?? c) : json
+}
 
 /** Few elements have a number that a double may not hold. */
 const hasLongNumber = /\d{16}/

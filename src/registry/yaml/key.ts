@@ -1,7 +1,9 @@
 /** Keys of YAML maps, which goyaml.v2 decodes as any value and sigs.k8s.io/yaml then makes texts of. */
+
 import type { Scalar } from 'yaml'
 import { formatDouble } from '#go/number.js'
 import { goQuote } from '#go/quote.js'
+import { int64Max, int64Min, uint64Max } from '#json/int64.js'
 import type { JsonValue } from '#json/value.js'
 import { YamlSyntaxError } from './messages.js'
 
@@ -29,9 +31,6 @@ const unsupported = (type: string, key: string, value: JsonValue): YamlSyntaxErr
     `unsupported map key of type: ${type}, key: ${key}, value: ${goSyntax(value)}`,
   )
 
-const int64Max = 2n ** 63n - 1n
-const int64Min = -(2n ** 63n)
-const uint64Max = 2n ** 64n - 1n
 const fewestDigits = 1
 const mostDigits = 9
 

@@ -1,5 +1,7 @@
 /** The value of a YAML document as sigs.k8s.io/yaml makes it: what goyaml.v2 decodes, written as JSON. */
+
 import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
+import { int64Min, int64Of, uint64Max } from '#json/int64.js'
 import { setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { aliasTargets, DecodeCount } from './aliases.js'
@@ -8,17 +10,10 @@ import { YamlSyntaxError } from './messages.js'
 
 type Yaml = typeof import('yaml')
 
-const int64Min = -(2n ** 63n)
-const uint64Max = 2n ** 64n - 1n
-
 const coreTag = 'tag:yaml.org,2002:'
 
 const wholeNumber = (value: bigint): JsonValue =>
-  Number.isSafeInteger(Number(value))
-    ? Number(value)
-    : value >= int64Min && value <= uint64Max
-      ? value
-      : Number(value)
+  value >= int64Min && value <= uint64Max ? int64Of(value) : Number(value)
 
 /** encoding/json writes a float below 1e21 without an exponent, so that a whole one reads as an integer. */
 const floatingNumber = (value: number): JsonValue =>

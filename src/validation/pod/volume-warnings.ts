@@ -45,7 +45,7 @@ const overlaps = (a: Placed, b: Placed): boolean =>
   (`${a.path}/`.startsWith(`${b.path}/`) || `${b.path}/`.startsWith(`${a.path}/`))
 
 const show = ({ path, source }: Placed): string =>
-  source === '' ? `${goQuote(path)}` : `${goQuote(path)} (${source})`
+  source === '' ? goQuote(path) : `${goQuote(path)} (${source})`
 
 /** Files that overlap with any other: sorted, those below a path follow it. */
 const overlapping = (files: readonly Placed[]): Placed[] => {
