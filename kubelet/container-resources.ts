@@ -1,5 +1,5 @@
 /** The resources of a container, in a runtime's terms. */
-import type { PodFacts } from './environment/downward.js'
+import type { PodFacts } from './downward.js'
 import { oomScoreOf } from './oom-score.js'
 import type { ContainerSpec } from './pod.js'
 import { amountOf } from './resource-amount.js'

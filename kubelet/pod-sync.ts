@@ -1,7 +1,7 @@
 /** One pass over a Pod that should run: admission, volumes, sandbox, then what its containers need. */
 import { parseTime } from '#api/clock.js'
 import { resourcesOf } from './container-resources.js'
-import type { PodFacts } from './environment/downward.js'
+import type { PodFacts } from './downward.js'
 import { ImagePulls } from './images/image-pulls.js'
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
 import {

@@ -1,5 +1,5 @@
 /** One Pod as its runtime has it, and what its worker has learned and asked for meanwhile. */
-import type { PodFacts } from './environment/downward.js'
+import type { PodFacts } from './downward.js'
 import type { KillDeps } from './kill-container.js'
 import { type ContainerSpec, fieldPathOf, type Pod } from './pod.js'
 import type { PodContext } from './pod-context.js'

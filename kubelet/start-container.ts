@@ -1,11 +1,11 @@
 /** From a container's spec to its process: image, environment, mounts, creation, start, postStart. */
 import { createHash } from 'node:crypto'
 import { resourcesOf } from './container-resources.js'
-import type { PodFacts } from './environment/downward.js'
+import type { PodFacts } from './downward.js'
 import { makeEnvironment } from './environment/environment.js'
-import { expand } from './environment/expand.js'
 import { hostsPath, makeHostsFile } from './environment/hosts-file.js'
 import { hostnameOf } from './environment/pod-hostname.js'
+import { expand } from './expand.js'
 import type { ImagePulls } from './images/image-pulls.js'
 import type { KillDeps } from './kill-container.js'
 import type { ContainerSpec } from './pod.js'

@@ -268,6 +268,31 @@ t.test('files import each other only where a recursion needs two of them', (t) =
   t.end()
 })
 
+/** Which two folders of one folder an import goes from and to; undefined if a file of that folder is one of its ends. */
+const foldersOf = (from: string, to: string): [string, string] | undefined => {
+  const [a, b] = [from.split('/'), to.split('/')]
+  const depth = a.findIndex((part, i) => part !== b[i])
+  const isFolder = (parts: readonly string[]): boolean => depth < parts.length - 1
+  // Those of the checkout itself are parts of layers.
+  return depth > 0 && isFolder(a) && isFolder(b)
+    ? [a.slice(0, depth + 1).join('/'), b.slice(0, depth + 1).join('/')]
+    : undefined
+}
+
+t.test('folders side by side import each other one way', (t) => {
+  const imports = new Map<string, string[]>()
+  for (const [file, source] of text) {
+    if (file.startsWith('test/')) continue
+    for (const specifier of importsOf(source)) {
+      const [from, to] = foldersOf(file, resolve(file, specifier) ?? file) ?? []
+      if (from === undefined) continue
+      imports.set(from, [...(imports.get(from) ?? []), to!])
+    }
+  }
+  t.same(circlesOf(imports), [])
+  t.end()
+})
+
 t.test('every file is imported by another one or is an entry point', (t) => {
   const imported = new Set<string>()
   for (const [file, source] of text) {

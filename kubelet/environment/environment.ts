@@ -1,13 +1,13 @@
 /** The environment of a container: envFrom, env, references and $(NAME) expansion, in upstream's order. */
 import path from 'node:path'
+import { fieldValue, type PodFacts, resourceValue } from '../downward.js'
+import { expand } from '../expand.js'
 import type { DataObject, ObjectReader } from '../object-reader.js'
 import { type ContainerSpec, type EnvVar, type FileKeyRef, findContainer } from '../pod.js'
 import { StartError } from '../runtime.js'
 import { readBelow } from '../volumes/sub-path.js'
 import type { Volumes } from '../volumes/volumes.js'
-import { fieldValue, type PodFacts, resourceValue } from './downward.js'
 import { readVariable } from './env-file.js'
-import { expand } from './expand.js'
 
 interface EnvironmentSources {
   readonly reader: ObjectReader

@@ -1,7 +1,7 @@
 /** A part of a volume; upstream: makeMounts (pkg/kubelet/kubelet_pods.go), pkg/volume/util/subpath. */
 import { chmod, lstat, mkdir, readFile, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { expand } from '../environment/expand.js'
+import { expand } from '../expand.js'
 import type { VolumeMount } from '../pod.js'
 import { StartError } from '../runtime.js'
 

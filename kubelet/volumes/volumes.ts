@@ -8,7 +8,7 @@ import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { claimNameOf } from '#client/persistent-volume.js'
-import { fieldValue, type PodFacts, resourceValue } from '../environment/downward.js'
+import { fieldValue, type PodFacts, resourceValue } from '../downward.js'
 import type { DataObject, ObjectReader } from '../object-reader.js'
 import {
   type ContainerSpec,

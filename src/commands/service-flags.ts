@@ -1,7 +1,7 @@
 /** Flags about what Services, Pods and Events get from the server, with kube-apiserver's names and defaults. */
 import { type Flag, type Flags, portProblem } from '#program/flags.js'
 import type { ServerOptions } from '#server/options.js'
-import { parsePortRange, serviceCidrsOf } from '#server/services/service-range.js'
+import { parsePortRange, serviceCidrsOf } from '#server/service-range.js'
 import { readBy } from './flag-checks.js'
 
 export const serviceFlags: readonly Flag[] = [

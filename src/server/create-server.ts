@@ -1,6 +1,7 @@
 /** Builds every collaborator of one server and starts it: the only place that does. */
 import type { FaultRules } from '#filters/faults.js'
 import type { Restored } from '#storage/snapshot.js'
+import { advertiseAddress } from './advertise-address.js'
 import type { ServerClock } from './cluster-clock.js'
 import { type Controllers, startControllers } from './controllers.js'
 import { loopbackName } from './credentials/credentials.js'
@@ -9,9 +10,8 @@ import { writePrivateFile } from './credentials/private-files.js'
 import type { ServerOptions } from './options.js'
 import { makePort } from './port/port.js'
 import { openServerState, type ServerState } from './server-state.js'
-import { advertiseAddress } from './services/advertise-address.js'
+import { checkServiceOptions } from './service-range.js'
 import { keepAllocations } from './services/keep-allocations.js'
-import { checkServiceOptions } from './services/service-range.js'
 import type { Snapshot } from './snapshots.js'
 import { StartedParts } from './started-parts.js'
 

@@ -29,7 +29,7 @@ import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'
 import { PostStartHooks } from './post-start-hooks.js'
 import { openRegistryStores, type RegistryStores } from './registry-stores.js'
 import { readRuntimeConfig } from './runtime-config.js'
-import { nodePortRangeOf } from './services/service-range.js'
+import { nodePortRangeOf } from './service-range.js'
 import { Snapshots } from './snapshots.js'
 import type { StartedParts } from './started-parts.js'
 

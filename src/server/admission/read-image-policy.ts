@@ -2,7 +2,7 @@
 import type { ImagePolicy } from '#admission/image-policy.js'
 import { printedDuration } from '#go/duration.js'
 import { decodeUnversioned } from '#registry/decode-configuration.js'
-import { ReviewWebhook } from '../authentication/review-webhook.js'
+import { ReviewWebhook } from '../review-webhook.js'
 import type { StartedParts } from '../started-parts.js'
 import { readKubeconfig } from './plugin-configuration.js'
 

@@ -6,7 +6,7 @@ import type { AuditSink } from '#audit/sink.js'
 import type { ClientConfig } from '#client/kubeconfig.js'
 import { createTransport, type Transport } from '#client/transport.js'
 import { limits } from '#limits'
-import { webhookWaitMs } from '../authentication/review-webhook.js'
+import { webhookWaitMs } from '../review-webhook.js'
 
 const listOf = (records: readonly AuditRecord[]): string =>
   `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[${records.map(({ json }) => json).join(',')}]}\n`

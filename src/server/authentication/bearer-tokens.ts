@@ -24,8 +24,8 @@ import type { Store } from '#registry/store.js'
 import type { ServerCredentials } from '../credentials/credentials.js'
 import { staticTokens } from '../credentials/identity.js'
 import type { ServerOptions } from '../options.js'
+import { ReviewWebhook } from '../review-webhook.js'
 import type { StartedParts } from '../started-parts.js'
-import { ReviewWebhook } from './review-webhook.js'
 
 export interface BearerTokens {
   /** Tokens that are valid as long as the server runs. */

@@ -12,8 +12,8 @@ import {
 import { allOf, type BuiltInAuthorizers, type FullAuthorizer } from '#authz/full-authorizer.js'
 import { webhookAuthorizer } from '#authz/webhook-authorizer.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
-import { ReviewWebhook } from '../authentication/review-webhook.js'
 import { followFile } from '../follow-file.js'
+import { ReviewWebhook } from '../review-webhook.js'
 import type { StartedParts } from '../started-parts.js'
 
 /** `Missing`: built-in authorizers that are made later. */

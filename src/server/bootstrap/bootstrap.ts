@@ -16,9 +16,9 @@ import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import { applyConditions, type FieldManagerOf } from '../apply-conditions.js'
-import { serviceCidrsOf } from '../services/service-range.js'
+import { serviceCidrsOf } from '../service-range.js'
+import { unlessRefused, untilStored } from '../until-stored.js'
 import { type ClientTrust, dataOf, type KeptConfigMap, keptConfigMaps } from './config-maps.js'
-import { unlessRefused, untilStored } from './until-stored.js'
 
 interface ObjectDeps {
   readonly stores: RequestContext['stores']

@@ -9,9 +9,9 @@ import { certificatesOf, type FrontProxy } from '#authn/client-certificate.js'
 import { parseTokenCsv, type StaticToken } from '#authn/token-file.js'
 import { hostInUrl } from '#net/host-in-url.js'
 import type { KubeletAccess } from '#routes/api-deps.js'
+import { advertiseAddress } from '../advertise-address.js'
 import { bindAddressOf, type ServerOptions, serviceClusterIpRangeOf } from '../options.js'
-import { advertiseAddress } from '../services/advertise-address.js'
-import { firstServiceAddress } from '../services/service-range.js'
+import { firstServiceAddress } from '../service-range.js'
 import {
   type CertificatePair,
   frontProxyName,

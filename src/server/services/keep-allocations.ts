@@ -6,11 +6,11 @@ import { repairPorts } from '#kinds/core/service-port-pool.js'
 import { repairAddresses } from '#kinds/core/service-repair.js'
 import { limits } from '#limits'
 import { internalContext } from '#registry/internal-context.js'
-import { untilStored } from '../bootstrap/until-stored.js'
 import type { ServerOptions } from '../options.js'
 import { Rounds } from '../rounds.js'
 import { bootstrapDeps, type ServerState } from '../server-state.js'
 import type { StartedParts } from '../started-parts.js'
+import { untilStored } from '../until-stored.js'
 
 /** Repairs once, and from time to time if other servers of the store may be killed. */
 export const keepAllocations = async (

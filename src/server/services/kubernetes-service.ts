@@ -13,9 +13,10 @@ import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import { type BootstrapDeps, ensure, servicePath } from '../bootstrap/bootstrap.js'
-import { unlessRefused, untilStored } from '../bootstrap/until-stored.js'
 import type { EndpointReconcilerType } from '../options.js'
 import { Rounds } from '../rounds.js'
+import { firstServiceAddress } from '../service-range.js'
+import { unlessRefused, untilStored } from '../until-stored.js'
 import {
   countedAddresses,
   type EndpointSubset,
@@ -26,7 +27,6 @@ import {
   withoutAddress,
 } from './endpoint-reconciler.js'
 import type { MasterLeases } from './master-leases.js'
-import { firstServiceAddress } from './service-range.js'
 
 interface KubernetesServiceDeps {
   readonly bootstrap: () => BootstrapDeps

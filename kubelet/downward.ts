@@ -1,7 +1,7 @@
 /** Facts about a Pod for its own containers: fieldRef and resourceFieldRef of env and of downward API volumes. */
 import { sortedEntries } from '#json/entries.js'
-import type { ContainerSpec, Pod } from '../pod.js'
-import { amountOf } from '../resource-amount.js'
+import type { ContainerSpec, Pod } from './pod.js'
+import { amountOf } from './resource-amount.js'
 
 export interface PodFacts {
   readonly pod: Pod

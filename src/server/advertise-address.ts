@@ -1,6 +1,6 @@
 /** The address under which the server makes itself known inside the cluster; upstream's --advertise-address. */
 import { machineAddress } from '#net/machine-address.js'
-import { bindAddressOf, type ServerOptions } from '../options.js'
+import { bindAddressOf, type ServerOptions } from './options.js'
 
 const isLocal = (address: string): boolean =>
   address.startsWith('127.') || ['0.0.0.0', '::', '::1', 'localhost'].includes(address)

@@ -1,8 +1,8 @@
 /** The ranges of cluster IPs and node ports, from kube-apiserver's flags. */
 import type { PortRange } from '#kinds/core/node-ports.js'
 import { bigIntToIp, type Cidr, familyOf, parseCidrSloppily } from '#validation/network.js'
-import { type ServerOptions, serviceClusterIpRangeOf } from '../options.js'
 import { advertiseAddress } from './advertise-address.js'
+import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'
 
 /** Upstream needs one address for the Service `kubernetes`, and some for others. */
 const addressesMin = 8n
