@@ -5,7 +5,7 @@ import t from 'tap'
 import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 import { readPolicyFile } from '#src/authz/abac-policy-file.js'
-import { createServer } from '#src/index.js'
+import { createServer } from '../create-server.js'
 import { readRecorded } from '../recorded.js'
 import { call, startServer } from '../server/start-server.js'
 

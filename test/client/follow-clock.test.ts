@@ -8,7 +8,7 @@ import { createClient } from '#client/client.js'
 import { followClock } from '#client/follow-clock.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { silentLog } from '#client/log.js'
-import { createServer } from '#src/index.js'
+import { createServer } from '../create-server.js'
 import { eventually } from '../eventually.js'
 import { freePort } from '../free-port.js'
 

@@ -8,14 +8,14 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { resources } from '#client/resources.js'
 import { eventually } from '../eventually.js'
+import { mainFile } from '../main-file.js'
 import { clientOf, startServer } from '../server/start-server.js'
 
-const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-cli-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
 const run = (...args: string[]) =>
-  spawnSync(process.execPath, [main, ...args], {
+  spawnSync(process.execPath, [mainFile, ...args], {
     cwd: folder,
     timeout: 120_000,
     killSignal: 'SIGKILL',
@@ -82,7 +82,7 @@ t.test('mistakes are one line and exit code 2', async (t) => {
     [['serve', '--storage=tape:'], /must be memory:/],
     [['serve', '--request-timeout=soon'], /must be a duration/],
     [['serve', 'extra'], /unexpected argument/],
-    [['serve', '--tls-cert-file', main], /go together/],
+    [['serve', '--tls-cert-file', mainFile], /go together/],
     [['dance'], /unknown command/],
     [['backup'], /FILE is missing/],
     [['scheduler', '--nonsense'], /unknown flag: --nonsense/],
@@ -125,7 +125,7 @@ t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second star
     '--enable-admission-plugins=NodeRestriction,AlwaysAdmit',
     '--v=0',
   ]
-  const child = spawn(process.execPath, [main, ...args], { cwd: folder })
+  const child = spawn(process.execPath, [mainFile, ...args], { cwd: folder })
   t.teardown(() => child.kill('SIGKILL'))
   const said = await ready(child)
   t.match(said, /--vmodule has no meaning here and is ignored/)
@@ -142,7 +142,7 @@ t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second star
   t.equal(taken.stderr.trim().split('\n').length, 1, taken.stderr)
   child.kill('SIGTERM')
   t.equal(await ended(child), 0)
-  const again = spawn(process.execPath, [main, 'serve', '--secure-port=0'], { cwd: folder })
+  const again = spawn(process.execPath, [mainFile, 'serve', '--secure-port=0'], { cwd: folder })
   t.teardown(() => again.kill('SIGKILL'))
   await ready(again)
   again.kill('SIGINT')
@@ -154,7 +154,7 @@ t.test(
   { skip: process.platform !== 'linux' && 'script(1) takes other flags elsewhere' },
   async (t) => {
     const code = path.join(folder, 'code')
-    const server = `'${process.execPath}' '${main}' serve --secure-port=0 --storage=memory:`
+    const server = `'${process.execPath}' '${mainFile}' serve --secure-port=0 --storage=memory:`
     const shell = path.join(folder, 'shell.sh')
     // This shell hears of it, too, and stays to tell how the server ended; that of the terminal does not.
     const tell = `echo $? > '${code}.new'; mv '${code}.new' '${code}'`
@@ -205,7 +205,7 @@ t.test('a folder that cannot be made is reported', async (t) => {
 
 t.test('the folder of the kubeconfig is made, too, where nothing else is kept in it', async (t) => {
   const flags = ['--storage=memory:', '--cert-dir=pki-alone', '--kubeconfig-out=alone/kubeconfig']
-  const child = spawn(process.execPath, [main, 'serve', '--secure-port=0', ...flags], {
+  const child = spawn(process.execPath, [mainFile, 'serve', '--secure-port=0', ...flags], {
     cwd: folder,
   })
   t.teardown(() => child.kill('SIGKILL'))
@@ -233,7 +233,9 @@ t.test('a command whose output nobody reads any more ends silently', async (t) =
   })
   await client.delete(resources.pods, { namespace: 'default', name: 'p' })
   const reader = ['timeline', 'p', '-w', `--kubeconfig=${kubeconfig}`]
-  const child = spawn(process.execPath, [main, ...reader], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [mainFile, ...reader], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   t.teardown(() => child.kill('SIGKILL'))
   let said = ''
   child.stderr.on('data', (chunk) => (said += chunk))

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { formatMicroTime, formatTime, systemClock } from '#api/clock.js'
 import { conditionOf } from '#api/conditions.js'
 import type { KubeObject } from '#api/object.js'
@@ -15,14 +14,14 @@ import { parseKubeconfig } from '#client/kubeconfig.js'
 import { silentLog } from '#client/log.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import { createServer } from '#server/create-server.js'
+import { createServer } from '../create-server.js'
 import { eventually } from '../eventually.js'
+import { mainFile } from '../main-file.js'
 
 interface Test {
   teardown(work: () => unknown): unknown
 }
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 /** What stays away is told by its own text, long before a whole file counts as hung. */
 export const until = async (check: () => Promise<unknown> | unknown): Promise<void> => {
   await eventually(String(check), async () => Boolean(await check()), 120_000)

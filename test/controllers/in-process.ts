@@ -5,8 +5,8 @@ import { parseKubeconfig } from '#client/kubeconfig.js'
 import { silentLog } from '#client/log.js'
 import type { ProcessDeps } from '#client/run-process.js'
 import { type ControllerManagerOptions, runControllerManager } from '#controllers/main.js'
-import { createServer } from '#server/create-server.js'
 import type { ServerOptions } from '#server/options.js'
+import { createServer } from '../create-server.js'
 
 type Test = typeof import('tap').t
 type Replaced = Partial<Record<string | symbol, unknown>>

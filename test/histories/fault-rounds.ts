@@ -1,19 +1,16 @@
 /** Real servers in processes of their own, faults that come by chance, and the history of what their clients saw. */
-
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { eventually } from '../eventually.js'
 import { freePort } from '../free-port.js'
+import { mainFile } from '../main-file.js'
 import { seededRandom } from '../seeded-random.js'
 import { type Endpoint, Load } from './load.js'
 import { problemsOf } from './verdict.js'
-
-const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 
 /** A process that may be ended at any moment; it is started again on the same folder. */
 class Replica implements Endpoint {
@@ -38,7 +35,7 @@ class Replica implements Endpoint {
     // The same port again, as a server that is started by its supervisor.
     const port = this.url === '' ? String(await freePort()) : new URL(this.url).port
     const flags = ['--data-dir', this.#directory, '--secure-port', port, ...this.#flags]
-    const args = [main, 'serve', ...flags, '--token-auth-file', tokens]
+    const args = [mainFile, 'serve', ...flags, '--token-auth-file', tokens]
     const child = spawn(process.execPath, args, {
       // By the channel it learns when the test was killed, and ends too.
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

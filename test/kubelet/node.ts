@@ -3,7 +3,6 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { type Client, createClient } from '#client/client.js'
@@ -12,11 +11,10 @@ import { parseKubeconfig } from '#client/kubeconfig.js'
 import { resources } from '#client/resources.js'
 import { runKubelet } from '#kubelet/main.js'
 import type { ContainerSpec, Pod, PodSpec } from '#kubelet/pod.js'
-import { createServer } from '#server/create-server.js'
+import { createServer } from '../create-server.js'
 import { eventually } from '../eventually.js'
 import { freePort } from '../free-port.js'
-
-const main = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../src/main.js')
+import { mainFile } from '../main-file.js'
 
 /** Processes on this host whose arguments hold the word; zombies do not count. */
 export const processesWith = (word: string): string[] =>
@@ -212,7 +210,7 @@ export const startNode = async (
         process.execPath,
         [
           ...nodeFlags,
-          main,
+          mainFile,
           'kubelet',
           '--kubeconfig',
           kubeconfig,

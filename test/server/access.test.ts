@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { TLSSocket } from 'node:tls'
 import t from 'tap'
 import { issueCertificate } from '#net/x509.js'
-import { createServer } from '#server/create-server.js'
+import { createServer } from '../create-server.js'
 import { type Call, call, startServer } from './start-server.js'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-access-'))

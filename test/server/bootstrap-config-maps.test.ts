@@ -4,7 +4,8 @@ import path from 'node:path'
 import t from 'tap'
 import { issueCertificate } from '#net/x509.js'
 import { combineAuthorities } from '#server/bootstrap/config-maps.js'
-import { createServer, type Server } from '#src/index.js'
+import type { Server } from '#src/index.js'
+import { createServer } from '../create-server.js'
 import { answerThat, call } from './start-server.js'
 
 const now = Date.parse('2026-05-04T12:00:00Z')

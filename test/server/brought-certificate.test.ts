@@ -9,7 +9,8 @@ import { createClient } from '#client/client.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { resources } from '#client/resources.js'
 import { issueCertificate } from '#net/x509.js'
-import { createServer, type Server, type ServerOptions } from '#src/index.js'
+import type { Server, ServerOptions } from '#src/index.js'
+import { createServer } from '../create-server.js'
 
 const day = 86_400_000
 const life = { notBeforeMs: Date.now() - day, notAfterMs: Date.now() + 40 * day }

@@ -2,13 +2,12 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { eventually } from '../eventually.js'
 import { canTrace } from '../histories/fault-rounds.js'
 import { killGroup } from '../kill-group.js'
+import { mainFile } from '../main-file.js'
 
-const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const skip = canTrace ? false : 'strace cannot trace here'
 
 t.test(
@@ -19,7 +18,7 @@ t.test(
     const trace = path.join(folder, 'trace')
     const kubeconfig = path.join(folder, 'kubeconfig')
     const calls = 'trace=fsync,rename,renameat,renameat2'
-    const serve = [process.execPath, main, 'serve', '--secure-port=0', '--storage=memory:']
+    const serve = [process.execPath, mainFile, 'serve', '--secure-port=0', '--storage=memory:']
     const flags = [`--data-dir=${folder}/data`, `--kubeconfig-out=${kubeconfig}`]
     // A group of its own: strace would leave the server behind.
     const child = spawn('strace', ['-f', '-y', '-e', calls, '-o', trace, ...serve, ...flags], {

@@ -1,7 +1,8 @@
 /** Which built-in APIs are served, and feature gates: outcomes and texts are those of kube-apiserver v1.36.3. */
 import t from 'tap'
 import { parseFeatureGates } from '#server/feature-gates.js'
-import { createServer, type Server } from '#src/index.js'
+import type { Server } from '#src/index.js'
+import { createServer } from '../create-server.js'
 import { call, startServer } from './start-server.js'
 
 const namesOf = (body: { resources: { name: string }[] }): string[] =>

@@ -1,6 +1,7 @@
 /** Ranges, ports and lifetimes that the options give Services, Pods and Events; the texts are those of kube-apiserver v1.36.3. */
 import t from 'tap'
-import { createServer, type Server } from '#src/index.js'
+import type { Server } from '#src/index.js'
+import { createServer } from '../create-server.js'
 import { eventually } from '../eventually.js'
 import { call, startServer } from './start-server.js'
 

@@ -4,7 +4,8 @@ import type { Test } from 'tap'
 import { type Client, createClient } from '#client/client.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { write } from '#json/json.js'
-import { createServer, type Server, type ServerOptions } from '#src/index.js'
+import type { Server, ServerOptions } from '#src/index.js'
+import { createServer } from '../create-server.js'
 import { eventually } from '../eventually.js'
 
 export interface Answer {

@@ -3,13 +3,12 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { eventually } from '../eventually.js'
+import { mainFile } from '../main-file.js'
 import { temporaryDirectory } from './level-fixture.js'
 
-const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const rounds = 20
 const writers = 8
 const maps = '/api/v1/namespaces/default/configmaps'
@@ -23,7 +22,7 @@ interface Server {
 const startServer = async (directory: string): Promise<Server> => {
   const flags = ['--data-dir', directory, '--secure-port', '0']
   const tokens = ['--token-auth-file', join(directory, 'tokens.csv')]
-  const child = spawn(process.execPath, [main, 'serve', ...flags, ...tokens], {
+  const child = spawn(process.execPath, [mainFile, 'serve', ...flags, ...tokens], {
     // By the channel it learns when the test was killed, and ends too.
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })

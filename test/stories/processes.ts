@@ -3,13 +3,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type Client, createClient } from '#client/client.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
 import { eventually } from '../eventually.js'
 import { freePort } from '../free-port.js'
-
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+import { mainFile } from '../main-file.js'
 
 /** `lost` is the kubelet of a second node, which one of the stories loses. */
 export const processNames = [

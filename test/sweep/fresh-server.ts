@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { createServer } from '#src/index.js'
+import { createServer } from '../create-server.js'
 import type { Target } from './target.js'
 
 interface FreshServer extends Target {

@@ -1,7 +1,7 @@
 /** A server that changes nothing; its answers are those of kube-apiserver v1.36.3. */
 import path from 'node:path'
 import t from 'tap'
-import { createServer } from '#server/create-server.js'
+import { createServer } from '../../create-server.js'
 import { temporaryDirectory } from '../../storage/level-fixture.js'
 import { call, startServer } from '../start-server.js'
 
