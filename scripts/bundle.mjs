@@ -98,7 +98,7 @@ const nativeOutside = {
 
 await build({
   ...options,
-  entryPoints: { 'create-server': 'dist/src/server/create-server.js' },
+  entryPoints: { 'create-server': 'dist/src/index.js' },
   outExtension: { '.js': '.cjs' },
   external,
   plugins: [nativeOutside],

@@ -11,4 +11,19 @@ export type { ServerClock } from '#server/cluster-clock.js'
 export { createServer, type Server } from '#server/create-server.js'
 export type { AuthorizationMode, ServerOptions } from '#server/options.js'
 export type { Snapshot } from '#server/snapshots.js'
+// For `storage: driver`: what a driver of one's own takes, gives and throws.
+export {
+  type Compare,
+  type EventBatch,
+  type HealthQuestion,
+  type KeyValue,
+  type Operation,
+  type RangeOptions,
+  type RangeResult,
+  type StorageDriver,
+  StorageError,
+  type StorageEvent,
+  type TransactionResult,
+  type WatchOptions,
+} from '#storage/driver.js'
 export type { Restored } from '#storage/snapshot.js'

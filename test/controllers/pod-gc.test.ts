@@ -9,6 +9,7 @@ import { podGcController } from '#controllers/pod-gc/controller.js'
 import { findDoomed } from '#controllers/pod-gc/reconcile.js'
 import { storedMetadata } from '../stored-metadata.js'
 import { until } from './cluster.js'
+import { gone, storedPod } from './stored-pod.js'
 
 const podOn = (nodeName: string | undefined, phase = 'Running'): Pod => ({
   kind: 'Pod',
@@ -128,24 +129,6 @@ t.test(
   },
 )
 
-const gone = { deletionTimestamp: '2026-01-01T00:00:00Z' }
-const pod = (
-  name: string,
-  fields: { spec?: object; status?: object; metadata?: object } = {},
-): Pod => ({
-  kind: 'Pod',
-  apiVersion: 'v1',
-  metadata: storedMetadata({
-    name,
-    namespace: 'ns',
-    uid: name,
-    creationTimestamp: '2026-01-01T00:00:00Z',
-    ...fields.metadata,
-  }),
-  spec: { containers: [{ name: 'c' }], ...fields.spec },
-  status: { phase: 'Running', ...fields.status },
-})
-
 t.test('pod GC takes what has no node to end it, and nothing else', (t) => {
   const node = (name: string, status: string, taint?: string): [string, Node] => [
     name,
@@ -159,26 +142,26 @@ t.test('pod GC takes what has no node to end it, and nothing else', (t) => {
   ]
   const observed = {
     pods: [
-      pod('fine', { spec: { nodeName: 'up' } }),
-      pod('ending', { spec: { nodeName: 'up' }, metadata: gone }),
-      pod('lost', { spec: { nodeName: 'down' }, metadata: gone }),
-      pod('off', { spec: { nodeName: 'off' }, metadata: gone }),
-      pod('orphan', { spec: { nodeName: 'absent' } }),
-      pod('unscheduled', { metadata: gone }),
-      pod('not-off', { spec: { nodeName: 'said-off' }, metadata: gone }),
-      pod('done-and-ending', {
+      storedPod('fine', { spec: { nodeName: 'up' } }),
+      storedPod('ending', { spec: { nodeName: 'up' }, metadata: gone }),
+      storedPod('lost', { spec: { nodeName: 'down' }, metadata: gone }),
+      storedPod('off', { spec: { nodeName: 'off' }, metadata: gone }),
+      storedPod('orphan', { spec: { nodeName: 'absent' } }),
+      storedPod('unscheduled', { metadata: gone }),
+      storedPod('not-off', { spec: { nodeName: 'said-off' }, metadata: gone }),
+      storedPod('done-and-ending', {
         spec: { nodeName: 'up' },
         status: { phase: 'Succeeded' },
         metadata: { ...gone, creationTimestamp: '2025-01-01T00:00:00Z' },
       }),
       ...[2, 3, 1].map((i) =>
-        pod(`done-${i}`, {
+        storedPod(`done-${i}`, {
           spec: { nodeName: 'up' },
           status: { phase: 'Succeeded' },
           metadata: { creationTimestamp: `2026-01-0${i}T00:00:00Z` },
         }),
       ),
-      pod('evicted', {
+      storedPod('evicted', {
         spec: { nodeName: 'up' },
         status: { phase: 'Failed', reason: 'Evicted' },
         metadata: { creationTimestamp: '2026-01-09T00:00:00Z' },

@@ -3,7 +3,6 @@ import { X509Certificate } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { parseTime } from '#api/clock.js'
-import type { Condition } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import { podUsage } from '#api/quota/pod-usage.js'
 import type { Pod, Taint } from '#client/pod.js'
@@ -34,25 +33,7 @@ import { toleratedMs } from '#controllers/taint-eviction/reconcile.js'
 import { ttlStep } from '#controllers/ttl/controller.js'
 import { issueCertificate } from '#net/x509.js'
 import { storedMetadata } from '../stored-metadata.js'
-
-const ready: Condition = { type: 'Ready', status: 'True' }
-const pod = (
-  name: string,
-  fields: { spec?: object; status?: object; metadata?: object } = {},
-): Pod => ({
-  kind: 'Pod',
-  apiVersion: 'v1',
-  metadata: storedMetadata({
-    name,
-    namespace: 'ns',
-    uid: name,
-    creationTimestamp: '2026-01-01T00:00:00Z',
-    ...fields.metadata,
-  }),
-  spec: { containers: [{ name: 'c' }], ...fields.spec },
-  status: { phase: 'Running', conditions: [ready], podIP: '10.0.0.1', ...fields.status },
-})
-const gone = { deletionTimestamp: '2026-01-01T00:00:00Z' }
+import { gone, ready, storedPod } from './stored-pod.js'
 
 t.test('slices hold each Pod once, are never too long, and change no more than they must', (t) => {
   const service = {
@@ -74,7 +55,7 @@ t.test('slices hold each Pod once, are never too long, and change no more than t
         let slices: Parameters<typeof reconcileSlices>[0]['slices'] = []
         let serial = 0
         for (const present of rounds) {
-          const pods = present.map((i) => pod(`p${i}`))
+          const pods = present.map((i) => storedPod(`p${i}`))
           const actions = reconcileSlices({ service, pods, slices, node, endpointsMax })
           const updated = new Map(actions.update.map((s) => [s.metadata.name, s]))
           const deleted = new Set(actions.delete.map((s) => s.metadata.name))
@@ -101,7 +82,7 @@ t.test('slices hold each Pod once, are never too long, and change no more than t
     ),
     { numRuns: 60 },
   )
-  const ending = pod('p', { metadata: gone })
+  const ending = storedPod('p', { metadata: gone })
   const { create } = reconcileSlices({
     service,
     pods: [ending],
@@ -132,8 +113,8 @@ const observed = (
   claims: () => claims,
   now: 0,
 })
-const member = (i: number, fields: Parameters<typeof pod>[1] = {}, revision = 'new') =>
-  pod(`db-${i}`, {
+const member = (i: number, fields: Parameters<typeof storedPod>[1] = {}, revision = 'new') =>
+  storedPod(`db-${i}`, {
     ...fields,
     metadata: {
       labels: {
@@ -218,7 +199,7 @@ t.test('a Pod may stay on a tainted node for the shortest of its tolerations in 
   const long = { key: 'long', effect: 'NoExecute', timeAdded: '2026-01-01T00:00:00Z' }
   const short = { key: 'short', effect: 'NoExecute' }
   const stays = (tolerations: object[], ...taints: Taint[]) =>
-    toleratedMs(pod('p', { spec: { tolerations } }), taints)
+    toleratedMs(storedPod('p', { spec: { tolerations } }), taints)
   const all = { operator: 'Exists' }
   const own = (key: string, tolerationSeconds: number) => ({ key, ...all, tolerationSeconds })
   t.equal(stays([], long), undefined)
@@ -240,7 +221,12 @@ t.test('a budget counts what is healthy and not promised away already', (t) => {
     spec: { maxUnavailable: '30%' },
     status: { disruptedPods: { b: '2026-01-01T00:00:00Z' } } as never,
   }
-  const pods = [pod('a'), pod('b'), pod('c'), pod('d', { status: { conditions: [] } })]
+  const pods = [
+    storedPod('a'),
+    storedPod('b'),
+    storedPod('c'),
+    storedPod('d', { status: { conditions: [] } }),
+  ]
   const now = parseTime('2026-01-01T00:00:30Z')
   const first = budgetStatus(budget, pods, expectationOf(budget, pods, 4), now)
   const { status, recheckMs, overdue } = first
@@ -294,7 +280,7 @@ t.test('a surging daemon set waits for no Pod that ended', (t) => {
         status: {},
       },
       nodes: [node],
-      pods: phases.map((phase) => pod(phase, { spec: { nodeName: 'n' }, status: { phase } })),
+      pods: phases.map((phase) => storedPod(phase, { spec: { nodeName: 'n' }, status: { phase } })),
       hash: 'h',
       now: 0,
     }).create
@@ -312,7 +298,7 @@ t.test('daemons run where the set wants them, one a node', (t) => {
     status: {},
   })
   const on = (name: string, nodeName: string, created = '2026-01-01T00:00:00Z') =>
-    pod(name, { spec: { nodeName }, metadata: { creationTimestamp: created } })
+    storedPod(name, { spec: { nodeName }, metadata: { creationTimestamp: created } })
   const plan = planDaemons({
     set: {
       kind: 'DaemonSet',
@@ -392,7 +378,7 @@ t.test(
   'a quota counts what a Pod takes; of one that is finished or should be long gone only its name',
   (t) => {
     const resources = { requests: { cpu: '500m', memory: '1Gi' }, limits: { cpu: '1' } }
-    const p = pod('p', { spec: { containers: [{ name: 'c', resources }] } })
+    const p = storedPod('p', { spec: { containers: [{ name: 'c', resources }] } })
     const whole = {
       'count/pods': '1',
       pods: '1',
@@ -417,7 +403,7 @@ t.test('an autoscaler follows its metrics, within tolerance and pace', (t) => {
   const now = Date.parse('2026-01-02T00:00:00Z')
   const started = { startTime: '2026-01-01T00:00:00Z', conditions: [ready] }
   const asking = (name: string, phase = 'Running') =>
-    pod(name, {
+    storedPod(name, {
       spec: { containers: [{ name: 'c', resources: { requests: { cpu: '100m' } } }] },
       status: { ...started, phase },
     })
@@ -448,7 +434,10 @@ t.test('an autoscaler follows its metrics, within tolerance and pace', (t) => {
     3,
     'and idle when they grow',
   )
-  t.throws(() => ask([pod('a', { status: started })], 1, { a: 1n }), /missing request for cpu/)
+  t.throws(
+    () => ask([storedPod('a', { status: started })], 1, { a: 1n }),
+    /missing request for cpu/,
+  )
   t.throws(() => ask(two, 2, {}), /did not receive metrics for targeted pods/)
 
   const autoscaler = (behavior?: object) =>

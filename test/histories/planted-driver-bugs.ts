@@ -89,19 +89,24 @@ export const plantedDriverBugs: Readonly<Record<string, Plant>> = {
   'a range at a revision shows the head': (driver) => ({
     range: (options) => driver.range({ ...options, revision: undefined }),
   }),
-  'the head is what it was a moment ago': (driver) => {
-    let old = 0
+  // Events wait for the next question, so that it is early for them on a slow machine, too.
+  'the head is what it was at the question before': (driver) => {
+    let head = 0
+    let asked: () => void = () => {}
+    let question = new Promise<void>((resolve) => (asked = resolve))
     return {
       headRevision: async () => {
-        const head = await driver.headRevision()
-        const answer = old === 0 ? head : old
-        setTimeout(() => {
-          old = head
-        }, 30)
-        return answer
+        const before = head
+        head = await driver.headRevision()
+        asked()
+        question = new Promise((resolve) => (asked = resolve))
+        return before === 0 ? head : before
       },
-      watch: watching(async function* (batch) {
-        await pause(10)
+      watch: watching(async function* (batch, mine) {
+        if (mine) {
+          await Promise.race([question, pause(100)])
+          await pause(10)
+        }
         yield batch
       })(driver).watch!,
     }
