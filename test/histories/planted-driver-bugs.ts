@@ -89,24 +89,32 @@ export const plantedDriverBugs: Readonly<Record<string, Plant>> = {
   'a range at a revision shows the head': (driver) => ({
     range: (options) => driver.range({ ...options, revision: undefined }),
   }),
-  // Events wait for the next question, so that it is early for them on a slow machine, too.
-  'the head is what it was at the question before': (driver) => {
-    let head = 0
-    let asked: () => void = () => {}
-    let question = new Promise<void>((resolve) => (asked = resolve))
+  // Events wait for a question, so that it is early for them on a slow machine, too.
+  'the head is what it was before the last write': (driver) => {
+    let last = Number.POSITIVE_INFINITY
+    let asked = () => {}
+    let question = Promise.resolve()
+    const expectQuestion = () => {
+      question = new Promise((resolve) => {
+        asked = resolve
+      })
+    }
+    expectQuestion()
     return {
+      txn: async (compares, operations) => {
+        const result = await driver.txn(compares, operations)
+        if (result.succeeded && ofLoad(operations)) last = result.revision
+        return result
+      },
       headRevision: async () => {
-        const before = head
-        head = await driver.headRevision()
+        const head = await driver.headRevision()
         asked()
-        question = new Promise((resolve) => (asked = resolve))
-        return before === 0 ? head : before
+        expectQuestion()
+        return Math.min(head, last - 1)
       },
       watch: watching(async function* (batch, mine) {
-        if (mine) {
-          await Promise.race([question, pause(100)])
-          await pause(10)
-        }
+        if (mine) await Promise.race([question, pause(100)])
+        await pause(10)
         yield batch
       })(driver).watch!,
     }
