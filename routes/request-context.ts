@@ -78,6 +78,7 @@ export const makeContext = (
   // generation's collector.
   return {
     user: kube.user,
+    verb: kube.info.verb,
     namespace: target.namespace,
     subresource: target.subresource,
     dryRun: (options.dryRun ?? []).length > 0,

@@ -24,6 +24,9 @@ export const nodeIdentity = ({ name, groups }: UserInfo): string | undefined =>
     ? name.slice(nodePrefix.length)
     : undefined
 
+/** The extra in which the token of a Pod names the node that the Pod is on. */
+export const nodeNameExtra = 'authentication.kubernetes.io/node-name'
+
 const serviceAccountPrefix = 'system:serviceaccount:'
 
 /** `system:serviceaccount:<namespace>:<name>` (apiserver, authentication/serviceaccount/util.go). */

@@ -7,6 +7,7 @@ import { type ApiError, aggregateMessage, badRequest } from '#api/errors.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import {
   anonymousUser,
+  nodeNameExtra,
   serviceAccountGroups,
   splitServiceAccountUsername,
   type UserInfo,
@@ -104,7 +105,6 @@ const resourceAttributes = (
 })
 
 const authentication = 'authentication.k8s.io'
-const nodeNameKey = 'authentication.kubernetes.io/node-name'
 
 /** The node of `system:node:<name>`. */
 const parseNodeName = (user: string): string | undefined => {
@@ -129,8 +129,8 @@ const modes: readonly Mode[] = [
       isOnlyName(wanted) &&
       parseNodeName(wanted.name) !== undefined &&
       splitServiceAccountUsername(asker.name) !== undefined &&
-      asker.extra?.[nodeNameKey]?.length === 1 &&
-      asker.extra[nodeNameKey][0] === parseNodeName(wanted.name),
+      asker.extra?.[nodeNameExtra]?.length === 1 &&
+      asker.extra[nodeNameExtra][0] === parseNodeName(wanted.name),
   },
   {
     name: 'arbitrary-node',

@@ -10,6 +10,7 @@ export const internalContext = (
   namespace?: string,
 ): RequestContext => ({
   user: apiserverUser,
+  verb: '',
   namespace,
   subresource: '',
   dryRun: false,

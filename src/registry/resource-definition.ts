@@ -31,6 +31,8 @@ interface Caller {
 
 export interface RequestContext {
   readonly user: UserInfo
+  /** As authorizers see it; empty where the server acts itself. */
+  readonly verb: string
   readonly namespace: string | undefined
   /** Empty for the main resource, else `status`, `scale`, … */
   readonly subresource: string

@@ -24,6 +24,7 @@ import { authorizationKinds } from '#authz/review-kinds.js'
 import { alwaysAllow, alwaysDeny } from '#authz/rule-resolver.js'
 import { forbiddenError } from '#filters/authorization.js'
 import { aggregate } from '#go/aggregate.js'
+import { beginStatusUpdate } from '#kinds/resource/resource-claim.js'
 import type { MetricFamily } from '#metrics/metric-family.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
 import type { KindDefinition, Strategy } from '#registry/resource-definition.js'
@@ -39,6 +40,7 @@ import {
   openAuthentication,
 } from './authentication/open-authentication.js'
 import { openAuthorizers } from './authorization/authorizers.js'
+import { claimStatusRights } from './authorization/claim-status-rights.js'
 import { rbacGroup, rbacSource } from './authorization/rbac-source.js'
 import type { ServerOptions } from './options.js'
 import type { StartedParts } from './started-parts.js'
@@ -53,7 +55,7 @@ export interface Access {
   readonly tokens: ServiceAccountTokens
   /** Metrics of tokens. */
   readonly families: readonly MetricFamily[]
-  /** Adds to the built-in kinds what depends on access: reviews, tokens, the check of escalation. */
+  /** Adds to the built-in kinds what depends on access: reviews, tokens, the checks of escalation and of claims. */
   withAccess(kinds: readonly KindDefinition[]): KindDefinition[]
   /** Throws forbidden unless the user may create what an update would create. */
   authorizeCreate(request: FastifyRequest): Promise<void>
@@ -96,6 +98,12 @@ const withEscalationCheck = (
       }).then(() => undefined),
   }
   return { ...kind, strategy }
+}
+
+const withStatusRights = (kind: KindDefinition, authorizer: Authorizer): KindDefinition => {
+  if (kind.group !== 'resource.k8s.io' || kind.kind !== 'ResourceClaim') return kind
+  const beginUpdate = beginStatusUpdate(claimStatusRights(authorizer))
+  return { ...kind, strategy: { ...kind.strategy, beginUpdate } }
 }
 
 const withTokens = (kind: KindDefinition, tokens: ServiceAccountTokens): KindDefinition =>
@@ -173,7 +181,10 @@ export const openAccess = async (
     tokens,
     families: bearerTokens.families,
     withAccess: (kinds) => [
-      ...kinds.map((kind) => withTokens(withEscalationCheck(kind, { rbac, authorizer }), tokens)),
+      ...kinds
+        .map((kind) => withEscalationCheck(kind, { rbac, authorizer }))
+        .map((kind) => withStatusRights(kind, authorizer))
+        .map((kind) => withTokens(kind, tokens)),
       ...authenticationKinds(makeReview(bearerTokens)),
       ...authorizationKinds(authorizer, authorizer),
     ],

@@ -94,6 +94,7 @@ export const startApiInMemory = async (
     const warnings: string[] = []
     return {
       user,
+      verb: '',
       namespace,
       subresource,
       dryRun,

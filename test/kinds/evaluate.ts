@@ -17,6 +17,7 @@ export const definitionOf = (kind: string, group = ''): ResourceDefinition => {
 
 const contextOf = (warnings: string[]): RequestContext => ({
   user: { name: 'test', groups: [] },
+  verb: 'create',
   namespace: 'default',
   subresource: '',
   dryRun: false,

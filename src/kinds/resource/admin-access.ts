@@ -34,19 +34,29 @@ export const adminResult = (status: Fields | undefined): string | undefined => {
   return at < 0 ? undefined : child(index('status.allocation.devices.results', at), 'adminAccess')
 }
 
+/** `path` is what asks for it, if anything does. */
+export const adminAccessErrors = async (
+  ctx: RequestContext,
+  path: string | undefined,
+): Promise<FieldError[]> =>
+  path === undefined || (await mayHave(ctx))
+    ? []
+    : [
+        forbidden(
+          path,
+          `admin access to devices requires the \`${label}: true\` label on the containing namespace`,
+        ),
+      ]
+
 /** Throws 422, with what else is wrong with the object, when `path` asks for what its namespace may not have. */
 export const checkAdminAccess = async (
   object: KubeObject,
   ctx: RequestContext,
   path: string | undefined,
-  others: () => FieldError[] = () => [],
+  others: () => FieldError[],
 ): Promise<undefined> => {
-  if (path === undefined || (await mayHave(ctx))) return undefined
-  throw invalid({ group: 'resource.k8s.io', kind: object.kind }, object.metadata.name ?? '', [
-    forbidden(
-      path,
-      `admin access to devices requires the \`${label}: true\` label on the containing namespace`,
-    ),
-    ...others(),
-  ])
+  const errors = await adminAccessErrors(ctx, path)
+  if (errors.length === 0) return undefined
+  const { kind, metadata } = object
+  throw invalid({ group: 'resource.k8s.io', kind }, metadata.name ?? '', [...errors, ...others()])
 }

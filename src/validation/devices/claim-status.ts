@@ -48,6 +48,8 @@ const deviceId = ({ driver = '', pool = '', device = '', shareID = '' }: Fields)
   ShareID: shareID,
 })
 
+export const deviceKey = (device: Fields): string => JSON.stringify(deviceId(device))
+
 const consumerErrors = (consumer: Fields, path: string): FieldError[] =>
   ['resource', 'name', 'uid']
     .filter((field) => !consumer[field])
@@ -98,7 +100,7 @@ const deviceErrors =
       ...validPoolName(child(path, 'pool'), id.Pool),
       ...validDeviceName(child(path, 'device'), id.Device),
       ...uidErrors(child(path, 'shareID'), device.shareID),
-      ...(allocated.has(JSON.stringify(id))
+      ...(allocated.has(deviceKey(device))
         ? []
         : [invalid(path, id, 'must be an allocated device in the claim')]),
       ...(conditions.length > conditionsMax ? [tooMany(at, conditions.length, conditionsMax)] : []),
@@ -173,7 +175,7 @@ const reservedErrors = (next: KubeObject, previous: KubeObject): FieldError[] =>
 export const validateClaimStatus = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const { status } = next
   const names = requestNamesOf(next.spec)
-  const allocated = new Set(resultsOf(status).map((result) => JSON.stringify(deviceId(result))))
+  const allocated = new Set(resultsOf(status).map(deviceKey))
   const stored = previous.status?.allocation
   const at = 'status.allocation'
   const uidOf = ({ uid = '' }: Fields): string => uid
@@ -204,9 +206,8 @@ export const validateClaimStatus = (next: KubeObject, previous: KubeObject): Fie
 export const dropDeallocatedDevices = (next: KubeObject, previous: KubeObject): void => {
   const devices: Fields[] | undefined = next.status.devices
   if (devices === undefined) return
-  const key = (device: Fields): string => JSON.stringify(deviceId(device))
-  const gone = new Set(resultsOf(previous.status).map(key))
-  for (const result of resultsOf(next.status)) gone.delete(key(result))
-  next.status.devices = devices.filter((device) => !gone.has(key(device)))
+  const gone = new Set(resultsOf(previous.status).map(deviceKey))
+  for (const result of resultsOf(next.status)) gone.delete(deviceKey(result))
+  next.status.devices = devices.filter((device) => !gone.has(deviceKey(device)))
   if (next.status.devices.length === 0) delete next.status.devices
 }
