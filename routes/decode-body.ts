@@ -204,6 +204,10 @@ export const checkType = (
   // For custom resources another version is refused after decoding, another kind by validation.
   if (isCustom) return gvk
   const said = { ...gv, kind }
+  if (gv.version === '') {
+    const text = body === undefined ? stringify(value) : textOf(body)
+    throw cannotBeHandled(said, `Object 'apiVersion' is missing in '${text}'`, gvk.kind)
+  }
   const isMeta = isMetaKind(kind, gv, table)
   const schemaName = schemaNameOfKind(isMeta ? { group: '', version: 'v1', kind } : said)
   const known =
@@ -213,7 +217,7 @@ export const checkType = (
     // The one kind that OpenAPI does not name.
     `${apiVersion} ${kind}` === 'v1 List' ||
     isFormerKind(said)
-  if (!known) throw cannotBeHandled(said, noKindText(kind, apiVersion), gvk.kind)
+  if (!known) throw cannotBeHandled(said, noKindText(kind, formatGroupVersion(gv)), gvk.kind)
   // Upstream decodes the body as the kind that it names before it looks at the kind.
   if (schemaName !== undefined)
     decodeBuiltIn(said, schemaName, valueAs(said, schemaName), trace, gvk.kind)

@@ -627,6 +627,16 @@ t.test('an apiVersion that names no version is that of the path', async (t) => {
   const role = { apiVersion: 'rbac.authorization.k8s.io/', kind: 'Role', metadata: { name: 'a' } }
   const roles = '/apis/rbac.authorization.k8s.io/v1/namespaces/x/roles'
   t.equal((await api.post(roles, role)).code, 201)
+  const refusal = async (apiVersion: string) =>
+    (await api.post(configMaps, { apiVersion, kind: 'X' })).body.message
+  t.equal(
+    await refusal('a/'),
+    `X in version "" cannot be handled as a ConfigMap: Object 'apiVersion' is missing in '{"apiVersion":"a/","kind":"X"}'`,
+  )
+  t.equal(
+    await refusal('/a'),
+    'X in version "a" cannot be handled as a ConfigMap: no kind "X" is registered for version "a" in scheme "pkg/runtime/scheme.go:111"',
+  )
 })
 
 t.test('why nothing may be disrupted', async (t) => {

@@ -9,6 +9,7 @@ import {
   invalid,
   oneOf,
   required,
+  tooMany,
 } from '#api/field-error.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import { isPathSegmentName } from '#api/names.js'
@@ -148,16 +149,9 @@ export const matchConditionErrors = (
   path: string,
   names: PolicyNames,
 ): FieldError[] => {
-  if (conditions.length > matchConditionsMax)
-    return [
-      {
-        type: 'FieldValueTooMany',
-        field: path,
-        body: `Too many: ${conditions.length}: must have at most ${matchConditionsMax} items`,
-      },
-    ]
+  const count = conditions.length
   const seen = new Set<string>()
-  return conditions.flatMap(({ name = '', expression = '' }, i) => {
+  const errors = conditions.flatMap(({ name = '', expression = '' }, i) => {
     const at = index(path, i)
     const isRepeated = seen.has(name)
     seen.add(name)
@@ -170,4 +164,5 @@ export const matchConditionErrors = (
       ...(name !== '' && isRepeated ? [duplicate(child(at, 'name'), name)] : []),
     ]
   })
+  return count > matchConditionsMax ? [tooMany(path, count, matchConditionsMax), ...errors] : errors
 }

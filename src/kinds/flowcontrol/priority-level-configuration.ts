@@ -84,7 +84,7 @@ const validateSpec = ({ metadata, spec = {} }: KubeObject): FieldError[] => {
   const { limited, exempt } = spec
   const isExemptName = metadata.name === 'exempt'
   const mismatch =
-    (type === 'Exempt') === isExemptName || type === ''
+    (type === 'Exempt') === isExemptName
       ? []
       : [invalid('spec.type', type, "must be 'Exempt' if and only if `name` is 'exempt'")]
   if (type === 'Exempt')

@@ -78,7 +78,7 @@ const policyErrors = (path: string, capacity: string, policy: Fields): FieldErro
     ]
   const which = values.length > 0 ? 'validValues' : 'validRange'
   if (values.length === 0 && validRange === undefined) return []
-  if (fallback === undefined)
+  if (fallback === undefined || fallback === null)
     return [required(child(path, 'default'), `required when ${which} is defined`)]
   return values.length > 0
     ? optionErrors(child(path, which), fallback, capacity, values)

@@ -9,6 +9,7 @@ import {
   tooMany,
 } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { uuidProblem } from '#go/uuid.js'
 import { validConditions } from '../conditions.js'
 import { validLength } from '../formats.js'
 import { immutable } from '../immutable.js'
@@ -57,14 +58,8 @@ const consumerErrors = (consumer: Fields, path: string): FieldError[] =>
 
 const uidErrors = (path: string, uid: string | undefined): FieldError[] => {
   if (uid === undefined) return []
-  const plain = uid.replace(/^urn:uuid:/i, '').replace(/^\{(.*)\}$/, '$1')
-  if (!/^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(plain)) {
-    const length = Buffer.byteLength(uid)
-    const why = [32, 36, 38, 45].includes(length)
-      ? 'invalid UUID format'
-      : `invalid UUID length: ${length}`
-    return [invalid(path, uid, `error validating uid: ${why}`)]
-  }
+  const problem = uuidProblem(uid)
+  if (problem !== undefined) return [invalid(path, uid, `error validating uid: ${problem}`)]
   return uid.length === 36 && uid === uid.toLowerCase()
     ? []
     : [

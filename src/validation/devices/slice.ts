@@ -31,6 +31,7 @@ const devicesMax = 128
 /** With taints or counters, which cost more. */
 const costlyDevicesMax = 64
 const attributesAndCapacitiesMax = 32
+const attributeValuesMax = 48
 const valueLengthMax = 64
 const taintsMax = 16
 const counterSetsMax = 8
@@ -161,7 +162,8 @@ const deviceErrors = (
   stored?: Fields,
 ): FieldError[] => {
   const { attributes = {}, capacity = {} } = device
-  const size = Object.keys(attributes).length + Object.keys(capacity).length
+  const values = Object.keys(attributes).length
+  const size = values + Object.keys(capacity).length
   const isShared = device.allowMultipleAllocations === true
   return [
     ...validDeviceName(child(path, 'name'), device.name ?? ''),
@@ -171,6 +173,15 @@ const deviceErrors = (
             path,
             size,
             `the total number of attributes and capacities must not exceed ${attributesAndCapacitiesMax}`,
+          ),
+        ]
+      : []),
+    ...(values > attributeValuesMax
+      ? [
+          invalid(
+            path,
+            values,
+            `the total number of attribute values must not exceed ${attributeValuesMax}`,
           ),
         ]
       : []),
