@@ -1,9 +1,10 @@
 /**
  * Authentication and authorization of one server. The kinds of reviews need it before there is a resource table, but it
- * reads roles and accounts from stores that are made from that table: `connect` gives it the stores once they exist.
+ * reads roles and accounts from stores that are made from that table: `connect` gives it both once they exist.
  */
 import type { FastifyRequest } from 'fastify'
 import { internalError } from '#api/errors.js'
+import type { GroupVersionKind } from '#api/group-version.js'
 import type { ObjectMeta } from '#api/object.js'
 import { once } from '#async/once.js'
 import {
@@ -28,6 +29,7 @@ import { beginStatusUpdate } from '#kinds/resource/resource-claim.js'
 import type { MetricFamily } from '#metrics/metric-family.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
 import type { KindDefinition, Strategy } from '#registry/resource-definition.js'
+import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
 import {
@@ -41,6 +43,7 @@ import {
 } from './authentication/open-authentication.js'
 import { openAuthorizers } from './authorization/authorizers.js'
 import { claimStatusRights } from './authorization/claim-status-rights.js'
+import { withParamRights } from './authorization/param-rights.js'
 import { rbacGroup, rbacSource } from './authorization/rbac-source.js'
 import type { ServerOptions } from './options.js'
 import type { StartedParts } from './started-parts.js'
@@ -55,11 +58,11 @@ export interface Access {
   readonly tokens: ServiceAccountTokens
   /** Metrics of tokens. */
   readonly families: readonly MetricFamily[]
-  /** Adds to the built-in kinds what depends on access: reviews, tokens, the checks of escalation and of claims. */
+  /** Adds to the built-in kinds what depends on access: reviews, tokens, and what takes rights of its own. */
   withAccess(kinds: readonly KindDefinition[]): KindDefinition[]
   /** Throws forbidden unless the user may create what an update would create. */
   authorizeCreate(request: FastifyRequest): Promise<void>
-  connect(stores: Stores): void
+  connect(stores: Stores, served: ResourceTable): void
 }
 
 const hookOf: Readonly<
@@ -140,6 +143,7 @@ export const openAccess = async (
   started: StartedParts,
 ): Promise<Access> => {
   let stores: Stores | undefined
+  let served: ResourceTable | undefined
   const storeOf = (group: string, resource: string): Store => {
     const store = stores?.ofResource({ group, resource })
     if (store === undefined) throw new Error(`there is no store for ${resource} yet`)
@@ -167,6 +171,7 @@ export const openAccess = async (
     const verified = await bearerTokens.others(token, tokens.audiences, notes)
     return 'user' in verified ? verified.user : undefined
   }
+  const resourceOf = (kind: GroupVersionKind) => served?.byKind(kind)?.gvr.resource
   const authorizeAll = async (attributes: Attributes): Promise<void> => {
     const made = await authorizer.authorize(attributes)
     if (made.decision === 'allow') return
@@ -184,14 +189,16 @@ export const openAccess = async (
       ...kinds
         .map((kind) => withEscalationCheck(kind, { rbac, authorizer }))
         .map((kind) => withStatusRights(kind, authorizer))
+        .map((kind) => withParamRights(kind, { authorizer, resourceOf }))
         .map((kind) => withTokens(kind, tokens)),
       ...authenticationKinds(makeReview(bearerTokens)),
       ...authorizationKinds(authorizer, authorizer),
     ],
     authorizeCreate: ({ kube }) =>
       authorizeAll({ ...attributesOf(kube.user, kube.info), verb: 'create' }),
-    connect: (made) => {
+    connect: (made, table) => {
       stores = made
+      served = table
     },
   }
 }

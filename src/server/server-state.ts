@@ -196,7 +196,7 @@ export const openServerState = async (
     log,
   })
   started.defer(() => stores.close())
-  access.connect(stores)
+  access.connect(stores, served)
   const ranges = stores.sharedStorage(rangesPrefix)
   if (ranges !== undefined) nodePorts.share(ranges)
   const postStartHooks = new PostStartHooks(
