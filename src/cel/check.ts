@@ -293,7 +293,8 @@ class Checker {
         : { first: types.int, second: item }
     }
     if (range.kind === 'map') return { first: range.params[0]!, second: range.params[1]! }
-    if (isDynOrError(range) || range.kind === 'param') {
+    // Not what is of type any, such as an attribute of a device.
+    if (range.kind === 'dyn' || range.kind === 'error' || range.kind === 'param') {
       this.#substitutions.assign(types.dyn, range)
       return { first: types.dyn, second: types.dyn }
     }

@@ -78,7 +78,7 @@ t.test('policies read for their writers what these may read themselves', async (
     t.equal(await send('writer', 'PATCH', `${policies}/plain`, change(configMap)), mayNot)
 
     const bindings = path('ybindings')
-    const bind = (who: string, name: string, policyName: string, ref?: object) => {
+    const bind = (who: string, name: string, policyName?: string, ref?: object) => {
       const paramRef = ref && { ...ref, parameterNotFoundAction: 'Deny' }
       const spec = { ...binding, policyName, paramRef }
       return send(who, 'POST', bindings, { metadata: { name }, spec })
@@ -88,6 +88,8 @@ t.test('policies read for their writers what these may read themselves', async (
       return `spec.paramRef: Forbidden: user ${whose} does not have "${which}" permission on the object referenced by paramRef`
     }
     t.equal(await bind('writer', 'a', 'p'), 'written')
+    const nameless = await bind('writer', 'b', undefined, { name: 'c' })
+    t.equal(nameless, 'spec.policyName: Required value')
     t.equal(await bind('writer', 'b', 'p', { name: 'c' }), refused('writer', 'get'))
     t.equal(await bind('reader', 'b', 'p', { name: 'c' }), 'written')
     t.equal(await bind('reader', 'c', 'p', { selector: {} }), refused('reader', 'list'))

@@ -52,14 +52,11 @@ const paramKindErrors = (param: ParamKind | undefined): FieldError[] => {
   if (!param) return []
   const { apiVersion = '', kind = '' } = param
   const path = 'spec.paramKind'
-  return [
-    ...groupVersionErrors(`${path}.apiVersion`, apiVersion),
-    ...(kind === ''
-      ? [required(`${path}.kind`)]
-      : isDns1035Label(kind.toLowerCase()).map((m) =>
-          invalid(`${path}.kind`, kind, `may have mixed case, but should otherwise match: ${m}`),
-        )),
-  ]
+  const errors = groupVersionErrors(`${path}.apiVersion`, apiVersion)
+  if (kind === '') return [...errors, required(`${path}.kind`)]
+  const texts = isDns1035Label(kind.toLowerCase())
+  const why = `may have mixed case, but should otherwise match: ${texts.join(',')}`
+  return texts.length === 0 ? errors : [...errors, invalid(`${path}.kind`, kind, why)]
 }
 
 /** `more` are further rules about the match constraints, reported after the common ones. */

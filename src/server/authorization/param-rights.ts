@@ -3,7 +3,7 @@
  * (kubernetes, pkg/registry/admissionregistration, authz.go of policies and of bindings).
  */
 import { ApiError, invalid } from '#api/errors.js'
-import { forbidden } from '#api/field-error.js'
+import { child, forbidden } from '#api/field-error.js'
 import { type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
@@ -57,7 +57,7 @@ const ask = async (
   }
 }
 
-/** Why an object may not be written; undefined if it may. */
+/** Why an object that is well-formed and has parameters may not be written; undefined if it may. */
 type FindProblem = (
   spec: Fields,
   previous: Fields | undefined,
@@ -67,7 +67,6 @@ type FindProblem = (
 const policyProblem =
   (deps: ParamRightsDeps): FindProblem =>
   async ({ paramKind }, previous, ctx) => {
-    if (paramKind === undefined) return undefined
     const { apiVersion, kind } = paramKind
     const { paramKind: stored } = previous ?? {}
     if (stored?.apiVersion === apiVersion && stored?.kind === kind) return undefined
@@ -94,7 +93,6 @@ const readPolicy = async (
 const bindingProblem =
   (deps: ParamRightsDeps, isMutating: boolean): FindProblem =>
   async ({ policyName, paramRef }, _previous, ctx) => {
-    if (paramRef === undefined) return undefined
     const policies = `${isMutating ? 'mutating' : 'validating'}admissionpolicies`
     const policy = await readPolicy(policies, policyName, ctx)
     const paramKind: Fields | undefined = policy?.spec.paramKind
@@ -114,10 +112,10 @@ const bindingProblem =
     return `user ${whose} does not have "${which}" permission on the object referenced by paramRef`
   }
 
-const problemsOf = (deps: ParamRightsDeps): Record<string, { at: string; find: FindProblem }> => {
-  const ofPolicies = { at: 'spec.paramKind', find: policyProblem(deps) }
+const rightsOf = (deps: ParamRightsDeps): Record<string, { field: string; find: FindProblem }> => {
+  const ofPolicies = { field: 'paramKind', find: policyProblem(deps) }
   const ofBindings = (isMutating: boolean) => ({
-    at: 'spec.paramRef',
+    field: 'paramRef',
     find: bindingProblem(deps, isMutating),
   })
   return {
@@ -129,7 +127,7 @@ const problemsOf = (deps: ParamRightsDeps): Record<string, { at: string; find: F
 }
 
 export const withParamRights = (kind: KindDefinition, deps: ParamRightsDeps): KindDefinition => {
-  const rights = kind.group === group ? problemsOf(deps)[kind.kind] : undefined
+  const rights = kind.group === group ? rightsOf(deps)[kind.kind] : undefined
   if (rights === undefined) return kind
   const { strategy } = kind
   const check = async (
@@ -137,12 +135,14 @@ export const withParamRights = (kind: KindDefinition, deps: ParamRightsDeps): Ki
     previous: KubeObject | undefined,
     ctx: RequestContext,
   ): Promise<undefined> => {
-    if (ctx.subresource !== '') return undefined
-    const problem = await rights.find(object.spec ?? {}, previous?.spec, ctx)
-    // Of what is malformed, rights are not told.
-    if (problem === undefined || strategy?.validate?.(object, ctx).length !== 0) return undefined
-    throw invalid({ group, kind: kind.kind }, object.metadata.name ?? '', [
-      forbidden(rights.at, problem),
+    const { metadata, spec } = object
+    if (ctx.subresource !== '' || spec?.[rights.field] === undefined) return undefined
+    // What is malformed is refused for that alone.
+    if (strategy?.validate?.(object, ctx).length !== 0) return undefined
+    const problem = await rights.find(spec, previous?.spec, ctx)
+    if (problem === undefined) return undefined
+    throw invalid({ group, kind: kind.kind }, metadata.name ?? '', [
+      forbidden(child('spec', rights.field), problem),
     ])
   }
   const hooks: Pick<Strategy, 'beginCreate' | 'beginUpdate'> = {
