@@ -66,15 +66,18 @@ const requestErrors = (request: Fields, path: string): FieldError[] => {
 
 /** What may be referred to: requests, and their options behind a slash. */
 export type RequestNames = ReadonlySet<string>
-export const requestNamesOf = (spec: Fields | undefined): RequestNames =>
-  new Set(
-    ((spec?.devices?.requests ?? []) as Fields[]).flatMap((request) => [
-      nameOf(request),
-      ...((request.firstAvailable ?? []) as Fields[]).map(
-        (option) => `${nameOf(request)}/${nameOf(option)}`,
-      ),
-    ]),
+/** A name that has a slash itself cannot be referred to. */
+const named = (list: Fields[] | undefined): string[] =>
+  (list ?? []).map(nameOf).filter((name) => !name.includes('/'))
+export const requestNamesOf = (spec: Fields | undefined): RequestNames => {
+  const requests: Fields[] = spec?.devices?.requests ?? []
+  const options = requests.flatMap((request) =>
+    named([request]).flatMap((name) =>
+      named(request.firstAvailable).map((option) => `${name}/${option}`),
+    ),
   )
+  return new Set([...named(requests), ...options])
+}
 
 export const validRequestReference =
   (names: RequestNames) =>
