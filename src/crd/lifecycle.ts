@@ -185,9 +185,7 @@ class Lifecycle implements Follower {
     for (const { gvr } of known?.rows ?? []) this.#deps.table.remove(gvr)
     this.#known.delete(name)
     this.#leave(name)
-    // Another definition may be waiting for its names.
-    for (const { definition } of this.#known.values())
-      if (definition.spec.group === spec.group) this.#syncLater(definition.metadata.name)
+    this.#syncGroupLater(spec.group)
   }
 
   /** Queued by name, so that the sync sees the newest version. */
@@ -218,10 +216,11 @@ class Lifecycle implements Follower {
   }
 
   async #syncNames(definition: CustomResourceDefinition): Promise<void> {
-    const others = [...this.#known.values()]
-      .map((known) => known.definition)
-      .filter((other) => other.metadata.name !== definition.metadata.name)
-    const { acceptedNames, namesAccepted, established } = decideNames(definition, others)
+    const { group } = definition.spec
+    const { acceptedNames, namesAccepted, established } = decideNames(
+      definition,
+      this.#ofGroup(group),
+    )
     const approval = approvalCondition(definition)
     const { now } = this.#context()
     const changed = await this.#changeStatus(definition, (status) => ({
@@ -237,8 +236,21 @@ class Lifecycle implements Follower {
         .reduce((list, condition) => withCondition(list, condition, now), status.conditions ?? []),
       acceptedNames,
     }))
-    if (changed !== undefined && established?.reason === 'Installing')
-      await this.#syncNames(changed)
+    if (changed === undefined) return
+    // It may have given up a name.
+    this.#syncGroupLater(group)
+    if (established?.reason === 'Installing') await this.#syncNames(changed)
+  }
+
+  #ofGroup(group: string): CustomResourceDefinition[] {
+    return [...this.#known.values()]
+      .map(({ definition }) => definition)
+      .filter(({ spec }) => spec.group === group)
+  }
+
+  /** Another definition may be waiting for the names of one that is gone or has changed its own. */
+  #syncGroupLater(group: string): void {
+    for (const { metadata } of this.#ofGroup(group)) this.#syncLater(metadata.name)
   }
 
   async #changeStatus(

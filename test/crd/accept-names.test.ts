@@ -36,3 +36,21 @@ t.test('whoever has its names and lost its conditions does not get them back', (
   t.strictSame(decided(names, [other]), [undefined, undefined, undefined])
   t.end()
 })
+
+t.test('what a definition has as one name it cannot take as another', (t) => {
+  const has = { ...names, shortNames: ['n'] }
+  const asking = (wanted: object) => {
+    const one = definition(has, [])
+    one.spec.names = { ...has, ...wanted }
+    const { acceptedNames, namesAccepted } = decideNames(one, [one])
+    return [acceptedNames.singular, acceptedNames.shortNames, namesAccepted?.message]
+  }
+  t.strictSame(asking({ shortNames: ['n', 'o'] }), ['note', ['n', 'o'], 'no conflicts found'])
+  t.strictSame(asking({ singular: 'n' }), ['note', ['n'], '"n" is already in use'])
+  t.strictSame(asking({ shortNames: ['note', 'notes', 'note'] }), [
+    'note',
+    ['n'],
+    '["note" is already in use, "notes" is already in use]',
+  ])
+  t.end()
+})

@@ -171,6 +171,11 @@ t.test('a definition is served by its accepted names while its new ones clash', 
       .sort(),
     [['gadgets', 'g'], ['widgets']],
   )
+  await send('PATCH', of('gadgets'), { spec: { names: { shortNames: null } } })
+  await until(of('widgets'), ({ status }) => JSON.stringify(status).includes('"shortNames":["g"]'))
+  const wrong = { status: { acceptedNames: { kind: 'no_kind' } } }
+  const { body } = await send('PATCH', `${of('widgets')}/status`, wrong)
+  t.equal(body.details?.causes?.[0].field, 'status.acceptedNames.kind')
 })
 
 t.test('a definition that another finalizer holds tells that its objects are gone', async (t) => {

@@ -3,6 +3,7 @@
  * naming controller). Names that it has already stay its own.
  */
 import { conditionOf } from '#api/conditions.js'
+import { aggregate } from '#go/aggregate.js'
 import { jsonEqual } from '#json/object.js'
 import { caBundleProblem } from './ca-bundle.js'
 import type {
@@ -19,43 +20,39 @@ interface NamesDecision {
 
 const inUse = (name: string) => `${JSON.stringify(name)} is already in use`
 
+/** `group`: all definitions of its group, itself among them: what it has as one name it cannot take as another. */
 export const decideNames = (
   definition: CustomResourceDefinition,
-  others: readonly CustomResourceDefinition[],
+  group: readonly CustomResourceDefinition[],
 ): NamesDecision => {
   const requested = definition.spec.names
+  const own = definition.status?.acceptedNames
   // A definition that has the names keeps them without a check, even if somebody removed the conditions.
-  if (jsonEqual(requested, definition.status?.acceptedNames)) return establish(definition)
-  const accepted: DefinitionNames = { ...definition.status?.acceptedNames } as DefinitionNames
-  const taken = others
-    .filter((o) => o.spec.group === definition.spec.group)
-    .map((o) => o.status?.acceptedNames)
-    .filter((names) => names !== undefined)
-  const resources = new Set(
-    taken.flatMap((n) => [n.plural, n.singular ?? '', ...(n.shortNames ?? [])]).filter(Boolean),
-  )
-  const kinds = new Set(taken.flatMap((n) => [n.kind, n.listKind ?? '']).filter(Boolean))
+  if (jsonEqual(requested, own)) return establish(definition)
+  const accepted: DefinitionNames = { ...own } as DefinitionNames
+  const taken = group.map((o) => o.status?.acceptedNames).filter((names) => names !== undefined)
+  const resources = new Set(taken.flatMap((n) => [n.plural, n.singular, ...(n.shortNames ?? [])]))
+  const kinds = new Set(taken.flatMap((n) => [n.kind, n.listKind]))
   let problem: { reason: string; message: string } | undefined
-  const claim = (name: string, used: Set<string>, reason: string, accept: () => void) => {
-    if (used.has(name)) problem = { reason, message: inUse(name) }
-    else accept()
+  const claim = (
+    key: 'plural' | 'singular' | 'kind' | 'listKind',
+    used: ReadonlySet<string | undefined>,
+    reason: string,
+  ) => {
+    const name = requested[key] ?? ''
+    if (name !== own?.[key] && used.has(name)) problem = { reason, message: inUse(name) }
+    else accepted[key] = name
   }
-  claim(requested.plural, resources, 'PluralConflict', () => {
-    accepted.plural = requested.plural
-  })
-  claim(requested.singular ?? '', resources, 'SingularConflict', () => {
-    if (requested.singular) accepted.singular = requested.singular
-  })
-  const blocked = (requested.shortNames ?? []).filter((name) => resources.has(name))
+  claim('plural', resources, 'PluralConflict')
+  claim('singular', resources, 'SingularConflict')
+  const blocked = (requested.shortNames ?? []).filter(
+    (name) => resources.has(name) && !own?.shortNames?.includes(name),
+  )
   if (blocked.length > 0)
-    problem = { reason: 'ShortNamesConflict', message: blocked.map(inUse).join(', ') }
+    problem = { reason: 'ShortNamesConflict', message: aggregate(blocked.map(inUse))! }
   else setOrDelete(accepted, 'shortNames', requested.shortNames)
-  claim(requested.kind, kinds, 'KindConflict', () => {
-    accepted.kind = requested.kind
-  })
-  claim(requested.listKind ?? '', kinds, 'ListKindConflict', () => {
-    if (requested.listKind) accepted.listKind = requested.listKind
-  })
+  claim('kind', kinds, 'KindConflict')
+  claim('listKind', kinds, 'ListKindConflict')
   setOrDelete(accepted, 'categories', requested.categories)
   return { acceptedNames: inOrder(accepted), ...conditionsFor(definition, problem) }
 }

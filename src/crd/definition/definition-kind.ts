@@ -15,6 +15,7 @@ import {
 } from './definition.js'
 import { formerDefinition } from './former-definition.js'
 import { validateDefinition, validateDefinitionUpdate } from './validate-definition.js'
+import { validateNames } from './validate-names.js'
 
 const asDefinition = (object: KubeObject) => object as CustomResourceDefinition
 
@@ -162,6 +163,10 @@ export const customResourceDefinition = defineKind({
     validateUpdate: (next, previous) =>
       validateDefinitionUpdate(asDefinition(next), asDefinition(previous)),
     warningsOnUpdate: (next, previous) => formatWarnings(next, previous),
+    status: {
+      validateUpdate: (next) =>
+        validateNames(asDefinition(next).status!.acceptedNames, 'status.acceptedNames'),
+    },
     delete: deleteDefinition,
   },
   sample: {

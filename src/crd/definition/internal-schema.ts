@@ -1,5 +1,6 @@
 /** A schema as upstream prints it in messages: the JSON of its internal type (apiextensions, types_jsonschema.go). */
 import { sortedEntries } from '#json/entries.js'
+import { givenEmpty } from '#json/given-empty.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { internalRule } from '../rules/internal-rule.js'
 import type { ValidationRule } from '../structural-schema.js'
@@ -93,7 +94,7 @@ export const schemaFields: readonly (readonly [
 export const internalSchema = (schema: JsonValue): JsonObject =>
   Object.fromEntries(
     schemaFields.map(([name, json, zero, print]) => {
-      const value = (schema as JsonObject)[json]
+      const value = (schema as JsonObject)[json] ?? givenEmpty(schema as JsonObject, json)
       return [name, value === undefined || value === null ? zero : print(value)]
     }),
   )

@@ -114,9 +114,8 @@ const valueErrors = (
   const rules = makeRuleChecker(schema, isRoot)
   if (rules === undefined) return []
   // It has to do as what stays, and as what comes.
-  const asBefore = rules.check(value, { value })
-  const wrong = asBefore.length > 0 ? asBefore : rules.check(value, undefined)
-  return wrong.map((e) => below(e, path))
+  const asBefore = rules.check(value, { value }, path)
+  return asBefore.length > 0 ? asBefore : rules.check(value, undefined, path)
 }
 
 const below = (error: FieldError, path: string): FieldError => ({

@@ -9,7 +9,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { isDns1035Label, isDns1123Subdomain, isKindName } from '#api/names.js'
+import { isDns1035Label, isDns1123Subdomain } from '#api/names.js'
 import { jsonEqual } from '#json/object.js'
 import { hasDefaults } from '../apply-defaults.js'
 import { validateRules } from '../rules/validate-rules.js'
@@ -17,7 +17,6 @@ import type { StructuralSchema } from '../structural-schema.js'
 import { approvalAnnotation, approvalNeeded, approvalOf, isProtectedGroup } from './api-approval.js'
 import {
   type CustomResourceDefinition,
-  type DefinitionNames,
   type DefinitionVersion,
   isSharedByVersions,
   schemaOf,
@@ -27,6 +26,7 @@ import { internalVersions } from './internal-versions.js'
 import { validateRootWithStatus } from './root-schema.js'
 import { validateConversion } from './validate-conversion.js'
 import { validateDefaultValues } from './validate-default-values.js'
+import { validateWantedNames } from './validate-names.js'
 import {
   selectableApartFromSchema,
   validateColumn,
@@ -89,7 +89,7 @@ const validateSpec = (
   for (const [i, version] of versions.entries())
     errors.push(...validateVersion(version, i), ...parts.ofVersion(version, i))
   errors.push(...validateVersionList(spec.versions))
-  errors.push(...validateNames(spec.names))
+  errors.push(...validateWantedNames(spec.names))
   errors.push(...parts.shared())
   const strategy = spec.conversion?.strategy ?? 'None'
   if (keepsUnknown && strategy !== 'None')
@@ -149,32 +149,6 @@ const validateDeprecation = (version: DefinitionVersion, path: string): FieldErr
     const why = `must only contain printable UTF-8 characters; non-printable character found at index ${at}`
     errors.push(invalid(path, text, why))
   }
-  return errors
-}
-
-const validateNames = (names: DefinitionNames): FieldError[] => {
-  const errors: FieldError[] = []
-  const at = (name: string) => `spec.names.${name}`
-  for (const name of ['plural', 'singular', 'kind', 'listKind'] as const)
-    if (!names[name]) errors.push(required(at(name)))
-  const check = (path: string, value: string | undefined, rule: (v: string) => string[]) => {
-    const wrong = value ? rule(value) : []
-    if (wrong.length > 0) errors.push(invalid(path, value, wrong.join(',')))
-  }
-  check(at('plural'), names.plural, isDns1035Label)
-  check(at('singular'), names.singular, isDns1035Label)
-  check(at('kind'), names.kind, isKindName)
-  check(at('listKind'), names.listKind, isKindName)
-  const checkEach = (path: string, list: readonly string[] | undefined) => {
-    for (const [i, name] of (list ?? []).entries()) {
-      const wrong = isDns1035Label(name)
-      if (wrong.length > 0) errors.push(invalid(index(path, i), name, wrong.join(',')))
-    }
-  }
-  checkEach(at('shortNames'), names.shortNames)
-  if (names.kind && names.kind === names.listKind)
-    errors.push(invalid(at('listKind'), names.listKind, 'kind and listKind may not be the same'))
-  checkEach(at('categories'), names.categories)
   return errors
 }
 

@@ -36,7 +36,8 @@ export interface Before {
 }
 
 interface RuleChecker {
-  check(value: JsonValue, before: Before | undefined): FieldError[]
+  /** `path`: where the value stands, in messages. */
+  check(value: JsonValue, before: Before | undefined, path?: string): FieldError[]
 }
 
 /** Rules are not evaluated on an object that does not meet its schema. */
@@ -107,9 +108,9 @@ export const makeRuleChecker = (
     return found
   }
   return {
-    check: (value, before) => {
+    check: (value, before, path = '') => {
       const place: Place = {
-        ...{ value, previous: before?.value, schema, rules: schema, path: '', isRoot },
+        ...{ value, previous: before?.value, schema, rules: schema, path, isRoot },
         budget: { left: limits.celObjectCostMax },
         kept: { here: before?.correlated },
         warn: before?.warn,
