@@ -9,7 +9,8 @@ import type { ApiDeps, Target } from './api-deps.js'
 
 /** The part before the first slash, without what cannot be printed (upstream's prefixFromUserAgent). */
 const managerOfUserAgent = (userAgent: string): string => {
-  const first = userAgent.split('/')[0] ?? ''
+  // Node makes a character of each byte of a header; Go reads them as UTF-8.
+  const first = Buffer.from(userAgent, 'latin1').toString().split('/')[0] ?? ''
   let manager = ''
   for (const char of first) {
     if (!/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char)) continue

@@ -14,6 +14,7 @@ import {
 import { matchesPattern } from '#cel/patterns.js'
 import { formatDouble } from '#go/number.js'
 import { goQuote } from '#go/quote.js'
+import { type Int64, int64Min } from '#json/int64.js'
 import { stringify } from '#json/json.js'
 import { getOwn, isJsonObject, jsonEqual } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
@@ -235,11 +236,7 @@ const floatFormats = new Set(['float', 'double'])
 const float32Max = 3.4028235677973366e38
 
 /** What a number of the type must be; undefined when it is in range. */
-const rangeProblem = (
-  value: number | bigint,
-  typeName: string,
-  format: string,
-): string | undefined => {
+const rangeProblem = (value: Int64, typeName: string, format: string): string | undefined => {
   const named = format ? `with format ${format}` : '(default format)'
   const problem = `value must be of type ${typeName} ${named}`
   if (typeName === 'integer') {
@@ -253,22 +250,25 @@ const rangeProblem = (
   return format === 'float' && Math.abs(Number(value)) >= float32Max ? problem : undefined
 }
 
-/** What is compared: an int64 exactly, with the whole part of the bound, as Go's conversion makes it; else as doubles. */
-const compared = (
-  isExact: boolean,
-  value: number | bigint,
-  limit: number,
-): [number | bigint, number] => (isExact ? [value, Math.trunc(limit)] : [Number(value), limit])
+/**
+ * What is compared: an int64 exactly, with the whole part of the bound, as Go's conversion makes it; that makes the least
+ * int64 of a bound that is none. Else as doubles.
+ */
+const compared = (isExact: boolean, value: Int64, limit: number): [Int64, Int64] => {
+  if (!isExact) return [Number(value), limit]
+  return [value, limit >= -(2 ** 63) && limit < 2 ** 63 ? Math.trunc(limit) : int64Min]
+}
 
-const isMultiple = (n: number | bigint, factor: number, isExact: boolean): boolean => {
+const isMultiple = (n: Int64, factor: Int64, isExact: boolean): boolean => {
   if (isExact) return BigInt(n) % BigInt(factor) === 0n
-  const quotient = factor < 1 ? (1 / factor) * Number(n) : Number(n) / factor
+  const by = Number(factor)
+  const quotient = by < 1 ? (1 / by) * Number(n) : Number(n) / by
   if (!Number.isSafeInteger(Math.round(quotient))) return false
   return Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.max(1, Math.abs(quotient))
 }
 
 const validateNumber = (
-  value: number | bigint,
+  value: Int64,
   schema: StructuralSchema,
   types: readonly string[],
   path: string,
@@ -283,13 +283,13 @@ const validateNumber = (
   const errors: FieldError[] = []
   const should = (detail: string) => errors.push(invalid(path, value, `${path} in body ${detail}`))
   /** True when `n` fits; else upstream compares as plain numbers. */
-  const inRange = (n: number | bigint, what: string): boolean => {
+  const inRange = (n: Int64, what: string): boolean => {
     const problem = rangeProblem(n, typeName, format)
     if (problem !== undefined) errors.push(rootError(`${what} ${problem} in ${path}`))
     return problem === undefined
   }
   const isInteger = isGoInteger(value)
-  const print = (limit: number) => (isInteger ? String(limit) : formatDouble(limit))
+  const print = (limit: Int64) => (isInteger ? String(limit) : formatDouble(Number(limit)))
   inRange(value, 'Checked')
   if (multipleOf !== undefined) {
     const isExact = inRange(multipleOf, 'MultipleOf') && isInteger

@@ -55,8 +55,10 @@ export const beforeCreate = (
   strategy.prepareForCreate?.(object, ctx)
   const own = strategy.validate?.(object, ctx) ?? []
   // A kind that checks no metadata itself leaves that to the generic check, which comes once its own has found nothing.
+  // So does a custom resource that says it is of another kind.
+  const isLeft = strategy.metadataRevalidation === 'none' || object.kind !== definition.gvk.kind
   const errors =
-    strategy.metadataRevalidation === 'none' && own.length > 0
+    isLeft && own.length > 0
       ? own
       : [
           ...(strategy.validateBeforeMetadata?.(object) ?? []),

@@ -119,6 +119,21 @@ t.test('bytes that are no UTF-8 do no harm', async (t) => {
   t.ok((await api.get(configMaps)).code < 500)
 })
 
+t.test('a client is known by its agent, read as UTF-8', async (t) => {
+  const { api } = await startApiServer(t)
+  const bytes = (...codes: number[]) => Buffer.from(codes).toString('latin1')
+  for (const [agent, manager] of [
+    [bytes(0xc3, 0xbc, 0x2f, 0x31), '\u00fc'],
+    [bytes(0x6b, 0xfc, 0x2f, 0x31), 'k\ufffd'],
+  ] as const) {
+    // Node sends the bytes of headers as they are before a body of bytes alone.
+    const raw = Buffer.from('{"metadata":{"name":"m"},"data":{"a":""}}')
+    const headers = { 'user-agent': agent }
+    const { body } = await api.send('POST', `${configMaps}?dryRun=All`, { raw, headers })
+    t.equal(body.metadata.managedFields[0].manager, manager)
+  }
+})
+
 t.test('media types that nobody knows are 415 and 406', async (t) => {
   const { api } = await startApiServer(t)
   for (const type of [

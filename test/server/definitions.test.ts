@@ -353,6 +353,13 @@ t.test("a custom resource's name is looked at before what else it says it is", a
     t.equal(status, 400, JSON.stringify(body))
     t.equal(answer.message, 'the name of the object (b) does not match the name on the URL (a)')
   }
+  const { body } = await send('POST', widgets, { ...widget, kind: 'Other', metadata: {} })
+  const { causes } = body.details
+  t.strictSame(
+    causes.map(({ field }: { field: string }) => field),
+    ['kind'],
+    'nor its metadata',
+  )
 })
 
 t.test('a patch that takes the kind away is printed with its keys in order', async (t) => {
