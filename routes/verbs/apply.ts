@@ -15,7 +15,7 @@ import { checkIdentity } from '../identity.js'
 import { convertPatched, type PatchCall } from './patched.js'
 import { definitionOfBody, throughView, type ViewOwners } from './view.js'
 
-/** Duplicate keys in the text of an apply are reported after the merge. */
+/** Duplicate keys in the text of an apply are reported once its result is there. */
 const reportDuplicates = ({ options, patch, ctx }: PatchCall): void => {
   const { textErrors } = patch()
   reportStrictErrors(textErrors, options.fieldValidation, ctx, () =>
@@ -114,11 +114,11 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
     const patchObject = patchObjectOf(call)
     const isKept = definition.isCustom && sameButOwners(merged, live)
     if (isScaleOfCustom && !isKept) throw notConverted(body, patchObject, noScaleOfCustom(body))
-    reportDuplicates(call)
     const before = view === undefined ? live : undefined
     // An apply that changes nothing writes no defaults.
     const next =
       isKept && body === definition ? merged : decodeMerged(merged, body, patchObject, before)
+    reportDuplicates(call)
     const { uid } = next.metadata
     if (live === undefined && uid)
       throw conflict(

@@ -152,6 +152,23 @@ t.test(
   },
 )
 
+t.test('keys that an apply has twice are told of once its result can be read', async (t) => {
+  const { api } = await startApiServer(t)
+  const apply = (data: string) =>
+    api.send('PATCH', '/api/v1/namespaces/x/secrets/s?fieldManager=m&fieldValidation=Strict', {
+      raw: `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: ${data}\n`,
+      type: 'application/apply-patch+yaml',
+    })
+  t.match((await apply('{k: dg==, k: dw==}')).body, {
+    code: 400,
+    message: /^error strict decoding YAML: /,
+  })
+  t.match((await apply('{k: "?", k: "?"}')).body, {
+    code: 500,
+    message: /illegal base64 data at input byte 0$/,
+  })
+})
+
 t.test('a warning of a deprecated kind comes with refusals too', async (t) => {
   const { api } = await startApiServer(t)
   const endpoints = '/api/v1/namespaces/x/endpoints'
