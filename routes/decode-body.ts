@@ -6,12 +6,12 @@ import { ApiError, badRequest, cannotBeHandled, unsupportedMediaType } from '#ap
 import { formatGroupVersion, type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
 import { internalType } from '#api/internal-type.js'
 import type { KubeObject } from '#api/object.js'
-import { typeMetaOf } from '#api/type-meta.js'
+import { type TypeMeta, typeMetaOf } from '#api/type-meta.js'
 import { JsonSyntaxError, parseWithTrace, stringify } from '#json/json.js'
 import { isJsonObject, withKeysInOrder } from '#json/object.js'
 import type { JsonTrace } from '#json/traced.js'
 import { textOf } from '#json/utf8.js'
-import type { JsonValue } from '#json/value.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { schemaNameOfKind } from '#openapi/schemas.js'
 import {
   type Envelope,
@@ -166,6 +166,9 @@ interface TypeCheck {
 const namesNoVersion = (apiVersion: string, group: string): boolean =>
   apiVersion === '/' || apiVersion === `${group}/`
 
+/** Of what has no Go type, keys are taken as they are written (apimachinery, unstructured). */
+const asWritten = ({ kind, apiVersion }: JsonObject): TypeMeta => ({ kind, apiVersion }) as TypeMeta
+
 /** The body's own kind and apiVersion, where it has them, must be those of the route. Yields what it names. Throws 400. */
 export const checkType = (
   value: JsonValue,
@@ -179,7 +182,8 @@ export const checkType = (
   }
   if (!isJsonObject(value)) throw unrecognized(noObjectText(value))
   const expected = formatGroupVersion(gvk)
-  const given = typeMetaOf(value, unrecognized)
+  const read = typeMetaOf(value, unrecognized)
+  const given = isCustom ? asWritten(value) : read
   if (given.kind === gvk.kind && given.apiVersion === expected) return gvk
   // Only built-in kinds may leave out what they are: without a Go type there is nothing to assume.
   if (isCustom && !given.kind)
@@ -211,7 +215,7 @@ export const checkType = (
   const isMeta = isMetaKind(kind, gv, table)
   const schemaName = schemaNameOfKind(isMeta ? { group: '', version: 'v1', kind } : said)
   const known =
-    table.byKind(said) !== undefined ||
+    table.byKind(said)?.isCustom === false ||
     schemaName !== undefined ||
     isMeta ||
     // The one kind that OpenAPI does not name.
@@ -289,7 +293,9 @@ export const decodeBody = (
   })
   if (!definition.isCustom) return object
   const expected = formatGroupVersion(definition.gvk)
-  if (object.apiVersion !== expected) throw otherVersion(String(object.apiVersion), expected)
+  const { apiVersion = '' } = object
+  if (apiVersion !== expected)
+    throw otherVersion(formatGroupVersion(parseGroupVersion(apiVersion)!), expected)
   return object
 }
 

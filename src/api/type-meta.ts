@@ -6,7 +6,7 @@
 import type { JsonObject } from '#json/value.js'
 import { goKindOf } from './decoder-texts.js'
 
-type TypeMeta = Partial<Record<'apiVersion' | 'kind', string | null>>
+export type TypeMeta = Partial<Record<'apiVersion' | 'kind', string | null>>
 
 /** What encoding/json reads of the two: their keys in any case, the last one counts. The decoder of the rest is strict. */
 export const typeMetaOf = (

@@ -362,6 +362,21 @@ t.test("a custom resource's name is looked at before what else it says it is", a
   )
 })
 
+t.test('the kind and apiVersion of a custom resource are read as they are written', async (t) => {
+  const { send } = await startWithWidgets(t)
+  const metadata = { name: 'a' }
+  const of = async (body: object) =>
+    (await send('POST', widgets, { ...body, metadata })).body.message
+  t.match(await of({ Kind: 'Widget', apiVersion: `${group}/v1` }), /Object 'Kind' is missing in/)
+  const otherThan = (said: string) =>
+    `the API version in the data (${said}) does not match the expected API version (${group}/v1)`
+  t.equal(await of({ kind: 'Widget', APIVERSION: `${group}/v1` }), otherThan(''))
+  t.equal(await of({ kind: 'Widget', apiVersion: '/v1' }), otherThan('v1'))
+  const maps = '/api/v1/namespaces/default/configmaps'
+  const foreign = { kind: 'Widget', apiVersion: `${group}/v1`, metadata }
+  t.match((await send('POST', maps, foreign)).body.message, /no kind "Widget" is registered for/)
+})
+
 t.test('a patch that takes the kind away is printed with its keys in order', async (t) => {
   const { send } = await startWithWidgets(t)
   const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'a' } }
