@@ -217,8 +217,7 @@ class Lifecycle implements Follower {
 
   async #syncNames(definition: CustomResourceDefinition): Promise<void> {
     const { group } = definition.spec
-    const { acceptedNames, namesAccepted, established } = decideNames(
-      definition,
+    const { acceptedNames, namesAccepted, established } = decideNames(definition, () =>
       this.#ofGroup(group),
     )
     const approval = approvalCondition(definition)
@@ -238,7 +237,7 @@ class Lifecycle implements Follower {
     }))
     if (changed === undefined) return
     // It may have given up a name.
-    this.#syncGroupLater(group)
+    if (!jsonEqual(acceptedNames, definition.status!.acceptedNames)) this.#syncGroupLater(group)
     if (established?.reason === 'Installing') await this.#syncNames(changed)
   }
 

@@ -16,7 +16,10 @@ const definition = (
   }) as unknown as CustomResourceDefinition
 
 const decided = (acceptedNames: object, conditions: readonly Partial<DefinitionCondition>[]) => {
-  const { namesAccepted, established } = decideNames(definition(acceptedNames, conditions), [])
+  const { namesAccepted, established } = decideNames(
+    definition(acceptedNames, conditions),
+    () => [],
+  )
   return [namesAccepted?.status, established?.status, established?.reason]
 }
 
@@ -42,7 +45,7 @@ t.test('what a definition has as one name it cannot take as another', (t) => {
   const asking = (wanted: object) => {
     const one = definition(has, [])
     one.spec.names = { ...has, ...wanted }
-    const { acceptedNames, namesAccepted } = decideNames(one, [one])
+    const { acceptedNames, namesAccepted } = decideNames(one, () => [one])
     return [acceptedNames.singular, acceptedNames.shortNames, namesAccepted?.message]
   }
   t.strictSame(asking({ shortNames: ['n', 'o'] }), ['note', ['n', 'o'], 'no conflicts found'])

@@ -20,17 +20,19 @@ interface NamesDecision {
 
 const inUse = (name: string) => `${JSON.stringify(name)} is already in use`
 
-/** `group`: all definitions of its group, itself among them: what it has as one name it cannot take as another. */
+/** `ofGroup`: all definitions of its group, itself among them: what it has as one name it cannot take as another. */
 export const decideNames = (
   definition: CustomResourceDefinition,
-  group: readonly CustomResourceDefinition[],
+  ofGroup: () => readonly CustomResourceDefinition[],
 ): NamesDecision => {
   const requested = definition.spec.names
   const own = definition.status?.acceptedNames
   // A definition that has the names keeps them without a check, even if somebody removed the conditions.
   if (jsonEqual(requested, own)) return establish(definition)
   const accepted: DefinitionNames = { ...own } as DefinitionNames
-  const taken = group.map((o) => o.status?.acceptedNames).filter((names) => names !== undefined)
+  const taken = ofGroup()
+    .map((o) => o.status?.acceptedNames)
+    .filter((names) => names !== undefined)
   const resources = new Set(taken.flatMap((n) => [n.plural, n.singular, ...(n.shortNames ?? [])]))
   const kinds = new Set(taken.flatMap((n) => [n.kind, n.listKind]))
   let problem: { reason: string; message: string } | undefined
