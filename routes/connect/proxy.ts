@@ -1,5 +1,6 @@
 /** proxy: what a Pod, a Service or a node answers itself. */
 import { ApiError, badRequest, notFound, serviceUnavailable } from '#api/errors.js'
+import type { Fields } from '#api/object.js'
 import { goNetError } from '#go/net-error.js'
 import { goQuote } from '#go/quote.js'
 import { hostInUrl } from '#net/host-in-url.js'
@@ -105,12 +106,15 @@ const serviceAddress = async (
     const isMissing = error instanceof ApiError && error.code === 404
     throw isMissing ? notFound({ group: '', resource: 'services' }, name) : error
   })
-  for (const { ports, addresses } of endpoints.subsets ?? []) {
+  const subsets: readonly Fields[] = endpoints.subsets ?? []
+  for (const { ports, addresses } of subsets) {
     const found = ports?.find((one: { name?: string }) => (one.name ?? '') === portName)
     if (found === undefined) continue
     for (const address of (addresses ?? []) as EndpointAddress[])
       if (await isOfPod(c, address))
         return `${scheme || 'http'}://${hostInUrl(address.ip)}:${found.port}`
   }
-  throw serviceUnavailable(`no endpoints available for service ${goQuote(c.target.name)}`)
+  // Upstream names the Service if there are no subsets, and else what was asked for, with scheme and port.
+  const wanted = subsets.length === 0 ? name : c.target.name
+  throw serviceUnavailable(`no endpoints available for service ${goQuote(wanted)}`)
 }

@@ -1,7 +1,12 @@
 /** Names of custom resources, and when their definitions are established. */
 import t from 'tap'
 import { decideNames } from '#crd/definition/accept-names.js'
-import type { CustomResourceDefinition, DefinitionCondition } from '#crd/definition/definition.js'
+import type {
+  CustomResourceDefinition,
+  DefinitionCondition,
+  DefinitionNames,
+} from '#crd/definition/definition.js'
+import { validateNames } from '#crd/definition/validate-names.js'
 
 const names = { plural: 'notes', singular: 'note', kind: 'Note', listKind: 'NoteList' }
 
@@ -54,6 +59,19 @@ t.test('what a definition has as one name it cannot take as another', (t) => {
     'note',
     ['n'],
     '["note" is already in use, "notes" is already in use]',
+  ])
+  t.end()
+})
+
+t.test('a status may only say names that a definition may ask for; none are needed', (t) => {
+  const refused = (accepted: Partial<DefinitionNames>) =>
+    validateNames(accepted as DefinitionNames, 'names').map(({ field }) => field)
+  t.strictSame(refused({ plural: '', kind: '' }), [])
+  const wrong = { plural: 'A', singular: 'b c', kind: 'D_', listKind: 'D_' }
+  t.strictSame(refused({ ...wrong, shortNames: ['a', ''], categories: ['B'] }), [
+    ...['plural', 'singular', 'kind', 'listKind', 'shortNames[1]', 'listKind', 'categories[0]'].map(
+      (name) => `names.${name}`,
+    ),
   ])
   t.end()
 })

@@ -65,3 +65,39 @@ t.test('a new Event of its own group is told what the old rules say first', asyn
   const answer = await api.post('/apis/events.k8s.io/v1/namespaces/x/events', event)
   t.same(fieldsOf(answer), ['involvedObject.namespace', 'metadata.name', 'eventTime'])
 })
+
+t.test(
+  'what is wrong with the counts of a Deployment is told in the order of upstream',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    const path = '/apis/apps/v1/namespaces/x/deployments'
+    const labels = { a: 'b' }
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+    const spec = { selector: { matchLabels: labels }, template }
+    const { body } = await api.post(path, { metadata: { name: 'a' }, spec })
+    const counts = ['updated', 'ready', 'available', 'unavailable', 'terminating']
+    const status = Object.fromEntries(counts.map((count) => [`${count}Replicas`, -1]))
+    const answer = await api.put(`${path}/a/status`, { ...body, status })
+    t.same(
+      fieldsOf(answer),
+      counts.map((count) => `status.${count}Replicas`),
+    )
+  },
+)
+
+t.test(
+  'a request of a claim with a slash in its name is none that can be referred to',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    const requests = [{ name: 'a/b', exactly: { deviceClassName: 'd' } }]
+    const constraints = [{ requests: ['a/b'], matchAttribute: 'e.com/x' }]
+    const answer = await api.post('/apis/resource.k8s.io/v1/namespaces/x/resourceclaims', {
+      metadata: { name: 'a' },
+      spec: { devices: { requests, constraints } },
+    })
+    t.same(fieldsOf(answer), [
+      'spec.devices.requests[0].name',
+      'spec.devices.constraints[0].requests[0]',
+    ])
+  },
+)

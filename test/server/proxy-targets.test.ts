@@ -11,7 +11,7 @@ t.test('a Service is reached through the Pods that its Endpoints name, and only 
   const spec = { containers: [{ name: 'c', image: 'i' }] }
   await write('POST', '/pods', { metadata: { name: 'p' }, spec })
   const ports = [{ port: 80, targetPort: 1 }]
-  for (const name of ['bare', 'manual', 'other'])
+  for (const name of ['bare', 'empty', 'manual', 'other'])
     await write('POST', '/services', { metadata: { name }, spec: { ports } })
   // 198.51.100.0/24 is documentation's: nobody is there to be asked by mistake.
   const ip = '198.51.100.7'
@@ -21,10 +21,12 @@ t.test('a Service is reached through the Pods that its Endpoints name, and only 
       metadata: { name },
       subsets: [{ addresses: [address], ports: [{ port: 1 }] }],
     })
+  await write('POST', '/endpoints', { metadata: { name: 'empty' } })
   const rows: [target: string, code: number, message: string][] = [
     ['services/none', 404, 'services "none" not found'],
     ['services/bare', 404, 'services "bare" not found'],
     ['services/manual', 503, 'no endpoints available for service "manual"'],
+    ['services/empty:x', 503, 'no endpoints available for service "empty"'],
     ['services/other:80', 503, 'no endpoints available for service "other:80"'],
     ['services/manual:x', 503, 'no endpoints available for service "manual:x"'],
     ['services/bare:81', 503, 'no service port 81 found for service "bare"'],
