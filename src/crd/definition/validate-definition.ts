@@ -27,12 +27,7 @@ import { validateRootWithStatus } from './root-schema.js'
 import { validateConversion } from './validate-conversion.js'
 import { validateDefaultValues } from './validate-default-values.js'
 import { validateWantedNames } from './validate-names.js'
-import {
-  selectableApartFromSchema,
-  validateColumn,
-  validateSelectableFields,
-  validateSubresources,
-} from './validate-parts.js'
+import { validateColumn, validateSelectableFields, validateSubresources } from './validate-parts.js'
 import { validateStructure } from './validate-structure.js'
 import { validateWords, withoutStructuralForm } from './validate-words.js'
 
@@ -193,9 +188,11 @@ const partsOf = (
           validateColumn(c, index(path, i)),
         )
       case 'selectableFields':
-        return isShared('selectableFields') === isShared('schema')
-          ? validateSelectableFields(version, path, before?.selectableFields)
-          : selectableApartFromSchema(version, path, isShared('selectableFields'))
+        return validateSelectableFields(version, path, {
+          before: before?.selectableFields,
+          isTop: isShared('selectableFields'),
+          isBesideSchema: isShared('selectableFields') === isShared('schema'),
+        })
     }
   }
   const own = partNames.filter(({ part }) => !isShared(part))

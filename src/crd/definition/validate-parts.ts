@@ -68,34 +68,34 @@ export const validateColumn = (column: PrinterColumn, path: string): FieldError[
   return errors
 }
 
-/** Upstream looks for the schema where the fields are, at the top or in the version, and finds none when only one of them is shared. */
-export const selectableApartFromSchema = (
-  { selectableFields = [] }: DefinitionVersion,
-  path: string,
-  areShared: boolean,
-): FieldError[] =>
-  selectableFields.length === 0
-    ? []
-    : [
-        invalid(
-          path,
-          '',
-          areShared
-            ? 'may only be set when validations.schema is included'
-            : 'may only be set when `version.schema.openAPIV3Schema` is not included',
-        ),
-      ]
+interface SelectableFieldsPlace {
+  readonly before: DefinitionVersion['selectableFields']
+  readonly isTop: boolean
+  readonly isBesideSchema: boolean
+}
 
+/**
+ * `isTop` is set for fields that all versions share. Upstream looks for the schema where the fields are, at the top or in
+ * the version, and finds none (`isBesideSchema`) when only one of the two is shared.
+ */
 export const validateSelectableFields = (
   version: DefinitionVersion,
   path: string,
-  before: DefinitionVersion['selectableFields'],
+  { before, isTop, isBesideSchema }: SelectableFieldsPlace,
 ): FieldError[] => {
-  const schema = version.schema?.openAPIV3Schema
+  const schema = isBesideSchema ? version.schema?.openAPIV3Schema : undefined
   const fields = version.selectableFields ?? []
   if (fields.length === 0) return []
   if (schema === undefined)
-    return [invalid(path, '', 'may only be set when validations.schema is included')]
+    return [
+      invalid(
+        path,
+        '',
+        isTop
+          ? 'may only be set when validations.schema is included'
+          : 'may only be set when `version.schema.openAPIV3Schema` is not included',
+      ),
+    ]
   const seen = new Set<string>()
   const errors = fields.flatMap(({ jsonPath }, i) => {
     const at = child(index(path, i), 'jsonPath')
