@@ -103,16 +103,16 @@ const sourceErrors = (
 ): FieldError[] => {
   const given = Object.keys(sources).filter((name) => volume[name] !== undefined)
   if (given.length === 0) return [required(path, 'must specify a volume type')]
-  const [first, ...more] = given as [string, ...string[]]
-  const errors = sources[first]!(child(path, first), volume[first], isPod)
-  if (first === 'iscsi') errors.push(...iscsiNameErrors(path, volume))
-  if (first === 'ephemeral') errors.push(...ephemeralNameErrors(path, volume, podName))
-  return [
-    ...errors,
-    ...more.map((name) =>
-      forbidden(child(path, misspelt[name] ?? name), 'may not specify more than 1 volume type'),
-    ),
-  ]
+  return given.flatMap((name, i) => [
+    ...(i === 0
+      ? sources[name]!(child(path, name), volume[name], isPod)
+      : [
+          forbidden(child(path, misspelt[name] ?? name), 'may not specify more than 1 volume type'),
+        ]),
+    // Upstream asks this of every iscsi, and the other only of an ephemeral that stands alone or first.
+    ...(name === 'iscsi' ? iscsiNameErrors(path, volume) : []),
+    ...(name === 'ephemeral' && i === 0 ? ephemeralNameErrors(path, volume, podName) : []),
+  ])
 }
 
 const iscsiNameErrors = (path: string, { name = '', iscsi }: Fields): FieldError[] =>
