@@ -24,6 +24,33 @@ const messageOf = (group: string, kind: string, text: string): string => {
   return 'accepted'
 }
 
+t.test('a time is refused for the first thing that Go finds wrong in it', (t) => {
+  const layout = '2006-01-02T15:04:05.000000Z07:00'
+  const cannot = (time: string, rest: string, element: string) =>
+    `parsing time "${time}" as "${layout}": cannot parse "${rest}" as "${element}"`
+  const outOfRange = (time: string, name: string) => `parsing time "${time}": ${name} out of range`
+  for (const [time, problem] of [
+    ['2024-13/01T00:00:00.000000Z', (it: string) => outOfRange(it, 'month')],
+    ['2024-01-01T24:00:00Z', (it: string) => outOfRange(it, 'hour')],
+    ['2024-01-01T00:00:60Z', (it: string) => outOfRange(it, 'second')],
+    ['2024-01-01T00:00:00Z', (it: string) => cannot(it, 'Z', '.000000')],
+    ['2024-02-30T00:00:00.000000+01:61', (it: string) => outOfRange(it, 'time zone offset minute')],
+    ['2024-02-30T00:00:00.000000*01:00', (it: string) => cannot(it, '*01:00', 'Z07:00')],
+    ['2024-02-30T00:00:00.000000Zx', (it: string) => `parsing time "${it}": extra text: "x"`],
+    ['2024-02-30T00:00:00.000000Z', (it: string) => outOfRange(it, 'day')],
+  ] as const)
+    t.equal(
+      messageOf('coordination.k8s.io', 'Lease', JSON.stringify({ spec: { renewTime: time } })),
+      `Lease in version "v1" cannot be handled as a Lease: ${problem(time)}`,
+    )
+  for (const time of ['2024-01-01T00:00:00,000000Z', '2024-01-01T00:00:00.000000+24:60'])
+    t.equal(
+      messageOf('coordination.k8s.io', 'Lease', JSON.stringify({ spec: { renewTime: time } })),
+      'accepted',
+    )
+  t.end()
+})
+
 t.test('a value of a wrong type is refused in the words of Go, at its Go field', async (t) => {
   const container = (json: string) => `{"spec":{"containers":[${json}]}}`
   for (const [text, message] of [

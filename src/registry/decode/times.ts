@@ -7,31 +7,35 @@ const microLayout = '2006-01-02T15:04:05.000000Z07:00'
 const seconds = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)$/
 /** The length of a time that needs no change. */
 const secondsLength = '2006-01-02T15:04:05Z'.length
-const micro = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)\.(\d{6})(Z|[+-]\d\d:\d\d)$/
+const micro = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)[.,](\d{6})(Z|[+-]\d\d:\d\d)$/
 
 const offsetMinutes = (zone: string): number =>
   zone === 'Z'
     ? 0
     : (zone[0] === '-' ? -1 : 1) * (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6)))
 
-const rangeProblem = (match: RegExpExecArray): string | undefined => {
-  const [month, day] = [Number(match[2]), Number(match[3])]
-  const zone = match[8]!
-  if (month < 1 || month > 12) return 'month out of range'
-  if (Number(match[4]) > 23) return 'hour out of range'
-  if (Number(match[5]) > 59) return 'minute out of range'
-  if (Number(match[6]) > 59) return 'second out of range'
-  if (zone !== 'Z' && Number(zone.slice(1, 3)) > 24) return 'time zone offset hour out of range'
-  if (zone !== 'Z' && Number(zone.slice(4, 6)) > 59) return 'time zone offset minute out of range'
-  // Every month has 28 days.
-  if (day < 1 || (day > 28 && day > daysIn(Number(match[1]), month))) return 'day out of range'
-  return undefined
-}
+/** Every month has 28 days. */
+const isDayOf = (day: number, year: number, month: number): boolean =>
+  day >= 1 && (day <= 28 || day <= daysIn(year, month))
+
+// Some people write offsets of 24 hours or 60 minutes, and Go lets them.
+const largestOffset = { hours: 24, minutes: 60 }
+
+const isInRange = ([, year, month, day, hour, minute, second, , zone]: RegExpExecArray): boolean =>
+  Number(month) >= 1 &&
+  Number(month) <= 12 &&
+  Number(hour) <= 23 &&
+  Number(minute) <= 59 &&
+  Number(second) <= 59 &&
+  (zone === 'Z' ||
+    (Number(zone!.slice(1, 3)) <= largestOffset.hours &&
+      Number(zone!.slice(4, 6)) <= largestOffset.minutes)) &&
+  isDayOf(Number(day), Number(year), Number(month))
 
 /** The text in UTC, whole seconds (or six digits when `isMicro`); undefined for what is no time. */
 export const canonicalTime = (text: string, isMicro: boolean): string | undefined => {
   const match = (isMicro ? micro : seconds).exec(text)
-  if (match === null || rangeProblem(match) !== undefined) return undefined
+  if (match === null || !isInRange(match)) return undefined
   const fraction = isMicro ? `.${match[7]}` : ''
   const [, year, month, day, hour, minute, second, , zone] = match
   if (zone === 'Z' && fraction === '' && text.length === secondsLength) return text
@@ -41,20 +45,27 @@ export const canonicalTime = (text: string, isMicro: boolean): string | undefine
   return `${utc.toISOString().slice(0, 19)}${fraction}Z`
 }
 
-const elements = [
-  ['2006', /^\d{4}/],
-  ['-', /^-/],
-  ['01', /^\d\d/],
-  ['-', /^-/],
-  ['02', /^\d\d/],
-  ['T', /^T/],
+interface Element {
+  readonly element: string
+  readonly pattern: RegExp
+  /** What the number is called, and between what it lies. */
+  readonly range?: readonly [name: string, least: number, most: number]
+}
+
+const elements: readonly Element[] = [
+  { element: '2006', pattern: /^\d{4}/ },
+  { element: '-', pattern: /^-/ },
+  { element: '01', pattern: /^\d\d/, range: ['month', 1, 12] },
+  { element: '-', pattern: /^-/ },
+  { element: '02', pattern: /^\d\d/ },
+  { element: 'T', pattern: /^T/ },
   // Go takes one digit for the hour.
-  ['15', /^\d\d?/],
-  [':', /^:/],
-  ['04', /^\d\d/],
-  [':', /^:/],
-  ['05', /^\d\d/],
-] as const
+  { element: '15', pattern: /^\d\d?/, range: ['hour', 0, 23] },
+  { element: ':', pattern: /^:/ },
+  { element: '04', pattern: /^\d\d/, range: ['minute', 0, 59] },
+  { element: ':', pattern: /^:/ },
+  { element: '05', pattern: /^\d\d/, range: ['second', 0, 59] },
+]
 
 /** The quotes of Go's package time: whatever is no printable ASCII is shown as its bytes. */
 const quote = (text: string): string => {
@@ -62,28 +73,31 @@ const quote = (text: string): string => {
   return `"${text.replace(/["\\]/g, '\\$&').replace(/[^ -\x7f]/gu, bytes)}"`
 }
 
-/** Why a text is no time, in Go's words. */
+/** Why a text is no time, in Go's words. Go says of each number that it is out of range before it reads on, of the day at the end. */
 export const timeProblem = (text: string, isMicro: boolean): string => {
   const layout = isMicro ? microLayout : secondsLayout
   const cannot = (rest: string, element: string): string =>
     `parsing time ${quote(text)} as "${layout}": cannot parse ${quote(rest)} as "${element}"`
+  const outOfRange = (name: string): string => `parsing time ${quote(text)}: ${name} out of range`
   let rest = text
-  for (const [element, pattern] of elements) {
+  for (const { element, pattern, range } of elements) {
     const found = pattern.exec(rest)
     if (found === null) return cannot(rest, element)
     rest = rest.slice(found[0].length)
+    if (range === undefined) continue
+    const [name, least, most] = range
+    if (Number(found[0]) < least || Number(found[0]) > most) return outOfRange(name)
   }
-  const fraction = (isMicro ? /^\.\d{6}/ : /^(?:[.,]\d+)?/).exec(rest)
+  const fraction = (isMicro ? /^[.,]\d{6}/ : /^(?:[.,]\d+)?/).exec(rest)
   if (fraction === null) return cannot(rest, '.000000')
   rest = rest.slice(fraction[0].length)
-  const zone = /^(?:Z|[+-]\d\d:\d\d)/.exec(rest)
-  const whole = text.slice(0, text.length - rest.length) + (zone?.[0] ?? '')
-  const range = rangeProblem(
-    (isMicro ? micro : seconds).exec(whole) ??
-      seconds.exec(`${/^[^T]*T[\d:]{7,8}/.exec(whole)?.[0]}Z`)!,
-  )
-  if (range !== undefined && !(zone === null && range.startsWith('day')))
-    return `parsing time ${quote(text)}: ${range}`
+  const zone = /^(?:Z|(.)(\d\d):(\d\d))/.exec(rest)
   if (zone === null) return cannot(rest, 'Z07:00')
-  return `parsing time ${quote(text)}: extra text: ${quote(rest.slice(zone[0].length))}`
+  const [found, sign, hours, minutes] = zone
+  if (Number(hours) > largestOffset.hours) return outOfRange('time zone offset hour')
+  if (Number(minutes) > largestOffset.minutes) return outOfRange('time zone offset minute')
+  if (sign !== undefined && sign !== '+' && sign !== '-') return cannot(rest, 'Z07:00')
+  rest = rest.slice(found.length)
+  if (rest !== '') return `parsing time ${quote(text)}: extra text: ${quote(rest)}`
+  return outOfRange('day')
 }
