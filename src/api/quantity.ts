@@ -23,6 +23,7 @@ export class QuantityError extends Error {}
 const formatWrong =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 const suffixWrong = "unable to parse quantity's suffix"
+const numberWrong = 'unable to parse numeric part of quantity'
 
 const unit = 1_000_000_000n
 
@@ -128,6 +129,10 @@ const isKeptAsWritten = (digits: string, fraction: string, suffix: Suffix): bool
   return scale % 3 === 0 && !shifted.endsWith('000') && shifted[0] !== '0'
 }
 
+/** What has no digits is zero to upstream's quick parser, and no number to the one for large and small exponents. */
+const isNumber = (number: string, { base, exponent }: Suffix): boolean =>
+  /\d/.test(number) || (base === 2 ? exponent < 50 : exponent >= -9)
+
 /** Rounds away from zero: whoever asks for a little gets a little. */
 const scaled = (digits: string, fraction: string, suffix: Suffix): bigint => {
   const value = BigInt(digits + fraction)
@@ -144,6 +149,8 @@ const parseNew = (text: string): Quantity => {
   // Upstream's scanner is done when a text ends within its leading zeros.
   const [, sign, digits = '0', fraction = '', suffixText] = match
   const suffix = interpretSuffix(suffixText!)
+  if (!isNumber(text.slice(0, text.length - suffixText!.length), suffix))
+    throw new QuantityError(numberWrong)
   let nano = scaled(digits, fraction, suffix)
   let { format } = suffix
   const keeps = isKeptAsWritten(digits, fraction, suffix)

@@ -2,9 +2,9 @@
  * String and number formats that upstream checks; any other format is a remark.
  * Source of the list: apiextensions' supported formats and kube-openapi's strfmt.
  */
-import { isIPv4, isIPv6 } from 'node:net'
 import { daysIn } from '#api/clock.js'
 import { parseRequestUri } from '#go/url.js'
+import { isSloppyIp } from '#validation/network.js'
 import { isEmailAddress } from './email-address.js'
 import { mapSchemas, type StructuralSchema } from './structural-schema.js'
 
@@ -21,14 +21,6 @@ const isDateTime = (text: string): boolean => {
   return (
     m !== undefined && isDate(m[1]!) && Number(m[2]) < 24 && Number(m[3]) < 60 && Number(m[4]) < 60
   )
-}
-
-/** Leading zeros do not matter, as they did not in older releases of Go. */
-const withoutZeros = (text: string): string =>
-  text.replace(/(^|[.:])0+(?=(?:0|[1-9]\d*)(?:\.|$))/g, '$1')
-const isSloppyIp = (text: string): boolean => {
-  const plain = text.includes('.') ? withoutZeros(text) : text
-  return isIPv4(plain) || (isIPv6(plain) && !plain.includes('%'))
 }
 
 const isCidr = (text: string): boolean => {
@@ -117,7 +109,7 @@ const stringFormats: Readonly<Record<string, (text: string) => boolean>> = {
   datetime: isDateTime,
   duration: (text) => goDuration.test(text) || text === '0' || hasWordDuration(text),
   ipv4: (text) => text.includes('.') && isSloppyIp(text),
-  ipv6: (text) => isIPv6(text) && !text.includes('%'),
+  ipv6: (text) => text.includes(':') && isSloppyIp(text),
   cidr: isCidr,
   mac: isMac,
   uuid: (text) => plainUuid.test(text),

@@ -8,16 +8,22 @@ export type IpFamily = 'IPv4' | 'IPv6'
 const ipMessage = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
 const cidrMessage = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
 
-/** `010.1.2.3` as `10.1.2.3`: the form that older releases read it as; undefined when it is no such address. */
+/**
+ * `010.1.2.3` as `10.1.2.3` and `00001::1` as `1::1`: the form that older releases read it as; undefined when it is no such
+ * address.
+ */
 export const withoutLeadingZeros = (ip: string): string | undefined => {
-  const parts = ip.split('.')
-  if (parts.length !== 4 || !parts.every((p) => /^\d+$/.test(p))) return undefined
-  const plain = parts.map((p) => p.replace(/^0+(?=\d)/, '')).join('.')
-  return isIPv4(plain) && plain !== ip ? plain : undefined
+  // A group of IPv6 may be four digits long, zeros and all.
+  const groups = ip.split(':').map((group) => {
+    if (group.includes('.')) return group.replace(/(^|\.)0+(?=\d)/g, '$1')
+    return group.length > 4 ? group.replace(/^0+(?=.)/, '') : group
+  })
+  const plain = groups.join(':')
+  return plain !== ip && !ip.includes('%') && isIP(plain) !== 0 ? plain : undefined
 }
 
 /** ParseIPSloppy: an address with leading zeros is one, too. */
-const isSloppyIp = (text: string): boolean =>
+export const isSloppyIp = (text: string): boolean =>
   !text.includes('%') && isIP(withoutLeadingZeros(text) ?? text) !== 0
 
 export const notAnIp = (path: string, host: string): FieldError[] =>
@@ -232,8 +238,9 @@ const specialRangesOf = (family: IpFamily) => {
  * ValidateEndpointIP, which reads leading zeros as older releases did).
  */
 export const nonSpecialIp = (path: string, text: string): FieldError[] => {
-  const ip = withoutLeadingZeros(text) ?? text
-  if (isIP(ip) === 0 || ip.includes('%')) return [invalid(path, text, 'must be a valid IP address')]
+  if (!isSloppyIp(text)) return [invalid(path, text, 'must be a valid IP address')]
+  // A mapped address is the one of IPv4 that it stands for.
+  const ip = canonicalIp(withoutLeadingZeros(text) ?? text)
   const family = familyOf(ip)
   const value = ipToBigInt(ip)
   const found = specialRangesOf(family)

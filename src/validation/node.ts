@@ -3,7 +3,7 @@ import { child, duplicate, type FieldError, forbidden, index, invalid } from '#a
 import type { Fields, KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
 import { each } from './each.js'
-import { familyOf, parseCidr, validCidr } from './network.js'
+import { parseCidrSloppily, validCidr } from './network.js'
 import { nodeAnnotationErrors } from './node-annotations.js'
 import { taintErrors } from './node-taints.js'
 import { validAmount } from './pod/resources.js'
@@ -19,7 +19,7 @@ const rangeErrors = (ranges: string[] | undefined): FieldError[] => {
   if (ranges === undefined || ranges.length === 0) return []
   const path = 'spec.podCIDRs'
   const errors = each(path, ranges, (range, at) => validCidr(at, range))
-  const parsed = ranges.map((range) => parseCidr(range))
+  const parsed = ranges.map((range) => parseCidrSloppily(range))
   if (ranges.length === 1) return errors
   const bad = parsed.indexOf(undefined)
   if (bad >= 0)
@@ -28,7 +28,7 @@ const rangeErrors = (ranges: string[] | undefined): FieldError[] => {
       field: path,
       body: `Internal error: invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[${bad}]: <nil> (invalid CIDR address: ${ranges[bad]})`,
     })
-  const families = new Set(ranges.map((range) => familyOf(range.split('/')[0]!)))
+  const families = new Set(parsed.map((range) => range?.family))
   if (ranges.length > 2 || families.size < 2 || bad >= 0)
     errors.push(invalid(path, ranges, 'may specify no more than one CIDR for each IP family'))
   return errors

@@ -36,6 +36,10 @@ t.test('texts come out in the form that the reference prints', async (t) => {
     t.throws(() => parseQuantity(text), { constructor: QuantityError, message: /must match/ }, text)
   for (const text of ['1Kii', '1ki', '1K', '1e', '--1'])
     t.throws(() => parseQuantity(text), { message: "unable to parse quantity's suffix" }, text)
+  const message = 'unable to parse numeric part of quantity'
+  for (const text of ['Ei', '+Pi', 'e-10', '-.E-10'])
+    t.throws(() => parseQuantity(text), { message }, text)
+  for (const text of ['Ti', 'n', 'e-9', '0Ei', '+']) t.equal(parseQuantity(text).text, '0', text)
 })
 
 t.test('a text too long to reckon with is refused, however it goes on', async (t) => {

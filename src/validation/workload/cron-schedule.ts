@@ -120,11 +120,18 @@ const goSpaces = /[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u30
 const check = (schedule: string): void => {
   if (schedule === '') throw new Unreadable('empty spec string')
   let spec = schedule
-  const zone = /^(?:TZ|CRON_TZ)=(\S*)\s?/.exec(spec)
+  const zone = /^(?:TZ|CRON_TZ)=([^ ]*)( ?)/.exec(spec)
   if (zone !== null) {
-    if (!isTimeZone(zone[1]!))
-      throw new Unreadable(`provided bad location ${zone[1]}: unknown time zone ${zone[1]}`)
-    spec = spec.slice(zone[0].length).trim()
+    const [prefix, name, end] = zone
+    // The library looks for the space behind the zone and takes it for granted.
+    if (end === '')
+      throw new Unreadable(
+        'invalid schedule format: runtime error: slice bounds out of range [:-1]',
+      )
+    // No name is UTC.
+    if (name !== '' && !isTimeZone(name!))
+      throw new Unreadable(`provided bad location ${name}: unknown time zone ${name}`)
+    spec = spec.slice(prefix.length).trim()
   }
   if (spec.startsWith('@')) {
     checkDescriptor(spec)
