@@ -7,7 +7,7 @@ import t from 'tap'
 import { limits } from '#limits'
 import type { Server } from '#src/index.js'
 import { eventually } from '../eventually.js'
-import { call, startServer } from './start-server.js'
+import { call, startServer, startWithLimits } from './start-server.js'
 
 const serviceAccounts = '/api/v1/namespaces/default/serviceaccounts'
 const pods = '/api/v1/namespaces/default/pods'
@@ -197,9 +197,7 @@ t.test('what a client asks for before it takes its answer waits, and goes with i
 t.test(
   'a body that is refused unread holds its connection no longer than one that is read',
   async (t) => {
-    const { writeTimeoutMs } = limits
-    t.teardown(() => Object.assign(limits, { writeTimeoutMs }))
-    const server = await startServer(t)
+    const server = await startWithLimits(t, {})
     const { hostname: host, port } = new URL(server.url)
     const begin = async (
       length: number,

@@ -2,15 +2,13 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { limits } from '#limits'
-import { startServer } from './start-server.js'
+import { startWithLimits } from './start-server.js'
 
 t.test(
   'who begins no handshake is closed when headers would be',
   { timeout: 100_000 },
   async (t) => {
-    Object.assign(limits, { requestHeadersTimeoutMs: 1_000 })
-    const server = await startServer(t)
+    const server = await startWithLimits(t, { requestHeadersTimeoutMs: 1_000 })
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1').resume()
     t.teardown(() => socket.destroy())
     await once(socket, 'close')

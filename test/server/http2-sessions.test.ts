@@ -8,7 +8,7 @@ import { nextTurn } from '#async/turns.js'
 import { limits } from '#limits'
 import type { Server } from '#src/index.js'
 import { eventually } from '../eventually.js'
-import { call, startServer } from './start-server.js'
+import { call, startWithLimits } from './start-server.js'
 
 const pods = '/api/v1/namespaces/default/pods'
 
@@ -36,12 +36,7 @@ const accepted = (): number => {
   return _getActiveHandles.call(process).filter((handle) => 'bytesRead' in handle).length
 }
 
-const start = async (t: Test): Promise<Server> => {
-  const { sessionLookMs, keepAliveTimeoutMs } = limits
-  t.teardown(() => Object.assign(limits, { sessionLookMs, keepAliveTimeoutMs }))
-  Object.assign(limits, { sessionLookMs: 500 })
-  return startServer(t)
-}
+const start = (t: Test): Promise<Server> => startWithLimits(t, { sessionLookMs: 500 })
 
 t.test('a client that breaks the protocol and leaves holds no socket', async (t) => {
   const server = await start(t)

@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { type Client, createClient } from '#client/client.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { write } from '#json/json.js'
+import { limits } from '#limits'
 import type { Server, ServerOptions } from '#src/index.js'
 import { createServer } from '../create-server.js'
 import { eventually } from '../eventually.js'
@@ -124,10 +125,26 @@ export const openWatch = (t: Test, server: Server, path: string) => {
   }
 }
 
-export const startServer = async (t: Test, options: ServerOptions = {}): Promise<Server> => {
-  const server = await createServer({ logLevel: 'silent', ...options })
+export const startServer = async (
+  t: Test,
+  options: ServerOptions = {},
+  create = createServer,
+): Promise<Server> => {
+  const server = await create({ logLevel: 'silent', ...options })
   t.teardown(() => server.close())
   return server
+}
+
+/** With other limits until the test is over: those of the modules, and so of a server of the modules. */
+export const startWithLimits = async (
+  t: Test,
+  changed: Partial<Record<keyof typeof limits, number>>,
+): Promise<Server> => {
+  const before = { ...limits }
+  t.teardown(() => Object.assign(limits, before))
+  Object.assign(limits, changed)
+  const { createServer } = await import('#server/create-server.js')
+  return startServer(t, {}, createServer)
 }
 
 /** The admin's, closed before the server is. */
