@@ -24,9 +24,6 @@ export const nodeIdentity = ({ name, groups }: UserInfo): string | undefined =>
     ? name.slice(nodePrefix.length)
     : undefined
 
-/** The extra in which the token of a Pod names the node that the Pod is on. */
-export const nodeNameExtra = 'authentication.kubernetes.io/node-name'
-
 const serviceAccountPrefix = 'system:serviceaccount:'
 
 /** `system:serviceaccount:<namespace>:<name>` (apiserver, authentication/serviceaccount/util.go). */
@@ -56,3 +53,15 @@ export const splitServiceAccountUsername = (
     isDns1123Subdomain(name ?? '').length === 0
   return isName ? { namespace: namespace!, name: name! } : undefined
 }
+
+/** The extra in which the token of a Pod names the node that the Pod is on. */
+const nodeNameExtra = 'authentication.kubernetes.io/node-name'
+
+/** Whether it is a service account, in a Pod on that node, as its token says. On no node (undefined) is nobody. */
+export const isServiceAccountOnNode = (
+  { name, extra }: UserInfo,
+  node: string | undefined,
+): boolean =>
+  splitServiceAccountUsername(name) !== undefined &&
+  extra?.[nodeNameExtra]?.length === 1 &&
+  extra[nodeNameExtra][0] === node

@@ -41,6 +41,10 @@ export interface Decision {
 /** The errors as one text, empty if there are none. */
 export const errorOf = ({ errors = [] }: Decision): string => aggregate(errors) ?? ''
 
+/** Errors and reason of a refusal, in one text. */
+export const errorAndReasonOf = (made: Decision): string =>
+  [errorOf(made), made.reason].filter((text) => text !== '').join(': ')
+
 export interface Authorizer {
   authorize(attributes: Attributes): Decision | Promise<Decision>
 }

@@ -7,13 +7,18 @@ import { type ApiError, aggregateMessage, badRequest } from '#api/errors.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import {
   anonymousUser,
-  nodeNameExtra,
+  isServiceAccountOnNode,
   serviceAccountGroups,
   splitServiceAccountUsername,
   type UserInfo,
 } from '#api/user-info.js'
 import { headerValues, unescapeKey } from '#authn/header-values.js'
-import { type Attributes, type Authorizer, attributesOf, errorOf } from '#authz/authorizer.js'
+import {
+  type Attributes,
+  type Authorizer,
+  attributesOf,
+  errorAndReasonOf,
+} from '#authz/authorizer.js'
 import { goQuote } from '#go/quote.js'
 import { sortedEntries } from '#json/entries.js'
 import { limits } from '#limits'
@@ -126,11 +131,7 @@ const modes: readonly Mode[] = [
   {
     name: 'associated-node',
     fits: (wanted, asker) =>
-      isOnlyName(wanted) &&
-      parseNodeName(wanted.name) !== undefined &&
-      splitServiceAccountUsername(asker.name) !== undefined &&
-      asker.extra?.[nodeNameExtra]?.length === 1 &&
-      asker.extra[nodeNameExtra][0] === parseNodeName(wanted.name),
+      isOnlyName(wanted) && isServiceAccountOnNode(asker, parseNodeName(wanted.name)),
   },
   {
     name: 'arbitrary-node',
@@ -261,10 +262,7 @@ const refusalOfStep = async (authorizer: Authorizer, step: Step): Promise<ApiErr
     return undefined
   for (const check of checks) {
     const made = await authorizer.authorize(check)
-    if (made.decision !== 'allow') {
-      const why = [errorOf(made), made.reason].filter((text) => text !== '')
-      return refusedByFilter(check, why.join(': '))
-    }
+    if (made.decision !== 'allow') return refusedByFilter(check, errorAndReasonOf(made))
   }
   return undefined
 }

@@ -3,6 +3,7 @@ import t from 'tap'
 import {
   addQuantities,
   compareQuantities,
+  formatQuantity,
   isWholeQuantity,
   parseQuantity,
   QuantityError,
@@ -48,7 +49,7 @@ t.test('a text too long to reckon with is refused, however it goes on', async (t
     t.throws(() => parseQuantity(text), { constructor: QuantityError, message: /must match/ })
 })
 
-t.test('a canonical text is the same quantity, and the text of that stays', async (t) => {
+t.test('a canonical text is the same quantity, and its own canonical text', async (t) => {
   const suffix = fc.constantFrom('', 'n', 'u', 'm', 'k', 'M', 'G', 'Ki', 'Mi', 'Gi', 'e3', 'E-2')
   fc.assert(
     fc.property(fc.integer({ min: -1e9, max: 1e9 }), fc.nat(999), suffix, (n, fraction, unit) => {
@@ -56,7 +57,9 @@ t.test('a canonical text is the same quantity, and the text of that stays', asyn
       const again = parseQuantity(quantity.text)
       t.equal(compareQuantities(again, quantity), 0)
       // 11.71875Ki is written as 12000, which is read as a decimal number and written as 12k, as upstream.
-      t.equal(parseQuantity(again.text).text, again.text)
+      const isReadAsDecimal = quantity.format === 'BinarySI' && /\d$/.test(quantity.text)
+      const text = isReadAsDecimal ? formatQuantity(quantity.nano, 'DecimalSI') : quantity.text
+      t.equal(again.text, text)
     }),
     { numRuns: 300 },
   )

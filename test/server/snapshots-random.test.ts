@@ -201,18 +201,18 @@ const play = async (t: Test, driver: StorageDriver, rounds: number, seed: number
 t.test('in memory', async (t) => {
   const driver = await openStorage('memory:', { clock: systemClock })
   t.teardown(() => driver.close())
-  await play(t, driver, 100, 1)
+  await play(t, driver, 200, 1)
 })
 
 t.test('in LevelDB', async (t) => {
   const driver = await openStorage(`level:${temporaryDirectory(t)}`, { clock: systemClock })
   t.teardown(() => driver.close())
-  await play(t, driver, 40, 2)
+  await play(t, driver, 60, 2)
 })
 
 t.test('in etcd', { skip: !hasEtcd && 'no etcd' }, async (t) => {
   const etcd = await startEtcd(t)
   const driver = await openStorage(`etcd:${etcd.url}`, { clock: systemClock })
   t.teardown(() => driver.close())
-  await play(t, driver, 20, 3)
+  await play(t, driver, 30, 3)
 })

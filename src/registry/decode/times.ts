@@ -21,12 +21,20 @@ const isDayOf = (day: number, year: number, month: number): boolean =>
 // Some people write offsets of 24 hours or 60 minutes, and Go lets them.
 const largestOffset = { hours: 24, minutes: 60 }
 
+/** Between what each number lies; the day has its month. */
+const ranges = { month: [1, 12], hour: [0, 23], minute: [0, 59], second: [0, 59] } as const
+
+const isWithin = (digits: string, name: keyof typeof ranges): boolean => {
+  const [least, most] = ranges[name]
+  const number = Number(digits)
+  return number >= least && number <= most
+}
+
 const isInRange = ([, year, month, day, hour, minute, second, , zone]: RegExpExecArray): boolean =>
-  Number(month) >= 1 &&
-  Number(month) <= 12 &&
-  Number(hour) <= 23 &&
-  Number(minute) <= 59 &&
-  Number(second) <= 59 &&
+  isWithin(month!, 'month') &&
+  isWithin(hour!, 'hour') &&
+  isWithin(minute!, 'minute') &&
+  isWithin(second!, 'second') &&
   (zone === 'Z' ||
     (Number(zone!.slice(1, 3)) <= largestOffset.hours &&
       Number(zone!.slice(4, 6)) <= largestOffset.minutes)) &&
@@ -48,23 +56,23 @@ export const canonicalTime = (text: string, isMicro: boolean): string | undefine
 interface Element {
   readonly element: string
   readonly pattern: RegExp
-  /** What the number is called, and between what it lies. */
-  readonly range?: readonly [name: string, least: number, most: number]
+  /** What the number is called. */
+  readonly name?: keyof typeof ranges
 }
 
 const elements: readonly Element[] = [
   { element: '2006', pattern: /^\d{4}/ },
   { element: '-', pattern: /^-/ },
-  { element: '01', pattern: /^\d\d/, range: ['month', 1, 12] },
+  { element: '01', pattern: /^\d\d/, name: 'month' },
   { element: '-', pattern: /^-/ },
   { element: '02', pattern: /^\d\d/ },
   { element: 'T', pattern: /^T/ },
   // Go takes one digit for the hour.
-  { element: '15', pattern: /^\d\d?/, range: ['hour', 0, 23] },
+  { element: '15', pattern: /^\d\d?/, name: 'hour' },
   { element: ':', pattern: /^:/ },
-  { element: '04', pattern: /^\d\d/, range: ['minute', 0, 59] },
+  { element: '04', pattern: /^\d\d/, name: 'minute' },
   { element: ':', pattern: /^:/ },
-  { element: '05', pattern: /^\d\d/, range: ['second', 0, 59] },
+  { element: '05', pattern: /^\d\d/, name: 'second' },
 ]
 
 /** The quotes of Go's package time: whatever is no printable ASCII is shown as its bytes. */
@@ -80,13 +88,11 @@ export const timeProblem = (text: string, isMicro: boolean): string => {
     `parsing time ${quote(text)} as "${layout}": cannot parse ${quote(rest)} as "${element}"`
   const outOfRange = (name: string): string => `parsing time ${quote(text)}: ${name} out of range`
   let rest = text
-  for (const { element, pattern, range } of elements) {
+  for (const { element, pattern, name } of elements) {
     const found = pattern.exec(rest)
     if (found === null) return cannot(rest, element)
     rest = rest.slice(found[0].length)
-    if (range === undefined) continue
-    const [name, least, most] = range
-    if (Number(found[0]) < least || Number(found[0]) > most) return outOfRange(name)
+    if (name !== undefined && !isWithin(found[0], name)) return outOfRange(name)
   }
   const fraction = (isMicro ? /^[.,]\d{6}/ : /^(?:[.,]\d+)?/).exec(rest)
   if (fraction === null) return cannot(rest, '.000000')

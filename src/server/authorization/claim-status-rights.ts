@@ -6,8 +6,8 @@
 import { type FieldError, forbidden } from '#api/field-error.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import type { Fields } from '#api/object.js'
-import { nodeNameExtra, splitServiceAccountUsername, type UserInfo } from '#api/user-info.js'
-import { type Attributes, type Authorizer, errorOf } from '#authz/authorizer.js'
+import { isServiceAccountOnNode } from '#api/user-info.js'
+import { type Attributes, type Authorizer, errorAndReasonOf } from '#authz/authorizer.js'
 import { forbiddenError } from '#filters/authorization.js'
 import { compareTexts } from '#go/compare-texts.js'
 import { semanticEqual } from '#json/object.js'
@@ -34,8 +34,7 @@ const refusalOf = async (
   }
   const made = await authorizer.authorize(attributes)
   if (made.decision === 'allow') return undefined
-  const why = [errorOf(made), made.reason].filter((text) => text !== '').join(': ')
-  return forbiddenError(attributes, why).message
+  return forbiddenError(attributes, errorAndReasonOf(made)).message
 }
 
 const bindingErrors = async (
@@ -87,14 +86,6 @@ const nodeOf = ({ nodeSelector }: Fields): string | undefined => {
   return key === 'metadata.name' && operator === 'In' && values.length === 1 ? values[0] : undefined
 }
 
-/** Whether a Pod on the node asks, as its token says. */
-const isOnNode = ({ name, extra }: UserInfo, node: string | undefined): boolean =>
-  node !== undefined &&
-  isDns1123Subdomain(node).length === 0 &&
-  splitServiceAccountUsername(name) !== undefined &&
-  extra?.[nodeNameExtra]?.length === 1 &&
-  extra[nodeNameExtra][0] === node
-
 const driverErrors = async (
   authorizer: Authorizer,
   ctx: RequestContext,
@@ -103,9 +94,12 @@ const driverErrors = async (
   // Deallocation takes the devices with it.
   if (status.allocation === undefined) return []
   const anywhere = `arbitrary-node:${ctx.verb}`
-  const verbs = isOnNode(ctx.user, nodeOf(status.allocation))
-    ? [`associated-node:${ctx.verb}`, anywhere]
-    : [anywhere]
+  const node = nodeOf(status.allocation)
+  const isOnNode =
+    node !== undefined &&
+    isDns1123Subdomain(node).length === 0 &&
+    isServiceAccountOnNode(ctx.user, node)
+  const verbs = isOnNode ? [`associated-node:${ctx.verb}`, anywhere] : [anywhere]
   const errors: FieldError[] = []
   for (const name of changedDrivers(status, previous)) {
     const refusals: string[] = []
