@@ -1,26 +1,40 @@
-/** /`/version`: which Kubernetes this server answers as. The build metadata names kubelevel. */
+/** `/version`: which Kubernetes this server answers as. */
 import type { FastifyInstance, RouteHandler } from 'fastify'
 import { methodNotAllowed, pathNotFound } from '#api/errors.js'
 import { checkContentType, fitsRoute, notAcceptable } from './answers/accept.js'
 
 interface BuildInfo {
-  /** Of package.json. */
-  ownVersion: string
+  gitVersion: string
   nodeVersion: string
   platform: string
 }
 
 const kubernetesMinor = 36
 const kubernetesPatch = 3
+const kubernetesVersion = `1.${kubernetesMinor}.${kubernetesPatch}`
 
-export const versionDocument = ({ ownVersion, nodeVersion, platform }: BuildInfo) => ({
+/** The build metadata names kubelevel, whose own version is `ownVersion`. */
+export const gitVersionOf = (ownVersion: string): string =>
+  `v${kubernetesVersion}+kubelevel.${ownVersion}`
+
+const suffix = /^(-[\dA-Za-z-]+(\.[\dA-Za-z-]+)*)?(\+[\dA-Za-z-]+(\.[\dA-Za-z-]+)*)?$/
+
+/** What is wrong with a version to be told in place of that one (component-base, version/dynamic.go). */
+export const gitVersionProblem = (version: string): string | undefined => {
+  const own = `v${kubernetesVersion}`
+  return version.startsWith(own) && suffix.test(version.slice(own.length))
+    ? undefined
+    : `must be ${own}, and may have a pre-release or build metadata behind it`
+}
+
+export const versionDocument = ({ gitVersion, nodeVersion, platform }: BuildInfo) => ({
   major: '1',
   minor: String(kubernetesMinor),
   emulationMajor: '1',
   emulationMinor: String(kubernetesMinor),
   minCompatibilityMajor: '1',
   minCompatibilityMinor: String(kubernetesMinor - 1),
-  gitVersion: `v1.${kubernetesMinor}.${kubernetesPatch}+kubelevel.${ownVersion}`,
+  gitVersion,
   gitCommit: '',
   gitTreeState: '',
   buildDate: '1970-01-01T00:00:00Z',

@@ -1,5 +1,6 @@
 /** Flags that turn parts of the API and of the metrics on and off, with kube-apiserver's names. */
 import { type Flag, type Flags, UsageError } from '#program/flags.js'
+import { gitVersionProblem } from '#routes/version.js'
 import { parseFeatureGates } from '#server/feature-gates.js'
 import type { ServerOptions } from '#server/options.js'
 
@@ -15,6 +16,13 @@ export const apiFlags: readonly Flag[] = [
     help: 'feature gates of v1.36, Name=true or Name=false; a warning names those that have no effect here',
   },
   { name: 'disabled-metrics', type: 'strings', help: 'names of metrics to leave out' },
+  {
+    name: 'version',
+    type: 'string',
+    default: 'false',
+    check: (value) => (value === 'false' ? undefined : gitVersionProblem(value)),
+    help: 'the version to tell clients, e.g. v1.36.3-custom; without a value it is printed, and nothing is started',
+  },
 ]
 
 const entryOf = (part: string): [string, string] => {
@@ -25,11 +33,13 @@ const entryOf = (part: string): [string, string] => {
 /** Throws a UsageError. */
 export const apiOptionsOf = (flags: Flags): ServerOptions => {
   const runtimeConfig = flags.list('runtime-config')
+  const version = flags.text('version')
   try {
     return {
       ...(runtimeConfig && { runtimeConfig: Object.fromEntries(runtimeConfig.map(entryOf)) }),
       featureGates: parseFeatureGates(flags.list('feature-gates') ?? []),
       disabledMetrics: flags.list('disabled-metrics'),
+      gitVersion: version === 'false' ? undefined : version,
     }
   } catch (error) {
     throw new UsageError((error as Error).message)

@@ -12,7 +12,7 @@ import {
   usageMistake,
 } from '#program/flags.js'
 import { packageVersion } from '#program/package-version.js'
-import { buildLabels } from '#server/build-info.js'
+import { buildInfo } from '#server/build-info.js'
 import {
   backupCommand,
   backupFlags,
@@ -153,7 +153,7 @@ export const runCommandLine = async (
     return 0
   }
   if (command.ignored !== undefined && asksForVersion(rest)) {
-    machine.stdout(`Kubernetes ${buildLabels().git_version}\n`)
+    machine.stdout(`Kubernetes ${buildInfo().gitVersion}\n`)
     return 0
   }
   try {

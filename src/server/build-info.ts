@@ -1,15 +1,18 @@
 /** What is told of this build: at /version, as labels of a metric, and on the z-pages. */
 import { packageVersion } from '#program/package-version.js'
-import { versionDocument } from '#routes/version.js'
+import { gitVersionOf, versionDocument } from '#routes/version.js'
 
-export const buildInfo = () => ({
-  ownVersion: packageVersion(),
+/** `gitVersion` defaults to what this package is. */
+export const buildInfo = (gitVersion = gitVersionOf(packageVersion())) => ({
+  gitVersion,
   nodeVersion: process.versions.node,
   platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
 })
 
-export const buildLabels = (): Record<string, string> => {
-  const { major, minor, gitVersion, platform, goVersion, compiler } = versionDocument(buildInfo())
+type BuildInfo = ReturnType<typeof buildInfo>
+
+export const buildLabels = (build: BuildInfo): Record<string, string> => {
+  const { major, minor, gitVersion, platform, goVersion, compiler } = versionDocument(build)
   return {
     major,
     minor,
@@ -23,8 +26,8 @@ export const buildLabels = (): Record<string, string> => {
   }
 }
 
-export const componentVersions = () => {
-  const { major, minor, gitVersion, goVersion } = versionDocument(buildInfo())
-  const binaryVersion = gitVersion.replace(/^v|\+.*$/g, '')
+export const componentVersions = (build: BuildInfo) => {
+  const { major, minor, gitVersion, goVersion } = versionDocument(build)
+  const binaryVersion = gitVersion.replace(/^v|[-+].*$/g, '')
   return { goVersion, binaryVersion, emulationVersion: `${major}.${minor}` }
 }

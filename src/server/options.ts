@@ -194,6 +194,8 @@ export interface ServerOptions {
   shutdownSendRetryAfter?: boolean
   /** What /flagz shows: values by the names of flags. Default: no flag. */
   flags?: Readonly<Record<string, string>>
+  /** What /version and metrics tell of this build: `v1.36.3-custom`. Default: `v1.36.3+kubelevel.` and its version. */
+  gitVersion?: string | undefined
   /** Names of metrics to leave out. */
   disabledMetrics?: readonly string[]
   /** The audit log, as by kube-apiserver's --audit flags. Default: none. */

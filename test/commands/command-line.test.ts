@@ -59,6 +59,8 @@ t.test('mistakes are one line and exit code 2', async (t) => {
     [['serve', '--secure-port', '70000'], /must be a port/],
     [['serve', '--secure-port'], /flag needs an argument/],
     [['serve', '--bind-address=there'], /must be an IP address/],
+    [['serve', '--version=v1.36.30'], /must be v1\.36\.3, and may have/],
+    [['serve', '--version=v1.36.3-a..b'], /must be v1\.36\.3, and may have/],
     [['serve', '--authorization-mode=Magic'], /must be one of/],
     [
       [

@@ -1,5 +1,7 @@
 /** Which built-in APIs are served, and feature gates: outcomes and texts are those of kube-apiserver v1.36.3. */
 import t from 'tap'
+import { serveFlags, serverOptionsOf } from '#commands/serve-flags.js'
+import { parseFlags } from '#program/flags.js'
 import { parseFeatureGates } from '#server/feature-gates.js'
 import type { Server } from '#src/index.js'
 import { createServer } from '../create-server.js'
@@ -158,6 +160,17 @@ t.test('gates are told, and those that are switched here are', async (t) => {
   const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases'
   const { body } = await call(server, { path: leases })
   t.same(body.items, [])
+})
+
+t.test('the version that is told can be another build of the same', async (t) => {
+  const { gitVersion, flags } = serverOptionsOf(
+    parseFlags(['--version=v1.36.3-custom+2'], serveFlags),
+  )
+  const server = await startServer(t, { gitVersion, flags })
+  t.equal((await call(server, { path: '/version' })).body.gitVersion, 'v1.36.3-custom+2')
+  t.match((await call(server, { path: '/metrics' })).text, /git_version="v1\.36\.3-custom\+2"/)
+  t.match((await call(server, { path: '/statusz' })).text, /\nBinary version\W+1\.36\.3\n/)
+  t.match((await call(server, { path: '/flagz' })).text, /\nversion\W+v1\.36\.3-custom\+2\n/)
 })
 
 t.test('a metric that is disabled is not told', async (t) => {

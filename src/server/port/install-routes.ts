@@ -62,12 +62,13 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
   installSnapshots(app, state.snapshots)
   installFaults(app, state.faults)
   installClock(app, state.clock)
+  const build = buildInfo(options.gitVersion)
   installMetrics(app, {
     requests,
     health: results,
     inFlight: state.inFlight,
     flowControl: flowControl === undefined ? [] : flowControlMetrics(flowControl),
-    build: buildLabels(),
+    build: buildLabels(build),
     apiServices: controllers.aggregator,
     audit: state.audit?.figures,
     families: [...state.encryptionFigures.families, ...state.access.families],
@@ -75,13 +76,13 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
     disabled: options.disabledMetrics ?? [],
   })
   if (flowControl !== undefined) installFlowControlDumps(app, new FlowDumps(flowControl))
-  installVersion(app, buildInfo())
+  installVersion(app, build)
   const startedAt = state.clock.now()
   const pages = {
     statusz: featureGates.enabled('ComponentStatusz'),
     flagz: featureGates.enabled('ComponentFlagz'),
   }
-  installZPages(app, { startedAt, ...componentVersions(), flags: options.flags ?? {}, pages })
+  installZPages(app, { startedAt, ...componentVersions(build), flags: options.flags ?? {}, pages })
 }
 
 export const installRoutes = (
