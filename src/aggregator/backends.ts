@@ -7,6 +7,7 @@ import { goNetError, urlWithPort } from '#go/net-error.js'
 import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 import { hostInUrl } from '#net/host-in-url.js'
+import { certificateIsFor } from '#net/server-name.js'
 import { trusted } from '#net/trusted.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Destination } from '#routes/forward.js'
@@ -37,7 +38,12 @@ export interface Document {
 
 export class Backends {
   readonly #deps: BackendsDeps
-  readonly #agent = new https.Agent({ keepAlive: true, timeout: limits.keepAliveTimeoutMs })
+  /** With a check of its own for names, without which Node 24 and later use no connection twice that has one. */
+  readonly #agent = new https.Agent({
+    keepAlive: true,
+    timeout: limits.keepAliveTimeoutMs,
+    checkServerIdentity: certificateIsFor,
+  })
 
   constructor(deps: BackendsDeps) {
     this.#deps = deps
