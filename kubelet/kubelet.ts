@@ -4,22 +4,19 @@ import type { Clock } from '#api/clock.js'
 import { sleep } from '#async/sleep.js'
 import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
-import {
-  createEventRecorder,
-  type EventRecorder,
-  type EventSubject,
-} from '#client/event-recorder.js'
+import { createEventRecorder, type EventRecorder } from '#client/event-recorder.js'
 import { Informer } from '#client/informer.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { refusalOf, shortageOf } from './admission.js'
+import { Csi } from './csi/csi.js'
+import { Dra } from './dra/dra.js'
 import { type DnsSettings, dnsOf, noDns } from './environment/pod-dns.js'
 import type { Service } from './environment/service-variables.js'
 import { type EvictionSettings, Evictor } from './eviction/evictor.js'
 import { PodUsageReader } from './eviction/pod-usage.js'
-import { killPod } from './kill-pod.js'
 import { capacityOf, NodeReporter, nodeLabels, nodeSubject } from './node/node.js'
 import {
   endInGroups,
@@ -28,12 +25,14 @@ import {
   shutdownGroups,
   shutdownRefusal,
 } from './node/node-shutdown.js'
-import { createObjectReader } from './object-reader.js'
+import { createObjectReader, type ObjectReader } from './object-reader.js'
+import { Orphans } from './orphans.js'
+import { PluginRegistry } from './plugins/plugin-registry.js'
 import { isTerminalPhase, type Pod, type PodStatus } from './pod.js'
 import type { PodContext } from './pod-context.js'
 import { PodWorker } from './pod-worker.js'
 import type { BackoffOptions } from './restart-backoff.js'
-import type { Container, ContainerRuntime } from './runtime.js'
+import type { ContainerRuntime } from './runtime.js'
 import type { Manifests } from './static-pods/manifests.js'
 import { isMirror } from './static-pods/static-pod.js'
 import { StaticPods } from './static-pods/static-pods.js'
@@ -58,13 +57,13 @@ interface KubeletDeps {
   readonly port: () => number
 }
 
-/** Upstream's grace for orphans, whatever their Pod said (HandlePodCleanups). */
-const orphanGraceSeconds = 1
-
 export class Kubelet {
   readonly #deps: KubeletDeps
   readonly #workers = new Map<string, PodWorker>()
-  readonly #orphans = new Set<string>()
+  readonly #orphans: Orphans
+  readonly #csi: Csi
+  readonly #dra: Dra
+  readonly #plugins: PluginRegistry
   readonly #events: EventRecorder
   readonly #writer: StatusWriter
   readonly #context: PodContext
@@ -103,12 +102,34 @@ export class Kubelet {
       port: deps.port,
       isShuttingDown: () => this.#shuttingDown,
       pressures: () => this.#evictor.pressures,
+      volumesInUse: (before) => this.#csi.volumes.inUse(before),
       events: this.#events,
     })
     clock.onMove?.((byMs) => {
       for (const worker of this.#workers.values()) worker.clockMoved(byMs)
     })
-    this.#context = this.#makeContext()
+    const reader = createObjectReader({ client, services: this.#services })
+    const report = () => this.#node.report()
+    const { signal } = this.#stop
+    this.#csi = new Csi({
+      client,
+      reader,
+      nodeName,
+      rootDir: deps.rootDir,
+      clock,
+      log,
+      report,
+      signal,
+    })
+    this.#dra = new Dra({ reader, rootDir: deps.rootDir, clock, log, signal })
+    this.#plugins = new PluginRegistry({
+      folder: path.join(deps.rootDir, 'plugins_registry'),
+      handlers: { CSIPlugin: this.#csi.drivers, DRAPlugin: this.#dra.drivers },
+      now: () => clock.now(),
+      log,
+    })
+    this.#context = this.#makeContext(reader)
+    this.#orphans = new Orphans({ ...this.#context, runtime, clock, log, events: this.#events })
     this.#evictor = this.#makeEvictor()
     this.#statics = new StaticPods({
       client,
@@ -145,9 +166,8 @@ export class Kubelet {
     })
   }
 
-  #makeContext(): PodContext {
+  #makeContext(reader: ObjectReader): PodContext {
     const { client, clock, log, runtime, nodeAddress, nodeName, rootDir, dns } = this.#deps
-    const reader = createObjectReader({ client, services: this.#services })
     const allocatable = capacityOf()
     const root = path.join(rootDir, 'pods')
     const volumes = new Volumes({
@@ -155,6 +175,7 @@ export class Kubelet {
       reader,
       now: () => clock.now(),
       mountsMemory: runtime.hasImages,
+      csi: this.#csi.volumes,
     })
     const { signal } = this.#stop
     return {
@@ -165,6 +186,7 @@ export class Kubelet {
       reader,
       volumes,
       volumeRemoval: new VolumeRemoval({ volumes, events: this.#events, log, signal }),
+      dynamicResources: this.#dra.resources,
       writer: this.#writer,
       clusterDomain: dns.clusterDomain,
       dnsOf: (pod) => (runtime.hasImages ? dnsOf(pod, dns) : noDns),
@@ -224,6 +246,8 @@ export class Kubelet {
       this.#workers.get(uid)?.wake()
       this.#endOrphan(uid)
     })
+    await this.#csi.volumes.open()
+    await this.#dra.resources.open()
     this.#pods.handle({
       onAdd: (pod) => this.#see(pod),
       onUpdate: (pod) => this.#see(pod),
@@ -235,14 +259,16 @@ export class Kubelet {
     await Promise.race([this.#services.synced(), services])
     const pods = this.#pods.run(signal)
     const node = this.#node.run(signal)
-    this.#running = Promise.all([services, pods, node, manifests.ended, this.#evictor.run(signal)])
+    const others = [manifests.ended, this.#evictor.run(signal), this.#plugins.run(signal)]
+    this.#running = Promise.all([services, pods, node, ...others])
     await Promise.race([this.#pods.synced(), pods])
     if (signal.aborted) return
     this.#statics.mirrorsSeen()
     for (const { pod } of [...runtime.containers(), ...runtime.sandboxes()]) {
       this.#endOrphan(pod.uid)
     }
-    this.#removeFoldersOfOrphans()
+    this.#orphans.removeRests((uid) => this.#workers.has(uid))
+    this.#csi.volumes.releaseUnused()
     log.info({ pods: this.#workers.size }, 'kubelet runs')
   }
 
@@ -253,6 +279,8 @@ export class Kubelet {
       await Promise.all([...this.#workers.values()].map((worker) => worker.halt(graceSeconds)))
     }
     await this.#running
+    this.#csi.close()
+    this.#dra.close()
     await this.#deps.runtime.close()
   }
 
@@ -328,60 +356,8 @@ export class Kubelet {
     worker.disappear()
   }
 
-  /** Ends the containers of a Pod that the API does not know. Called again whenever one of them changes. */
+  /** Called again whenever a container changes. */
   #endOrphan(uid: string): void {
-    const { runtime, log } = this.#deps
-    if (!this.#pods.hasSynced || this.#workers.has(uid) || this.#orphans.has(uid)) return
-    const containers = runtime.containersOf(uid)
-    if (containers.length === 0 && runtime.sandboxesOf(uid).length === 0) return
-    this.#orphans.add(uid)
-    void this.#removeOrphan(uid, containers)
-      .catch((error) => log.warn({ uid, error: error.message }, 'an orphan was not removed'))
-      .finally(() => this.#orphans.delete(uid))
-  }
-
-  /** Removes folders that an earlier kubelet left behind. */
-  #removeFoldersOfOrphans(): void {
-    const { runtime } = this.#deps
-    const { volumes, volumeRemoval } = this.#context
-    for (const uid of volumes.podUids()) {
-      if (this.#workers.has(uid) || runtime.containersOf(uid).length > 0) continue
-      void volumeRemoval.remove(uid)
-    }
-  }
-
-  async #removeOrphan(uid: string, containers: readonly Container[]): Promise<void> {
-    const { runtime, clock } = this.#deps
-    const known = containers[0]?.pod
-    const subject: EventSubject | undefined = known && {
-      kind: 'Pod',
-      apiVersion: 'v1',
-      metadata: { ...known },
-    }
-    const kill = killPod(
-      {
-        runtime,
-        clock,
-        target: () => {
-          throw new Error('a Pod that nobody knows has no hooks')
-        },
-        event: (type, reason, message, name) => {
-          const fieldPath = `spec.containers{${name}}`
-          if (subject) this.#events.event(subject, type, reason, message, { fieldPath })
-        },
-      },
-      {
-        pod: undefined,
-        containers,
-        graceSeconds: orphanGraceSeconds,
-      },
-    )
-    await kill.done
-    for (const { id } of containers) {
-      await runtime.stopContainer(id, { graceMs: 0 }).done
-      await runtime.removeContainer(id)
-    }
-    for (const { id } of runtime.sandboxesOf(uid)) await runtime.removeSandbox(id)
-    await this.#context.volumeRemoval.remove(uid)
+    if (this.#pods.hasSynced && !this.#workers.has(uid)) this.#orphans.end(uid)
   }
 }

@@ -4,6 +4,8 @@ import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import type { Claim, Volume } from '#client/persistent-volume.js'
+import type { Node } from '#client/pod.js'
+import type { ResourceClaim } from '#client/resource-claim.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { type Service, serviceVariables } from './environment/service-variables.js'
 import type { Pod } from './pod.js'
@@ -22,6 +24,24 @@ interface ClaimedVolume {
   readonly claim: Claim | undefined
   readonly volume: Volume | undefined
 }
+export interface CsiDriver extends PersistedObject {
+  spec: {
+    attachRequired?: boolean
+    podInfoOnMount?: boolean
+    requiresRepublish?: boolean
+    fsGroupPolicy?: string
+    volumeLifecycleModes?: string[]
+    tokenRequests?: { audience: string; expirationSeconds?: number }[]
+    serviceAccountTokenInSecrets?: boolean
+  }
+}
+interface VolumeAttachment extends PersistedObject {
+  status?: {
+    attached?: boolean
+    attachmentMetadata?: Record<string, string>
+    attachError?: { message?: string }
+  }
+}
 export interface ObjectReader {
   /** Undefined when there is none. */
   configMap(namespace: string, name: string): Promise<DataObject | undefined>
@@ -30,9 +50,19 @@ export interface ObjectReader {
   serviceVariables(pod: Pod): [name: string, value: string][]
   /** The claim, and the volume that it is bound to. */
   claimedVolume(namespace: string, claim: string): Promise<ClaimedVolume>
+  /** Throws if there is none. */
+  resourceClaim(namespace: string, name: string): Promise<ResourceClaim>
+  csiDriver(name: string): Promise<CsiDriver | undefined>
+  volumeAttachment(name: string): Promise<VolumeAttachment | undefined>
+  /** Volumes that the controller has attached to this node, by their unique names. */
+  attachedVolumes(nodeName: string): Promise<readonly string[]>
   /** The handler of the Pod's RuntimeClass; empty for the runtime's default. */
   runtimeHandler(pod: Pod): Promise<string>
-  token(pod: Pod, audience: string | undefined, seconds: number): Promise<ServiceAccountToken>
+  token(
+    pod: Pod,
+    audience: string | undefined,
+    seconds: number | undefined,
+  ): Promise<ServiceAccountToken>
 }
 
 /** Many Pods of one set read the same object at the same moment; later reads must see its new content. */
@@ -86,7 +116,7 @@ const requestToken = async (
   client: Client,
   { metadata, spec }: Pod,
   audience: string | undefined,
-  expirationSeconds: number,
+  expirationSeconds: number | undefined,
 ): Promise<ServiceAccountToken> => {
   const { namespace, name, uid } = metadata
   const request = {
@@ -130,6 +160,15 @@ export const createObjectReader = ({
     secret: (namespace, name) => recent.read(resources.secrets, namespace, name),
     serviceVariables: (pod) => serviceVariables(services.store.list(), pod),
     claimedVolume: (namespace, name) => readClaimedVolume(client, namespace, name),
+    resourceClaim: (namespace, name) =>
+      client.get<ResourceClaim>(resources.resourceClaims, { namespace, name }),
+    csiDriver: (name) => found(client.get<CsiDriver>(resources.csiDrivers, { name })),
+    volumeAttachment: (name) =>
+      found(client.get<VolumeAttachment>(resources.volumeAttachments, { name })),
+    attachedVolumes: async (name) => {
+      const { status } = await client.get<Node>(resources.nodes, { name })
+      return (status.volumesAttached ?? []).map((volume) => volume.name)
+    },
     runtimeHandler: (pod) => readRuntimeHandler(client, pod),
     token: (pod, audience, seconds) => requestToken(client, pod, audience, seconds),
   }

@@ -3,6 +3,7 @@ import type { Clock } from '#api/clock.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'
 import type { Refusal } from './admission.js'
+import type { DynamicResources } from './dra/dynamic-resources.js'
 import type { PodDns } from './environment/pod-dns.js'
 import type { ObjectReader } from './object-reader.js'
 import type { Pod } from './pod.js'
@@ -20,6 +21,7 @@ export interface PodContext {
   readonly reader: ObjectReader
   readonly volumes: Volumes
   readonly volumeRemoval: VolumeRemoval
+  readonly dynamicResources: DynamicResources
   readonly writer: StatusSink
   /** The end of the DNS names of Services. */
   readonly clusterDomain: string

@@ -1,6 +1,8 @@
 /** One pass over a Pod that should run: admission, volumes, sandbox, then what its containers need. */
 import { parseTime } from '#api/clock.js'
+import { unlessAborted } from '#async/sleep.js'
 import { resourcesOf } from './container-resources.js'
+import { NotAttached } from './csi/mount-error.js'
 import type { PodFacts } from './downward.js'
 import { ImagePulls } from './images/image-pulls.js'
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
@@ -22,7 +24,6 @@ import { type Container, type Sandbox, StartError } from './runtime.js'
 import { makeSandboxConfig } from './sandbox-config.js'
 import { hashOf, type StartRequest, startContainer } from './start-container.js'
 import type { ContainerProblem, Verdict } from './status/status-input.js'
-import { Volumes } from './volumes/volumes.js'
 
 /** What a pass needs from the Pod's worker. */
 export interface PodHost {
@@ -44,6 +45,7 @@ export interface PodHost {
 
 /** Pause before volumes and containers that could not be made are tried again; it doubles. */
 const retryMs = { first: 500, last: 60_000 }
+const attachMs = 123_000
 /** Maximum age of the contents of ConfigMap and Secret volumes; upstream's sync frequency. */
 const resyncMs = 60_000
 /** If a start takes longer, its progress is written. */
@@ -70,6 +72,7 @@ export class PodSync {
   #admitted = false
   #volumesAt: number | undefined
   #failures = 0
+  #unattachedSince: number | undefined
 
   constructor(context: PodContext, host: PodHost) {
     this.#context = context
@@ -109,11 +112,11 @@ export class PodSync {
     if (this.checkDeadline()) return
     const facts = this.#host.facts()
     if (this.#volumesAt === undefined || this.#refreshIsDue(facts)) {
-      if (!(await this.#prepareVolumes(facts))) return
+      if (!(await this.#prepareVolumes(facts, signal))) return
       this.#volumesAt = clock.now()
     }
     if (signal.aborted) return
-    const sandbox = this.#host.sandbox() ?? (await this.#makeSandbox())
+    const sandbox = this.#host.sandbox() ?? (await this.#makeSandbox(signal))
     if (!sandbox) return
     const asking = this.#host.containers().find((one) => asksForAll(this.#host.pod, one))
     if (asking) {
@@ -231,24 +234,58 @@ export class PodSync {
   }
 
   #refreshIsDue(facts: PodFacts): boolean {
-    if (!Volumes.changes(facts)) return false
+    if (!this.#context.volumes.changes(facts)) return false
     const dueIn = this.#volumesAt! + resyncMs - this.#context.clock.now()
     if (dueIn > 0) this.#host.wakeIn(dueIn)
     return dueIn <= 0
   }
 
-  async #prepareVolumes(facts: PodFacts): Promise<boolean> {
+  async #prepareVolumes(facts: PodFacts, signal: AbortSignal): Promise<boolean> {
     try {
-      await this.#context.volumes.prepare(facts)
+      // A driver that hangs must not hold up the Pod's end; what it mounts yet is undone behind it.
+      await unlessAborted(this.#context.volumes.prepare(facts, signal), signal)
+      this.#unattachedSince = undefined
       return true
     } catch (error) {
-      this.#host.event('Warning', 'FailedMount', (error as Error).message)
+      if (signal.aborted) return false
+      if (error instanceof NotAttached) this.#awaitAttachment(error)
+      else {
+        this.#host.event('Warning', 'FailedMount', (error as Error).message)
+        this.#retry()
+      }
+      return false
+    }
+  }
+
+  /** Upstream tells of it when it has waited long (podAttachAndMountTimeout), and each time it has waited as long again. */
+  #awaitAttachment({ volumes }: NotAttached): void {
+    const now = performance.now()
+    this.#unattachedSince ??= now
+    if (now - this.#unattachedSince >= attachMs) {
+      const names = `[${volumes.join(' ')}]`
+      const message = `Unable to attach or mount volumes: unmounted volumes=${names}, unattached volumes=${names}, failed to process volumes=[]: context deadline exceeded`
+      this.#host.event('Warning', 'FailedMount', message)
+      this.#unattachedSince = now
+    }
+    this.#host.wakeIn(retryMs.first)
+  }
+
+  async #prepareDevices(signal: AbortSignal): Promise<boolean> {
+    const { dynamicResources } = this.#context
+    try {
+      await unlessAborted(dynamicResources.prepare(this.#host.pod, signal), signal)
+      return true
+    } catch (error) {
+      if (signal.aborted) return false
+      const message = `Failed to prepare dynamic resources: ${(error as Error).message}`
+      this.#host.event('Warning', 'FailedPrepareDynamicResources', message)
       this.#retry()
       return false
     }
   }
 
-  async #makeSandbox(): Promise<Sandbox | undefined> {
+  async #makeSandbox(signal: AbortSignal): Promise<Sandbox | undefined> {
+    if (!(await this.#prepareDevices(signal))) return undefined
     const { metadata } = this.#host.pod
     const { runtime } = this.#context
     const before = runtime.sandboxesOf(metadata.uid)

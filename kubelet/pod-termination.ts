@@ -41,18 +41,18 @@ export class PodTermination {
     this.#graceSeconds = graceSeconds
   }
 
-  /** Resolves when nothing of the Pod is left here, or the node is halting. */
-  async run(): Promise<void> {
+  /** True when nothing of the Pod is left here; false when the kubelet ends before. */
+  async run(): Promise<boolean> {
     const host = this.#host
     while (!(await this.#tryToEnd())) {
       await sleep(retryMs)
-      if (host.halting) return
+      if (host.halting) return false
     }
     await host.readMessages()
     this.stopped = true
     host.wake()
     const { pod } = host
-    await this.#context.volumeRemoval.remove(pod.metadata.uid, pod)
+    return this.#context.volumeRemoval.remove(pod.metadata.uid, pod)
   }
 
   /** The try that is under way has come to its end. */
@@ -84,7 +84,7 @@ export class PodTermination {
   }
 
   async #endContainers(): Promise<void> {
-    const { runtime } = this.#context
+    const { runtime, dynamicResources } = this.#context
     const { pod, kills, prober } = this.#host
     const containers = this.#host.containers()
     this.#kill = killPod(this.#host.killDeps(), {
@@ -97,5 +97,6 @@ export class PodTermination {
     await Promise.all(containers.map(({ id }) => runtime.stopContainer(id, { graceMs: 0 }).done))
     prober.stop()
     for (const { id } of runtime.sandboxesOf(pod.metadata.uid)) await runtime.stopSandbox(id)
+    await dynamicResources.unprepare(pod.metadata.uid)
   }
 }

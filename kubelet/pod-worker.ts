@@ -253,8 +253,8 @@ export class PodWorker {
     this.#timer.cancel()
     this.#prober.quieten()
     this.#termination = new PodTermination(this.#context, this.#asHost(), this.#wantedGrace())
-    void this.#termination.run().then(() => {
-      if (!this.#termination!.stopped) return
+    void this.#termination.run().then((isOver) => {
+      if (!isOver) return
       this.#state = 'terminated'
       this.wake()
     })

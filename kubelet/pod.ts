@@ -94,6 +94,8 @@ export interface Resources {
   limits?: Amounts
   requests?: Amounts
 }
+/** The claims are those of the Pod, by its own names for them. */
+type ContainerResources = Resources & { claims?: { name: string; request?: string }[] }
 interface ContainerPort {
   name?: string
   containerPort: number
@@ -111,7 +113,7 @@ export interface ContainerSpec extends RestartableContainer {
   ports?: ContainerPort[]
   env?: EnvVar[]
   envFrom?: EnvFromSource[]
-  resources?: Resources
+  resources?: ContainerResources
   resizePolicy?: { resourceName: string; restartPolicy: string }[]
   volumeMounts?: VolumeMount[]
   livenessProbe?: Probe
@@ -153,10 +155,20 @@ export interface VolumeSpec {
   downwardAPI?: { items?: DownwardItem[]; defaultMode?: number }
   projected?: { sources?: VolumeProjection[]; defaultMode?: number }
   persistentVolumeClaim?: { claimName: string; readOnly?: boolean }
+  csi?: {
+    driver: string
+    readOnly?: boolean
+    fsType?: string
+    volumeAttributes?: Readonly<Record<string, string>>
+    nodePublishSecretRef?: { name?: string }
+  }
   [source: string]: unknown
 }
 export interface PodSpec
-  extends Pick<AnyPodSpec, 'affinity' | 'overhead' | 'priority' | 'resources' | 'tolerations'> {
+  extends Pick<
+    AnyPodSpec,
+    'affinity' | 'overhead' | 'priority' | 'resourceClaims' | 'resources' | 'tolerations'
+  > {
   containers: ContainerSpec[]
   initContainers?: ContainerSpec[]
   ephemeralContainers?: ContainerSpec[]
@@ -240,6 +252,7 @@ export interface PodStatus {
   containerStatuses?: ContainerStatus[]
   ephemeralContainerStatuses?: ContainerStatus[]
   qosClass?: string
+  resourceClaimStatuses?: { name: string; resourceClaimName?: string }[]
   allocatedResources?: Amounts
   resources?: Resources
 }

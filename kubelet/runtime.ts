@@ -125,6 +125,8 @@ export interface ContainerConfig {
   readonly stdinOnce?: boolean
   readonly tty: boolean
   readonly security: ContainerSecurity
+  /** Names of devices that the runtime adds to the container. */
+  readonly cdiDevices?: readonly string[]
   /** Digest of the container's spec: a container that runs with another one is replaced. */
   readonly hash: string
   /** A container of the same Pod whose processes this one sees; missing: its own alone. */

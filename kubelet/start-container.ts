@@ -25,7 +25,10 @@ import { makeTerminationFile } from './status/termination-message.js'
 
 interface StartDeps
   extends KillDeps,
-    Pick<PodContext, 'reader' | 'volumes' | 'seccompFolder' | 'clusterDomain' | 'dnsOf'> {
+    Pick<
+      PodContext,
+      'reader' | 'volumes' | 'dynamicResources' | 'seccompFolder' | 'clusterDomain' | 'dnsOf'
+    > {
   readonly pulls: ImagePulls
 }
 
@@ -115,6 +118,7 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
     stdinOnce: spec.stdinOnce === true,
     tty: spec.tty === true,
     security,
+    cdiDevices: deps.dynamicResources.devicesOf(facts.pod, spec),
     hash: hashOf(spec),
     ...(target ? { targetId: target.id } : {}),
     ...(spec.lifecycle?.stopSignal ? { stopSignal: spec.lifecycle.stopSignal } : {}),

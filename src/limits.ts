@@ -416,6 +416,8 @@ export const limits = {
 
   /** Pods that a node takes; upstream's 110 is for machines whose Pods are containers. */
   podsPerNodeMax: 1_100,
+  /** Volumes of a CSI driver that a node takes: what the field holds (math.MaxInt32). */
+  csiVolumesPerNodeMax: 2 ** 31 - 1,
   /** Images in a Node's status, and names of each; upstream's nodeStatusMaxImages and MaxNamesPerImageInNodeStatus. */
   nodeImagesMax: 50,
   nodeImageNamesMax: 5,

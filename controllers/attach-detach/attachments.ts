@@ -1,6 +1,6 @@
 /** Which volumes to attach to a node, and which to detach. Pure; upstream: pkg/controller/volume/attachdetach. */
-import { createHash } from 'node:crypto'
 import type { PersistedObject } from '#api/object.js'
+import { uniqueName } from '#client/csi-volume.js'
 import type { Volume } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
 
@@ -16,14 +16,6 @@ export interface Wanted {
   volume: Volume
   pods: Pod[]
 }
-
-/** The name of a VolumeAttachment, by which CSI sidecars find it. */
-export const attachmentName = ({ spec: { csi } }: Volume, node: string): string =>
-  `csi-${createHash('sha256').update(`${csi!.volumeHandle}${csi!.driver}${node}`).digest('hex')}`
-
-/** The volume's name in a Node's status. */
-export const uniqueName = ({ spec: { csi } }: Volume): string =>
-  `kubernetes.io/csi/${csi!.driver}^${csi!.volumeHandle}`
 
 /** Whether several nodes may have the volume, by its access modes; without any they may. */
 export const isShared = ({ spec: { accessModes = [] } }: Volume): boolean =>
@@ -65,7 +57,7 @@ export const mayDetach = (
 ): boolean => {
   if (node !== undefined) {
     if (isOutOfService(node)) return true
-    if (!(node.status.volumesInUse ?? []).includes(uniqueName(volume))) return true
+    if (!(node.status.volumesInUse ?? []).includes(uniqueName(volume.spec.csi!))) return true
   }
   return !isReady && unwantedForMs >= unmountWaitMs
 }

@@ -4,6 +4,7 @@
  */
 import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
+import { attachmentName, uniqueName } from '#client/csi-volume.js'
 import { isAlreadyExists, isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import type { ObjectStore } from '#client/object-store.js'
@@ -15,11 +16,9 @@ import { type Controller, type ControllerContext, newQueue, queueRun } from '../
 import { deleteObject } from '../delete-object.js'
 import { podsOfNodes } from '../pods/pods-of-nodes.js'
 import {
-  attachmentName,
   isShared,
   mayDetach,
   takenBy,
-  uniqueName,
   unmountWaitMs,
   type VolumeAttachment,
   type Wanted,
@@ -159,7 +158,7 @@ class AttachDetach {
       for (const claim of claimNames(pod)) {
         const volume = this.#volumeOf(pod.metadata.namespace, claim)
         if (volume === undefined) continue
-        const name = attachmentName(volume, node)
+        const name = attachmentName(volume.spec.csi!, node)
         const entry = wanted.get(name) ?? { name, volume, pods: [] }
         entry.pods.push(pod)
         wanted.set(name, entry)
@@ -226,7 +225,7 @@ class AttachDetach {
   }
 
   #usersOn(node: string, volume: Volume): Pod[] {
-    return this.#wantedOn(node).get(attachmentName(volume, node))?.pods ?? []
+    return this.#wantedOn(node).get(attachmentName(volume.spec.csi!, node))?.pods ?? []
   }
 
   #mayLeave(attachment: VolumeAttachment, node: Node | undefined): boolean {
@@ -256,7 +255,7 @@ class AttachDetach {
       there
         .filter((attachment) => attachment.status?.attached && !leaving.has(attachment))
         .map(({ spec }) => volumes.get(spec.source.persistentVolumeName ?? ''))
-        .flatMap((volume) => (volume?.spec.csi === undefined ? [] : [uniqueName(volume)])),
+        .flatMap((volume) => (volume?.spec.csi === undefined ? [] : [uniqueName(volume.spec.csi)])),
     )
     const before = node.status.volumesAttached ?? []
     const kept = before.filter(({ name }) => names.has(name))

@@ -44,6 +44,8 @@ interface NodeOptions {
   readonly isShuttingDown: () => boolean
   /** What it is short of. */
   readonly pressures: () => readonly Pressure[]
+  /** Names for the status, which said `before`. */
+  readonly volumesInUse: (before: readonly string[]) => readonly string[]
   readonly events: EventRecorder
 }
 
@@ -153,6 +155,7 @@ export class NodeReporter {
   #status(before: Node['status'], images: readonly NodeImage[]) {
     const { address, name, clock, port, runtimeVersion } = this.#options
     const capacity = capacityOf()
+    const volumesInUse = this.#options.volumesInUse(before.volumesInUse ?? [])
     return {
       addresses: [
         { type: 'InternalIP', address },
@@ -176,6 +179,7 @@ export class NodeReporter {
         kubeProxyVersion: '',
       },
       declaredFeatures,
+      volumesInUse: volumesInUse.length > 0 ? volumesInUse : null,
     }
   }
 

@@ -1,11 +1,11 @@
 /** The folder of static Pods, or the one file; upstream: pkg/kubelet/config/file.go. */
-import { type FSWatcher, watch } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { type Clock, formatTime } from '#api/clock.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { limits } from '#limits'
+import { followFolder } from '../follow-folder.js'
 import type { Pod } from '../pod.js'
 import { makeStatic } from './static-pod.js'
 
@@ -25,8 +25,6 @@ interface ManifestsOptions {
 
 /** Upstream's fileCheckFrequency; the folder is also watched. */
 const checkMs = 20_000
-/** Time for a file that is written in several pieces. */
-const settleMs = 100
 
 export class Manifests {
   readonly #options: ManifestsOptions
@@ -50,36 +48,8 @@ export class Manifests {
 
   /** Calls `look` at once, now and then, and soon after something has changed; until the signal fires. */
   async follow(look: () => Promise<void>, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      // Changes during the call are noticed, too.
-      const change = this.#change(signal)
-      await look()
-      await change
-    }
-  }
-
-  #change(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      let timer = setTimeout(done, checkMs)
-      let watcher: FSWatcher | undefined
-      function done(): void {
-        clearTimeout(timer)
-        watcher?.close()
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      const changed = (): void => {
-        clearTimeout(timer)
-        timer = setTimeout(done, settleMs)
-      }
-      signal.addEventListener('abort', done)
-      try {
-        watcher = watch(this.#options.path, changed)
-        watcher.on('error', () => {})
-      } catch {
-        // The folder may be made later.
-      }
-    })
+    const paths = () => [this.#options.path]
+    await followFolder(look, { paths, checkMs, signal })
   }
 
   async #files(): Promise<string[]> {

@@ -29,34 +29,43 @@ export class VolumeRemoval {
   }
 
   /**
-   * Resolves when the first attempt is over or has taken too long, and never fails: a volume that cannot be removed
-   * must not hold its Pod. Each failure is an event of `pod`, where it is known.
+   * Resolves to false when the kubelet ends before CSI drivers have undone their mounts: these hold the Pod, as long as it
+   * takes. What the kubelet itself cannot remove must not hold it: that has one attempt, and not too long. Each failure
+   * is an event of `pod`, where it is known.
    */
-  async remove(podUid: string, pod?: Pod): Promise<void> {
-    if (this.#underWay.has(podUid)) return
+  async remove(podUid: string, pod?: Pod): Promise<boolean> {
+    const unmounted = () => this.#options.volumes.unmount(podUid)
+    if (!(await this.#untilDone(unmounted, 'unmounted', podUid, pod))) return false
+    if (this.#underWay.has(podUid)) return true
     this.#underWay.add(podUid)
     const first = new AbortController()
-    void this.#removeUntilDone(podUid, pod, () => first.abort()).finally(() => {
+    const removed = () => this.#options.volumes.remove(podUid).finally(() => first.abort())
+    void this.#untilDone(removed, 'removed', podUid, pod).finally(() => {
       this.#underWay.delete(podUid)
     })
     await sleep(heldMs, first.signal)
+    return true
   }
 
-  async #removeUntilDone(podUid: string, pod: Pod | undefined, tried: () => void): Promise<void> {
-    const { volumes, events, log, signal } = this.#options
+  async #untilDone(
+    act: () => Promise<void>,
+    what: string,
+    podUid: string,
+    pod: Pod | undefined,
+  ): Promise<boolean> {
+    const { events, log, signal } = this.#options
     const backoff = new Backoff(this.#options.backoff ?? backoffDefault)
     for (;;) {
       try {
-        await volumes.remove(podUid)
-        return tried()
+        await act()
+        return true
       } catch (error) {
         const { message } = error as Error
-        log.warn({ uid: podUid, error: message }, 'volumes were not removed, will retry')
+        log.warn({ uid: podUid, error: message }, `volumes were not ${what}, will retry`)
         if (pod) events.event(pod, 'Warning', 'FailedUnmount', message)
       }
-      tried()
       await sleep(backoff.next(), signal)
-      if (signal.aborted) return
+      if (signal.aborted) return false
     }
   }
 }

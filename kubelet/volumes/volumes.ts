@@ -8,6 +8,9 @@ import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { claimNameOf } from '#client/persistent-volume.js'
+import { type CsiVolume, claimedCsiVolume, inlineCsiVolume } from '../csi/csi-volume.js'
+import type { CsiVolumes } from '../csi/csi-volumes.js'
+import { MountError, NotAttached } from '../csi/mount-error.js'
 import { fieldValue, type PodFacts, resourceValue } from '../downward.js'
 import type { DataObject, ObjectReader } from '../object-reader.js'
 import {
@@ -21,10 +24,10 @@ import {
 import { amountOf } from '../resource-amount.js'
 import type { Mount } from '../runtime.js'
 import { commonUserOf } from '../security.js'
+import { giveToGroup, giveToUser, isGroups } from '../volume-ownership.js'
 import { prepareHostPath } from './host-path.js'
 import { memoryVolumeBytes, mountMemory, unmountVolumes } from './memory-volume.js'
 import { mountedPath } from './sub-path.js'
-import { giveToGroup, giveToUser, isGroups } from './volume-ownership.js'
 
 /** A volume could not be made; upstream's FailedMount. */
 class VolumeError extends Error {}
@@ -90,11 +93,12 @@ interface VolumesOptions {
   readonly now: () => number
   /** Whether volumes in memory are mounted; otherwise they are folders like others. */
   readonly mountsMemory: boolean
+  readonly csi: Pick<CsiVolumes, 'mount' | 'unmountPod' | 'holds' | 'isRepublished'>
 }
 
 export class Volumes {
   readonly #options: VolumesOptions
-  /** By Pod and volume, the folder of this host that a claim stands for. */
+  /** By Pod and volume, the folder of this host that a claim, or a volume of a CSI driver, stands for. */
   readonly #claimed = new Map<string, string>()
   readonly #tokens = new Map<string, { token: string; renewAt: number }>()
 
@@ -115,28 +119,45 @@ export class Volumes {
     return path.join(this.podFolder(podUid), 'volumes', volume)
   }
 
-  /** Makes, or brings up to date, every volume of the Pod. Throws VolumeError. */
-  async prepare(facts: PodFacts): Promise<void> {
+  /**
+   * Makes, or brings up to date, every volume of the Pod. Throws VolumeError and MountError; and NotAttached, when all
+   * others have been made. Nothing is mounted for the Pod after `ended`.
+   */
+  async prepare(facts: PodFacts, ended: AbortSignal): Promise<void> {
+    const unattached: string[] = []
     for (const volume of facts.pod.spec.volumes ?? []) {
       try {
-        await this.#prepareOne(facts, volume)
+        await this.#prepareOne(facts, volume, ended)
       } catch (error) {
-        if (volume.persistentVolumeClaim) throw error
+        if (error instanceof NotAttached) {
+          unattached.push(volume.name)
+          continue
+        }
+        if (volume.persistentVolumeClaim || error instanceof MountError) throw error
         const { message } = error as Error
         throw new VolumeError(`MountVolume.SetUp failed for volume "${volume.name}" : ${message}`)
       }
     }
+    if (unattached.length > 0) throw new NotAttached(unattached)
   }
 
   /** True when what a volume shows can change while the Pod lives. */
-  static changes({ pod }: PodFacts): boolean {
-    return (pod.spec.volumes ?? []).some(
-      ({ configMap, secret, downwardAPI, projected }) =>
-        configMap || secret || downwardAPI || projected,
+  changes({ pod }: PodFacts): boolean {
+    return (
+      (pod.spec.volumes ?? []).some(
+        ({ configMap, secret, downwardAPI, projected }) =>
+          configMap || secret || downwardAPI || projected,
+      ) || this.#options.csi.isRepublished(pod.metadata.uid)
     )
   }
 
+  /** Undoes the mounts of CSI drivers; until that is done nothing of the Pod's folder may be removed. */
+  async unmount(podUid: string): Promise<void> {
+    await this.#options.csi.unmountPod(podUid)
+  }
+
   async remove(podUid: string): Promise<void> {
+    if (this.#options.csi.holds(podUid)) throw new Error('volumes of the Pod are mounted')
     for (const kept of [this.#tokens, this.#claimed])
       for (const key of kept.keys()) if (key.startsWith(`${podUid}/`)) kept.delete(key)
     await unmountVolumes(this.podFolder(podUid))
@@ -167,7 +188,10 @@ export class Volumes {
         volume: name,
         hostPath: await mountedPath(base, mount, { container: container.name, env }),
         containerPath: mountPath,
-        readOnly: readOnly || volume?.persistentVolumeClaim?.readOnly === true,
+        readOnly:
+          readOnly ||
+          volume?.persistentVolumeClaim?.readOnly === true ||
+          volume?.csi?.readOnly === true,
         ...(mountPropagation && mountPropagation !== 'None'
           ? { propagation: mountPropagation }
           : {}),
@@ -176,8 +200,12 @@ export class Volumes {
     return mounts
   }
 
-  async #prepareOne(facts: PodFacts, volume: VolumeSpec): Promise<void> {
+  async #prepareOne(facts: PodFacts, volume: VolumeSpec, ended: AbortSignal): Promise<void> {
     const folder = this.#folder(facts.pod.metadata.uid, volume.name)
+    if (volume.csi) {
+      const inline = inlineCsiVolume(facts.pod, volume.name, volume.csi)
+      return this.#mountCsi(facts, volume.name, inline, ended)
+    }
     if (volume.hostPath) return prepareHostPath(volume.hostPath)
     const { fsGroup } = facts.pod.spec.securityContext ?? {}
     if (volume.emptyDir) {
@@ -190,7 +218,7 @@ export class Volumes {
       return
     }
     const claim = claimNameOf(facts.pod, volume)
-    if (claim !== undefined) return this.#prepareClaim(facts, volume, claim)
+    if (claim !== undefined) return this.#prepareClaim(facts, volume, claim, ended)
     const files = await this.#filesOf(facts, volume)
     if (!files) {
       const source = Object.keys(volume).find((key) => key !== 'name') ?? 'none'
@@ -200,8 +228,24 @@ export class Volumes {
     await writeAtomically(folder, files, { now, fsGroup })
   }
 
-  /** Of claims, only those whose volume is a folder of this host can be mounted. */
-  async #prepareClaim({ pod }: PodFacts, source: VolumeSpec, claimName: string): Promise<void> {
+  async #mountCsi(
+    { pod }: PodFacts,
+    name: string,
+    volume: CsiVolume,
+    ended: AbortSignal,
+  ): Promise<void> {
+    const folder = await this.#options.csi.mount(pod, volume, ended)
+    this.#claimed.set(`${pod.metadata.uid}/${name}`, folder)
+  }
+
+  /** Of claims, only those whose volume is a folder of this host, or of a CSI driver, can be mounted. */
+  async #prepareClaim(
+    facts: PodFacts,
+    source: VolumeSpec,
+    claimName: string,
+    ended: AbortSignal,
+  ): Promise<void> {
+    const { pod } = facts
     const { name, persistentVolumeClaim } = source
     const { namespace, uid } = pod.metadata
     const { claim, volume } = await this.#options.reader.claimedVolume(namespace, claimName)
@@ -215,6 +259,8 @@ export class Volumes {
       )
     if (volume === undefined)
       throw new VolumeError(`persistentvolume "${spec.volumeName}" not found`)
+    const csi = claimedCsiVolume(volume, persistentVolumeClaim?.readOnly === true)
+    if (csi && volume.spec.volumeMode !== 'Block') return this.#mountCsi(facts, name, csi, ended)
     const folder = volume.spec.hostPath ?? volume.spec.local
     if (folder === undefined)
       throw new VolumeError(

@@ -20,3 +20,12 @@ export const whenAborted = (signal: AbortSignal): Promise<void> =>
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
+
+/** The result, unless the signal fires before: then it rejects with its reason, whatever becomes of the other. */
+export const unlessAborted = <T>(result: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const end = () => reject(signal.reason)
+    signal.addEventListener('abort', end, { once: true })
+    if (signal.aborted) end()
+    void result.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
+  })

@@ -16,6 +16,18 @@ export interface Claim extends NamespacedObject {
   }
   status: { phase?: string; [field: string]: unknown }
 }
+interface SecretReference {
+  readonly namespace?: string
+  readonly name?: string
+}
+interface CsiSource {
+  readonly driver: string
+  readonly volumeHandle?: string
+  readonly fsType?: string
+  readonly volumeAttributes?: Readonly<Record<string, string>>
+  readonly nodeStageSecretRef?: SecretReference
+  readonly nodePublishSecretRef?: SecretReference
+}
 export interface Volume extends PersistedObject {
   spec: {
     accessModes?: string[]
@@ -34,7 +46,8 @@ export interface Volume extends PersistedObject {
     persistentVolumeReclaimPolicy?: string
     hostPath?: { path: string; type?: string }
     local?: { path: string }
-    csi?: { driver: string; volumeHandle?: string }
+    csi?: CsiSource
+    mountOptions?: string[]
     nodeAffinity?: { required?: { nodeSelectorTerms: NodeSelectorTerm[] } }
     [field: string]: unknown
   }

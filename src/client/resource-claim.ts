@@ -1,7 +1,7 @@
 /** ResourceClaims as our processes see them: what is asked for, what was allocated, and who uses it (resource.k8s.io/v1). */
-import type { NamespacedObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import type { JsonObject } from '#json/value.js'
-import type { NodeSelectorTerm, Pod } from './pod.js'
+import type { NodeSelectorTerm, Pod, PodSpec, PodStatus } from './pod.js'
 
 export interface DeviceTaint {
   key: string
@@ -87,8 +87,10 @@ export const isAllocated = ({ status }: ResourceClaim): boolean => status?.alloc
 export const isPodConsumer = ({ apiGroup, resource }: Consumer): boolean =>
   !apiGroup && resource === 'pods'
 
-export const isReservedFor = ({ status }: ResourceClaim, { metadata }: Pod): boolean =>
-  (status?.reservedFor ?? []).some(({ uid }) => uid === metadata.uid)
+export const isReservedFor = (
+  { status }: ResourceClaim,
+  { metadata }: Pick<PersistedObject, 'metadata'>,
+): boolean => (status?.reservedFor ?? []).some(({ uid }) => uid === metadata.uid)
 
 interface ClaimOfPod {
   /** Undefined if none was made: not yet, or because none is needed. */
@@ -98,7 +100,12 @@ interface ClaimOfPod {
   readonly isAwaited: boolean
 }
 
-export const resourceClaimsOf = ({ spec, status }: Pod): ClaimOfPod[] =>
+interface ClaimingPod {
+  readonly spec: Pick<PodSpec, 'resourceClaims'>
+  readonly status?: Pick<PodStatus, 'resourceClaimStatuses'>
+}
+
+export const resourceClaimsOf = ({ spec, status }: ClaimingPod): ClaimOfPod[] =>
   (spec.resourceClaims ?? []).map(({ name, resourceClaimName }) => {
     if (resourceClaimName !== undefined)
       return { name: resourceClaimName, isMade: false, isAwaited: false }

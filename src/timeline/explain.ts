@@ -70,6 +70,18 @@ const graceText = (pod: PersistedObject, now: number): string => {
   return `The grace of ${grace} s is over since ${over} s. ${who}${hook} ${doubt}`
 }
 
+/** A kubelet deletes the object when drivers have let go of what they made for the Pod, and not before. */
+const endText = ({ spec }: PersistedObject): string => {
+  const volumes = (spec?.volumes ?? [])
+    .filter((volume: Record<string, unknown>) =>
+      ['persistentVolumeClaim', 'ephemeral', 'csi'].some((source) => source in volume),
+    )
+    .map(({ name }: { name: string }) => name)
+  if (volumes.length === 0)
+    return 'Its containers have ended; the kubelet is about to delete the object.'
+  return `Its containers have ended; the kubelet deletes the object once its volumes are unmounted (${volumes.join(', ')}).`
+}
+
 /** One sentence a reason, most decisive first; empty for a Pod that nobody has asked to go. */
 export const explainTerminating = ({ pod, node, now }: Situation): string[] => {
   const { deletionTimestamp, finalizers = [], name } = pod.metadata
@@ -84,8 +96,7 @@ export const explainTerminating = ({ pod, node, now }: Situation): string[] => {
   }
   const trouble = nodeTrouble(pod, node)
   if (trouble) reasons.push(trouble)
-  else if (ended)
-    reasons.push('Its containers have ended; the kubelet is about to delete the object.')
+  else if (ended) reasons.push(endText(pod))
   else reasons.push(graceText(pod, now))
   if (finalizers.length > 0) {
     reasons.push(`Finalizers will hold it after that: ${nameFinalizers(finalizers)}.`)

@@ -1,10 +1,10 @@
 /** Volumes follow their Pods from node to node, and never leave one that uses them. */
 import t from 'tap'
+import { attachmentName } from '#client/csi-volume.js'
 import type { Volume } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import {
-  attachmentName,
   isShared,
   mayDetach,
   takenBy,
@@ -112,7 +112,7 @@ t.test(
       )
     await run('first', 'n1')
     await until(async () => (await nodesWithIt()).length > 0)
-    const name = attachmentName(volume, 'n1')
+    const name = attachmentName(volume.spec.csi!, 'n1')
     t.match(await attachments(), [
       { metadata: { name }, spec: { attacher: 'd.io', nodeName: 'n1' } },
     ])

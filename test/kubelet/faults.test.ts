@@ -70,6 +70,7 @@ t.test('a removal that hangs does not hold its Pod', async (t) => {
   let attempts = 0
   const removal = new VolumeRemoval({
     volumes: {
+      unmount: async () => {},
       remove: () => {
         attempts++
         return hangs
@@ -157,7 +158,8 @@ t.test(
           events.push(`${type} ${reason} ${message}`),
       },
       volumes: { podFolder: () => '/nonexistent' },
-      volumeRemoval: { remove: async () => {} },
+      volumeRemoval: { remove: async () => true },
+      dynamicResources: { unprepare: async () => {} },
       writer: {
         newest: (p: Pod) => p,
         set: (_: Pod, status: PodStatus, finished: boolean) =>

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync 
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
+import type { CsiVolumes } from '#kubelet/csi/csi-volumes.js'
 import type { ObjectReader } from '#kubelet/object-reader.js'
 import { Volumes } from '#kubelet/volumes/volumes.js'
 import { storedMetadata } from '../stored-metadata.js'
@@ -15,7 +16,9 @@ t.test(
     const map = { metadata: { name: 'm' }, data: { old: '1' } as Record<string, string> }
     const reader = { configMap: async () => map } as unknown as ObjectReader
     let now = 1
-    const volumes = new Volumes({ root, reader, now: () => now++, mountsMemory: false })
+    const csi = {} as CsiVolumes
+    const { signal } = new AbortController()
+    const volumes = new Volumes({ root, reader, now: () => now++, mountsMemory: false, csi })
     const facts = {
       pod: {
         kind: 'Pod',
@@ -27,13 +30,13 @@ t.test(
       nodeAddress: '',
       allocatable: {},
     }
-    await volumes.prepare(facts)
+    await volumes.prepare(facts, signal)
     const folder = path.join(volumes.podFolder('u'), 'volumes', 'v')
     const half = '..0.half'
     mkdirSync(path.join(folder, half))
     symlinkSync(half, path.join(folder, '..data_tmp'))
     map.data = { new: '2' }
-    await volumes.prepare(facts)
+    await volumes.prepare(facts, signal)
     t.equal(readFileSync(path.join(folder, 'new'), 'utf8'), '2')
     t.equal(readdirSync(folder).length, 3, 'the file, the link and what it leads to')
   },

@@ -1,6 +1,8 @@
 /** The images of a container runtime. */
+
+import type { RpcError } from '../../grpc/rpc-client.js'
 import type { NodeImage, RuntimeImage } from '../../runtime.js'
-import type { CriClient, CriError } from './cri-client.js'
+import { type CriClient, pullText } from './cri-client.js'
 import type { CriContainer } from './cri-objects.js'
 
 interface CriImage {
@@ -38,8 +40,8 @@ export class CriImages {
     const spec = { image: { image } }
     const { image_ref } = await this.#client
       .pull<{ image_ref: string }>(spec, signal)
-      .catch((error: CriError) => {
-        throw new Error(error.pullText)
+      .catch((error: RpcError) => {
+        throw new Error(pullText(error))
       })
     this.#pulledAt.set(image_ref, performance.now())
     return image_ref

@@ -185,6 +185,7 @@ export const containerConfigOf = (
   stdin_once: config.stdinOnce === true,
   tty: config.tty,
   stop_signal: signalNumber(config.stopSignal),
+  CDI_devices: (config.cdiDevices ?? []).map((name) => ({ name })),
   linux: {
     resources: linuxResources(config.resources),
     security_context: containerSecurity(config.security, config.targetId),

@@ -7,6 +7,7 @@ import path from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '#api/clock.js'
 import type { Log } from '#client/log.js'
+import type { RpcError } from '../../grpc/rpc-client.js'
 import {
   type Container,
   type ContainerConfig,
@@ -25,7 +26,7 @@ import {
   type Stop,
   type StopOptions,
 } from '../../runtime.js'
-import { CriClient, type CriError } from './cri-client.js'
+import { CriClient } from './cri-client.js'
 import { connectThroughCri } from './cri-forward.js'
 import { CriImages } from './cri-images.js'
 import { readCriLog } from './cri-log.js'
@@ -151,7 +152,7 @@ export class CriRuntime implements ContainerRuntime {
     }
     const { pod_sandbox_id: id } = await this.#client
       .call<{ pod_sandbox_id: string }>('RunPodSandbox', request)
-      .catch((error: CriError) => {
+      .catch((error: RpcError) => {
         throw new Error(error.goText)
       })
     await this.#relist()

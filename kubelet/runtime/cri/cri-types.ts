@@ -1,9 +1,7 @@
-/** The part of CRI v1 that the kubelet speaks: messages as `field: [type, number]`, a type in brackets is repeated. */
-import { mapValues } from '#json/entries.js'
+/** The part of CRI v1 that the kubelet speaks. */
+import type { PackageFacts } from '../../grpc/proto-facts.js'
 
-type Fields = Readonly<Record<string, readonly [type: string, id: number]>>
-
-const messages: Readonly<Record<string, Fields>> = {
+const messages: PackageFacts['messages'] = {
   VersionRequest: { version: ['string', 1] },
   VersionResponse: { runtime_name: ['string', 2], runtime_version: ['string', 3] },
   PodSandboxMetadata: {
@@ -112,6 +110,7 @@ const messages: Readonly<Record<string, Fields>> = {
     resources: ['LinuxContainerResources', 1],
     security_context: ['LinuxContainerSecurityContext', 2],
   },
+  CDIDevice: { name: ['string', 1] },
   ContainerConfig: {
     metadata: ['ContainerMetadata', 1],
     image: ['ImageSpec', 2],
@@ -127,6 +126,7 @@ const messages: Readonly<Record<string, Fields>> = {
     stdin_once: ['bool', 13],
     tty: ['bool', 14],
     linux: ['LinuxContainerConfig', 15],
+    CDI_devices: ['[CDIDevice]', 17],
     stop_signal: ['int32', 18],
   },
   CreateContainerRequest: {
@@ -216,7 +216,7 @@ const messages: Readonly<Record<string, Fields>> = {
   Empty: {},
 }
 
-const methods = {
+const services: PackageFacts['services'] = {
   RuntimeService: {
     Version: ['VersionRequest', 'VersionResponse'],
     RunPodSandbox: ['RunPodSandboxRequest', 'RunPodSandboxResponse'],
@@ -243,34 +243,7 @@ const methods = {
     RemoveImage: ['ImageStatusRequest', 'Empty'],
     ImageFsInfo: ['Empty', 'ImageFsInfoResponse'],
   },
-} as const
-
-const fieldOf = ([type, id]: readonly [string, number]) => {
-  if (type === 'map<string>') return { keyType: 'string', type: 'string', id }
-  if (type.startsWith('[')) return { rule: 'repeated', type: type.slice(1, -1), id }
-  return { type, id }
 }
 
-const messageOf = (fields: Fields) => ({
-  fields: mapValues(fields, fieldOf),
-})
-const serviceOf = (rows: Readonly<Record<string, readonly [string, string]>>) => ({
-  methods: mapValues(rows, ([requestType, responseType]) => ({ requestType, responseType })),
-})
-
-/** The same as protobuf's JSON descriptor, of package runtime.v1. */
-export const criDescriptor = {
-  nested: {
-    runtime: {
-      nested: {
-        v1: {
-          nested: {
-            ...mapValues(messages, messageOf),
-            RuntimeService: serviceOf(methods.RuntimeService),
-            ImageService: serviceOf(methods.ImageService),
-          },
-        },
-      },
-    },
-  },
-}
+/** Package runtime.v1. */
+export const criFacts: PackageFacts = { name: 'runtime.v1', messages, services }

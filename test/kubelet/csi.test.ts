@@ -1,0 +1,245 @@
+/** Volumes of CSI drivers, from the driver's registration to the end of the last Pod that has them. */
+import path from 'node:path'
+import t from 'tap'
+import { attachmentName, uniqueName } from '#client/csi-volume.js'
+import type { Node } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import { eventually } from '../eventually.js'
+import { type CsiTestDriver, startCsiDriver } from './csi-driver.js'
+import { script, startNode, type TestNode } from './node.js'
+
+const driverName = 'test.csi.example'
+const source = { driver: driverName, volumeHandle: 'disk-1' }
+const claimed = { name: 'd', persistentVolumeClaim: { claimName: 'disk' } }
+
+const rootOf = ({ folder }: TestNode) => path.join(folder, 'kubelet')
+/** Says what is in its volume, and lives until it is told to end. */
+const reader = {
+  ...script(
+    'cat $CONTAINER_ROOT/d/data; trap "exit 0" TERM; echo " up"; while :; do sleep 0.05; done',
+  ),
+  volumeMounts: [{ name: 'd', mountPath: '/d' }],
+}
+const methodsOf = ({ calls }: CsiTestDriver) => calls.map(({ method }) => method)
+
+const makeCsiDriver = ({ client }: TestNode, spec: object) =>
+  client.create(resources.csiDrivers, { metadata: { name: driverName }, spec })
+
+/** A claim `disk` that is bound to a volume of the driver. */
+const makeClaim = async ({ client }: TestNode) => {
+  const namespace = 'default'
+  const resourcesOf = { storage: '1Gi' }
+  await client.create(resources.secrets, {
+    metadata: { name: 'key', namespace },
+    stringData: { password: 'x' },
+  })
+  const claim = await client.create(resources.persistentVolumeClaims, {
+    metadata: { name: 'disk', namespace },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: '',
+      volumeName: 'pv-1',
+      resources: { requests: resourcesOf },
+    },
+  })
+  await client.create(resources.persistentVolumes, {
+    metadata: { name: 'pv-1' },
+    spec: {
+      capacity: resourcesOf,
+      accessModes: ['ReadWriteOnce'],
+      mountOptions: ['noatime'],
+      claimRef: { namespace, name: 'disk', uid: claim.metadata.uid },
+      csi: {
+        ...source,
+        volumeAttributes: { size: 'small' },
+        nodeStageSecretRef: { namespace, name: 'key' },
+      },
+    },
+  })
+  await client.patch(
+    resources.persistentVolumeClaims,
+    { namespace, name: 'disk' },
+    { status: { phase: 'Bound' } },
+    { type: 'merge', subresource: 'status' },
+  )
+}
+
+const nodeObject = ({ client }: TestNode) => client.get<Node>(resources.nodes, { name: 'node-1' })
+const inUse = async (node: TestNode) => (await nodeObject(node)).status.volumesInUse ?? []
+
+/** What the attach-detach controller and the driver's attacher do. */
+const attach = async ({ client }: TestNode) => {
+  const name = attachmentName(source, 'node-1')
+  await client.create(resources.volumeAttachments, {
+    metadata: { name },
+    spec: {
+      attacher: driverName,
+      nodeName: 'node-1',
+      source: { persistentVolumeName: 'pv-1' },
+    },
+  })
+  const merge = { type: 'merge', subresource: 'status' } as const
+  const attached = { attached: true, attachmentMetadata: { device: 'sdb' } }
+  await client.patch(resources.volumeAttachments, { name }, { status: attached }, merge)
+  const volumesAttached = [{ name: uniqueName(source), devicePath: '' }]
+  await client.patch(resources.nodes, { name: 'node-1' }, { status: { volumesAttached } }, merge)
+}
+
+t.test('a driver registers, and its node says so until it goes', async (t) => {
+  const node = await startNode(t)
+  const driver = await startCsiDriver(t, rootOf(node))
+  const drivers = () =>
+    node.client
+      .get(resources.csiNodes, { name: 'node-1' })
+      .then(({ spec }) => spec.drivers ?? [])
+      .catch(() => undefined)
+  const found = await eventually('its CSINode', async () => (await drivers())?.[0])
+  t.strictSame(found, {
+    name: driverName,
+    nodeID: 'machine-7',
+    topologyKeys: ['topology.csi.example/rack'],
+    allocatable: { count: 5 },
+  })
+  const { metadata } = await nodeObject(node)
+  t.equal(metadata.labels?.['topology.csi.example/rack'], 'r1')
+  const annotation = 'csi.volume.kubernetes.io/nodeid'
+  t.equal(metadata.annotations?.[annotation], `{"${driverName}":"machine-7"}`)
+  driver.unregister()
+  await eventually('its end', async () => (await drivers())?.length === 0)
+  await eventually('the annotation', async () => {
+    const { annotations } = (await nodeObject(node)).metadata
+    return annotations?.[annotation] === undefined
+  })
+})
+
+t.test('a volume is attached, staged, published, and all of it undone in turn', async (t) => {
+  const node = await startNode(t)
+  await makeCsiDriver(node, { podInfoOnMount: true, fsGroupPolicy: 'File' })
+  await makeClaim(node)
+  const driver = await startCsiDriver(t, rootOf(node))
+  await node.run('p', reader, { volumes: [claimed] })
+  await eventually('the volume in use', async () =>
+    (await inUse(node)).includes('kubernetes.io/csi/test.csi.example^disk-1'),
+  )
+  t.strictSame(methodsOf(driver), [], 'nothing is mounted before the volume is attached')
+  await attach(node)
+  await node.ready('p')
+  await eventually('its data', async () => (await node.logs('p')).includes('data of disk-1 up'))
+  const [stage, publish] = driver.calls
+  t.match(stage, {
+    method: 'NodeStageVolume',
+    request: {
+      volume_id: 'disk-1',
+      publish_context: { device: 'sdb' },
+      volume_capability: { mount: { mount_flags: ['noatime'] }, access_mode: { mode: 1 } },
+      secrets: { password: 'x' },
+      volume_context: { size: 'small' },
+    },
+  })
+  t.match(publish, {
+    method: 'NodePublishVolume',
+    request: {
+      volume_id: 'disk-1',
+      publish_context: { device: 'sdb' },
+      readonly: false,
+      secrets: {},
+      volume_context: { size: 'small', 'csi.storage.k8s.io/pod.name': 'p' },
+    },
+  })
+  t.equal(publish!.request.staging_target_path, stage!.request.staging_target_path)
+
+  driver.failures.set('NodeUnpublishVolume', 'the disk is busy')
+  await node.delete('p')
+  const told = await eventually('why it is still there', async () =>
+    (await node.events('p')).find(({ reason }) => reason === 'FailedUnmount'),
+  )
+  t.equal(
+    told.message,
+    'UnmountVolume.TearDown failed for volume "pv-1" : kubernetes.io/csi: Unmounter.TearDownAt failed: rpc error: code = Internal desc = the disk is busy',
+  )
+  const dying = await node.until('p', ({ status }) => status!.phase === 'Succeeded')
+  t.ok(
+    dying.metadata.deletionTimestamp,
+    'its container has ended, but the Pod waits for its volume',
+  )
+  t.notOk(methodsOf(driver).includes('NodeUnstageVolume'))
+  t.strictSame(await inUse(node), [uniqueName(source)])
+
+  driver.failures.clear()
+  await node.gone('p')
+  await eventually('that the volume is free', async () => (await inUse(node)).length === 0)
+  const ends = methodsOf(driver).slice(2)
+  t.equal(ends.at(-1), 'NodeUnstageVolume')
+  t.ok(ends.slice(0, -1).every((method) => method === 'NodeUnpublishVolume'))
+})
+
+t.test('a kubelet that was killed undoes what the one before has mounted', async (t) => {
+  const node = await startNode(t, { kubelet: 'process' })
+  await makeCsiDriver(node, { attachRequired: false })
+  await makeClaim(node)
+  const driver = await startCsiDriver(t, rootOf(node))
+  const first = await node.startProcess()
+  await node.run('a', reader, { volumes: [claimed] })
+  await node.run('b', reader, { volumes: [claimed] })
+  await node.ready('a')
+  await node.ready('b')
+  t.equal(methodsOf(driver).filter((method) => method === 'NodeStageVolume').length, 1)
+  first.kill('SIGKILL')
+  const before = driver.calls.length
+  await node.delete('a')
+  await node.delete('b', 0)
+  const count = (method: string) => methodsOf(driver).filter((one) => one === method).length
+  driver.failures.set('NodeUnstageVolume', 'not yet')
+  await node.startProcess()
+  await node.gone('a')
+  await eventually('that it is tried', () => count('NodeUnstageVolume') > 0)
+  const ends = methodsOf(driver).slice(before)
+  t.strictSame(
+    ends.filter((method) => method !== 'NodeUnstageVolume'),
+    ['NodeUnpublishVolume', 'NodeUnpublishVolume'],
+    'also of the Pod that the API had forgotten',
+  )
+  t.ok(ends.indexOf('NodeUnstageVolume') > ends.lastIndexOf('NodeUnpublishVolume'))
+  driver.failures.clear()
+  const tries = count('NodeUnstageVolume')
+  await eventually('that it is tried again', () => count('NodeUnstageVolume') > tries)
+  await node.run('c', reader, { volumes: [claimed] })
+  await node.ready('c')
+  t.equal(count('NodeStageVolume'), 2)
+  await node.delete('c', 1)
+  await node.gone('c')
+})
+
+t.test('an inline volume comes with its Pod and goes when the Pod has ended', async (t) => {
+  const node = await startNode(t)
+  await makeCsiDriver(node, {
+    attachRequired: false,
+    podInfoOnMount: true,
+    volumeLifecycleModes: ['Ephemeral'],
+    tokenRequests: [{ audience: 'vault' }],
+  })
+  const driver = await startCsiDriver(t, rootOf(node))
+  await node.client.create(resources.serviceAccounts, {
+    metadata: { name: 'default', namespace: 'default' },
+  })
+  const inline = { driver: driverName, volumeAttributes: { colour: 'blue' } }
+  await node.run(
+    'p',
+    { ...script('cat $CONTAINER_ROOT/d/data'), volumeMounts: reader.volumeMounts },
+    {
+      restartPolicy: 'Never',
+      serviceAccountName: 'default',
+      volumes: [{ name: 'd', csi: { ...inline, readOnly: true } }],
+    },
+  )
+  await node.until('p', ({ status }) => status!.phase === 'Succeeded')
+  t.equal(await node.logs('p'), 'unstaged')
+  await eventually('its unmount', () => methodsOf(driver).includes('NodeUnpublishVolume'))
+  t.strictSame(methodsOf(driver), ['NodePublishVolume', 'NodeUnpublishVolume'])
+  const { request } = driver.calls[0]!
+  const { volume_context: context } = request as { volume_context: Record<string, string> }
+  t.match(request, { readonly: true, staging_target_path: '' })
+  t.match(context, { colour: 'blue', 'csi.storage.k8s.io/ephemeral': 'true' })
+  const { vault } = JSON.parse(context['csi.storage.k8s.io/serviceAccount.tokens']!)
+  t.equal(vault.token.split('.').length, 3)
+})

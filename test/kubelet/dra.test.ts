@@ -1,0 +1,116 @@
+/** Devices of ResourceClaims: prepared before a Pod's containers start, unprepared after the last of them. */
+import path from 'node:path'
+import t from 'tap'
+import { resources } from '#client/resources.js'
+import type { Pod } from '#kubelet/pod.js'
+import { eventually } from '../eventually.js'
+import { type DraTestDriver, startDraDriver } from './dra-driver.js'
+import { script, startNode, type TestNode } from './node.js'
+
+const rootOf = ({ folder }: TestNode) => path.join(folder, 'kubelet')
+const methodsOf = ({ calls }: DraTestDriver) => calls.map(({ method }) => method)
+const namespace = 'default'
+const waits = script('trap "exit 0" TERM; while :; do sleep 0.05; done')
+const withClaim = { resourceClaims: [{ name: 'device', resourceClaimName: 'gpu-claim' }] }
+const container = { ...waits, resources: { claims: [{ name: 'device' }] } }
+
+/** What the scheduler decides: the claim's device, and which Pods may use it. */
+const allocate = async ({ client }: TestNode, driver = 'gpu.example') => {
+  await client.create(resources.resourceClaims, {
+    metadata: { name: 'gpu-claim', namespace },
+    spec: {
+      devices: { requests: [{ name: 'gpu', exactly: { deviceClassName: 'gpus' } }] },
+    },
+  })
+  await tell(client, {
+    allocation: {
+      devices: { results: [{ request: 'gpu', driver, pool: 'node-1', device: 'gpu-0' }] },
+    },
+  })
+}
+const tell = (client: TestNode['client'], status: object) =>
+  client.patch(
+    resources.resourceClaims,
+    { namespace, name: 'gpu-claim' },
+    { status },
+    { type: 'merge', subresource: 'status' },
+  )
+const reserve = ({ client }: TestNode, ...pods: Pod[]) =>
+  tell(client, {
+    reservedFor: pods.map(({ metadata: { name, uid } }) => ({ resource: 'pods', name, uid })),
+  })
+
+for (const version of ['v1', 'v1beta1'] as const)
+  t.test(
+    `a claim is prepared by a driver of ${version}, and unprepared after its Pod`,
+    async (t) => {
+      const node = await startNode(t)
+      await allocate(node)
+      const driver = await startDraDriver(t, rootOf(node), { version })
+      driver.failures.set('NodePrepareResources', 'the device is lost')
+      const pod = await node.run('p', container, withClaim)
+      const notReserved = await eventually('why it waits', async () =>
+        (await node.events('p')).find(({ reason }) => reason === 'FailedPrepareDynamicResources'),
+      )
+      t.match(
+        notReserved.message,
+        /^Failed to prepare dynamic resources: prepare dynamic resources: (DRA driver gpu.example is not registered|pod p \(.*\) is not allowed to use ResourceClaim gpu-claim \(.*\))$/,
+      )
+      await reserve(node, pod)
+      await eventually('what the driver says', async () =>
+        (await node.events('p')).some(
+          ({ message }) =>
+            message ===
+            'Failed to prepare dynamic resources: prepare dynamic resources: NodePrepareResources failed for ResourceClaim gpu-claim: the device is lost',
+        ),
+      )
+      t.strictSame((await node.get('p'))?.status?.phase, 'Pending')
+      driver.failures.clear()
+      await node.ready('p')
+
+      driver.failures.set('NodeUnprepareResources', 'still in use')
+      await node.delete('p')
+      const told = await eventually('why it is still there', async () =>
+        (await node.events('p')).find(({ reason }) => reason === 'FailedKillPod'),
+      )
+      t.equal(
+        told.message,
+        'error killing pod: unprepare dynamic resources: NodeUnprepareResources failed for ResourceClaim gpu-claim: still in use',
+      )
+      t.ok((await node.get('p'))?.metadata.deletionTimestamp, 'the Pod waits for its device')
+      driver.failures.clear()
+      await node.gone('p')
+      t.equal(methodsOf(driver).at(-1), 'NodeUnprepareResources')
+    },
+  )
+
+t.test(
+  'a claim that several Pods share is unprepared after the last, by whatever kubelet',
+  async (t) => {
+    const node = await startNode(t, { kubelet: 'process' })
+    await allocate(node)
+    const driver = await startDraDriver(t, rootOf(node))
+    const first = await node.startProcess()
+    const a = await node.run('a', container, withClaim)
+    const b = await node.run(
+      'b',
+      { ...script('true'), resources: container.resources },
+      {
+        ...withClaim,
+        restartPolicy: 'Never',
+      },
+    )
+    await reserve(node, a, b)
+    await node.ready('a')
+    await node.until('b', ({ status }) => status!.phase === 'Succeeded')
+    t.notOk(methodsOf(driver).includes('NodeUnprepareResources'), 'one of them still has it')
+    first.kill('SIGKILL')
+    // The API forgets the Pod while its kubelet is away.
+    await node.delete('a', 0)
+    await node.startProcess()
+    await eventually('the end', () => methodsOf(driver).at(-1) === 'NodeUnprepareResources')
+    await node.delete('b')
+    await node.gone('b')
+    t.equal(methodsOf(driver).filter((method) => method === 'NodeUnprepareResources').length, 1)
+  },
+)
