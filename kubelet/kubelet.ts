@@ -121,7 +121,7 @@ export class Kubelet {
       report,
       signal,
     })
-    this.#dra = new Dra({ reader, rootDir: deps.rootDir, clock, log, signal })
+    this.#dra = new Dra({ client, nodeName, reader, rootDir: deps.rootDir, clock, log, signal })
     this.#plugins = new PluginRegistry({
       folder: path.join(deps.rootDir, 'plugins_registry'),
       handlers: { CSIPlugin: this.#csi.drivers, DRAPlugin: this.#dra.drivers },

@@ -333,7 +333,6 @@ export class PodWorker {
       ending: this.#state !== 'syncing',
       stopped: this.#isStopped(),
       forcedEnd: this.#forcedEnd,
-      finished: this.#state === 'terminated',
       verdict: this.#sync.verdict,
       nodeAddress,
       previous: { ...this.#status, qosClass: this.#pod.status?.qosClass },

@@ -1,6 +1,7 @@
 /** The DRA drivers that have registered with this kubelet. Upstream: pkg/kubelet/cm/dra/plugin. */
 import type { Plugin, PluginHandler } from '../plugins/plugin-registry.js'
 import type { DraClient, DraVersion } from './dra-client.js'
+import type { ResourceSlices } from './resource-slices.js'
 
 const versions: Readonly<Record<string, DraVersion>> = {
   'v1.DRAPlugin': 'v1',
@@ -28,11 +29,13 @@ interface Instance {
 }
 
 export class DraDrivers implements PluginHandler {
+  readonly #slices: Pick<ResourceSlices, 'keep' | 'leave'>
   readonly #now: () => number
   /** A driver that is being replaced has several; the newest is asked. */
   readonly #instances = new Map<string, Instance[]>()
 
-  constructor(now: () => number) {
+  constructor(slices: Pick<ResourceSlices, 'keep' | 'leave'>, now: () => number) {
+    this.#slices = slices
     this.#now = now
   }
 
@@ -57,14 +60,19 @@ export class DraDrivers implements PluginHandler {
       throw new Error(`endpoint ${endpoint} already registered for DRA driver plugin ${name}`)
     const client = new DraClient(endpoint, version, this.#now)
     this.#instances.set(name, [...known, { endpoint, client }])
+    this.#slices.keep(name)
   }
 
   async deregister({ name, endpoint }: Plugin): Promise<void> {
     const known = this.#instances.get(name) ?? []
     for (const one of known) if (one.endpoint === endpoint) one.client.close()
     const others = known.filter((one) => one.endpoint !== endpoint)
-    if (others.length > 0) this.#instances.set(name, others)
-    else this.#instances.delete(name)
+    if (others.length > 0) {
+      this.#instances.set(name, others)
+      return
+    }
+    this.#instances.delete(name)
+    this.#slices.leave(name)
   }
 
   close(): void {

@@ -1,12 +1,16 @@
 /** The DRA drivers of this node and the devices that they have prepared. */
 import type { Clock } from '#api/clock.js'
+import type { Client } from '#client/client.js'
 import type { Log } from '#client/log.js'
 import type { ObjectReader } from '../object-reader.js'
 import { DraDrivers } from './dra-drivers.js'
 import { DynamicResources } from './dynamic-resources.js'
 import { PreparedClaims } from './prepared-claims.js'
+import { ResourceSlices } from './resource-slices.js'
 
 interface DraOptions {
+  readonly client: Client
+  readonly nodeName: string
   readonly reader: ObjectReader
   readonly rootDir: string
   readonly clock: Clock
@@ -18,8 +22,9 @@ export class Dra {
   readonly drivers: DraDrivers
   readonly resources: DynamicResources
 
-  constructor({ reader, rootDir, clock, log, signal }: DraOptions) {
-    this.drivers = new DraDrivers(() => clock.now())
+  constructor({ client, nodeName, reader, rootDir, clock, log, signal }: DraOptions) {
+    const slices = new ResourceSlices({ client, nodeName, log, signal })
+    this.drivers = new DraDrivers(slices, () => clock.now())
     const claims = new PreparedClaims(rootDir)
     this.resources = new DynamicResources({ reader, drivers: this.drivers, claims, log, signal })
   }

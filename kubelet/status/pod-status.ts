@@ -233,7 +233,7 @@ const ephemeralStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
 }
 
 export const makePodStatus = (input: StatusInput): PodStatus => {
-  const { pod, sandbox, nodeAddress, previous, now, stopped, finished } = input
+  const { pod, sandbox, nodeAddress, previous, now, stopped } = input
   if (input.verdict?.refused) return refusedStatus(input, input.verdict)
   const inits = (pod.spec.initContainers ?? []).map((spec) => containerStatus(input, spec))
   const mains = pod.spec.containers.map((spec) => containerStatus(input, spec))
@@ -251,10 +251,10 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
   const known = sandbox ? addressesOf(pod, sandbox, nodeAddress) : []
   const ips = known.length > 0 ? known : (previous.podIPs?.map(({ ip }) => ip) ?? [])
   const { generation } = pod.metadata
-  const last = finished ? locateAll(pod, inits, mains) : { inits, mains }
+  const last = stopped ? locateAll(pod, inits, mains) : { inits, mains }
   return {
     ...(generation === undefined ? {} : { observedGeneration: generation }),
-    phase: finished && !isTerminalPhase(phase) ? 'Failed' : phase,
+    phase: stopped && !isTerminalPhase(phase) ? 'Failed' : phase,
     conditions: makeConditions(input, wanted, [...inits, ...mains]),
     ...(verdict && !early ? { reason: verdict.reason, message: verdict.message } : {}),
     hostIP: nodeAddress,

@@ -33,10 +33,11 @@ export interface StatusInput {
   readonly resize: Pick<PodResize, 'conditions' | 'actualOf' | 'actual'>
   /** True once the Pod will never run again: its phase is then the final one as soon as all have stopped. */
   readonly ending: boolean
-  /** No container of it runs any more, and none will. */
+  /**
+   * No container of it runs any more, and none will: what is not known by now never will be. Drivers may still hold what
+   * they made for it, which changes nothing of this (SyncTerminatedPod).
+   */
   readonly stopped: boolean
-  /** Nothing of the Pod is left here: what is not known by now never will be. */
-  readonly finished: boolean
   readonly forcedEnd: ForcedEnd | undefined
   /** Set when the kubelet ended or refused the Pod. */
   readonly verdict: Verdict | undefined

@@ -62,6 +62,9 @@ const graceText = (pod: PersistedObject, now: number): string => {
   }
   const over = Math.floor(-leftMs / 1000)
   if (over < killSeconds) return `The grace of ${grace} s is over: the kubelet kills now. ${who}`
+  const devices = (pod.spec?.resourceClaims ?? []).map(({ name }: { name: string }) => name)
+  if (running.length === 0 && devices.length > 0)
+    return `${who} The kubelet waits until the devices of its claims are unprepared (${devices.join(', ')}).`
   // Nothing in the object tells whether it was shortened: its end is counted from the first delete.
   const doubt =
     over < grace + killSeconds

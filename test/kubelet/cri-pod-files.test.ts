@@ -7,6 +7,7 @@ import { resources } from '#client/resources.js'
 import type { ContainerSpec, PodSpec } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
 import { containerdMissing, imageName, startContainerd } from './containerd.js'
+import { startCsiDriver } from './csi-driver.js'
 import { script, startNode } from './node.js'
 
 const inImage = (text: string) => ({ ...script(text), image: imageName })
@@ -206,4 +207,28 @@ t.test('files and names of Pods', { skip: containerdMissing }, async (t) => {
     const scored = Number((await told('some', some)).text)
     t.ok(scored > 2 && scored < 1000, String(scored))
   })
+
+  t.test(
+    'what a CSI driver has put into its volume, read-only where the Pod says so',
+    async (t) => {
+      const driver = await startCsiDriver(t, path.join(node.folder, 'kubelet'))
+      await node.client.create(resources.csiDrivers, {
+        metadata: { name: driver.name },
+        spec: { attachRequired: false, volumeLifecycleModes: ['Ephemeral'] },
+      })
+      const { text } = await told(
+        'csi',
+        {
+          ...inImage('cat /v/data; echo x 2>/dev/null > /v/new || echo " refused"'),
+          volumeMounts: [{ name: 'v', mountPath: '/v' }],
+        },
+        { volumes: [{ name: 'v', csi: { driver: driver.name, readOnly: true } }] },
+      )
+      t.equal(text, 'unstaged refused\n')
+      t.strictSame(
+        driver.calls.map(({ method }) => method),
+        ['NodePublishVolume', 'NodeUnpublishVolume'],
+      )
+    },
+  )
 })

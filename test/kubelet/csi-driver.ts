@@ -10,7 +10,7 @@ import { registrationFacts } from '#kubelet/plugins/registration-client.js'
 
 type Answer = Record<string, unknown>
 type Request = Record<string, unknown>
-type Methods = Readonly<Record<string, (request: Request) => Answer>>
+type Methods = Readonly<Record<string, (request: Request) => Answer | Promise<Answer>>>
 
 /** Serves the methods on a Unix socket; resolves to what closes it, and removes the socket. */
 export const serve = async (
@@ -23,9 +23,9 @@ export const serve = async (
   const server = new Server()
   const handlers = Object.entries(methods).map(([name, answer]) => [
     name,
-    ({ request }: { request: Request }, done: sendUnaryData<Answer>) => {
+    async ({ request }: { request: Request }, done: sendUnaryData<Answer>) => {
       try {
-        done(null, answer(request))
+        done(null, await answer(request))
       } catch (error) {
         done({ code: status.INTERNAL, details: (error as Error).message })
       }
@@ -73,6 +73,8 @@ export interface CsiTestDriver {
   readonly calls: readonly Call[]
   /** What a method answers with instead; set and deleted by tests. */
   readonly failures: Map<string, string>
+  /** What a method waits for before it acts. */
+  readonly holds: Map<string, Promise<void>>
   /** Ends its registration alone. */
   unregister(): void
 }
@@ -85,10 +87,12 @@ export const startCsiDriver = async (
   const name = 'test.csi.example'
   const calls: Call[] = []
   const failures = new Map<string, string>()
+  const holds = new Map<string, Promise<void>>()
   const acting =
     (method: string, act: (request: Request) => void) =>
-    (request: Request): Answer => {
+    async (request: Request): Promise<Answer> => {
       calls.push({ method, request })
+      await holds.get(method)
       const failure = failures.get(method)
       if (failure !== undefined) throw new Error(failure)
       act(request)
@@ -131,5 +135,5 @@ export const startCsiDriver = async (
     unregister()
     close()
   })
-  return { name, calls, failures, unregister }
+  return { name, calls, failures, holds, unregister }
 }

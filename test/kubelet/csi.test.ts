@@ -243,3 +243,24 @@ t.test('an inline volume comes with its Pod and goes when the Pod has ended', as
   const { vault } = JSON.parse(context['csi.storage.k8s.io/serviceAccount.tokens']!)
   t.equal(vault.token.split('.').length, 3)
 })
+
+t.test(
+  'a Pod that goes while its driver still mounts waits for that, and has it undone',
+  async (t) => {
+    const node = await startNode(t)
+    await makeCsiDriver(node, { attachRequired: false })
+    await makeClaim(node)
+    const driver = await startCsiDriver(t, rootOf(node))
+    let goOn: () => void = () => {}
+    driver.holds.set('NodeStageVolume', new Promise((resolve) => (goOn = resolve)))
+    await node.run('p', reader, { volumes: [claimed] })
+    await eventually('the call', () => methodsOf(driver).includes('NodeStageVolume'))
+    await node.delete('p', 1)
+    await node.until('p', ({ status }) => status!.phase === 'Failed')
+    t.strictSame(methodsOf(driver), ['NodeStageVolume'], 'the next call has to wait for this one')
+    goOn()
+    await node.gone('p')
+    await eventually('the end', () => methodsOf(driver).includes('NodeUnstageVolume'))
+    t.strictSame(methodsOf(driver), ['NodeStageVolume', 'NodeUnstageVolume'])
+  },
+)

@@ -1,7 +1,12 @@
 /** Devices of ResourceClaims: prepared before a Pod's containers start, unprepared after the last of them. */
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
+import { createClient } from '#client/client.js'
+import { parseKubeconfig } from '#client/kubeconfig.js'
+import { silentLog } from '#client/log.js'
 import { resources } from '#client/resources.js'
+import { ResourceSlices } from '#kubelet/dra/resource-slices.js'
 import type { Pod } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
 import { type DraTestDriver, startDraDriver } from './dra-driver.js'
@@ -112,5 +117,46 @@ t.test(
     await node.delete('b')
     await node.gone('b')
     t.equal(methodsOf(driver).filter((method) => method === 'NodeUnprepareResources').length, 1)
+  },
+)
+
+t.test(
+  'the slices of a driver that does not come back are deleted, those of others are kept',
+  async (t) => {
+    const node = await startNode(t)
+    const { client } = node
+    const slice = (name: string, driver: string, nodeName: string) =>
+      client.create(resources.resourceSlices, {
+        metadata: { name },
+        spec: {
+          driver,
+          nodeName,
+          pool: { name: nodeName, generation: 1, resourceSliceCount: 1 },
+          devices: [{ name: 'gpu-0' }],
+        },
+      })
+    await slice('gone', 'gone.example', 'node-1')
+    await slice('elsewhere', 'gone.example', 'node-2')
+    await slice('other', 'other.example', 'node-1')
+    await slice('back', 'back.example', 'node-1')
+    const stop = new AbortController()
+    t.teardown(() => stop.abort())
+    const ofNode = readFileSync(path.join(node.folder, 'kubeconfig'), 'utf8')
+    const asNode = createClient(await parseKubeconfig(ofNode), 'kubelet')
+    t.teardown(() => asNode.close())
+    const slices = new ResourceSlices({
+      client: asNode,
+      nodeName: 'node-1',
+      log: silentLog,
+      signal: stop.signal,
+      delayMs: 100,
+    })
+    slices.leave('back.example')
+    slices.keep('back.example')
+    slices.leave('gone.example')
+    const names = async () =>
+      (await client.list(resources.resourceSlices)).items.map(({ metadata }) => metadata.name)
+    await eventually('its end', async () => !(await names()).includes('gone'))
+    t.strictSame(await names(), ['back', 'elsewhere', 'other'])
   },
 )

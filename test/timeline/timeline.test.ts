@@ -204,6 +204,21 @@ t.test('why a Pod is stuck in Terminating', (t) => {
   t.match(why(asked, undefined), /does not exist any more/)
   const ended = { state: killed, phase: 'Failed' }
   t.match(why(podAt({ metadata: deleted, ...ended }), node('True')), /^Its containers have ended/)
+  const spec = {
+    volumes: [
+      { name: 'v', persistentVolumeClaim: {} },
+      { name: 'e', emptyDir: {} },
+    ],
+  }
+  t.match(
+    why(podAt({ metadata: deleted, ...ended, spec }), node('True')),
+    /deletes the object once its volumes are unmounted \(v\)\.$/,
+  )
+  const withDevice = { resourceClaims: [{ name: 'gpu' }] }
+  t.match(
+    why(podAt({ metadata: deleted, state: killed, spec: withDevice }), node('True'), 50),
+    /^No container runs\. .* until the devices of its claims are unprepared \(gpu\)\.$/,
+  )
   const held = podAt({ metadata: { ...deleted, finalizers: ['x/y'] }, ...ended })
   t.match(why(held, node('True')), /^Held by finalizers: x\/y\./)
   const counted = { ...deleted, finalizers: ['batch.kubernetes.io/job-tracking'] }

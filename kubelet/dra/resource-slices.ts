@@ -1,0 +1,71 @@
+/** ResourceSlices of drivers that are gone: the scheduler must not choose their devices. Upstream: dra_plugin_manager.go. */
+import { sleep } from '#async/sleep.js'
+import { Backoff } from '#client/backoff.js'
+import type { Client } from '#client/client.js'
+import { messageOf } from '#client/errors.js'
+import type { Log } from '#client/log.js'
+import { resources } from '#client/resources.js'
+
+/** A driver that is only being replaced comes back within this time; upstream's defaultWipingDelay. */
+const delayMsDefault = 30_000
+const retryMs = { baseMs: 5_000, maxMs: 300_000 }
+
+interface SlicesOptions {
+  readonly client: Client
+  readonly nodeName: string
+  readonly log: Log
+  /** Ends the waiting. */
+  readonly signal: AbortSignal
+  readonly delayMs?: number
+}
+
+export class ResourceSlices {
+  readonly #options: SlicesOptions
+  readonly #leaving = new Map<string, AbortController>()
+
+  constructor(options: SlicesOptions) {
+    this.#options = options
+  }
+
+  /** The driver serves this node again. */
+  keep(driver: string): void {
+    this.#leaving.get(driver)?.abort()
+    this.#leaving.delete(driver)
+  }
+
+  /** The driver is gone; unless it comes back soon its slices of this node go, too. */
+  leave(driver: string): void {
+    const { signal, delayMs = delayMsDefault } = this.#options
+    if (signal.aborted || this.#leaving.has(driver)) return
+    const back = new AbortController()
+    this.#leaving.set(driver, back)
+    const end = () => back.abort()
+    signal.addEventListener('abort', end)
+    void this.#deleteAfter(driver, delayMs, back.signal).finally(() => {
+      signal.removeEventListener('abort', end)
+      if (this.#leaving.get(driver) === back) this.#leaving.delete(driver)
+    })
+  }
+
+  async #deleteAfter(driver: string, delayMs: number, back: AbortSignal): Promise<void> {
+    const backoff = new Backoff(retryMs)
+    await sleep(delayMs, back)
+    while (!back.aborted) {
+      try {
+        return await this.#deleteAll(driver)
+      } catch (error) {
+        this.#options.log.warn(
+          { driver, error: messageOf(error) },
+          'ResourceSlices were not deleted',
+        )
+      }
+      await sleep(backoff.next(), back)
+    }
+  }
+
+  async #deleteAll(driver: string): Promise<void> {
+    const { client, nodeName } = this.#options
+    const fieldSelector = `spec.driver=${driver},spec.nodeName=${nodeName}`
+    await client.deleteCollection(resources.resourceSlices, { fieldSelector })
+  }
+}
