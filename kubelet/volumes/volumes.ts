@@ -260,11 +260,12 @@ export class Volumes {
     if (volume === undefined)
       throw new VolumeError(`persistentvolume "${spec.volumeName}" not found`)
     const csi = claimedCsiVolume(volume, persistentVolumeClaim?.readOnly === true)
-    if (csi && volume.spec.volumeMode !== 'Block') return this.#mountCsi(facts, name, csi, ended)
+    const isBlock = volume.spec.volumeMode === 'Block'
+    if (csi && !isBlock) return this.#mountCsi(facts, name, csi, ended)
     const folder = volume.spec.hostPath ?? volume.spec.local
     if (folder === undefined)
       throw new VolumeError(
-        `volume "${name}": persistentvolume "${spec.volumeName}" is no folder of this host`,
+        `volume "${name}": persistentvolume "${spec.volumeName}" is ${isBlock ? 'a block device, which is not supported here' : 'no folder of this host'}`,
       )
     prepareHostPath(folder)
     const { fsGroup, fsGroupChangePolicy } = pod.spec.securityContext ?? {}

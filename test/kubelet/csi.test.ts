@@ -4,6 +4,7 @@ import t from 'tap'
 import { attachmentName, uniqueName } from '#client/csi-volume.js'
 import type { Node } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { manage } from '../controllers/in-process.js'
 import { eventually } from '../eventually.js'
 import { type CsiTestDriver, startCsiDriver } from './csi-driver.js'
 import { script, startNode, type TestNode } from './node.js'
@@ -67,22 +68,20 @@ const makeClaim = async ({ client }: TestNode) => {
 const nodeObject = ({ client }: TestNode) => client.get<Node>(resources.nodes, { name: 'node-1' })
 const inUse = async (node: TestNode) => (await nodeObject(node)).status.volumesInUse ?? []
 
-/** What the attach-detach controller and the driver's attacher do. */
-const attach = async ({ client }: TestNode) => {
-  const name = attachmentName(source, 'node-1')
-  await client.create(resources.volumeAttachments, {
-    metadata: { name },
-    spec: {
-      attacher: driverName,
-      nodeName: 'node-1',
-      source: { persistentVolumeName: 'pv-1' },
-    },
-  })
-  const merge = { type: 'merge', subresource: 'status' } as const
-  const attached = { attached: true, attachmentMetadata: { device: 'sdb' } }
-  await client.patch(resources.volumeAttachments, { name }, { status: attached }, merge)
-  const volumesAttached = [{ name: uniqueName(source), devicePath: '' }]
-  await client.patch(resources.nodes, { name: 'node-1' }, { status: { volumesAttached } }, merge)
+const attachment = ({ client }: TestNode) =>
+  client
+    .get(resources.volumeAttachments, { name: attachmentName(source, 'node-1') })
+    .catch(() => undefined)
+/** What the driver's attacher does with what the controller asks for. */
+const attach = async (node: TestNode) => {
+  const found = await eventually('the VolumeAttachment', () => attachment(node))
+  const status = { attached: true, attachmentMetadata: { device: 'sdb' } }
+  await node.client.patch(
+    resources.volumeAttachments,
+    found.metadata,
+    { status },
+    { type: 'merge', subresource: 'status' },
+  )
 }
 
 t.test('a driver registers, and its node says so until it goes', async (t) => {
@@ -116,6 +115,7 @@ t.test('a volume is attached, staged, published, and all of it undone in turn', 
   const node = await startNode(t)
   await makeCsiDriver(node, { podInfoOnMount: true, fsGroupPolicy: 'File' })
   await makeClaim(node)
+  manage(t, node.client, { controllers: ['persistentvolume-attach-detach-controller'] })
   const driver = await startCsiDriver(t, rootOf(node))
   await node.run('p', reader, { volumes: [claimed] })
   await eventually('the volume in use', async () =>
@@ -164,10 +164,12 @@ t.test('a volume is attached, staged, published, and all of it undone in turn', 
   )
   t.notOk(methodsOf(driver).includes('NodeUnstageVolume'))
   t.strictSame(await inUse(node), [uniqueName(source)])
+  t.ok(await attachment(node), 'it stays attached')
 
   driver.failures.clear()
   await node.gone('p')
   await eventually('that the volume is free', async () => (await inUse(node)).length === 0)
+  await eventually('that it is detached', async () => (await attachment(node)) === undefined)
   const ends = methodsOf(driver).slice(2)
   t.equal(ends.at(-1), 'NodeUnstageVolume')
   t.ok(ends.slice(0, -1).every((method) => method === 'NodeUnpublishVolume'))
