@@ -9,6 +9,7 @@ import { isNotFound, messageOf } from '#client/errors.js'
 import type { Node } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
+import { Turns } from '../turns.js'
 import type { NodeInfo } from './csi-client.js'
 
 const nodeIdAnnotation = 'csi.volume.kubernetes.io/nodeid'
@@ -67,6 +68,8 @@ const textOf = (nodeIds: Readonly<Record<string, string>>): string | null => {
 export class CsiNodeWriter {
   readonly #client: Client
   readonly #at: { readonly name: string }
+  /** Drivers that register at the same time would take each other's tries. */
+  readonly #turns = new Turns()
 
   constructor(client: Client, nodeName: string) {
     this.#client = client
@@ -101,7 +104,7 @@ export class CsiNodeWriter {
     const errors: string[] = []
     for (const pauseMs of [...pausesMs, undefined]) {
       try {
-        return await change()
+        return await this.#turns.next([this.#at.name], change)
       } catch (error) {
         errors.push(messageOf(error))
       }

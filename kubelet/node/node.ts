@@ -14,6 +14,7 @@ import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import type { Pressure } from '../eviction/signals.js'
 import type { NodeImage } from '../runtime.js'
+import { Turns } from '../turns.js'
 import { extendedChanges } from './extended-resources.js'
 import { architecture, operatingSystem } from './machine-platform.js'
 import { shutdownStatus } from './node-shutdown.js'
@@ -134,6 +135,7 @@ const conditionsAt = (
 
 export class NodeReporter {
   readonly #options: NodeOptions
+  readonly #turns = new Turns()
   #uid: string | undefined
 
   constructor(options: NodeOptions) {
@@ -232,8 +234,12 @@ export class NodeReporter {
     }
   }
 
-  /** Writes the Node's status. */
-  async report(): Promise<void> {
+  /** Writes the Node's status. One after the other: an older one must not take back what a newer one has said. */
+  report(): Promise<void> {
+    return this.#turns.next(['status'], () => this.#reportNow())
+  }
+
+  async #reportNow(): Promise<void> {
     const node = await this.#ensure()
     this.#uid = node.metadata.uid
     const { client, name } = this.#options
