@@ -69,7 +69,8 @@ export const ipWarnings = (path: string, text: string): string[] => {
     : [`${path}: IPv6 address ${shown} should be in RFC 5952 canonical format ("${canonical}")`]
 }
 
-export const familyOf = (ip: string): IpFamily => (ip.includes(':') && isIPv6(ip) ? 'IPv6' : 'IPv4')
+/** A mapped address belongs to IPv4, as Go sees it (net.IP.To4). */
+export const familyOf = (ip: string): IpFamily => (isIPv6(ip) && !isMapped(ip) ? 'IPv6' : 'IPv4')
 
 /** The address as a number of 32 or 128 bits. */
 export const ipToBigInt = (ip: string): bigint => {
@@ -116,7 +117,7 @@ export const parseCidr = (cidr: string): Cidr | undefined => {
   const [ip = '', bits = '', ...rest] = cidr.split('/')
   if (rest.length > 0 || isIP(ip) === 0 || ip.includes('%') || !/^(0|[1-9]\d*)$/.test(bits))
     return undefined
-  const family = familyOf(ip)
+  const family = isIPv6(ip) ? 'IPv6' : 'IPv4'
   const width = family === 'IPv4' ? 32 : 128
   const prefixBits = Number(bits)
   if (prefixBits > width) return undefined

@@ -3,7 +3,7 @@ import { child, duplicate, type FieldError, forbidden, index, invalid } from '#a
 import type { Fields, KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
 import { each } from './each.js'
-import { parseCidrSloppily, validCidr } from './network.js'
+import { bigIntToIp, familyOf, parseCidrSloppily, validCidr } from './network.js'
 import { nodeAnnotationErrors } from './node-annotations.js'
 import { taintErrors } from './node-taints.js'
 import { validAmount } from './pod/resources.js'
@@ -28,7 +28,9 @@ const rangeErrors = (ranges: string[] | undefined): FieldError[] => {
       field: path,
       body: `Internal error: invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[${bad}]: <nil> (invalid CIDR address: ${ranges[bad]})`,
     })
-  const families = new Set(parsed.map((range) => range?.family))
+  const families = new Set(
+    parsed.map((range) => range && familyOf(bigIntToIp(range.base, range.family))),
+  )
   if (ranges.length > 2 || families.size < 2 || bad >= 0)
     errors.push(invalid(path, ranges, 'may specify no more than one CIDR for each IP family'))
   return errors

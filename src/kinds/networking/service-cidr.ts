@@ -3,7 +3,13 @@ import type { KubeObject } from '#api/object.js'
 import { givenEmpty } from '#json/given-empty.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutableMessage } from '#validation/immutable.js'
-import { bigIntToIp, cidrMessages, parseCidr } from '#validation/network.js'
+import {
+  bigIntToIp,
+  cidrMessages,
+  familyOf,
+  parseCidr,
+  parseCidrSloppily,
+} from '#validation/network.js'
 import { onlyStatusChanges, ownStatus } from '../status.js'
 
 const path = 'spec.cidrs'
@@ -25,7 +31,9 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => {
   if (cidrs.length > cidrsMax)
     return [invalid(path, { CIDRs: cidrs }, `may only hold up to ${cidrsMax} values`)]
   const errors = cidrs.flatMap((text, i) => canonicalErrors(text, index(path, i)))
-  const families = cidrs.map((text) => parseCidr(text)?.family)
+  const families = cidrs.map((text) =>
+    parseCidrSloppily(text) === undefined ? undefined : familyOf(text.split('/')[0]!),
+  )
   if (cidrs.length === cidrsMax && families[0] !== undefined && families[0] === families[1])
     errors.push(
       invalid(
