@@ -1,7 +1,7 @@
 /** What the API routes need, and what a handler is told about the route that it serves. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
-import type { GroupResource } from '#api/group-version.js'
+import type { GroupVersionResource } from '#api/group-version.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import type { ResourceDefinition, Subresource } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
@@ -24,7 +24,7 @@ export interface ApiDeps {
   readonly stores: Stores
   readonly clock: Clock
   /** Adds rows for a custom resource that another server has established and whose event has not come yet. */
-  readonly lookAgain: (resource: GroupResource) => Promise<void>
+  readonly lookAgain: (resource: GroupVersionResource) => Promise<void>
   readonly fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   /** Throws forbidden unless the user may also create. For updates that create. */
   readonly authorizeCreate: (request: FastifyRequest) => Promise<void>

@@ -22,7 +22,13 @@ import type { ApiDeps } from './api-deps.js'
 import { refuseUnknown } from './not-found.js'
 import { readLargeYaml, tooLarge } from './request-body.js'
 import { warnOfDeprecation } from './request-context.js'
-import { mustBeServed, namespaceOf, refusal, routeFinder } from './resource-routes.js'
+import {
+  isFormerProxy,
+  mustBeServed,
+  namespaceOf,
+  refusal,
+  routeFinder,
+} from './resource-routes.js'
 import { hasPatchRoute } from './verbs/patch.js'
 import { watchLegacy } from './verbs/watch-legacy.js'
 
@@ -59,11 +65,11 @@ const serve = (deps: ApiDeps, yaml: YamlReader): RouteHandlerMethod => {
   const answer = answerWith(deps)
   const answerRead = (request: FastifyRequest, reply: FastifyReply): unknown => {
     const { info } = request.kube
-    const { apiGroup: group, resource } = info
+    const { apiGroup: group, apiVersion: version, resource } = info
     const found = findDefinition(info, deps)
     // Perhaps a custom resource that so far only another server knows of.
     return found === undefined && info.isResourceRequest && group !== ''
-      ? lookAgain({ group, resource }).then(() =>
+      ? lookAgain({ group, version, resource }).then(() =>
           answer(findDefinition(info, deps), request, reply),
         )
       : answer(found, request, reply)
@@ -101,7 +107,7 @@ const answerWith = (deps: ApiDeps) => {
       return watchLegacy(target, request, reply, deps)
     }
     const route = findRoute(info, definition)
-    const handler = route.handlers.get(request.method)
+    const handler = isFormerProxy(info) ? undefined : route.handlers.get(request.method)
     if (handler === undefined) throw refusal(route, info)
     const isList = request.method === 'GET' && route.scope !== 'object'
     if (!isCustom && (request.method !== 'PATCH' || hasPatchRoute(request)))

@@ -157,7 +157,10 @@ export const namespaceOf = (
  */
 const isWrongScope = (definition: ResourceDefinition, info: RequestInfo): boolean =>
   definition.namespaced
-    ? namespaceOf(info, definition) === undefined && info.parts.length > 1
+    ? namespaceOf(info, definition) === undefined &&
+      info.parts.length > 1 &&
+      // Custom resources can be watched by name across namespaces.
+      !(definition.isCustom && info.verb === 'watch')
     : info.namespace !== '' &&
       !(definition.gvk.kind === 'Namespace' && info.parts[1] === info.namespace)
 
@@ -168,6 +171,9 @@ const hasStrayEmptySegment = ({ path, resource }: RequestInfo, isCustom: boolean
   return (isCustom ? rest : rest.replace(`/${resource}//`, '/')).includes('//')
 }
 
+/** `/api/v1/proxy/…` is still parsed as the verb `proxy`, but no longer served. */
+export const isFormerProxy = ({ verb }: RequestInfo): boolean => verb === 'proxy'
+
 /** Throws what upstream answers where no resource is served. */
 export const mustBeServed = (
   definition: ResourceDefinition | undefined,
@@ -175,11 +181,9 @@ export const mustBeServed = (
   deps: ApiDeps,
 ): ResourceDefinition => {
   const { apiGroup: group } = info
-  // `/api/v1/proxy/…` is still parsed as the verb `proxy`, but no longer served.
-  const isFormerProxy = info.verb === 'proxy'
   if (
     definition === undefined ||
-    isFormerProxy ||
+    (isFormerProxy(info) && !definition.isCustom) ||
     hasStrayEmptySegment(info, definition.isCustom)
   ) {
     const asked = info.isResourceRequest ? group : (info.path.split('/')[2] ?? '')

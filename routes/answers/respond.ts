@@ -154,6 +154,18 @@ export const sendObject = (
 const objectListMeta = ({ metadata }: KubeObject): ListMeta =>
   metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion }
 
+/**
+ * A custom object whose `items` is a list passes for a list upstream, which then finds no Items in it
+ * (transformResponseObject). A write has been done by then.
+ */
+const mustBeOneObject = ({ isCustom }: ResourceDefinition, object: KubeObject): void => {
+  if (isCustom && Array.isArray(object.items))
+    throw failure({
+      code: 500,
+      message: '*unstructured.Unstructured is not a list: no Items field in this object',
+    })
+}
+
 /** A stored object: its bytes as they are, unless another form was asked for. */
 export const sendStored = (
   target: Target,
@@ -163,6 +175,7 @@ export const sendStored = (
   { code, negotiated }: { code: number; negotiated: Negotiated },
 ): void | Promise<void> => {
   const { definition } = target
+  mustBeOneObject(definition, stored.object)
   const { audit } = request.kube
   if (audit?.showsResponses && negotiated.convert === undefined)
     audit.answeredWithText(lineOf(definition, stored).toString())

@@ -6,8 +6,8 @@
 import { setMaxListeners } from 'node:events'
 import { findService } from '#admission/find-service.js'
 import { isConditionTrue } from '#api/conditions.js'
-import { ApiError } from '#api/errors.js'
-import type { GroupResource } from '#api/group-version.js'
+import { ApiError, internalError } from '#api/errors.js'
+import type { GroupResource, GroupVersionResource } from '#api/group-version.js'
 import type { PersistedObject } from '#api/object.js'
 import { withOwnSignal } from '#async/own-signal.js'
 import { sleep } from '#async/sleep.js'
@@ -21,6 +21,7 @@ import { webhookConverter } from './convert-by-webhook.js'
 import { customRows } from './custom-rows.js'
 import { decideNames } from './definition/accept-names.js'
 import { approvalCondition } from './definition/api-approval.js'
+import { caBundleProblem } from './definition/ca-bundle.js'
 import {
   type CustomResourceDefinition,
   cleanupFinalizer,
@@ -42,9 +43,9 @@ interface LifecycleDeps extends FollowerDeps {
 export interface CustomResources {
   /**
    * Adds the rows of a definition that another server may just have established: a client that saw it there may come here
-   * before the event does.
+   * before the event does. Throws for one that has its names and can never be served.
    */
-  lookAgain(resource: GroupResource): Promise<void>
+  lookAgain(resource: GroupVersionResource): Promise<void>
   /** Ends the loop; resolves when it has ended. */
   stop(): Promise<void>
 }
@@ -122,15 +123,26 @@ class Lifecycle implements Follower {
     }
   }
 
-  async lookAgain({ group, resource }: GroupResource): Promise<void> {
+  async lookAgain({ group, version, resource }: GroupVersionResource): Promise<void> {
     const store = this.#deps.storeOf(definitions)!
+    let definition: CustomResourceDefinition
     try {
       const { object } = await store.get(this.#context(), `${resource}.${group}`)
-      this.#show(object as CustomResourceDefinition)
+      definition = object as CustomResourceDefinition
     } catch (error) {
       // There is no such definition, or the store cannot be asked: the table stays as it is.
-      if (!(error instanceof ApiError)) throw error
+      if (error instanceof ApiError) return
+      throw error
     }
+    this.#show(definition)
+    // Upstream serves a definition as soon as its names are accepted, and then cannot make its converter.
+    const isServed = definition.spec.versions.some((v) => v.name === version && v.served)
+    if (
+      isServed &&
+      isConditionTrue(definition, 'NamesAccepted') &&
+      caBundleProblem(definition) !== undefined
+    )
+      throw internalError('error resolving resource')
   }
 
   /** Resolves when nothing is being written and no objects are being deleted any more. */

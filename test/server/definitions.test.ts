@@ -685,7 +685,11 @@ t.test('authorities that cannot be read: not established, and not for one that i
   await send('POST', definitions, { metadata, spec: { ...spec, ...converted(unreadable) } })
   const path = `${definitions}/${metadata.name}`
   await until(path, ({ status }) => JSON.stringify(status).includes('InvalidCABundle'))
-  t.equal((await send('GET', `/apis/${group}/v1/gates`)).status, 404)
+  t.match(await send('GET', `/apis/${group}/v1/gates`), {
+    status: 500,
+    body: { message: 'Internal error occurred: error resolving resource' },
+  })
+  t.equal((await send('GET', `/apis/${group}/v2/gates`)).status, 404, 'no version of it')
   t.equal((await send('PATCH', path, { spec: converted('') })).status, 200)
   await until(`/apis/${group}/v1/gates`, ({ status }) => status === undefined)
   const refused = await send('PATCH', path, { spec: converted(unreadable) })
@@ -695,6 +699,23 @@ t.test('authorities that cannot be read: not established, and not for one that i
     'spec.conversion.webhookClientConfig.caBundle: Invalid value: "bm8gUEVN": unable to load root certificates: unable to parse bytes as PEM block',
   )
 })
+
+t.test(
+  'an object whose items are a list is stored, and passes for a list that has none',
+  async (t) => {
+    const { send } = await startWithWidgets(t)
+    const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'full' } }
+    const asList = {
+      status: 500,
+      body: { message: '*unstructured.Unstructured is not a list: no Items field in this object' },
+    }
+    t.match(await send('POST', widgets, { ...widget, items: [] }), asList)
+    t.match(await send('GET', `${widgets}/full`), asList)
+    t.match(await send('PATCH', `${widgets}/full`, { items: ['a'] }), asList)
+    t.match((await send('GET', widgets)).body.items, [{ items: ['a'] }])
+    t.equal((await send('PATCH', `${widgets}/full`, { items: 'none' })).status, 200)
+  },
+)
 
 t.test('a collection of definitions goes at once, and its objects stay behind', async (t) => {
   const { send, until } = await startWithWidgets(t)

@@ -280,12 +280,28 @@ t.test('custom resources are watched below /watch/ by any method', async (t) => 
   await defineThings()
   const query = '?timeoutSeconds=1'
   for (const method of ['POST', 'DELETE', 'PUT', 'PATCH'])
-    for (const path of ['things', 'namespaces/default/things', 'namespaces/default/things/x'])
+    for (const path of [
+      'things',
+      'things/x',
+      'namespaces/default/things',
+      'namespaces/default/things/x',
+    ])
       t.equal((await call(server, { method, path: `${things}/watch/${path}${query}` })).status, 200)
   const path = `/api/v1/watch/namespaces/default/configmaps${query}`
   t.equal((await call(server, { method: 'DELETE', path })).status, 405)
   const other = `${things}/watch/namespaces/default/things/x/other`
   t.match((await get(other)).body, { message: 'things.odd.example.com "x" not found', code: 404 })
+})
+
+t.test('custom resources know the former verb proxy, and do not support it', async (t) => {
+  await defineThings()
+  for (const path of ['things', 'things/x', 'things/x/y'])
+    t.match((await get(`${things}/proxy/namespaces/default/${path}`)).body, {
+      code: 405,
+      message: 'proxy is not supported on resources of kind "things.odd.example.com"',
+    })
+  for (const path of ['things', 'things/x', 'none/x'])
+    t.equal((await get(`${things}/proxy/${path}`)).text, '404 page not found\n')
 })
 
 t.test('a patch may not make the apiVersion of a custom resource null', async (t) => {
