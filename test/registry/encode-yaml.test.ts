@@ -52,10 +52,13 @@ t.test('keys are in natural order, letters last', async (t) => {
 })
 
 t.test('lists of keys stand as far in as their keys', async (t) => {
-  const value = { a: [{ b: [1, [2, []]], c: {} }, 1.5, 1e21, 12345678.5], ['x'.repeat(130)]: 'y' }
+  const value = {
+    a: [{ b: [1, [2, []]], c: {} }, 1.5, 1e19, -1e19, 1e21, 12345678.5],
+    ['x'.repeat(130)]: 'y',
+  }
   t.equal(
     formatYaml(value),
-    `a:\n- b:\n  - 1\n  - - 2\n    - []\n  c: {}\n- 1.5\n- 1e+21\n- 1.23456785e+07\n? ${'x'.repeat(130)}\n: "y"\n`,
+    `a:\n- b:\n  - 1\n  - - 2\n    - []\n  c: {}\n- 1.5\n- 10000000000000000000\n- -1e+19\n- 1e+21\n- 1.23456785e+07\n? ${'x'.repeat(130)}\n: "y"\n`,
   )
 })
 

@@ -70,6 +70,7 @@ t.test('policies read for their writers what these may read themselves', async (
     t.equal(await send('writer', 'POST', policies, policyOf('p', configMap)), mayNot)
     const wrong = policyOf('p', configMap, { failurePolicy: 'X' })
     t.match(await send('writer', 'POST', policies, wrong), /^spec\.failurePolicy: Unsupported/)
+    t.match(await send('writer', 'POST', policies, policyOf('P', configMap)), /^metadata\.name: /)
     t.equal(await send('reader', 'POST', policies, policyOf('p', configMap)), 'written')
     const other = { apiVersion: 'v1', kind: 'Nothing' }
     t.match(await send('reader', 'POST', policies, policyOf('q', other)), /kind=Nothing/)

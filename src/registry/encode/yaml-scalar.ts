@@ -81,13 +81,14 @@ export const escapes = (char: string): string => {
   return `\\${letter}${code.toString(16).toUpperCase().padStart(width, '0')}`
 }
 
-const uint64Max = 2 ** 64
+const int64Min = -(2 ** 63)
+const uint64End = 2 ** 64
 
 /** Whole numbers of up to 64 bits in digits, others as Go's strconv has them: with an exponent below -4 and from 6 on. */
 export const numberText = (value: number | bigint | boolean): string => {
   if (typeof value === 'boolean') return String(value)
-  if (Math.abs(Number(value)) < uint64Max && (typeof value === 'bigint' || Number.isInteger(value)))
-    return String(value)
+  const isWhole = typeof value === 'bigint' || Number.isInteger(value)
+  if (isWhole && value >= int64Min && value < uint64End) return String(value)
   const [digits = '', exponent = ''] = Number(value).toExponential().split('e')
   const power = Number(exponent)
   if (power >= -4 && power < 6) return String(value)

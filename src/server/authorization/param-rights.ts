@@ -5,11 +5,13 @@
 import { ApiError, invalid } from '#api/errors.js'
 import { child, forbidden } from '#api/field-error.js'
 import { type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
+import { dnsSubdomainName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import { type Attributes, type Authorizer, errorOf } from '#authz/authorizer.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { KindDefinition, RequestContext, Strategy } from '#registry/resource-definition.js'
+import { validateMeta } from '#registry/validate-object-meta.js'
 
 const group = 'admissionregistration.k8s.io'
 
@@ -137,7 +139,9 @@ export const withParamRights = (kind: KindDefinition, deps: ParamRightsDeps): Ki
   ): Promise<undefined> => {
     const { metadata, spec } = object
     if (ctx.subresource !== '' || spec?.[rights.field] === undefined) return undefined
-    // What is malformed is refused for that alone.
+    // What is malformed is refused for that alone, metadata included. (The server sets the generation.)
+    const given = { ...metadata, generation: undefined }
+    if (validateMeta(given, false, dnsSubdomainName).length > 0) return undefined
     if (strategy?.validate?.(object, ctx).length !== 0) return undefined
     const problem = await rights.find(spec, previous?.spec, ctx)
     if (problem === undefined) return undefined
