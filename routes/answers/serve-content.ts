@@ -1,4 +1,4 @@
-/** Serves documents like Go's http.ServeContent: 304, the whole, or the parts that Range asks for. */
+/** Serves documents like Go's http.ServeContent: 304, 412, the whole, or the parts that Range asks for. */
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
@@ -60,14 +60,22 @@ const partsOf = (range: string, size: number): Part[] => {
   return parts.reduce((sum, { length }) => sum + length, 0) > size ? [] : parts
 }
 
+/** The tags of a header up to the first that is none, as Go reads them. */
+const tagsIn = (header: string): string[] =>
+  Array.from(header.matchAll(/[\s,]*(\*|(?:W\/)?"[^"\s]*")/gy), ([, tag]) => tag!)
+
 /** Whether one of the tags that the client has is this one; weak tags count. */
 const isKnown = (tags: string, etag: string): boolean =>
-  tags
-    .split(',')
-    .map((tag) => tag.trim().replace(/^W\//, ''))
-    .some((tag) => tag === '*' || tag === etag)
+  tagsIn(tags).some((tag) => tag === '*' || tag.replace('W/', '') === etag)
 
 const seconds = (ms: number): number => Math.floor(ms / 1000) * 1000
+
+/** Whether the client wants another document than this one; here only strong tags count. */
+const isRefused = ({ headers }: FastifyRequest, { etag, modifiedAt }: Content): boolean => {
+  const { 'if-match': tags, 'if-unmodified-since': since } = headers
+  if (tags) return !tagsIn(tags).some((tag) => tag === '*' || tag === etag)
+  return since !== undefined && seconds(modifiedAt) > Date.parse(since)
+}
 
 /** Tags count before times, and times are whole seconds. */
 const isUnchanged = ({ headers, method }: FastifyRequest, { etag, modifiedAt }: Content) => {
@@ -122,11 +130,14 @@ export const serveContent = async (
 ): Promise<FastifyReply> => {
   const { bytes, etag, contentType, modifiedAt, packed } = content
   if (etag !== undefined) reply.header('etag', etag)
-  if (isUnchanged(request, content)) return reply.removeHeader('content-type').code(304).send()
+  const isWrong = isRefused(request, content)
+  if (!isWrong && isUnchanged(request, content))
+    return reply.removeHeader('content-type').code(304).send()
   reply
     .header('content-type', contentType)
     .header('last-modified', new Date(modifiedAt).toUTCString())
-    .header('accept-ranges', 'bytes')
+  if (isWrong) return reply.code(412).send()
+  reply.header('accept-ranges', 'bytes')
   const range = rangeOf(request, content)
   if (range) {
     try {

@@ -288,6 +288,16 @@ t.test('an autoscaler of the old version has the row of the new one', async (t) 
   const { rows } = (await api.get(`${autoscalers}/a`, { headers: { accept } })).body
   t.equal(rows[0].cells[2], 'cpu: <unknown>/50%')
   t.same(rows[0].object.metadata.annotations, { kept: 'x' })
+  const metrics = ['cpu', 'memory'].map((name) => ({
+    type: 'Resource',
+    resource: { name, target: { type: 'Utilization', averageUtilization: 60 } },
+  }))
+  await api.post(autoscalers.replace('v1', 'v2'), {
+    metadata: { name: 'b' },
+    spec: { scaleTargetRef: spec.scaleTargetRef, maxReplicas: 3, metrics },
+  })
+  const { body } = await api.get(`${autoscalers}/b`, { headers: { accept } })
+  t.equal(body.rows[0].cells[2], 'cpu: <unknown>/60%, memory: <unknown>/60%')
 })
 
 t.test('a taint of a device has a time, each time that it is given none', async (t) => {

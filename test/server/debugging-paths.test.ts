@@ -85,22 +85,31 @@ t.test(
   },
 )
 
-t.test('an OpenAPI document that has not changed is not sent again', async (t) => {
-  const server = await startServer(t)
-  const path = '/openapi/v3/apis/apps/v1'
-  const { headers } = await call(server, { path })
-  const modified = String(headers['last-modified'])
-  const before = new Date(Date.parse(modified) - 1000).toUTCString()
-  const rows: [headers: Record<string, string>, status: number][] = [
-    [{ 'if-modified-since': modified }, 304],
-    [{ 'if-modified-since': before }, 200],
-    [{ 'if-modified-since': 'yesterday' }, 200],
-    [{ 'if-modified-since': modified, 'if-none-match': '"another"' }, 200],
-    [{ 'if-modified-since': before, 'if-none-match': String(headers.etag) }, 304],
-  ]
-  for (const [asked, status] of rows)
-    t.equal((await call(server, { path, headers: asked })).status, status, JSON.stringify(asked))
-})
+t.test(
+  'an OpenAPI document is sent unless it has not changed, or is not the one that is wanted',
+  async (t) => {
+    const server = await startServer(t)
+    const path = '/openapi/v3/apis/apps/v1'
+    const { headers } = await call(server, { path })
+    const modified = String(headers['last-modified'])
+    const before = new Date(Date.parse(modified) - 1000).toUTCString()
+    const rows: [headers: Record<string, string>, status: number][] = [
+      [{ 'if-modified-since': modified }, 304],
+      [{ 'if-modified-since': before }, 200],
+      [{ 'if-modified-since': 'yesterday' }, 200],
+      [{ 'if-modified-since': modified, 'if-none-match': '"another"' }, 200],
+      [{ 'if-modified-since': before, 'if-none-match': String(headers.etag) }, 304],
+      [{ 'if-none-match': `W/${headers.etag}` }, 304],
+      [{ 'if-none-match': `no tag, ${headers.etag}` }, 200],
+      [{ 'if-match': `"another", ${headers.etag}` }, 200],
+      [{ 'if-match': `W/${headers.etag}`, 'if-none-match': String(headers.etag) }, 412],
+      [{ 'if-unmodified-since': before, range: 'bytes=0-1' }, 412],
+      [{ 'if-match': '*', 'if-unmodified-since': before }, 200],
+    ]
+    for (const [asked, status] of rows)
+      t.equal((await call(server, { path, headers: asked })).status, status, JSON.stringify(asked))
+  },
+)
 
 t.test('an OpenAPI document that is asked for under its hash is kept for a year', async (t) => {
   const server = await startServer(t)

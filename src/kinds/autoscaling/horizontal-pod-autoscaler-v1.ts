@@ -80,6 +80,9 @@ const annotationsOf = ({ spec, status }: KubeObject): Partial<Record<CarriedKey,
   }
 }
 
+/** What an object of v1 was made from. Upstream prints the internal form, whose metrics are in the order of v2. */
+const storedForms = new WeakMap<KubeObject, KubeObject>()
+
 const fromV2 = (object: KubeObject): KubeObject => {
   const { metrics = [], behavior: _carried, ...spec } = object.spec ?? {}
   const { currentMetrics, conditions: _annotated, ...status } = object.status ?? {}
@@ -94,7 +97,7 @@ const fromV2 = (object: KubeObject): KubeObject => {
       m.resource.current?.averageUtilization !== undefined,
   )?.resource.current.averageUtilization
   const all = { ...object.metadata.annotations, ...annotations }
-  return inGoOrder('autoscaling.v1.HorizontalPodAutoscaler', {
+  const shown = inGoOrder('autoscaling.v1.HorizontalPodAutoscaler', {
     ...object,
     apiVersion: 'autoscaling/v1',
     metadata:
@@ -110,6 +113,8 @@ const fromV2 = (object: KubeObject): KubeObject => {
       ...(current === undefined ? {} : { currentCPUUtilizationPercentage: current }),
     },
   })
+  storedForms.set(shown, object)
+  return shown
 }
 
 const parsed = (text: string | undefined): Metric[] | Metric | undefined => {
@@ -173,7 +178,8 @@ export default defineKind({
   storageVersion: { group: 'autoscaling', version: 'v2', kind: 'HorizontalPodAutoscaler' },
   convert: { toStorage: toV2, fromStorage: fromV2 },
   fieldAnnotations: carriedKeys.map((key) => carriedPrefix + key),
-  cells: (object, now) => horizontalPodAutoscalerCells(toV2(object), now),
+  cells: (object, now) =>
+    horizontalPodAutoscalerCells(storedForms.get(object) ?? toV2(object), now),
   strategy: {
     metadataRevalidation: 'change',
     default: ({ metadata, spec }) => {
