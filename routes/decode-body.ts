@@ -176,8 +176,10 @@ export const checkType = (
   table: ResourceTable,
   { unrecognized = badRequest, accepted = [], body, trace, valueAs = () => value }: TypeCheck = {},
 ): GroupVersionKind => {
+  const text = () => (body === undefined ? stringify(value) : textOf(body))
   if (value === null) {
-    if (isCustom && body !== undefined) throw unrecognized(`Object 'Kind' is missing in '${body}'`)
+    if (isCustom && body !== undefined)
+      throw unrecognized(`Object 'Kind' is missing in '${text()}'`)
     return gvk
   }
   if (!isJsonObject(value)) throw unrecognized(noObjectText(value))
@@ -186,8 +188,7 @@ export const checkType = (
   const given = isCustom ? asWritten(value) : read
   if (given.kind === gvk.kind && given.apiVersion === expected) return gvk
   // Only built-in kinds may leave out what they are: without a Go type there is nothing to assume.
-  if (isCustom && !given.kind)
-    throw unrecognized(`Object 'Kind' is missing in '${stringify(value)}'`)
+  if (isCustom && !given.kind) throw unrecognized(`Object 'Kind' is missing in '${text()}'`)
   if (isCustom && given.apiVersion === null)
     throw cannotBeHandled(
       { version: '', kind: gvk.kind },
@@ -208,10 +209,8 @@ export const checkType = (
   // For custom resources another version is refused after decoding, another kind by validation.
   if (isCustom) return gvk
   const said = { ...gv, kind }
-  if (gv.version === '') {
-    const text = body === undefined ? stringify(value) : textOf(body)
-    throw cannotBeHandled(said, `Object 'apiVersion' is missing in '${text}'`, gvk.kind)
-  }
+  if (gv.version === '')
+    throw cannotBeHandled(said, `Object 'apiVersion' is missing in '${text()}'`, gvk.kind)
   const isMeta = isMetaKind(kind, gv, table)
   const schemaName = schemaNameOfKind(isMeta ? { group: '', version: 'v1', kind } : said)
   const known =

@@ -1,5 +1,6 @@
 /** Versions of a custom resource that nothing converts: each reads and writes with its own schema, storage with its. */
 import t, { type Test } from 'tap'
+import { write } from '#json/json.js'
 import { definitionOf, textsOf, versionOf } from './definition-body.js'
 import { answerThat, call, isServed, startServer } from './start-server.js'
 
@@ -98,6 +99,13 @@ t.test('what names another version, or none, is refused as recorded', async (t) 
       "the object provided is unrecognized (must be of type Note): Object 'Kind' is missing in 'null' (6e756c6c)",
     ],
     [
+      'POST',
+      '',
+      { n: 2n ** 63n },
+      400,
+      `the object provided is unrecognized (must be of type Note): Object 'Kind' is missing in '{"n":9223372036854775808}' ({"n":9223372036854775808})`,
+    ],
+    [
       'PATCH',
       'x',
       { apiVersion: 'y/v1' },
@@ -114,7 +122,7 @@ t.test('what names another version, or none, is refused as recorded', async (t) 
   ] as const) {
     const headers = method === 'POST' ? json : merge
     const answer = await call(server, { method, path: path('v1', name), headers, body })
-    t.match(answer.body, { code, message }, `${method} ${JSON.stringify(body)}`)
+    t.match(answer.body, { code, message }, `${method} ${write(body)}`)
   }
 })
 
