@@ -175,7 +175,6 @@ export const sendStored = (
   { code, negotiated }: { code: number; negotiated: Negotiated },
 ): void | Promise<void> => {
   const { definition } = target
-  mustBeOneObject(definition, stored.object)
   const { audit } = request.kube
   if (audit?.showsResponses && negotiated.convert === undefined)
     audit.answeredWithText(lineOf(definition, stored).toString())
@@ -183,9 +182,15 @@ export const sendStored = (
     reply.code(code).header('content-type', protobuf)
     return sendBytes(request, reply, storedInProtobuf(definition, stored))
   }
-  if (!isJson(negotiated))
-    return sendObject(target, request, reply, viewOf(definition, stored), { code, negotiated })
+  if (!isJson(negotiated)) {
+    const object = viewOf(definition, stored)
+    mustBeOneObject(definition, object)
+    return sendObject(target, request, reply, object, { code, negotiated })
+  }
   const line = lineOf(definition, stored)
+  // The text is looked at first: the object may have to be decoded for this.
+  if (definition.isCustom && line.includes('"items":['))
+    mustBeOneObject(definition, viewOf(definition, stored))
   const bytes = isIndented(negotiated, request)
     ? Buffer.from(indent(line.toString().trimEnd()))
     : line
