@@ -1,14 +1,15 @@
 /**
  * Chooses devices on one node for the claims of a Pod: every choice in turn until one satisfies all requests and
- * constraints (dynamic-resource-allocation, structured/internal/stable). Pure. Devices that several claims share, and
- * those with conditions to wait for before a Pod is bound, are left alone.
+ * constraints (dynamic-resource-allocation, structured/internal/incubating). Pure but for the ids of shares.
  */
 import type { Node } from '#client/pod.js'
 import type { Allocation, DeviceTaint, ResourceClaim } from '#client/resource-claim.js'
 import { limits } from '#limits'
 import { allocationOf, type Chosen } from './allocation.js'
+import { CapacityUse, type Taken, takenBy } from './capacity.js'
 import { type Constraint, makeConstraint } from './constraints.js'
 import { CounterUse } from './counters.js'
+import type { DevicesInUse } from './in-use.js'
 import { type NearPool, type Pool, type PooledDevice, poolsNear, reaches } from './pools.js'
 import { type Alternative, alternativesOf, type DeviceClass } from './requests.js'
 import { selectorsMatch } from './selectors.js'
@@ -16,8 +17,8 @@ import { selectorsMatch } from './selectors.js'
 export interface DeviceSupply {
   pools: readonly Pool[]
   classOf(name: string): DeviceClass | undefined
-  /** Devices of other claims, by their ids. */
-  inUse: ReadonlySet<string>
+  /** By other claims. */
+  inUse: DevicesInUse
 }
 
 interface Wanted {
@@ -64,13 +65,15 @@ class Search {
   readonly #wanted: readonly Wanted[]
   readonly #node: Node
   readonly #pools: readonly NearPool[]
-  readonly #inUse: ReadonlySet<string>
+  readonly #inUse: DevicesInUse
   /** How many claims of the Pod have a device by now: with admin access several may. */
   readonly #taken = new Map<string, Set<Wanted>>()
   readonly #counters: CounterUse
+  readonly #capacities: CapacityUse
   /** Of the pools that are complete. */
   readonly #devices: readonly PooledDevice[]
-  readonly #selected = new Map<Alternative, Map<PooledDevice, boolean>>()
+  /** What alternatives would take of the devices that they select; undefined of those that they do not. */
+  readonly #wants = new Map<Alternative, Map<PooledDevice, Taken | undefined>>()
   /** What the alternatives get that want all devices. */
   readonly #all = new Map<Alternative, readonly PooledDevice[]>()
   #choices = 0
@@ -83,6 +86,7 @@ class Search {
     )
     this.#inUse = supply.inUse
     this.#counters = new CounterUse(supply.inUse)
+    this.#capacities = new CapacityUse(supply.inUse.shared)
     this.#wanted = claims.map((claim) => ({
       claim,
       requests: alternativesOf(claim, supply.classOf),
@@ -103,7 +107,9 @@ class Search {
   run(): Allocation[] | undefined {
     for (const wanted of this.#wanted) this.#prepare(wanted)
     if (this.#request(0, 0))
-      return this.#wanted.map(({ claim, chosen, ways }) => allocationOf(claim, chosen, ways))
+      return this.#wanted.map(({ claim, chosen, ways }) =>
+        allocationOf(claim, { chosen, ways, node: this.#node }),
+      )
     if (this.#pools.some(({ isInvalid }) => isInvalid))
       throw new Error('invalid resource pools were encountered')
     return undefined
@@ -132,7 +138,10 @@ class Search {
     return this.#pools.flatMap(({ pool, isInvalid, devices }) => {
       const { driver, name, isIncomplete } = pool
       if (!isIncomplete && !isInvalid)
-        return devices.filter((pooled) => this.#isSelected(claim, way, pooled))
+        return devices.filter((pooled) => {
+          const taken = this.#wantedOf(claim, way, pooled)
+          return taken !== undefined && this.#capacities.hasRoom(pooled, taken)
+        })
       const state = isIncomplete ? 'being updated' : 'invalid'
       throw new Error(
         `claim ${labelOf(claim)}, request ${way.ownName}: asks for all devices, but resource pool ${driver}/${name} is currently ${state}`,
@@ -170,65 +179,92 @@ class Search {
       if (++this.#choices > limits.deviceChoicesMax)
         throw new Error('gave up trying to allocate devices')
       const device = devices[at]!
-      if (this.#take(wanted, way, device)) {
+      const giveBack = this.#take(wanted, way, device)
+      if (giveBack !== undefined) {
         if (this.#choose(wanted, way, { devices, count: count - 1 }, at + 1, then)) return true
-        this.#giveBack(wanted, way, device)
+        giveBack()
       }
       if (isForAll(way)) return false
     }
     return false
   }
 
-  /** By class and request; asked once for each device, and only when it is looked at. */
-  #isSelected(claim: ResourceClaim, way: Alternative, pooled: PooledDevice): boolean {
-    const known = this.#selected.get(way) ?? new Map<PooledDevice, boolean>()
-    this.#selected.set(way, known)
-    let isSelected = known.get(pooled)
-    if (isSelected === undefined) {
+  /** By class, request and capacity; asked once for each device, and only when it is looked at. */
+  #wantedOf(claim: ResourceClaim, way: Alternative, pooled: PooledDevice): Taken | undefined {
+    const known = this.#wants.get(way) ?? new Map<PooledDevice, Taken | undefined>()
+    this.#wants.set(way, known)
+    if (!known.has(pooled)) {
       const { deviceClass, asked } = way
-      const { allowMultipleAllocations, bindingConditions = [] } = pooled.device
-      isSelected =
-        allowMultipleAllocations !== true &&
-        bindingConditions.length === 0 &&
+      const isSelected =
         selectorsMatch(`class ${deviceClass.metadata.name}`, deviceClass.spec.selectors, pooled) &&
         selectorsMatch(`claim ${labelOf(claim)}`, asked.selectors, pooled) &&
         reaches(pooled.reach, this.#node)
-      known.set(pooled, isSelected)
+      known.set(
+        pooled,
+        isSelected
+          ? takenBy(asked.capacity?.requests ?? {}, pooled.device.capacity ?? {})
+          : undefined,
+      )
     }
-    return isSelected
+    return known.get(pooled)
   }
 
   #isFree(wanted: Wanted, { asked }: Alternative, { id }: PooledDevice): boolean {
     const taken = this.#taken.get(id)
     // Whoever administers a device may do so beside its users, but a claim names it once.
     if (asked.adminAccess) return !taken?.has(wanted)
-    return !this.#inUse.has(id) && (taken === undefined || taken.size === 0)
+    return !this.#inUse.whole.has(id) && (taken === undefined || taken.size === 0)
   }
 
-  #take(wanted: Wanted, way: Alternative, pooled: PooledDevice): boolean {
+  /** Whoever takes a further share of a device takes none of its counters again. */
+  #takeCounters(pooled: PooledDevice, isShare: boolean): (() => void) | undefined {
+    if (isShare && this.#capacities.isShared(pooled)) return () => {}
+    return this.#counters.take(pooled) ? () => this.#counters.giveBack(pooled) : undefined
+  }
+
+  /** What takes the device back; undefined if it cannot be had. */
+  #take(wanted: Wanted, way: Alternative, pooled: PooledDevice): (() => void) | undefined {
     const { id, device } = pooled
-    if (!this.#isFree(wanted, way, pooled)) return false
-    if (!this.#isSelected(wanted.claim, way, pooled)) return false
-    if ((device.taints ?? []).some((taint) => keepsOff(way, taint))) return false
-    if (!this.#counters.take(pooled)) return false
+    const isShare = device.allowMultipleAllocations === true
+    if (!this.#isFree(wanted, way, pooled)) return undefined
+    const taken = this.#wantedOf(wanted.claim, way, pooled)
+    if (taken === undefined) return undefined
+    if ((device.taints ?? []).some((taint) => keepsOff(way, taint))) return undefined
+    const giveCountersBack = this.#takeCounters(pooled, isShare)
+    if (giveCountersBack === undefined) return undefined
     if (!addToAll(wanted.constraints, way.names, pooled)) {
-      this.#counters.giveBack(pooled)
-      if (!isForAll(way)) return false
+      giveCountersBack()
+      if (!isForAll(way)) return undefined
       throw new Error(
         `claim ${labelOf(wanted.claim)}, request ${way.ownName}: cannot add device ${id} because a claim constraint would not be satisfied`,
       )
     }
-    const taken = this.#taken.get(id) ?? new Set()
-    this.#taken.set(id, taken.add(wanted))
-    wanted.chosen.push({ way, pooled })
-    return true
+    const leave = (): void => {
+      for (const constraint of wanted.constraints) constraint.remove(way.names)
+      giveCountersBack()
+    }
+    if (!this.#capacities.hasRoom(pooled, taken)) {
+      leave()
+      return undefined
+    }
+    const giveBack = isShare ? this.#takeShare(pooled, taken) : this.#takeWhole(wanted, pooled)
+    wanted.chosen.push({ way, pooled, ...(isShare ? { share: taken } : {}) })
+    return () => {
+      wanted.chosen.pop()
+      giveBack()
+      leave()
+    }
   }
 
-  #giveBack(wanted: Wanted, way: Alternative, pooled: PooledDevice): void {
-    wanted.chosen.pop()
-    this.#taken.get(pooled.id)?.delete(wanted)
-    for (const constraint of wanted.constraints) constraint.remove(way.names)
-    this.#counters.giveBack(pooled)
+  #takeShare(pooled: PooledDevice, taken: Taken): () => void {
+    this.#capacities.take(pooled, taken)
+    return () => this.#capacities.giveBack(pooled)
+  }
+
+  #takeWhole(wanted: Wanted, { id }: PooledDevice): () => void {
+    const taken = this.#taken.get(id) ?? new Set()
+    this.#taken.set(id, taken.add(wanted))
+    return () => taken.delete(wanted)
   }
 }
 

@@ -1,11 +1,14 @@
 /** What is written into the status of a claim: its devices, how they are configured, and where they can be used. */
-import type { NodeSelectorTerm } from '#client/pod.js'
+import { randomUUID } from 'node:crypto'
+import type { Node, NodeSelectorTerm } from '#client/pod.js'
 import type {
+  AllocatedDevice,
   Allocation,
   DeviceConfiguration,
   NodeSelector,
   ResourceClaim,
 } from '#client/resource-claim.js'
+import type { Taken } from './capacity.js'
 import type { PooledDevice } from './pools.js'
 import type { Alternative } from './requests.js'
 
@@ -13,6 +16,8 @@ import type { Alternative } from './requests.js'
 export interface Chosen {
   readonly way: Alternative
   readonly pooled: PooledDevice
+  /** What a share of it takes; undefined of a device that the claim has to itself. */
+  readonly share?: Taken
 }
 type Configuration = NonNullable<Allocation['devices']['config']>
 
@@ -52,13 +57,13 @@ const addNew = (more: Requirements | undefined, into: Requirements): void => {
 }
 
 /** Undefined: the devices can be used from everywhere. */
-const nodeSelectorOf = (chosen: readonly Chosen[]): NodeSelector | undefined => {
+const nodeSelectorOf = (chosen: readonly Chosen[], node: Node): NodeSelector | undefined => {
   const matchFields: Requirements = []
   const matchExpressions: Requirements = []
   for (const { pooled } of chosen) {
     const { nodeName, nodeSelector } = pooled.reach
-    if (nodeName) {
-      const here = { key: 'metadata.name', operator: 'In', values: [nodeName] }
+    if (nodeName || pooled.device.bindsToNode) {
+      const here = { key: 'metadata.name', operator: 'In', values: [node.metadata.name] }
       return { nodeSelectorTerms: [{ matchFields: [here] }] }
     }
     // Validation allows one term.
@@ -77,23 +82,35 @@ const nodeSelectorOf = (chosen: readonly Chosen[]): NodeSelector | undefined => 
   }
 }
 
+const shareOf = (taken: Taken): Partial<AllocatedDevice> => {
+  const consumedCapacity = Object.fromEntries([...taken].map(([name, { text }]) => [name, text]))
+  return { shareID: randomUUID(), ...(taken.size > 0 ? { consumedCapacity } : {}) }
+}
+
+const resultOf = ({ way, pooled, share }: Chosen): AllocatedDevice => {
+  const { name: device, bindingConditions, bindingFailureConditions } = pooled.device
+  return {
+    request: way.name,
+    driver: pooled.pool.driver,
+    pool: pooled.pool.name,
+    device,
+    ...(way.asked.adminAccess ? { adminAccess: true } : {}),
+    ...(way.asked.tolerations === undefined ? {} : { tolerations: way.asked.tolerations }),
+    ...(bindingConditions === undefined ? {} : { bindingConditions }),
+    ...(bindingFailureConditions === undefined ? {} : { bindingFailureConditions }),
+    ...(share === undefined ? {} : shareOf(share)),
+  }
+}
+
 export const allocationOf = (
   claim: ResourceClaim,
-  chosen: readonly Chosen[],
-  ways: readonly Alternative[],
+  found: { chosen: readonly Chosen[]; ways: readonly Alternative[]; node: Node },
 ): Allocation => {
-  const config = configurationOf(claim, ways)
-  const nodeSelector = nodeSelectorOf(chosen)
+  const config = configurationOf(claim, found.ways)
+  const nodeSelector = nodeSelectorOf(found.chosen, found.node)
   return {
     devices: {
-      results: chosen.map(({ way, pooled }) => ({
-        request: way.name,
-        driver: pooled.pool.driver,
-        pool: pooled.pool.name,
-        device: pooled.device.name,
-        ...(way.asked.adminAccess ? { adminAccess: true } : {}),
-        ...(way.asked.tolerations === undefined ? {} : { tolerations: way.asked.tolerations }),
-      })),
+      results: found.chosen.map(resultOf),
       ...(config.length > 0 ? { config } : {}),
     },
     ...(nodeSelector === undefined ? {} : { nodeSelector }),

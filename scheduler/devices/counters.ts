@@ -1,12 +1,13 @@
+import type { DevicesInUse } from './in-use.js'
 import type { Pool, PooledDevice } from './pools.js'
 
 /** What the partitions of devices take of the counters that they share (KEP-4815). */
 export class CounterUse {
-  readonly #inUse: ReadonlySet<string>
+  readonly #inUse: DevicesInUse
   readonly #left = new Map<Pool, Map<string, bigint>>()
 
-  /** `inUse`: ids of devices that have taken their counters already. */
-  constructor(inUse: ReadonlySet<string>) {
+  /** `inUse`: devices that have taken their counters already. */
+  constructor(inUse: DevicesInUse) {
     this.#inUse = inUse
   }
 
@@ -16,7 +17,8 @@ export class CounterUse {
     const left = new Map(pool.counters)
     this.#left.set(pool, left)
     for (const device of pool.slices.flatMap(({ devices }) => devices))
-      if (this.#inUse.has(device.id)) this.#change(device, -1n)
+      if (this.#inUse.whole.has(device.id) || this.#inUse.shared.has(device.id))
+        this.#change(device, -1n)
     return left
   }
 

@@ -23,7 +23,8 @@ import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import type { DeviceSupply } from './allocate.js'
 import { DeviceFilter } from './device-filter.js'
-import { deviceId, poolsOf } from './pools.js'
+import { devicesInUse } from './in-use.js'
+import { poolsOf } from './pools.js'
 import { type DeviceClass, requestProblem } from './requests.js'
 
 /** What one decision about a Pod finds out about its claims. */
@@ -79,7 +80,7 @@ export class DynamicResources {
     const supply: DeviceSupply = {
       pools: poolsOf(this.#slices.store.list()),
       classOf,
-      inUse: this.#devicesInUse(),
+      inUse: devicesInUse(this.#allocations()),
     }
     return { claims, filter: new DeviceFilter(claims, supply) }
   }
@@ -95,17 +96,9 @@ export class DynamicResources {
       : undefined
   }
 
-  #devicesInUse(): Set<string> {
-    const allocations = [
-      ...this.#claims.store.list().map(({ status }) => status?.allocation),
-      ...this.#inFlight.values(),
-    ]
-    return new Set(
-      allocations
-        .flatMap((allocation) => allocation?.devices.results ?? [])
-        .filter(({ adminAccess }) => !adminAccess)
-        .map(({ driver, pool, device }) => deviceId(driver, pool, device)),
-    )
+  #allocations(): Allocation[] {
+    const known = this.#claims.store.list().flatMap(({ status }) => status?.allocation ?? [])
+    return [...known, ...this.#inFlight.values()]
   }
 
   /** Keeps what was chosen on the node from others until `bind` or `release`. */

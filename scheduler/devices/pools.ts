@@ -81,6 +81,10 @@ const poolOf = (newest: readonly ResourceSlice[]): Pool => {
   return pool
 }
 
+const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+const nameOf = ({ metadata }: ResourceSlice): string => metadata.name
+
+/** By driver and name, and their slices by name: so drivers say by names what is taken first. */
 export const poolsOf = (slices: readonly ResourceSlice[]): Pool[] => {
   const pools = new Map<string, ResourceSlice[]>()
   for (const slice of slices) {
@@ -91,7 +95,9 @@ export const poolsOf = (slices: readonly ResourceSlice[]): Pool[] => {
     if (known === undefined || pool.generation > newest) pools.set(id, [slice])
     else if (pool.generation === newest) known.push(slice)
   }
-  return [...pools.values()].map(poolOf)
+  return [...pools.values()]
+    .map((newest) => poolOf(newest.sort((a, b) => compareTexts(nameOf(a), nameOf(b)))))
+    .sort((a, b) => compareTexts(a.driver, b.driver) || compareTexts(a.name, b.name))
 }
 
 export const reaches = ({ nodeName, allNodes, nodeSelector }: Reach, node: Node): boolean => {
@@ -117,11 +123,19 @@ const isNear = ({ spec, devices }: PooledSlice, node: Node): boolean =>
     ? devices.some(({ reach }) => reaches(reach, node))
     : reaches(spec, node))
 
-export const poolsNear = (node: Node, pools: readonly Pool[]): NearPool[] =>
-  pools.flatMap((pool) => {
+const hasToBePrepared = ({ pool, devices, isInvalid }: NearPool): boolean =>
+  !pool.isIncomplete &&
+  !isInvalid &&
+  devices.some(({ device }) => device.bindingConditions !== undefined)
+
+/** Those come last whose devices may have to be waited for before a Pod is bound. */
+export const poolsNear = (node: Node, pools: readonly Pool[]): NearPool[] => {
+  const all = pools.flatMap((pool) => {
     const near = pool.slices.filter((slice) => isNear(slice, node))
     if (near.length === 0) return []
     const devices = near.flatMap((slice) => slice.devices)
     const contradicts = pool.counters === undefined || hasTwice(devices.map(({ id }) => id))
     return [{ pool, devices, isInvalid: !pool.isIncomplete && contradicts }]
   })
+  return [...all.filter((pool) => !hasToBePrepared(pool)), ...all.filter(hasToBePrepared)]
+}

@@ -1,4 +1,5 @@
 /** ResourceClaims as our processes see them: what is asked for, what was allocated, and who uses it (resource.k8s.io/v1). */
+import type { Condition } from '#api/conditions.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import type { JsonObject } from '#json/value.js'
 import type { NodeSelectorTerm, Pod, PodSpec, PodStatus } from './pod.js'
@@ -27,6 +28,8 @@ export interface DevicesAsked {
   count?: number
   adminAccess?: boolean
   tolerations?: DeviceToleration[]
+  /** Of each device; a device that several claims share gives each as much. */
+  capacity?: { requests?: Record<string, string> }
 }
 export interface DeviceRequest {
   name: string
@@ -50,6 +53,19 @@ export interface AllocatedDevice {
   device: string
   adminAccess?: boolean
   tolerations?: DeviceToleration[]
+  /** Of a device that several claims may share: which share of it, and what that takes. */
+  shareID?: string
+  consumedCapacity?: Record<string, string>
+  /** What its driver has to say of it before its Pod is bound, and what it says if that will never be. */
+  bindingConditions?: string[]
+  bindingFailureConditions?: string[]
+}
+/** What a driver says of an allocated device. */
+interface AllocatedDeviceStatus {
+  driver: string
+  pool: string
+  device: string
+  conditions?: Condition[]
 }
 export interface NodeSelector {
   nodeSelectorTerms: NodeSelectorTerm[]
@@ -76,7 +92,7 @@ export interface ResourceClaim extends NamespacedObject {
       config?: DeviceConfiguration[]
     }
   }
-  status?: { allocation?: Allocation; reservedFor?: Consumer[]; devices?: unknown[] }
+  status?: { allocation?: Allocation; reservedFor?: Consumer[]; devices?: AllocatedDeviceStatus[] }
 }
 
 /** Keeps an allocated claim while somebody may use its devices. */

@@ -15,14 +15,26 @@ export interface Reach {
   allNodes?: boolean
 }
 type Counters = Record<string, { value: string }>
+/** An amount of a device, and how much of it a share may take. */
+export interface DeviceCapacity {
+  value: string
+  requestPolicy?: {
+    default?: string
+    validValues?: string[]
+    validRange?: { min: string; max?: string; step?: string }
+  }
+}
 export interface Device extends Reach {
   name: string
   attributes?: Record<string, DeviceAttribute>
-  capacity?: Record<string, { value: string }>
+  capacity?: Record<string, DeviceCapacity>
   taints?: DeviceTaint[]
   consumesCounters?: { counterSet: string; counters: Counters }[]
   allowMultipleAllocations?: boolean
+  /** It can be used only where it was allocated for. */
+  bindsToNode?: boolean
   bindingConditions?: string[]
+  bindingFailureConditions?: string[]
 }
 export interface ResourceSlice extends PersistedObject {
   spec: Reach & {

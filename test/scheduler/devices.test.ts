@@ -72,7 +72,7 @@ const allocateAll = (
   allocate(claims, node(on, { labels: { zone: 'z' } }), {
     pools: poolsOf(slices),
     classOf: (name) => ({ metadata: storedMetadata({ name }), spec: classes[name]! }) as never,
-    inUse: new Set(inUse.map((name) => deviceId(driver, 'p', name))),
+    inUse: { whole: new Set(inUse.map((name) => deviceId(driver, 'p', name))), shared: new Map() },
   })
 
 const namesIn = (allocation: Allocation | undefined): string =>
