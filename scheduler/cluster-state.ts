@@ -2,6 +2,7 @@
 
 import { keyOf, type ObjectStore } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
+import type { DeviceFilter } from './devices/device-filter.js'
 import type { Filter } from './filter.js'
 import { NodeInfo } from './node-info.js'
 
@@ -16,7 +17,9 @@ export interface ClusterView {
   claimProblem?: string | undefined
   /** What its claims rule out: those to volumes, and those to devices. */
   volumeFilter?: Filter | undefined
-  deviceFilter?: Filter | undefined
+  deviceFilter?: DeviceFilter | undefined
+  /** Whether nodes without the resource may have it as devices, about which `deviceFilter` decides. */
+  isDevice?: ((resource: string) => boolean) | undefined
 }
 
 export class ClusterState {

@@ -11,6 +11,13 @@ export interface Refusal {
 export const hopeless = (reason: string): Refusal => ({ reasons: [reason], hopeless: true })
 export const curable = (reason: string): Refusal => ({ reasons: [reason], hopeless: false })
 
+/** A filter could not answer; the message is upstream's. No node is chosen then, and the Pod is tried again. */
+export class FilterFailure extends Error {
+  constructor(plugin: string, cause: Error) {
+    super(`running "${plugin}" filter plugin: ${cause.message}`, { cause })
+  }
+}
+
 /** One filter, prepared for one Pod: it has counted what it needs over all nodes. */
 export interface Filter {
   refuse(info: NodeInfo): Refusal | undefined

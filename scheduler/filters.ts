@@ -59,7 +59,7 @@ const ports: Prepare = (pod) => {
   }
 }
 
-const fit: Prepare = (pod) => {
+const fit: Prepare = (pod, view) => {
   const requests = podRequests(pod)
   return {
     refuse: ({ allocatable, pods, requested }): Refusal | undefined => {
@@ -70,6 +70,7 @@ const fit: Prepare = (pod) => {
       for (const [name, milli] of requests) {
         if (milli === 0n) continue
         const offered = allocatable.get(name) ?? 0n
+        if (offered === 0n && view.isDevice?.(name)) continue
         if (milli + (requested.get(name) ?? 0n) <= offered) continue
         reasons.push(`Insufficient ${name}`)
         never ||= milli > offered

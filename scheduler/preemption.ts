@@ -19,7 +19,7 @@ interface NoPreemption {
   /** What room the Pod had made for itself is still kept for it. */
   keepsNomination: boolean
 }
-type Refusing = Extract<Decision, { node: undefined }>
+export type Refusing = Extract<Decision, { node: undefined }>
 
 export const preemptionReason = 'PreemptionByScheduler'
 

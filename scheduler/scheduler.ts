@@ -13,14 +13,14 @@ import type { InformerFactory } from '#client/informer-factory.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import { conditionPatch, isPodTerminal, type Node, type Pod } from '#client/pod.js'
-import type { ResourceClaim } from '#client/resource-claim.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { ClusterState, type ClusterView } from './cluster-state.js'
-import { decide } from './decide.js'
+import { type Decision, decide } from './decide.js'
 import { type DeviceFindings, DynamicResources } from './devices/dynamic-resources.js'
+import { FilterFailure } from './filter.js'
 import { PendingPods } from './pending-pods.js'
-import { findPreemption, type Preemption, preemptionReason } from './preemption.js'
+import { findPreemption, type Preemption, preemptionReason, type Refusing } from './preemption.js'
 import type { Budget } from './victims.js'
 import { VolumeBinding } from './volume-binding.js'
 import type { ClaimFindings } from './volume-claims.js'
@@ -35,6 +35,12 @@ interface SchedulerDeps {
   schedulerName: string
 }
 
+interface Failure {
+  reason: string
+  message: string
+  keepsNomination: boolean
+}
+
 export class Scheduler {
   readonly #deps: SchedulerDeps
   readonly #state: ClusterState
@@ -44,6 +50,8 @@ export class Scheduler {
   readonly #devices: DynamicResources
   /** Pods whose binding or preemption is under way. */
   readonly #busy = new Set<string>()
+  /** How many of them wait for drivers, which may take minutes. */
+  #waiting = 0
   /** Bound by us, not yet seen bound on the watch: key → uid. */
   readonly #assumed = new Map<string, string>()
   #idle: (() => void) | undefined
@@ -79,8 +87,8 @@ export class Scheduler {
     for (;;) {
       const pod = await this.#pending.next(this.#busy, signal)
       if (pod === undefined) break
-      this.#schedule(pod)
-      if (this.#busy.size >= limits.bindingsMax) await this.#someIdle()
+      this.#schedule(pod, signal)
+      while (this.#busy.size - this.#waiting >= limits.bindingsMax) await this.#someIdle()
     }
     while (this.#busy.size > 0) await this.#someIdle()
   }
@@ -122,7 +130,7 @@ export class Scheduler {
     else if (!this.#busy.has(key)) this.#pending.put(pod)
   }
 
-  #schedule(pod: Pod): void {
+  #schedule(pod: Pod, signal: AbortSignal): void {
     // Not an attempt yet: its claims have not been made. Upstream: DynamicResources.PreEnqueue.
     if (this.#devices.awaitsClaim(pod)) {
       this.#pending.waits(pod)
@@ -136,35 +144,50 @@ export class Scheduler {
       claimProblem: claims.problem ?? devices.problem,
       volumeFilter: this.#volumes.filter(pod, claims, cluster.nodes),
       deviceFilter: devices.filter,
+      isDevice: (resource) => this.#devices.classFor(resource) !== undefined,
     }
-    const decision = decide(pod, view)
-    if (decision.node === undefined) {
-      this.#pending.failed(pod, { park: true })
-      const idle = this.#devices.idleClaim(devices, pod)
-      const found = findPreemption(pod, decision, view, this.#budgets.store.list())
-      const message = decision.message
-      const told =
-        found.node === undefined
-          ? this.#reportFailure(
-              pod,
-              message + remedies(found.message, devices, idle),
-              found.keepsNomination,
-            )
-          : this.#preempt(pod, found, message)
-      const freed = idle && this.#devices.deallocate(idle)
-      this.#own(
-        pod,
-        Promise.all([told, freed]).then(() => {}),
-      )
-    } else if (claims.waiting.length > 0) {
+    let decision: Decision
+    try {
+      decision = decide(pod, view)
+    } catch (error) {
+      if (!(error instanceof FilterFailure)) throw error
+      this.#own(pod, this.#fail(pod, error))
+      return
+    }
+    if (decision.node === undefined) this.#fitsNowhere(pod, { decision, view, devices })
+    else if (claims.waiting.length > 0) {
       // Its volumes are being made for this node; when they are bound the Pod is tried again.
       this.#pending.waits(pod)
       this.#own(pod, this.#bindVolumes(pod, claims, decision.node))
     } else {
       this.#state.setPod(pod, decision.node)
       this.#devices.reserve(devices, decision.node)
-      this.#own(pod, this.#bind(pod, decision.node, devices))
+      this.#own(pod, this.#bind(pod, decision.node, devices, signal))
     }
+  }
+
+  /** Tells of it, and does what may help the next time. */
+  #fitsNowhere(
+    pod: Pod,
+    { decision, view, devices }: { decision: Refusing; view: ClusterView; devices: DeviceFindings },
+  ): void {
+    this.#pending.failed(pod, { park: true })
+    const found = findPreemption(pod, decision, view, this.#budgets.store.list())
+    // Plugins that look for a remedy (upstream's PostFilter) are asked only if nodes were looked at.
+    const remedy = decision.refused.length > 0 ? this.#devices.remedy(devices, pod) : undefined
+    const { message } = decision
+    const told =
+      found.node === undefined
+        ? this.#reportFailure(pod, {
+            reason: 'Unschedulable',
+            message: remedy ? `${message} ${remedy.message}, ${found.message}` : message,
+            keepsNomination: found.keepsNomination,
+          })
+        : this.#preempt(pod, found, message)
+    this.#own(
+      pod,
+      Promise.all([told, remedy?.act?.()]).then(() => {}),
+    )
   }
 
   /**
@@ -194,21 +217,16 @@ export class Scheduler {
     await this.#volumes.bind(claims, this.#state.info(node)!)
   }
 
-  async #bind(pod: Pod, node: string, devices: DeviceFindings): Promise<void> {
-    const { client, recorder } = this.#deps
+  async #bind(pod: Pod, node: string, devices: DeviceFindings, signal: AbortSignal): Promise<void> {
+    const { recorder } = this.#deps
     const { name, namespace, uid } = pod.metadata
     try {
-      await this.#devices.bind(devices, pod)
-      await client.create(
-        resources.pods,
-        {
-          apiVersion: 'v1',
-          kind: 'Binding',
-          metadata: { name, namespace, uid },
-          target: { kind: 'Node', name: node },
-        },
-        { name, subresource: 'binding' },
+      await failsAs('running PreBind plugin "DynamicResources"', () =>
+        this.#prepareDevices(pod, node, devices, signal),
       )
+      // Claims stay as they are: whoever schedules next waits for their devices, too.
+      if (signal.aborted) return
+      await failsAs('binding rejected', () => this.#createBinding(pod, node))
       const seen = this.#deps.informers.for<Pod>(resources.pods).store.get(keyOf(pod))
       if (seen?.spec.nodeName === undefined) this.#assumed.set(keyOf(pod), uid)
       this.#pending.remove(keyOf(pod))
@@ -221,25 +239,69 @@ export class Scheduler {
       )
     } catch (error) {
       this.#state.removePod(keyOf(pod))
-      await this.#devices.release(devices, pod)
-      if (isNotFound(error)) return this.#pending.failed(pod, { park: false })
-      const message = `binding rejected: ${messageOf(error)}`
-      recorder.event(pod, 'Warning', 'FailedScheduling', message, { action: 'Scheduling' })
-      throw error
+      await this.#devices.release(devices, pod, node)
+      const { cause } = error as Error
+      if (isNotFound(cause)) return this.#pending.failed(pod, { park: false })
+      await this.#fail(pod, error as Error)
     }
   }
 
-  async #reportFailure(pod: Pod, message: string, keepsNomination: boolean): Promise<void> {
+  #createBinding({ metadata: { name, namespace, uid } }: Pod, node: string): Promise<unknown> {
+    return this.#deps.client.create(
+      resources.pods,
+      {
+        apiVersion: 'v1',
+        kind: 'Binding',
+        metadata: { name, namespace, uid },
+        target: { kind: 'Node', name: node },
+      },
+      { name, subresource: 'binding' },
+    )
+  }
+
+  /** Writes the claims of the Pod, and waits until drivers have prepared their devices. */
+  async #prepareDevices(
+    pod: Pod,
+    node: string,
+    devices: DeviceFindings,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const claims = await this.#devices.bind(devices, pod, node)
+    if (!this.#devices.haveToBeReady(claims)) return
+    const message = `waiting for binding conditions for device on node ${node}`
+    this.#deps.recorder.event(pod, 'Normal', 'BindingConditionsPending', message, {
+      action: 'Scheduling',
+    })
+    this.#waiting++
+    this.#idle?.()
+    try {
+      await this.#devices.untilReady(claims, pod, signal)
+    } finally {
+      this.#waiting--
+    }
+  }
+
+  /** Something went wrong that is nobody's lack of room: the Pod is tried again soon. */
+  async #fail(pod: Pod, error: Error): Promise<never> {
+    await this.#reportFailure(pod, {
+      reason: 'SchedulerError',
+      message: error.message,
+      keepsNomination: false,
+    })
+    throw error
+  }
+
+  async #reportFailure(pod: Pod, { reason, message, keepsNomination }: Failure): Promise<void> {
     this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', message, {
       action: 'Scheduling',
     })
     const known = conditionOf(pod, 'PodScheduled')
     const isKnown =
-      known?.status === 'False' && known.reason === 'Unschedulable' && known.message === message
+      known?.status === 'False' && known.reason === reason && known.message === message
     const gaveUp = Boolean(pod.status?.nominatedNodeName) && !keepsNomination
     if (isKnown && !gaveUp) return
     await this.#patchStatus(pod, {
-      ...this.#condition(pod, 'PodScheduled', 'False', 'Unschedulable', message),
+      ...this.#condition(pod, 'PodScheduled', 'False', reason, message),
       ...(gaveUp ? { nominatedNodeName: null } : {}),
     })
   }
@@ -310,16 +372,12 @@ export class Scheduler {
   }
 }
 
-/** What the two plugins that look for a remedy say (upstream's PostFilter); nothing if they were not asked. */
-const remedies = (
-  preemption: string,
-  { claims }: DeviceFindings,
-  idle: ResourceClaim | undefined,
-): string => {
-  if (preemption === '') return ''
-  const unhelped = claims.length > 0 ? 'still not schedulable' : 'no new claims to deallocate'
-  const deallocation = idle === undefined ? unhelped : 'deallocation of ResourceClaim completed'
-  return ` ${deallocation}, ${preemption}`
+const failsAs = async <T>(what: string, act: () => Promise<T>): Promise<T> => {
+  try {
+    return await act()
+  } catch (error) {
+    throw new Error(`${what}: ${messageOf(error)}`, { cause: error })
+  }
 }
 
 /** Heartbeats change a node every few seconds; only these parts decide where Pods fit. */

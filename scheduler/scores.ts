@@ -86,6 +86,10 @@ const podAffinity: Score = (pod, candidates, view) => {
 
 const images: Score = (pod, candidates, view) => imageLocality(pod, candidates, view.nodes)
 
+const devices: Score = (_pod, candidates, { deviceFilter }) =>
+  deviceFilter &&
+  relativeToMost(candidates.map(({ node }) => deviceFilter.preferenceOn(node!.metadata.name)))
+
 const scores: readonly { of: Score; weight: number }[] = [
   { of: leastAllocated, weight: 1 },
   { of: balanced, weight: 1 },
@@ -94,6 +98,7 @@ const scores: readonly { of: Score; weight: number }[] = [
   { of: podAffinity, weight: 2 },
   { of: spreadScores, weight: 2 },
   { of: images, weight: 1 },
+  { of: devices, weight: 2 },
 ]
 
 /** The best node; among equals the first, and `candidates` come in a turning order. */

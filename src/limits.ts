@@ -402,6 +402,8 @@ export const limits = {
   claimDevicesMax: 32,
   /** Choices of devices that are tried for the claims of a Pod on one node. Upstream gives up after 10 s. */
   deviceChoicesMax: 200_000,
+  /** Alternatives of one request; upstream's FirstAvailableDeviceRequestMaxSize. */
+  deviceAlternativesMax: 8,
   /** Pods that may use a claim at once; upstream's ResourceClaimReservedForMaxSize. */
   claimConsumersMax: 256,
   /** Tries to write a claim that others write too; upstream's retry.DefaultRetry. */

@@ -6,7 +6,7 @@ import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod, PodSpec, PodStatus } from '#client/pod.js'
-import { type ResourceClaim, resourceClaimKeys } from '#client/resource-claim.js'
+import { type ResourceClaim, resourceClaimKeys, usedClaimKeys } from '#client/resource-claim.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import {
@@ -33,6 +33,9 @@ type PodClaim = NonNullable<PodSpec['resourceClaims']>[number]
 type ClaimStatus = NonNullable<PodStatus['resourceClaimStatuses']>[number]
 
 const statusOf = (pod: Pod): ClaimStatus[] => pod.status?.resourceClaimStatuses ?? []
+/** Also one that has not been made yet, or that the scheduler has made for extended resources. */
+const usesClaims = ({ spec, status }: Pod): boolean =>
+  (spec.resourceClaims ?? []).length > 0 || status?.extendedResourceClaimStatus !== undefined
 const templated = (pod: Pod): PodClaim[] =>
   (pod.spec.resourceClaims ?? []).filter((claim) => claim.resourceClaimTemplateName !== undefined)
 /** Both names are cut in proportion, so that something is left of each. */
@@ -157,10 +160,10 @@ export const resourceClaimController: Controller = {
     const queue = newQueue()
     const claimQueue = newQueue()
     const lookAtClaims = (pod: Pod): void => {
-      for (const key of resourceClaimKeys(pod)) claimQueue.add(key)
+      for (const key of usedClaimKeys(pod)) claimQueue.add(key)
     }
     const look = (pod: Pod): void => {
-      if ((pod.spec.resourceClaims ?? []).length > 0) queue.add(keyOf(pod))
+      if (usesClaims(pod)) queue.add(keyOf(pod))
       if (isPodDone(pod)) lookAtClaims(pod)
     }
     pods.handle({ onAdd: look, onUpdate: look, onDelete: lookAtClaims })

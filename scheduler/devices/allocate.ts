@@ -21,6 +21,9 @@ export interface DeviceSupply {
   inUse: DevicesInUse
 }
 
+/** Drivers have published what contradicts itself; on another node claims may be allocated all the same. */
+export class InvalidPools extends Error {}
+
 interface Wanted {
   claim: ResourceClaim
   requests: readonly Alternative[][]
@@ -111,7 +114,7 @@ class Search {
         allocationOf(claim, { chosen, ways, node: this.#node }),
       )
     if (this.#pools.some(({ isInvalid }) => isInvalid))
-      throw new Error('invalid resource pools were encountered')
+      throw new InvalidPools('invalid resource pools were encountered')
     return undefined
   }
 
@@ -177,7 +180,7 @@ class Search {
     if (count === 0) return then()
     for (let at = from; at < devices.length; at++) {
       if (++this.#choices > limits.deviceChoicesMax)
-        throw new Error('gave up trying to allocate devices')
+        throw new Error(`node ${this.#node.metadata.name}: timed out trying to allocate devices`)
       const device = devices[at]!
       const giveBack = this.#take(wanted, way, device)
       if (giveBack !== undefined) {

@@ -3,75 +3,107 @@
  * Pod is bound (kubernetes, plugins/dynamicresources). What was chosen and is not yet written is in flight: nobody else
  * gets those devices meanwhile.
  */
-import { type Clock, formatTime } from '#api/clock.js'
+import type { Clock } from '#api/clock.js'
+import { Changes } from '#async/changes.js'
 import type { Client } from '#client/client.js'
-import { isConflict, isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
+import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import {
   type Allocation,
-  claimFinalizer,
   isAllocated,
   isReservedFor,
   type ResourceClaim,
-  resourceClaimKeys,
   resourceClaimsOf,
 } from '#client/resource-claim.js'
 import type { ResourceSlice } from '#client/resource-slice.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import type { DeviceSupply } from './allocate.js'
-import { DeviceFilter } from './device-filter.js'
+import { ClaimWriter } from './claim-writer.js'
+import { type Chosen, DeviceFilter } from './device-filter.js'
+import { ExtendedClaim, findExtendedClaim, isMadeFor } from './extended-claim.js'
+import { classesByResource } from './extended-resources.js'
 import { devicesInUse } from './in-use.js'
 import { poolsOf } from './pools.js'
+import { hasToBeReady, readinessOf, readyBy } from './readiness.js'
 import { type DeviceClass, requestProblem } from './requests.js'
 
 /** What one decision about a Pod finds out about its claims. */
 export interface DeviceFindings {
   /** Why the Pod can go nowhere yet, in upstream's words. */
   readonly problem?: string
+  /** Those that the Pod names, and those that were made for it after a template. */
   readonly claims: readonly ResourceClaim[]
+  /** What was made for its extended resources in an attempt that failed. */
+  readonly leftOver?: ResourceClaim
   readonly filter?: DeviceFilter
 }
 
 const noClaims: DeviceFindings = { claims: [] }
 
 export class DynamicResources {
-  readonly #client: Client
   readonly #clock: Clock
   readonly #claims: Informer<ResourceClaim>
   readonly #slices: Informer<ResourceSlice>
   readonly #classes: Informer<DeviceClass>
+  readonly #writer: ClaimWriter
+  readonly #claimChanges = new Changes()
   /** By the uid of the claim. */
   readonly #inFlight = new Map<string, Allocation>()
+  /** Made anew when classes have changed. */
+  #classesByResource: ReadonlyMap<string, DeviceClass> | undefined
 
   /** `changed` is told when a Pod might fit that did not before. */
   constructor(
     { client, informers, clock }: { client: Client; informers: InformerFactory; clock: Clock },
     changed: () => void,
   ) {
-    this.#client = client
     this.#clock = clock
     this.#claims = informers.for<ResourceClaim>(resources.resourceClaims)
     this.#slices = informers.for<ResourceSlice>(resources.resourceSlices)
     this.#classes = informers.for<DeviceClass>(resources.deviceClasses)
-    this.#claims.handle({ onAdd: changed, onUpdate: changed, onDelete: changed })
-    for (const informer of [this.#slices, this.#classes])
-      informer.handle({ onAdd: changed, onUpdate: changed })
+    this.#writer = new ClaimWriter({ client, clock, claims: this.#claims })
+    const claimChanged = (): void => {
+      this.#claimChanges.tell()
+      changed()
+    }
+    this.#claims.handle({ onAdd: claimChanged, onUpdate: claimChanged, onDelete: claimChanged })
+    this.#slices.handle({ onAdd: changed, onUpdate: changed })
+    const classChanged = (): void => {
+      this.#classesByResource = undefined
+      changed()
+    }
+    this.#classes.handle({ onAdd: classChanged, onUpdate: classChanged, onDelete: classChanged })
   }
 
-  /** A claim that the Pod names, or that is to be made for it after a template, is not there. */
+  /** Whether nodes may have the resource as devices. */
+  readonly classFor = (resource: string): DeviceClass | undefined => {
+    this.#classesByResource ??= classesByResource(this.#classes.store.list())
+    return this.#classesByResource.get(resource)
+  }
+
+  /** A claim is not there that the Pod names, or that is to be made for it; or it is about to go, or is another Pod's. */
   awaitsClaim(pod: Pod): boolean {
-    return (
-      resourceClaimsOf(pod).some(({ isAwaited }) => isAwaited) ||
-      resourceClaimKeys(pod).some((key) => this.#claims.store.get(key) === undefined)
-    )
+    return resourceClaimsOf(pod).some(({ name, isMade, isAwaited }) => {
+      const claim = name === undefined ? undefined : this.#claim(pod, name)
+      if (claim === undefined) return isAwaited || name !== undefined
+      return claim.metadata.deletionTimestamp !== undefined || (isMade && !isMadeFor(claim, pod))
+    })
+  }
+
+  #claim({ metadata }: Pod, name: string): ResourceClaim | undefined {
+    return this.#claims.store.get(`${metadata.namespace}/${name}`)
   }
 
   inspect(pod: Pod): DeviceFindings {
-    const claims = resourceClaimKeys(pod).map((key) => this.#claims.store.get(key)!)
-    if (claims.length === 0) return noClaims
+    const claims = resourceClaimsOf(pod).flatMap(({ name }) =>
+      name === undefined ? [] : this.#claim(pod, name)!,
+    )
+    const extended = ExtendedClaim.for(pod, this.classFor)
+    if (claims.length === 0 && extended === undefined) return noClaims
+    const leftOver = extended && findExtendedClaim(pod, this.#claims.store.list())
     const classOf = (name: string) => this.#classes.store.get(name)
     for (const claim of claims) {
       const problem = this.#problemOf(claim, pod) ?? requestProblem(claim, classOf)
@@ -82,18 +114,23 @@ export class DynamicResources {
       classOf,
       inUse: devicesInUse(this.#allocations()),
     }
-    return { claims, filter: new DeviceFilter(claims, supply) }
+    const stuck = new Set(claims.filter((claim) => this.#isStuck(claim)))
+    const filter = new DeviceFilter({ claims, stuck, extended, leftOver }, supply)
+    return { claims, filter, ...(leftOver && { leftOver }) }
   }
 
   #problemOf(claim: ResourceClaim, pod: Pod): string | undefined {
-    const { name, namespace, uid, deletionTimestamp } = claim.metadata
-    if (deletionTimestamp !== undefined) return `resourceclaim "${name}" is being deleted`
+    const { name, namespace, uid } = claim.metadata
     if (this.#inFlight.has(uid))
       return `resource claim ${namespace}/${name} is in the process of being allocated`
     const isFull = (claim.status?.reservedFor ?? []).length >= limits.claimConsumersMax
     return isAllocated(claim) && isFull && !isReservedFor(claim, pod)
       ? 'resourceclaim in use'
       : undefined
+  }
+
+  #isStuck(claim: ResourceClaim): boolean {
+    return typeof readinessOf(claim, this.#clock.now()) === 'object'
   }
 
   #allocations(): Allocation[] {
@@ -103,96 +140,104 @@ export class DynamicResources {
 
   /** Keeps what was chosen on the node from others until `bind` or `release`. */
   reserve({ filter }: DeviceFindings, node: string): void {
-    for (const [claim, allocation] of filter?.chosenOn(node) ?? [])
+    for (const [claim, allocation] of filter?.chosenOn(node).allocations ?? [])
       this.#inFlight.set(claim.metadata.uid, allocation)
   }
 
-  /** Writes allocations and reservations. */
-  async bind({ claims }: DeviceFindings, pod: Pod): Promise<void> {
+  /** Writes allocations and reservations. Resolves to the claims of the Pod, as far as they have devices. */
+  async bind({ claims, filter }: DeviceFindings, pod: Pod, node: string): Promise<string[]> {
     for (const claim of claims)
-      if (!isReservedFor(claim, pod)) {
-        await this.#bindClaim(claim, pod)
-        this.#inFlight.delete(claim.metadata.uid)
+      if (!isReservedFor(claim, pod)) await this.#bindClaim(claim, pod, claim.metadata.uid)
+    const extended = filter?.chosenOn(node).extended
+    if (extended === undefined) return claims.map(keyOf)
+    const made = await this.#bindExtended(extended, pod)
+    return [...claims, made].map(keyOf)
+  }
+
+  /** `chosenFor`: the uid under which its allocation is in flight. */
+  #bindClaim(claim: ResourceClaim, pod: Pod, chosenFor: string): Promise<void> {
+    const chosen = this.#inFlight.get(chosenFor)
+    return this.#writer.bind(claim, pod, chosen, () => this.#inFlight.delete(chosenFor))
+  }
+
+  async #bindExtended(
+    { claim, mappings }: NonNullable<Chosen['extended']>,
+    pod: Pod,
+  ): Promise<ResourceClaim> {
+    const made = await this.#writer.create(claim)
+    await this.#bindClaim(made, pod, claim.metadata.uid)
+    await this.#writer.tellPod(pod, made, mappings)
+    return made
+  }
+
+  /** Whether drivers have to prepare devices of these claims, which are given by their keys. */
+  haveToBeReady(keys: readonly string[]): boolean {
+    return keys.some((key) => {
+      const claim = this.#claims.store.get(key)
+      return claim !== undefined && hasToBeReady(claim)
+    })
+  }
+
+  /** Resolves when all devices are ready, or the signal fires. Throws if they will not be, in upstream's words. */
+  async untilReady(keys: readonly string[], pod: Pod, signal: AbortSignal): Promise<void> {
+    const ignoreMoves = this.#clock.onMove?.(() => this.#claimChanges.tell())
+    try {
+      while (!signal.aborted) {
+        const waitsMs = this.#waitsMs(keys, pod)
+        if (waitsMs === undefined) return
+        await this.#claimChanges.next(waitsMs, signal)
       }
+    } finally {
+      ignoreMoves?.()
+    }
+  }
+
+  /** How long drivers may still take; undefined: all is ready. */
+  #waitsMs(keys: readonly string[], pod: Pod): number | undefined {
+    const now = this.#clock.now()
+    for (const key of keys) {
+      const claim = this.#claims.store.get(key)
+      if (claim === undefined || !isReservedFor(claim, pod))
+        throw new Error(`claim ${key} got deallocated elsewhere in the meantime`)
+      const readiness = readinessOf(claim, now)
+      if (readiness === 'ready') continue
+      if (readiness === 'pending') return (readyBy(claim) ?? now) - now + 1
+      throw new Error(readiness.problem)
+    }
+    return undefined
   }
 
   /** After a failure: others may have the devices, and the Pod asks for them again. */
-  async release({ claims }: DeviceFindings, pod: Pod): Promise<void> {
-    for (const { metadata } of claims) this.#inFlight.delete(metadata.uid)
-    for (const { metadata } of claims) {
-      const { namespace, name, uid } = metadata
-      const now = this.#claims.store.get(`${namespace}/${name}`)
-      if (now === undefined || !isReservedFor(now, pod)) continue
-      const reservedFor = [{ $patch: 'delete', uid: pod.metadata.uid }]
-      await this.#client.patch(
-        resources.resourceClaims,
-        { namespace, name },
-        { metadata: { uid }, status: { reservedFor } },
-        { type: 'strategic', subresource: 'status' },
-      )
-    }
-  }
-
-  /** The first try goes by what the watch has shown; after a conflict the claim is asked for anew. */
-  async #bindClaim(known: ResourceClaim, pod: Pod): Promise<void> {
-    const { namespace, name } = known.metadata
-    for (let tries = 1, claim = known; ; tries++) {
-      try {
-        return this.#claims.observe(await this.#write(claim, pod))
-      } catch (error) {
-        if (!isConflict(error) || tries === limits.claimWriteTriesMax) throw error
-      }
-      claim = await this.#client.get<ResourceClaim>(resources.resourceClaims, { namespace, name })
-    }
-  }
-
-  async #write(claim: ResourceClaim, pod: Pod): Promise<ResourceClaim> {
-    const { name, namespace, uid, deletionTimestamp } = claim.metadata
-    const label = `claim ${namespace}/${name}`
-    if (deletionTimestamp !== undefined) throw new Error(`${label} got deleted in the meantime`)
-    const chosen = this.#inFlight.get(uid)
-    if (chosen !== undefined && isAllocated(claim))
-      throw new Error(`${label} got allocated elsewhere in the meantime`)
-    const allocation = chosen ?? claim.status?.allocation
-    if (allocation === undefined)
-      throw new Error(`${label} got deallocated elsewhere in the meantime`)
-    const held = await this.#withFinalizer(claim)
-    const consumer = { resource: 'pods', name: pod.metadata.name, uid: pod.metadata.uid }
-    const status = {
-      ...held.status,
-      allocation: { allocationTimestamp: formatTime(this.#clock.now()), ...allocation },
-      reservedFor: [...(held.status?.reservedFor ?? []), consumer],
-    }
-    return this.#client.update(
-      resources.resourceClaims,
-      { ...held, status },
-      { subresource: 'status' },
-    )
-  }
-
-  async #withFinalizer(claim: ResourceClaim): Promise<ResourceClaim> {
-    const { finalizers = [] } = claim.metadata
-    if (finalizers.includes(claimFinalizer)) return claim
-    const metadata = { ...claim.metadata, finalizers: [...finalizers, claimFinalizer] }
-    return this.#client.update(resources.resourceClaims, { ...claim, metadata })
+  async release({ claims, filter }: DeviceFindings, pod: Pod, node: string): Promise<void> {
+    for (const claim of filter?.chosenOn(node).allocations.keys() ?? [])
+      this.#inFlight.delete(claim.metadata.uid)
+    for (const claim of claims) await this.#writer.unreserve(claim, pod)
+    const extended = findExtendedClaim(pod, this.#claims.store.list())
+    if (extended !== undefined) await this.#writer.remove(extended)
   }
 
   /** A claim that nobody else uses, and that keeps the Pod off nodes. */
-  idleClaim({ filter }: DeviceFindings, pod: Pod): ResourceClaim | undefined {
+  #idleClaim({ filter }: DeviceFindings, pod: Pod): ResourceClaim | undefined {
     return [...(filter?.unavailable ?? [])].find(({ status }) =>
       (status?.reservedFor ?? []).every(({ uid }) => uid === pod.metadata.uid),
     )
   }
 
-  /** Takes its devices from a claim, so that it is allocated anew (upstream's PostFilter). */
-  async deallocate(claim: ResourceClaim): Promise<void> {
-    try {
-      const bare = { ...claim, status: {} }
-      this.#claims.observe(
-        await this.#client.update(resources.resourceClaims, bare, { subresource: 'status' }),
-      )
-    } catch (error) {
-      if (!isConflict(error) && !isNotFound(error)) throw error
-    }
+  /** What is done so that the Pod may find a node the next time, and what upstream's PostFilter says of it. */
+  remedy(findings: DeviceFindings, pod: Pod): { message: string; act?: () => Promise<void> } {
+    const { claims, leftOver, filter } = findings
+    const idle = this.#idleClaim(findings, pod)
+    if (idle !== undefined)
+      return {
+        message: 'deallocation of ResourceClaim completed',
+        act: () => this.#writer.deallocate(idle),
+      }
+    if (leftOver !== undefined)
+      return {
+        message: 'deletion of ResourceClaim completed',
+        act: () => this.#writer.remove(leftOver),
+      }
+    const hasClaims = claims.length > 0 || filter !== undefined
+    return { message: hasClaims ? 'still not schedulable' : 'no new claims to deallocate' }
   }
 }

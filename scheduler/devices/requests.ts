@@ -10,7 +10,11 @@ import {
 } from '#client/resource-claim.js'
 
 export interface DeviceClass extends PersistedObject {
-  spec: { selectors?: DeviceSelector[]; config?: DeviceConfiguration[] }
+  spec: {
+    selectors?: DeviceSelector[]
+    config?: DeviceConfiguration[]
+    extendedResourceName?: string
+  }
 }
 
 /** One way to satisfy a request: the request itself, or one of its alternatives. */

@@ -132,6 +132,17 @@ export interface PodStatus {
   containerStatuses?: ContainerStatus[]
   initContainerStatuses?: ContainerStatus[]
   resourceClaimStatuses?: { name: string; resourceClaimName?: string }[]
+  /** The claim to devices for extended resources that its node has no other way. */
+  extendedResourceClaimStatus?: {
+    resourceClaimName: string
+    requestMappings: ExtendedResourceMapping[]
+  }
+}
+/** Which request of the claim stands for what a container asks for. */
+export interface ExtendedResourceMapping {
+  containerName: string
+  resourceName: string
+  requestName: string
 }
 export interface Pod extends NamespacedObject {
   spec: PodSpec

@@ -98,6 +98,9 @@ export interface ResourceClaim extends NamespacedObject {
 /** Keeps an allocated claim while somebody may use its devices. */
 export const claimFinalizer = 'resource.kubernetes.io/delete-protection'
 
+/** On the claim that the scheduler makes for the extended resources of a Pod. */
+export const extendedResourceAnnotation = 'resource.kubernetes.io/extended-resource-claim'
+
 export const isAllocated = ({ status }: ResourceClaim): boolean => status?.allocation !== undefined
 
 export const isPodConsumer = ({ apiGroup, resource }: Consumer): boolean =>
@@ -129,6 +132,15 @@ export const resourceClaimsOf = ({ spec, status }: ClaimingPod): ClaimOfPod[] =>
     const made = status?.resourceClaimStatuses?.find((one) => one.name === name)
     return { name: made?.resourceClaimName, isMade: true, isAwaited: made === undefined }
   })
+
+/** Of what a Pod uses: the claims that it names, those that were made for it, and the one for its extended resources. */
+export const usedClaimKeys = (pod: Pod): string[] => {
+  const extended = pod.status?.extendedResourceClaimStatus
+  const keys = resourceClaimKeys(pod)
+  return extended === undefined
+    ? keys
+    : [...keys, `${pod.metadata.namespace}/${extended.resourceClaimName}`]
+}
 
 /** The keys of those that have a name by now. */
 export const resourceClaimKeys = (pod: Pod): string[] =>

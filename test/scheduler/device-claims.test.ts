@@ -1,68 +1,19 @@
 /** Claims of Pods get devices before their Pods get nodes, and give them back (resource.k8s.io/v1). */
 import t from 'tap'
 import { conditionOf } from '#api/conditions.js'
-import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
-import type { Pod } from '#client/pod.js'
-import type { ResourceClaim } from '#client/resource-claim.js'
 import { resources } from '#client/resources.js'
-import { parseFlags } from '#program/flags.js'
-import { schedulerProcess } from '#scheduler/main.js'
-import { manage, startBeside } from '../controllers/in-process.js'
 import { eventually } from '../eventually.js'
-
-const namespace = 'default'
-const driver = 'gpu.example.com'
-
-const podNamed = (name: string, resourceClaims: object[]) => ({
-  metadata: { name, namespace },
-  spec: {
-    containers: [{ name: 'c', image: 'i' }],
-    tolerations: [{ operator: 'Exists' }],
-    terminationGracePeriodSeconds: 0,
-    resourceClaims,
-  },
-})
-
-const podOf = (client: Client, name: string) => client.get<Pod>(resources.pods, { name, namespace })
-const claimOf = (client: Client, name: string) =>
-  client.get<ResourceClaim>(resources.resourceClaims, { name, namespace })
-
-/** Two nodes, with one device that only the first reaches. */
-const start = async (t: Parameters<typeof startBeside>[0]): Promise<Client> => {
-  const flags = parseFlags([], schedulerProcess.flags)
-  const run = (deps: Parameters<typeof schedulerProcess.run>[0]) =>
-    schedulerProcess.run(deps, flags)
-  const options = { disableAdmissionPlugins: ['ServiceAccount'] }
-  const client = await startBeside(t, run, undefined, options)
-  manage(t, client, { controllers: ['resourceclaim-controller'] })
-  const capacity = { cpu: '4', memory: '8Gi', pods: '10' }
-  const status = { capacity, allocatable: capacity }
-  for (const name of ['near', 'far'])
-    await client.create(resources.nodes, { metadata: { name }, status })
-  await client.create(resources.deviceClasses, {
-    metadata: { name: 'gpu' },
-    spec: { selectors: [{ cel: { expression: `device.driver == '${driver}'` } }] },
-  })
-  await client.create(resources.resourceSlices, {
-    metadata: { name: 's' },
-    spec: {
-      driver,
-      nodeName: 'near',
-      pool: { name: 'p', generation: 1, resourceSliceCount: 1 },
-      devices: [{ name: 'g0' }],
-    },
-  })
-  return client
-}
-
-const spec = { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'gpu' } }] } }
-
-const untilBound = (client: Client, name: string) =>
-  eventually(`${name} has a node`, async () => {
-    const pod = await podOf(client, name)
-    return pod.spec.nodeName === undefined ? undefined : pod
-  })
+import {
+  claimOf,
+  driver,
+  namespace,
+  podNamed,
+  podOf,
+  spec,
+  start,
+  untilBound,
+} from './device-cluster.js'
 
 t.test('one Pod after the other gets the only device', async (t) => {
   const client = await start(t)
@@ -144,4 +95,99 @@ t.test('an idle claim that keeps a Pod off its node is allocated anew', async (t
   t.match((await claimOf(client, 'idle')).status?.allocation?.nodeSelector?.nodeSelectorTerms, [
     { matchFields: [{ values: ['near'] }] },
   ])
+})
+
+t.test('claims share a device until its capacity is used up', async (t) => {
+  const client = await start(t, [
+    { name: 'g0', allowMultipleAllocations: true, capacity: { memory: { value: '8Gi' } } },
+  ])
+  const asked = { deviceClassName: 'gpu', capacity: { requests: { memory: '4Gi' } } }
+  const half = { devices: { requests: [{ name: 'r', exactly: asked }] } }
+  for (const name of ['first', 'second', 'third']) {
+    await client.create(resources.resourceClaims, { metadata: { name, namespace }, spec: half })
+    await client.create(resources.pods, podNamed(name, [{ name: 'gpu', resourceClaimName: name }]))
+    if (name !== 'third') await untilBound(client, name)
+  }
+  t.match((await claimOf(client, 'second')).status?.allocation?.devices.results, [
+    { device: 'g0', shareID: String, consumedCapacity: { memory: '4Gi' } },
+  ])
+  await eventually('the third Pod waits for a share', async () =>
+    conditionOf(await podOf(client, 'third'), 'PodScheduled')?.message?.includes(
+      '2 cannot allocate all claims',
+    ),
+  )
+  await client.delete(resources.pods, { name: 'first', namespace }, { gracePeriodSeconds: 0 })
+  t.equal((await untilBound(client, 'third')).spec.nodeName, 'near')
+})
+
+t.test('of two nodes the one with the better alternative is taken', async (t) => {
+  const client = await start(t)
+  await client.create(resources.resourceSlices, {
+    metadata: { name: 'other' },
+    spec: {
+      driver,
+      nodeName: 'far',
+      pool: { name: 'q', generation: 1, resourceSliceCount: 1 },
+      devices: [{ name: 'better', attributes: { model: { string: 'new' } } }],
+    },
+  })
+  const expression = `'${driver}' in device.attributes && device.attributes['${driver}'].model == 'new'`
+  const firstAvailable = [
+    { name: 'new', deviceClassName: 'gpu', selectors: [{ cel: { expression } }] },
+    { name: 'any', deviceClassName: 'gpu' },
+  ]
+  const requests = [{ name: 'r', firstAvailable }]
+  const metadata = { name: 'c', namespace }
+  await client.create(resources.resourceClaims, { metadata, spec: { devices: { requests } } })
+  await client.create(resources.pods, podNamed('p', [{ name: 'gpu', resourceClaimName: 'c' }]))
+  t.equal((await untilBound(client, 'p')).spec.nodeName, 'far')
+})
+
+t.test('a claim that was made for another Pod is not taken for one of a template', async (t) => {
+  const client = await start(t)
+  await client.create(resources.resourceClaims, { metadata: { name: 'alien', namespace }, spec })
+  const uses = [{ name: 'gpu', resourceClaimTemplateName: 'none' }]
+  await client.create(resources.pods, podNamed('p', uses))
+  const resourceClaimStatuses = [{ name: 'gpu', resourceClaimName: 'alien' }]
+  await client.patch(
+    resources.pods,
+    { name: 'p', namespace },
+    { status: { resourceClaimStatuses } },
+    { type: 'strategic', subresource: 'status' },
+  )
+  await client.create(
+    resources.pods,
+    podNamed('other', [{ name: 'g', resourceClaimName: 'alien' }]),
+  )
+  await untilBound(client, 'other')
+  t.equal((await podOf(client, 'p')).spec.nodeName, undefined)
+  const { uid } = (await podOf(client, 'p')).metadata
+  const owner = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid, controller: true }
+  await client.patch(
+    resources.resourceClaims,
+    { name: 'alien', namespace },
+    { metadata: { ownerReferences: [owner] } },
+    { type: 'merge' },
+  )
+  t.equal((await untilBound(client, 'p')).spec.nodeName, 'near', 'it is its own now')
+})
+
+t.test('a selector that fails keeps the Pod off all nodes, and says so', async (t) => {
+  const client = await start(t)
+  const asked = {
+    deviceClassName: 'gpu',
+    selectors: [{ cel: { expression: `device.attributes['${driver}'].none` } }],
+  }
+  const requests = [{ name: 'r', exactly: asked }]
+  const metadata = { name: 'c', namespace }
+  await client.create(resources.resourceClaims, { metadata, spec: { devices: { requests } } })
+  await client.create(resources.pods, podNamed('p', [{ name: 'gpu', resourceClaimName: 'c' }]))
+  const condition = await eventually('it is told', async () =>
+    conditionOf(await podOf(client, 'p'), 'PodScheduled'),
+  )
+  t.match(condition, {
+    reason: 'SchedulerError',
+    message:
+      'running "DynamicResources" filter plugin: claim default/c: selector #0: CEL runtime error: no such key: none',
+  })
 })

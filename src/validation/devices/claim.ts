@@ -1,6 +1,7 @@
 /** Requests for devices, in claims and in templates of claims (kubernetes, resource/validation validateDeviceClaim). */
 import { child, type FieldError, invalid, notSupported, required } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
+import { limits } from '#limits'
 import { each } from '../each.js'
 import { validDnsLabel, validDnsSubdomain } from '../formats.js'
 import {
@@ -14,7 +15,6 @@ import { validDeviceToleration } from './taints.js'
 
 const modes = ['All', 'ExactCount']
 const requestsMax = 32
-const firstAvailableMax = 8
 const constraintsMax = 32
 export const configsMax = 32
 
@@ -57,10 +57,10 @@ const requestErrors = (request: Fields, path: string): FieldError[] => {
     return [...named, invalid(path, null, `${either}, but multiple fields are set`)]
   if (exactly) return [...named, ...exactErrors(exactly, child(path, 'exactly'))]
   if (!hasOptions) return [...named, required(path, either)]
-  const limits = { max: firstAvailableMax, keyOf: nameOf }
+  const bounds = { max: limits.deviceAlternativesMax, keyOf: nameOf }
   return [
     ...named,
-    ...validSet(child(path, 'firstAvailable'), firstAvailable as Fields[], limits, optionErrors),
+    ...validSet(child(path, 'firstAvailable'), firstAvailable as Fields[], bounds, optionErrors),
   ]
 }
 
