@@ -13,8 +13,9 @@ export interface ClusterView {
   namespaceLabels(namespace: string): Record<string, string>
   /** Pods of at least the priority of the one that is decided about that made room for themselves on the node. */
   nominatedTo(info: NodeInfo): readonly Pod[]
-  /** Why the claims of the Pod let it go nowhere yet, in upstream's words. */
-  claimProblem?: string | undefined
+  /** Why its claims let the Pod go nowhere yet, in upstream's words: those to volumes, and those to devices. */
+  volumeProblem?: string | undefined
+  deviceProblem?: string | undefined
   /** What its claims rule out: those to volumes, and those to devices. */
   volumeFilter?: Filter | undefined
   deviceFilter?: DeviceFilter | undefined
@@ -56,8 +57,11 @@ export class ClusterState {
     this.#nodeOfPod.delete(key)
   }
   nominate(pod: Pod): void {
-    if (pod.status?.nominatedNodeName) this.#nominated.set(keyOf(pod), pod)
-    else this.#nominated.delete(keyOf(pod))
+    const key = keyOf(pod)
+    // One that is being bound is on its node already.
+    const waits = pod.status?.nominatedNodeName && !this.#nodeOfPod.has(key)
+    if (waits) this.#nominated.set(key, pod)
+    else this.#nominated.delete(key)
   }
   forgetNomination(key: string): void {
     this.#nominated.delete(key)

@@ -1,7 +1,7 @@
 /** One decision, pure: a Pod and the nodes as they are → where it goes, or why nowhere. */
 import type { Node, Pod } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
-import { type Filters, type Refusal, refuse } from './filter.js'
+import { type Filters, hopeless, type Refusal, refuse } from './filter.js'
 import { filtersFor } from './filters.js'
 import type { NodeInfo } from './node-info.js'
 import { allowedNames, notAllowed } from './requested-nodes.js'
@@ -41,7 +41,15 @@ const nowhere = (message: string): Decision => ({
 
 /** What is known before any node is looked at: upstream's PreFilter, in the order of its plugins. */
 const problemOf = (allowed: ReadonlySet<string> | undefined, view: ClusterView) =>
-  allowed?.size === 0 ? 'pod affinity terms conflict' : view.claimProblem
+  allowed?.size === 0 ? 'pod affinity terms conflict' : view.volumeProblem
+
+/** The last of the plugins has a say in what may help, unlike those after one that refuses the Pod. */
+const refusedByDevices = (problem: string, { nodes }: ClusterView): Decision => ({
+  node: undefined,
+  refused: nodes.map((info) => ({ info, refusal: hopeless(problem) })),
+  filters: [],
+  message: `0/${nodes.length} nodes are available: ${problem}.`,
+})
 
 export const decide = (pod: Pod, view: ClusterView): Decision => {
   if (view.nodes.length === 0) return nowhere('no nodes available to schedule pods')
@@ -50,6 +58,7 @@ export const decide = (pod: Pod, view: ClusterView): Decision => {
   // Upstream's plugins for preemption have no state then, and what they say of that is shown.
   if (problem !== undefined)
     return nowhere(`0/${view.nodes.length} nodes are available: ${problem}. not found`)
+  if (view.deviceProblem !== undefined) return refusedByDevices(view.deviceProblem, view)
   const filters = filtersFor(pod, view)
   const look = (info: NodeInfo) => refuse(filters, info, view.nominatedTo(info))
   // The node on which room was made for the Pod, or volumes, is tried first, even if it is not among those that its

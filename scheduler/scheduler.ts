@@ -3,8 +3,6 @@
  * so that it may be killed at any moment: a Pod is either bound or still waiting.
  */
 import type { Clock } from '#api/clock.js'
-import { formatTime } from '#api/clock.js'
-import { conditionOf, sinceWhen } from '#api/conditions.js'
 import type { Client } from '#client/client.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
@@ -12,7 +10,7 @@ import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
-import { conditionPatch, isPodTerminal, type Node, type Pod } from '#client/pod.js'
+import { isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { ClusterState, type ClusterView } from './cluster-state.js'
@@ -20,7 +18,8 @@ import { type Decision, decide } from './decide.js'
 import { type DeviceFindings, DynamicResources } from './devices/dynamic-resources.js'
 import { FilterFailure } from './filter.js'
 import { PendingPods } from './pending-pods.js'
-import { findPreemption, type Preemption, preemptionReason, type Refusing } from './preemption.js'
+import { PodWriter } from './pod-writer.js'
+import { findPreemption, type Refusing } from './preemption.js'
 import type { Budget } from './victims.js'
 import { VolumeBinding } from './volume-binding.js'
 import type { ClaimFindings } from './volume-claims.js'
@@ -35,12 +34,6 @@ interface SchedulerDeps {
   schedulerName: string
 }
 
-interface Failure {
-  reason: string
-  message: string
-  keepsNomination: boolean
-}
-
 export class Scheduler {
   readonly #deps: SchedulerDeps
   readonly #state: ClusterState
@@ -48,6 +41,7 @@ export class Scheduler {
   readonly #volumes: VolumeBinding
   readonly #budgets: Informer<Budget>
   readonly #devices: DynamicResources
+  readonly #writer: PodWriter
   /** Pods whose binding or preemption is under way. */
   readonly #busy = new Set<string>()
   /** How many of them wait for drivers, which may take minutes. */
@@ -59,6 +53,7 @@ export class Scheduler {
   constructor(deps: SchedulerDeps) {
     this.#deps = deps
     const { informers } = deps
+    this.#writer = new PodWriter(deps)
     this.#pending = new PendingPods(() => performance.now())
     this.#state = new ClusterState(
       informers.for(resources.namespaces, { metadataOnly: true }).store,
@@ -141,7 +136,8 @@ export class Scheduler {
     const cluster = this.#state.viewFor(pod)
     const view: ClusterView = {
       ...cluster,
-      claimProblem: claims.problem ?? devices.problem,
+      volumeProblem: claims.problem,
+      deviceProblem: devices.problem,
       volumeFilter: this.#volumes.filter(pod, claims, cluster.nodes),
       deviceFilter: devices.filter,
       isDevice: (resource) => this.#devices.classFor(resource) !== undefined,
@@ -178,12 +174,12 @@ export class Scheduler {
     const { message } = decision
     const told =
       found.node === undefined
-        ? this.#reportFailure(pod, {
+        ? this.#writer.reportFailure(pod, {
             reason: 'Unschedulable',
             message: remedy ? `${message} ${remedy.message}, ${found.message}` : message,
             keepsNomination: found.keepsNomination,
           })
-        : this.#preempt(pod, found, message)
+        : this.#writer.preempt(pod, found, message)
     this.#own(
       pod,
       Promise.all([told, remedy?.act?.()]).then(() => {}),
@@ -210,33 +206,29 @@ export class Scheduler {
       })
   }
 
-  /** The nomination is written first, because binding volumes may take long. */
   async #bindVolumes(pod: Pod, claims: ClaimFindings, node: string): Promise<void> {
-    if (pod.status?.nominatedNodeName !== node)
-      await this.#patchStatus(pod, { nominatedNodeName: node })
+    await this.#writer.nominate(pod, node)
     await this.#volumes.bind(claims, this.#state.info(node)!)
   }
 
-  async #bind(pod: Pod, node: string, devices: DeviceFindings, signal: AbortSignal): Promise<void> {
-    const { recorder } = this.#deps
-    const { name, namespace, uid } = pod.metadata
+  async #bind(
+    waiting: Pod,
+    node: string,
+    devices: DeviceFindings,
+    signal: AbortSignal,
+  ): Promise<void> {
+    let pod = waiting
     try {
-      await failsAs('running PreBind plugin "DynamicResources"', () =>
+      if (devices.filter !== undefined) pod = await this.#writer.nominate(waiting, node)
+      const areReady = await failsAs('running PreBind plugin "DynamicResources"', () =>
         this.#prepareDevices(pod, node, devices, signal),
       )
       // Claims stay as they are: whoever schedules next waits for their devices, too.
-      if (signal.aborted) return
-      await failsAs('binding rejected', () => this.#createBinding(pod, node))
+      if (!areReady) return
+      await failsAs('binding rejected', () => this.#writer.bind(pod, node))
       const seen = this.#deps.informers.for<Pod>(resources.pods).store.get(keyOf(pod))
-      if (seen?.spec.nodeName === undefined) this.#assumed.set(keyOf(pod), uid)
+      if (seen?.spec.nodeName === undefined) this.#assumed.set(keyOf(pod), pod.metadata.uid)
       this.#pending.remove(keyOf(pod))
-      recorder.event(
-        pod,
-        'Normal',
-        'Scheduled',
-        `Successfully assigned ${namespace}/${name} to ${node}`,
-        { action: 'Binding' },
-      )
     } catch (error) {
       this.#state.removePod(keyOf(pod))
       await this.#devices.release(devices, pod, node)
@@ -246,28 +238,15 @@ export class Scheduler {
     }
   }
 
-  #createBinding({ metadata: { name, namespace, uid } }: Pod, node: string): Promise<unknown> {
-    return this.#deps.client.create(
-      resources.pods,
-      {
-        apiVersion: 'v1',
-        kind: 'Binding',
-        metadata: { name, namespace, uid },
-        target: { kind: 'Node', name: node },
-      },
-      { name, subresource: 'binding' },
-    )
-  }
-
-  /** Writes the claims of the Pod, and waits until drivers have prepared their devices. */
+  /** Writes the claims of the Pod, and waits until drivers have prepared their devices. False: the signal came first. */
   async #prepareDevices(
     pod: Pod,
     node: string,
     devices: DeviceFindings,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const claims = await this.#devices.bind(devices, pod, node)
-    if (!this.#devices.haveToBeReady(claims)) return
+    if (!this.#devices.haveToBeReady(claims)) return true
     const message = `waiting for binding conditions for device on node ${node}`
     this.#deps.recorder.event(pod, 'Normal', 'BindingConditionsPending', message, {
       action: 'Scheduling',
@@ -275,7 +254,7 @@ export class Scheduler {
     this.#waiting++
     this.#idle?.()
     try {
-      await this.#devices.untilReady(claims, pod, signal)
+      return await this.#devices.untilReady(claims, pod, signal)
     } finally {
       this.#waiting--
     }
@@ -283,92 +262,12 @@ export class Scheduler {
 
   /** Something went wrong that is nobody's lack of room: the Pod is tried again soon. */
   async #fail(pod: Pod, error: Error): Promise<never> {
-    await this.#reportFailure(pod, {
+    await this.#writer.reportFailure(pod, {
       reason: 'SchedulerError',
       message: error.message,
       keepsNomination: false,
     })
     throw error
-  }
-
-  async #reportFailure(pod: Pod, { reason, message, keepsNomination }: Failure): Promise<void> {
-    this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', message, {
-      action: 'Scheduling',
-    })
-    const known = conditionOf(pod, 'PodScheduled')
-    const isKnown =
-      known?.status === 'False' && known.reason === reason && known.message === message
-    const gaveUp = Boolean(pod.status?.nominatedNodeName) && !keepsNomination
-    if (isKnown && !gaveUp) return
-    await this.#patchStatus(pod, {
-      ...this.#condition(pod, 'PodScheduled', 'False', reason, message),
-      ...(gaveUp ? { nominatedNodeName: null } : {}),
-    })
-  }
-
-  async #preempt(pod: Pod, { node, victims }: Preemption, message: string): Promise<void> {
-    // The nomination goes first: killed after it, the next run sees the room as taken and asks again.
-    await this.#patchStatus(pod, {
-      nominatedNodeName: node,
-      ...this.#condition(pod, 'PodScheduled', 'False', 'Unschedulable', message),
-    })
-    this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', message, {
-      action: 'Scheduling',
-    })
-    for (const victim of victims) await this.#evict(victim, pod, node)
-  }
-
-  async #evict(victim: Pod, pod: Pod, node: string): Promise<void> {
-    const { client, recorder, schedulerName } = this.#deps
-    if (victim.metadata.deletionTimestamp !== undefined) return
-    const message = `${schedulerName}: preempting to accommodate a higher priority pod`
-    try {
-      await this.#patchStatus(
-        victim,
-        this.#condition(victim, 'DisruptionTarget', 'True', preemptionReason, message),
-      )
-      await client.delete(
-        resources.pods,
-        { namespace: victim.metadata.namespace, name: victim.metadata.name },
-        { preconditions: { uid: victim.metadata.uid } },
-      )
-    } catch (error) {
-      if (!isNotFound(error)) throw error
-    }
-    recorder.event(
-      victim,
-      'Normal',
-      'Preempted',
-      `Preempted by pod ${pod.metadata.uid} on node ${node}`,
-      { action: 'Preempting' },
-    )
-  }
-
-  #condition(pod: Pod, type: string, status: string, reason: string, message: string) {
-    const known = conditionOf(pod, type)
-    return conditionPatch(pod, {
-      type,
-      status,
-      reason,
-      message,
-      ...(pod.metadata.generation ? { observedGeneration: pod.metadata.generation } : {}),
-      lastProbeTime: null,
-      lastTransitionTime: sinceWhen(known, status, formatTime(this.#deps.clock.now())),
-    })
-  }
-
-  async #patchStatus(pod: Pod, status: object): Promise<void> {
-    const { namespace, name, uid } = pod.metadata
-    try {
-      await this.#deps.client.patch(
-        resources.pods,
-        { namespace, name },
-        { metadata: { uid }, status },
-        { type: 'strategic', subresource: 'status' },
-      )
-    } catch (error) {
-      if (!isNotFound(error)) throw error
-    }
   }
 }
 

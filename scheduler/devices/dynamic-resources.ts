@@ -178,15 +178,16 @@ export class DynamicResources {
     })
   }
 
-  /** Resolves when all devices are ready, or the signal fires. Throws if they will not be, in upstream's words. */
-  async untilReady(keys: readonly string[], pod: Pod, signal: AbortSignal): Promise<void> {
+  /** True when all devices are ready, false when the signal fires. Throws if they will not be, in upstream's words. */
+  async untilReady(keys: readonly string[], pod: Pod, signal: AbortSignal): Promise<boolean> {
     const ignoreMoves = this.#clock.onMove?.(() => this.#claimChanges.tell())
     try {
       while (!signal.aborted) {
         const waitsMs = this.#waitsMs(keys, pod)
-        if (waitsMs === undefined) return
+        if (waitsMs === undefined) return true
         await this.#claimChanges.next(waitsMs, signal)
       }
+      return false
     } finally {
       ignoreMoves?.()
     }
@@ -225,7 +226,7 @@ export class DynamicResources {
 
   /** What is done so that the Pod may find a node the next time, and what upstream's PostFilter says of it. */
   remedy(findings: DeviceFindings, pod: Pod): { message: string; act?: () => Promise<void> } {
-    const { claims, leftOver, filter } = findings
+    const { leftOver, filter } = findings
     const idle = this.#idleClaim(findings, pod)
     if (idle !== undefined)
       return {
@@ -237,7 +238,8 @@ export class DynamicResources {
         message: 'deletion of ResourceClaim completed',
         act: () => this.#writer.remove(leftOver),
       }
-    const hasClaims = claims.length > 0 || filter !== undefined
-    return { message: hasClaims ? 'still not schedulable' : 'no new claims to deallocate' }
+    // It has looked at claims.
+    const isKnown = filter !== undefined
+    return { message: isKnown ? 'still not schedulable' : 'no new claims to deallocate' }
   }
 }

@@ -1,0 +1,133 @@
+/** What the scheduler writes about Pods: where they go, and why they do not. */
+import { type Clock, formatTime } from '#api/clock.js'
+import { conditionOf, sinceWhen } from '#api/conditions.js'
+import type { Client } from '#client/client.js'
+import { isNotFound } from '#client/errors.js'
+import type { EventRecorder } from '#client/event-recorder.js'
+import { conditionPatch, type Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import { type Preemption, preemptionReason } from './preemption.js'
+
+interface PodWriterDeps {
+  client: Client
+  recorder: EventRecorder
+  clock: Clock
+  schedulerName: string
+}
+
+interface Failure {
+  reason: string
+  message: string
+  keepsNomination: boolean
+}
+
+export class PodWriter {
+  readonly #deps: PodWriterDeps
+
+  constructor(deps: PodWriterDeps) {
+    this.#deps = deps
+  }
+
+  /** Written before what may take long, so that others see where the Pod goes. */
+  async nominate(pod: Pod, node: string): Promise<Pod> {
+    if (pod.status?.nominatedNodeName === node) return pod
+    await this.#patchStatus(pod, { nominatedNodeName: node })
+    return { ...pod, status: { ...pod.status, nominatedNodeName: node } }
+  }
+
+  async bind(pod: Pod, node: string): Promise<void> {
+    const { name, namespace, uid } = pod.metadata
+    await this.#deps.client.create(
+      resources.pods,
+      {
+        apiVersion: 'v1',
+        kind: 'Binding',
+        metadata: { name, namespace, uid },
+        target: { kind: 'Node', name: node },
+      },
+      { name, subresource: 'binding' },
+    )
+    const message = `Successfully assigned ${namespace}/${name} to ${node}`
+    this.#deps.recorder.event(pod, 'Normal', 'Scheduled', message, { action: 'Binding' })
+  }
+
+  async reportFailure(pod: Pod, { reason, message, keepsNomination }: Failure): Promise<void> {
+    this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', message, {
+      action: 'Scheduling',
+    })
+    const known = conditionOf(pod, 'PodScheduled')
+    const isKnown =
+      known?.status === 'False' && known.reason === reason && known.message === message
+    const gaveUp = Boolean(pod.status?.nominatedNodeName) && !keepsNomination
+    if (isKnown && !gaveUp) return
+    await this.#patchStatus(pod, {
+      ...this.#condition(pod, 'PodScheduled', 'False', reason, message),
+      ...(gaveUp ? { nominatedNodeName: null } : {}),
+    })
+  }
+
+  async preempt(pod: Pod, { node, victims }: Preemption, message: string): Promise<void> {
+    // The nomination goes first: killed after it, the next run sees the room as taken and asks again.
+    await this.#patchStatus(pod, {
+      nominatedNodeName: node,
+      ...this.#condition(pod, 'PodScheduled', 'False', 'Unschedulable', message),
+    })
+    this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', message, {
+      action: 'Scheduling',
+    })
+    for (const victim of victims) await this.#evict(victim, pod, node)
+  }
+
+  async #evict(victim: Pod, pod: Pod, node: string): Promise<void> {
+    const { client, recorder, schedulerName } = this.#deps
+    if (victim.metadata.deletionTimestamp !== undefined) return
+    const message = `${schedulerName}: preempting to accommodate a higher priority pod`
+    try {
+      await this.#patchStatus(
+        victim,
+        this.#condition(victim, 'DisruptionTarget', 'True', preemptionReason, message),
+      )
+      await client.delete(
+        resources.pods,
+        { namespace: victim.metadata.namespace, name: victim.metadata.name },
+        { preconditions: { uid: victim.metadata.uid } },
+      )
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+    recorder.event(
+      victim,
+      'Normal',
+      'Preempted',
+      `Preempted by pod ${pod.metadata.uid} on node ${node}`,
+      { action: 'Preempting' },
+    )
+  }
+
+  #condition(pod: Pod, type: string, status: string, reason: string, message: string) {
+    const known = conditionOf(pod, type)
+    return conditionPatch(pod, {
+      type,
+      status,
+      reason,
+      message,
+      ...(pod.metadata.generation ? { observedGeneration: pod.metadata.generation } : {}),
+      lastProbeTime: null,
+      lastTransitionTime: sinceWhen(known, status, formatTime(this.#deps.clock.now())),
+    })
+  }
+
+  async #patchStatus(pod: Pod, status: object): Promise<void> {
+    const { namespace, name, uid } = pod.metadata
+    try {
+      await this.#deps.client.patch(
+        resources.pods,
+        { namespace, name },
+        { metadata: { uid }, status },
+        { type: 'strategic', subresource: 'status' },
+      )
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+  }
+}
