@@ -66,7 +66,12 @@ export class PodWriter {
     })
   }
 
-  async preempt(pod: Pod, { node, victims }: Preemption, message: string): Promise<void> {
+  /** `givesUp` is asked of each victim: whether it gave up its room without ending. */
+  async preempt(
+    pod: Pod,
+    { node, victims }: Preemption,
+    { message, givesUp }: { message: string; givesUp: (victim: Pod) => boolean },
+  ): Promise<void> {
     // The nomination goes first: killed after it, the next run sees the room as taken and asks again.
     await this.#patchStatus(pod, {
       nominatedNodeName: node,
@@ -75,12 +80,21 @@ export class PodWriter {
     this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', message, {
       action: 'Scheduling',
     })
-    for (const victim of victims) await this.#evict(victim, pod, node)
+    for (const victim of victims) {
+      const told = `Preempted by pod ${pod.metadata.uid} on node ${node}`
+      if (givesUp(victim)) this.#tellVictim(victim, `${told} (in kube-scheduler memory).`)
+      else if (await this.#evict(victim)) this.#tellVictim(victim, told)
+    }
   }
 
-  async #evict(victim: Pod, pod: Pod, node: string): Promise<void> {
-    const { client, recorder, schedulerName } = this.#deps
-    if (victim.metadata.deletionTimestamp !== undefined) return
+  #tellVictim(victim: Pod, message: string): void {
+    this.#deps.recorder.event(victim, 'Normal', 'Preempted', message, { action: 'Preempting' })
+  }
+
+  /** False: it ends already. */
+  async #evict(victim: Pod): Promise<boolean> {
+    const { client, schedulerName } = this.#deps
+    if (victim.metadata.deletionTimestamp !== undefined) return false
     const message = `${schedulerName}: preempting to accommodate a higher priority pod`
     try {
       await this.#patchStatus(
@@ -95,13 +109,7 @@ export class PodWriter {
     } catch (error) {
       if (!isNotFound(error)) throw error
     }
-    recorder.event(
-      victim,
-      'Normal',
-      'Preempted',
-      `Preempted by pod ${pod.metadata.uid} on node ${node}`,
-      { action: 'Preempting' },
-    )
+    return true
   }
 
   #condition(pod: Pod, type: string, status: string, reason: string, message: string) {

@@ -3,6 +3,7 @@
  * so that it may be killed at any moment: a Pod is either bound or still waiting.
  */
 import type { Clock } from '#api/clock.js'
+import { withOwnSignal } from '#async/own-signal.js'
 import type { Client } from '#client/client.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
@@ -44,8 +45,8 @@ export class Scheduler {
   readonly #writer: PodWriter
   /** Pods whose binding or preemption is under way. */
   readonly #busy = new Set<string>()
-  /** How many of them wait for drivers, which may take minutes. */
-  #waiting = 0
+  /** Of those that wait for drivers, which may take minutes, by their uids: what ends the wait. */
+  readonly #waits = new Map<string, AbortController>()
   /** Bound by us, not yet seen bound on the watch: key → uid. */
   readonly #assumed = new Map<string, string>()
   #idle: (() => void) | undefined
@@ -83,7 +84,7 @@ export class Scheduler {
       const pod = await this.#pending.next(this.#busy, signal)
       if (pod === undefined) break
       this.#schedule(pod, signal)
-      while (this.#busy.size - this.#waiting >= limits.bindingsMax) await this.#someIdle()
+      while (this.#busy.size - this.#waits.size >= limits.bindingsMax) await this.#someIdle()
     }
     while (this.#busy.size > 0) await this.#someIdle()
   }
@@ -179,7 +180,7 @@ export class Scheduler {
             message: remedy ? `${message} ${remedy.message}, ${found.message}` : message,
             keepsNomination: found.keepsNomination,
           })
-        : this.#writer.preempt(pod, found, message)
+        : this.#writer.preempt(pod, found, { message, givesUp: (other) => this.#givesUp(other) })
     this.#own(
       pod,
       Promise.all([told, remedy?.act?.()]).then(() => {}),
@@ -225,7 +226,7 @@ export class Scheduler {
       )
       // Claims stay as they are: whoever schedules next waits for their devices, too.
       if (!areReady) return
-      await failsAs('binding rejected', () => this.#writer.bind(pod, node))
+      await failsAs('running Bind plugin "DefaultBinder"', () => this.#writer.bind(pod, node))
       const seen = this.#deps.informers.for<Pod>(resources.pods).store.get(keyOf(pod))
       if (seen?.spec.nodeName === undefined) this.#assumed.set(keyOf(pod), pod.metadata.uid)
       this.#pending.remove(keyOf(pod))
@@ -251,13 +252,24 @@ export class Scheduler {
     this.#deps.recorder.event(pod, 'Normal', 'BindingConditionsPending', message, {
       action: 'Scheduling',
     })
-    this.#waiting++
-    this.#idle?.()
-    try {
-      return await this.#devices.untilReady(claims, pod, signal)
-    } finally {
-      this.#waiting--
-    }
+    return withOwnSignal(signal, async (own) => {
+      this.#waits.set(pod.metadata.uid, own)
+      this.#idle?.()
+      try {
+        const areReady = await this.#devices.untilReady(claims, pod, own.signal)
+        if (!areReady && !signal.aborted) throw new Error('preempted by DefaultPreemption')
+        return areReady
+      } finally {
+        this.#waits.delete(pod.metadata.uid)
+      }
+    })
+  }
+
+  /** A Pod that is not bound yet need not end for another one. */
+  #givesUp({ metadata }: Pod): boolean {
+    const wait = this.#waits.get(metadata.uid)
+    wait?.abort()
+    return wait !== undefined
   }
 
   /** Something went wrong that is nobody's lack of room: the Pod is tried again soon. */

@@ -19,6 +19,7 @@ import {
   untilBound,
 } from './device-cluster.js'
 
+type Test = Parameters<typeof start>[0]
 const merge = { type: 'merge', subresource: 'status' } as const
 
 const attached = {
@@ -50,10 +51,13 @@ const eventsOf = async (client: Client, reason: string): Promise<string[]> => {
 }
 
 /** A Pod whose device is allocated and has to be prepared. */
-const startWaiting = async (t: Parameters<typeof start>[0]): Promise<Client> => {
+const startWaiting = async (t: Test, container: object = {}): Promise<Client> => {
   const client = await start(t, [attached])
   await client.create(resources.resourceClaims, { metadata: { name: 'c', namespace }, spec })
-  await client.create(resources.pods, podNamed('p', [{ name: 'gpu', resourceClaimName: 'c' }]))
+  await client.create(
+    resources.pods,
+    podNamed('p', [{ name: 'gpu', resourceClaimName: 'c' }], container),
+  )
   await eventually('the Pod waits', async () =>
     (await eventsOf(client, 'BindingConditionsPending')).includes(
       'waiting for binding conditions for device on node near',
@@ -107,6 +111,20 @@ t.test('drivers have ten minutes', async (t) => {
     return failures.length > 0 && failures
   })
   t.equal(message, 'running PreBind plugin "DynamicResources": device binding timeout: claim=c')
+})
+
+t.test('a Pod that waits for its devices makes room without ending', async (t) => {
+  const client = await startWaiting(t, { resources: { requests: { cpu: '3' } } })
+  for (const name of ['urgent', 'more-urgent']) {
+    const pod = podNamed(name, [], { resources: { requests: { cpu: '3' } } })
+    const priorityClassName = 'system-cluster-critical'
+    await client.create(resources.pods, { ...pod, spec: { ...pod.spec, priorityClassName } })
+  }
+  for (const name of ['urgent', 'more-urgent']) await untilBound(client, name)
+  const waiting = await podOf(client, 'p')
+  t.equal(waiting.spec.nodeName, undefined)
+  t.equal(conditionOf(waiting, 'DisruptionTarget'), undefined)
+  t.match(await eventsOf(client, 'Preempted'), [/on node near \(in kube-scheduler memory\)\.$/])
 })
 
 t.test('devices stand for an extended resource that no node has otherwise', async (t) => {
