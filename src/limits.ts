@@ -401,7 +401,7 @@ export const limits = {
   /** Devices of one claim; upstream's AllocationResultsMaxSize. */
   claimDevicesMax: 32,
   /** Choices of devices that are tried for the claims of a Pod on one node. Upstream gives up after 10 s. */
-  deviceChoicesMax: 200_000,
+  deviceChoicesMax: 1_000_000,
   /** Alternatives of one request; upstream's FirstAvailableDeviceRequestMaxSize. */
   deviceAlternativesMax: 8,
   /** Pods that may use a claim at once; upstream's ResourceClaimReservedForMaxSize. */

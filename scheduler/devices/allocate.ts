@@ -24,6 +24,9 @@ export interface DeviceSupply {
 /** Drivers have published what contradicts itself; on another node claims may be allocated all the same. */
 export class InvalidPools extends Error {}
 
+/** `tooMany`: a claim would get more devices than one may have, whichever they are. */
+type Outcome = 'found' | 'none' | 'tooMany'
+
 interface Wanted {
   claim: ResourceClaim
   requests: readonly Alternative[][]
@@ -84,8 +87,8 @@ class Search {
   constructor(claims: readonly ResourceClaim[], node: Node, supply: DeviceSupply) {
     this.#node = node
     this.#pools = poolsNear(node, supply.pools)
-    this.#devices = this.#pools.flatMap(({ pool, isInvalid, devices }) =>
-      pool.isIncomplete || isInvalid ? [] : devices,
+    this.#devices = this.#pools.flatMap(({ isIncomplete, isInvalid, devices }) =>
+      isIncomplete || isInvalid ? [] : devices,
     )
     this.#inUse = supply.inUse
     this.#counters = new CounterUse(supply.inUse)
@@ -109,7 +112,7 @@ class Search {
 
   run(): Allocation[] | undefined {
     for (const wanted of this.#wanted) this.#prepare(wanted)
-    if (this.#request(0, 0))
+    if (this.#request(0, 0) === 'found')
       return this.#wanted.map(({ claim, chosen, ways }) =>
         allocationOf(claim, { chosen, ways, node: this.#node }),
       )
@@ -138,8 +141,7 @@ class Search {
 
   /** How many "all" are is not known while a pool is being published. */
   #allDevices(claim: ResourceClaim, way: Alternative): PooledDevice[] {
-    return this.#pools.flatMap(({ pool, isInvalid, devices }) => {
-      const { driver, name, isIncomplete } = pool
+    return this.#pools.flatMap(({ pool: { driver, name }, isIncomplete, isInvalid, devices }) => {
       if (!isIncomplete && !isInvalid)
         return devices.filter((pooled) => {
           const taken = this.#wantedOf(claim, way, pooled)
@@ -152,20 +154,31 @@ class Search {
     })
   }
 
-  #request(claimIndex: number, requestIndex: number): boolean {
+  #request(claimIndex: number, requestIndex: number): Outcome {
     const wanted = this.#wanted[claimIndex]
-    if (wanted === undefined) return true
+    if (wanted === undefined) return 'found'
     const ways = wanted.requests[requestIndex]
-    if (ways === undefined) return this.#request(claimIndex + 1, 0)
-    return ways.some((way) => {
+    if (ways === undefined) {
+      const outcome = this.#request(claimIndex + 1, 0)
+      // Each claim has a limit of its own.
+      return outcome === 'tooMany' ? 'none' : outcome
+    }
+    const outcomes = new Set<Outcome>()
+    for (const way of ways) {
       wanted.ways[requestIndex] = way
-      const all = this.#all.get(way)
-      const count = all?.length ?? countOf(way)
-      if (all?.length === 0) return false
-      if (wanted.chosen.length + count > limits.claimDevicesMax) return false
-      const then = (): boolean => this.#request(claimIndex, requestIndex + 1)
-      return this.#choose(wanted, way, { devices: all ?? this.#devices, count }, 0, then)
-    })
+      const outcome = this.#way(wanted, way, () => this.#request(claimIndex, requestIndex + 1))
+      if (outcome === 'found') return outcome
+      outcomes.add(outcome)
+    }
+    return outcomes.has('none') ? 'none' : 'tooMany'
+  }
+
+  #way(wanted: Wanted, way: Alternative, then: () => Outcome): Outcome {
+    const all = this.#all.get(way)
+    const count = all?.length ?? countOf(way)
+    if (all?.length === 0) return 'none'
+    if (wanted.chosen.length + count > limits.claimDevicesMax) return 'tooMany'
+    return this.#choose(wanted, way, { devices: all ?? this.#devices, count }, 0, then)
   }
 
   /** Devices whose order does not matter are tried in one order only, so that each begins behind the one before. */
@@ -174,22 +187,24 @@ class Search {
     way: Alternative,
     among: { devices: readonly PooledDevice[]; count: number },
     from: number,
-    then: () => boolean,
-  ): boolean {
+    then: () => Outcome,
+  ): Outcome {
     const { devices, count } = among
     if (count === 0) return then()
     for (let at = from; at < devices.length; at++) {
       if (++this.#choices > limits.deviceChoicesMax)
         throw new Error(`node ${this.#node.metadata.name}: timed out trying to allocate devices`)
-      const device = devices[at]!
-      const giveBack = this.#take(wanted, way, device)
+      const giveBack = this.#take(wanted, way, devices[at]!)
       if (giveBack !== undefined) {
-        if (this.#choose(wanted, way, { devices, count: count - 1 }, at + 1, then)) return true
+        const outcome = this.#choose(wanted, way, { devices, count: count - 1 }, at + 1, then)
+        if (outcome === 'found') return outcome
         giveBack()
+        // Other devices of this request would leave as little room.
+        if (outcome === 'tooMany') return outcome
       }
-      if (isForAll(way)) return false
+      if (isForAll(way)) return 'none'
     }
-    return false
+    return 'none'
   }
 
   /** By class, request and capacity; asked once for each device, and only when it is looked at. */

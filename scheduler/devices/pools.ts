@@ -18,12 +18,13 @@ export interface PooledDevice {
   /** What it takes of the counters of its pool. */
   readonly takes: Counters
 }
-/** The newest generation of a pool, on whatever nodes. */
+/** One generation of a pool, on whatever nodes. */
 export interface Pool {
   readonly driver: string
   readonly name: string
-  /** Its driver is about to publish more. */
-  readonly isIncomplete: boolean
+  readonly isNewest: boolean
+  /** How many slices it is to have. */
+  readonly size: number
   readonly slices: readonly PooledSlice[]
   /** What its devices share; undefined where what it says of them contradicts itself. */
   readonly counters: ReadonlyMap<string, bigint> | undefined
@@ -52,17 +53,18 @@ const sharedCounters = (
   return hasTwice(sets.map(({ name }) => name)) || !devices.every(isKnown) ? undefined : counters
 }
 
-const poolOf = (newest: readonly ResourceSlice[]): Pool => {
-  const { driver, pool: about } = newest[0]!.spec
+const poolOf = (published: readonly ResourceSlice[], isNewest: boolean): Pool => {
+  const { driver, pool: about } = published[0]!.spec
   const slices: PooledSlice[] = []
   const pool = {
     driver,
     name: about.name,
-    isIncomplete: newest.length !== about.resourceSliceCount,
+    isNewest,
+    size: about.resourceSliceCount,
     slices,
     counters: undefined as Pool['counters'],
   }
-  for (const { spec } of newest) {
+  for (const { spec } of published) {
     const devices = (spec.devices ?? []).map((device) => ({
       id: deviceId(driver, about.name, device.name),
       device,
@@ -75,7 +77,7 @@ const poolOf = (newest: readonly ResourceSlice[]): Pool => {
     slices.push({ spec, devices })
   }
   pool.counters = sharedCounters(
-    newest.flatMap(({ spec }) => spec.sharedCounters ?? []),
+    published.flatMap(({ spec }) => spec.sharedCounters ?? []),
     slices.flatMap(({ devices }) => devices),
   )
   return pool
@@ -84,19 +86,29 @@ const poolOf = (newest: readonly ResourceSlice[]): Pool => {
 const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 const nameOf = ({ metadata }: ResourceSlice): string => metadata.name
 
-/** By driver and name, and their slices by name: so drivers say by names what is taken first. */
+/** By driver and name, the newest first, and their slices by name: so drivers say by names what is taken first. */
 export const poolsOf = (slices: readonly ResourceSlice[]): Pool[] => {
-  const pools = new Map<string, ResourceSlice[]>()
+  const pools = new Map<string, Map<number, ResourceSlice[]>>()
   for (const slice of slices) {
     const { driver, pool } = slice.spec
     const id = `${driver}/${pool.name}`
-    const known = pools.get(id)
-    const newest = known?.[0]?.spec.pool.generation ?? -1
-    if (known === undefined || pool.generation > newest) pools.set(id, [slice])
-    else if (pool.generation === newest) known.push(slice)
+    const generations = pools.get(id) ?? new Map<number, ResourceSlice[]>()
+    pools.set(id, generations)
+    const known = generations.get(pool.generation)
+    if (known === undefined) generations.set(pool.generation, [slice])
+    else known.push(slice)
   }
   return [...pools.values()]
-    .map((newest) => poolOf(newest.sort((a, b) => compareTexts(nameOf(a), nameOf(b)))))
+    .flatMap((generations) =>
+      [...generations]
+        .sort(([a], [b]) => b - a)
+        .map(([, published], at) =>
+          poolOf(
+            published.sort((a, b) => compareTexts(nameOf(a), nameOf(b))),
+            at === 0,
+          ),
+        ),
+    )
     .sort((a, b) => compareTexts(a.driver, b.driver) || compareTexts(a.name, b.name))
 }
 
@@ -112,6 +124,8 @@ export interface NearPool {
   readonly pool: Pool
   /** Of slices that the node reaches. One slice may have devices for different nodes. */
   readonly devices: readonly PooledDevice[]
+  /** Its driver is about to publish more. */
+  readonly isIncomplete: boolean
   /** All was published, and it contradicts itself. */
   readonly isInvalid: boolean
 }
@@ -123,19 +137,29 @@ const isNear = ({ spec, devices }: PooledSlice, node: Node): boolean =>
     ? devices.some(({ reach }) => reaches(reach, node))
     : reaches(spec, node))
 
-const hasToBePrepared = ({ pool, devices, isInvalid }: NearPool): boolean =>
-  !pool.isIncomplete &&
+const hasToBePrepared = ({ devices, isIncomplete, isInvalid }: NearPool): boolean =>
+  !isIncomplete &&
   !isInvalid &&
   devices.some(({ device }) => device.bindingConditions !== undefined)
 
+const nearPool = (pool: Pool, near: readonly PooledSlice[]): NearPool => {
+  const devices = near.flatMap((slice) => slice.devices)
+  const isIncomplete = near.length !== pool.size && pool.slices.length !== pool.size
+  const contradicts = pool.counters === undefined || hasTwice(devices.map(({ id }) => id))
+  return { pool, devices, isIncomplete, isInvalid: !isIncomplete && contradicts }
+}
+
 /** Those come last whose devices may have to be waited for before a Pod is bound. */
 export const poolsNear = (node: Node, pools: readonly Pool[]): NearPool[] => {
-  const all = pools.flatMap((pool) => {
+  const all: NearPool[] = []
+  let last: Pool | undefined
+  for (const pool of pools) {
     const near = pool.slices.filter((slice) => isNear(slice, node))
-    if (near.length === 0) return []
-    const devices = near.flatMap((slice) => slice.devices)
-    const contradicts = pool.counters === undefined || hasTwice(devices.map(({ id }) => id))
-    return [{ pool, devices, isInvalid: !pool.isIncomplete && contradicts }]
-  })
+    const isOlder = last !== undefined && last.driver === pool.driver && last.name === pool.name
+    if (near.length === 0 || isOlder) continue
+    last = pool
+    // An older one counts as long as the node sees all of it, and nothing of the newer one.
+    if (pool.isNewest || near.length === pool.size) all.push(nearPool(pool, near))
+  }
   return [...all.filter((pool) => !hasToBePrepared(pool)), ...all.filter(hasToBePrepared)]
 }

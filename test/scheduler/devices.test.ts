@@ -163,6 +163,27 @@ t.test('all means all, and needs to know them', (t) => {
   t.end()
 })
 
+t.test('alternatives that make the claim too large are left out at once', (t) => {
+  const slices = [slice(Array.from({ length: 40 }, (_, i) => gpu(`g${i}`)))]
+  const firstAvailable = [
+    { name: 'many', deviceClassName: 'gpu', count: 20 },
+    { name: 'few', deviceClassName: 'gpu', count: 12 },
+  ]
+  const found = choose(claim([{ firstAvailable }, { name: 'rest', count: 20 }]), slices)
+  t.equal(found?.split(' ').filter((one) => one.startsWith('r/few:')).length, 12)
+  t.end()
+})
+
+t.test('an old generation counts where all of it is seen, and nothing of the new one', (t) => {
+  const old = slice([gpu('old')])
+  const part = { name: 'new', generation: 2, resourceSliceCount: 2, nodeName: 'other' }
+  t.equal(choose(claim([{}]), [old, slice([gpu('new')], part)]), 'r:old')
+  t.equal(choose(claim([{}]), [old, slice([gpu('new')], { ...part, nodeName: 'n' })]), undefined)
+  const half = slice([gpu('old')], { resourceSliceCount: 2 })
+  t.equal(choose(claim([{}]), [half, slice([gpu('new')], part)]), undefined)
+  t.end()
+})
+
 t.test('taints keep off whoever does not tolerate them; administrators share', (t) => {
   const taints = [{ key: 'k', value: 'v', effect: 'NoSchedule' }]
   const slices = [slice([gpu('g0', 'a', '8Gi', { taints })])]
