@@ -26,14 +26,16 @@ export const podOf = (client: Client, name: string) =>
 export const claimOf = (client: Client, name: string) =>
   client.get<ResourceClaim>(resources.resourceClaims, { name, namespace })
 
+type Run = Parameters<typeof startBeside>[1]
+export const schedule: Run = (deps) =>
+  schedulerProcess.run(deps, parseFlags([], schedulerProcess.flags))
+
 /** The devices are those of the node `near`. */
 export const start = async (
   t: Parameters<typeof startBeside>[0],
   devices: object[] = [{ name: 'g0' }],
+  run = schedule,
 ): Promise<Client> => {
-  const flags = parseFlags([], schedulerProcess.flags)
-  const run = (deps: Parameters<typeof schedulerProcess.run>[0]) =>
-    schedulerProcess.run(deps, flags)
   const options = { disableAdmissionPlugins: ['ServiceAccount'] }
   const client = await startBeside(t, run, undefined, options)
   manage(t, client, { controllers: ['resourceclaim-controller'] })

@@ -14,6 +14,7 @@ import {
   namespace,
   podNamed,
   podOf,
+  schedule,
   spec,
   start,
   untilBound,
@@ -51,8 +52,11 @@ const eventsOf = async (client: Client, reason: string): Promise<string[]> => {
 }
 
 /** A Pod whose device is allocated and has to be prepared. */
-const startWaiting = async (t: Test, container: object = {}): Promise<Client> => {
-  const client = await start(t, [attached])
+const startWaiting = async (
+  t: Test,
+  { run = schedule, container = {} }: { run?: typeof schedule; container?: object } = {},
+): Promise<Client> => {
+  const client = await start(t, [attached], run)
   await client.create(resources.resourceClaims, { metadata: { name: 'c', namespace }, spec })
   await client.create(
     resources.pods,
@@ -103,6 +107,23 @@ t.test('a device that cannot be prepared is given back, and tried again', async 
   await untilBound(client, 'p')
 })
 
+t.test('a scheduler that is started again waits for the devices, too', async (t) => {
+  const first = new AbortController()
+  const client = await startWaiting(t, {
+    async run(deps) {
+      await schedule({ ...deps, signal: AbortSignal.any([deps.signal, first.signal]) })
+      if (!deps.signal.aborted) await schedule(deps)
+    },
+  })
+  const { uid } = (await claimOf(client, 'c')).metadata
+  first.abort()
+  await tell(client, 'Attached')
+  t.equal((await untilBound(client, 'p')).spec.nodeName, 'near')
+  const claim = await claimOf(client, 'c')
+  t.equal(claim.metadata.uid, uid)
+  t.equal(claim.status?.reservedFor?.length, 1)
+})
+
 t.test('drivers have ten minutes', async (t) => {
   const client = await startWaiting(t)
   await client.request({ method: 'POST', path: '/kubelevel/clock', body: { advance: '11m' } })
@@ -114,7 +135,9 @@ t.test('drivers have ten minutes', async (t) => {
 })
 
 t.test('a Pod that waits for its devices makes room without ending', async (t) => {
-  const client = await startWaiting(t, { resources: { requests: { cpu: '3' } } })
+  const client = await startWaiting(t, {
+    container: { resources: { requests: { cpu: '3' } } },
+  })
   for (const name of ['urgent', 'more-urgent']) {
     const pod = podNamed(name, [], { resources: { requests: { cpu: '3' } } })
     const priorityClassName = 'system-cluster-critical'
