@@ -24,14 +24,14 @@ export const findExtendedClaim = (
       claim.metadata.annotations?.[extendedResourceAnnotation] === 'true' && isMadeFor(claim, pod),
   )
 
-/** Not in the API yet, and so without a name. */
+/** Not in the API yet, where this is no name. */
 const newClaim = ({ metadata }: Pod): ResourceClaim => {
   const { name, namespace, uid } = metadata
   return {
     kind: 'ResourceClaim',
     apiVersion: 'resource.k8s.io/v1',
     metadata: {
-      name: '',
+      name: '<extended-resources>',
       namespace,
       // Stands for it until it has a real one.
       uid: randomUUID(),
