@@ -1,7 +1,7 @@
 /** The fields of Pods and their statuses that the kubelet reads and writes; all else passes through untouched. */
 import { type RestartableContainer, shouldRestart } from '#api/container-restart.js'
 import type { NamespacedObject } from '#api/object.js'
-import type { Amounts, PodSpec as AnyPodSpec } from '#client/pod.js'
+import type { Amounts, PodSpec as AnyPodSpec, ExtendedResourceMapping } from '#client/pod.js'
 
 export interface HttpGetAction {
   path?: string
@@ -253,6 +253,10 @@ export interface PodStatus {
   ephemeralContainerStatuses?: ContainerStatus[]
   qosClass?: string
   resourceClaimStatuses?: { name: string; resourceClaimName?: string }[]
+  extendedResourceClaimStatus?: {
+    resourceClaimName: string
+    requestMappings: ExtendedResourceMapping[]
+  }
   allocatedResources?: Amounts
   resources?: Resources
 }

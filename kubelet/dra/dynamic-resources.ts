@@ -6,7 +6,12 @@ import { sleep } from '#async/sleep.js'
 import { Backoff } from '#client/backoff.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
-import { isReservedFor, type ResourceClaim, resourceClaimsOf } from '#client/resource-claim.js'
+import {
+  isReservedFor,
+  type ResourceClaim,
+  resourceClaimsOf,
+  usedClaimsOf,
+} from '#client/resource-claim.js'
 import { textOf } from '../grpc/error-text.js'
 import type { ObjectReader } from '../object-reader.js'
 import type { ContainerSpec, Pod } from '../pod.js'
@@ -34,6 +39,33 @@ const byDriver = (claims: readonly PreparedClaim[]): Map<string, PreparedClaim[]
       batches.set(driver, [...(batches.get(driver) ?? []), claim])
   return batches
 }
+
+interface ContainerRequest {
+  /** The claim's. */
+  readonly name: string
+  /** Undefined: all that the claim has. */
+  readonly request?: string | undefined
+}
+
+/** What the container is to have of the Pod's claims, and of the one for its extended resources. */
+const requestsOf = (
+  pod: Pod,
+  { name: container, resources }: ContainerSpec,
+): ContainerRequest[] => {
+  const made = resourceClaimsOf(pod)
+  const names = new Map((pod.spec.resourceClaims ?? []).map(({ name }, i) => [name, made[i]?.name]))
+  const claimed = (resources?.claims ?? []).flatMap(({ name: podClaim, request }) => {
+    const name = names.get(podClaim)
+    return name === undefined ? [] : [{ name, request }]
+  })
+  const extended = pod.status?.extendedResourceClaimStatus
+  if (extended === undefined) return claimed
+  const mapped = extended.requestMappings
+    .filter(({ containerName }) => containerName === container)
+    .map(({ requestName }) => ({ name: extended.resourceClaimName, request: requestName }))
+  return [...claimed, ...mapped]
+}
+
 const asked = ({ namespace, name, uid }: ClaimAsked): ClaimAsked => ({ namespace, name, uid })
 
 export class DynamicResources {
@@ -53,7 +85,7 @@ export class DynamicResources {
 
   /** Nothing is prepared for a Pod after `ended`. Throws upstream's texts. */
   async prepare(pod: Pod, ended: AbortSignal): Promise<void> {
-    if ((pod.spec.resourceClaims ?? []).length === 0) return
+    if (usedClaimsOf(pod).length === 0) return
     try {
       // Looks at everything first: a Pod that cannot have its claims must be able to go without its drivers.
       const claims = await this.#wanted(pod)
@@ -64,14 +96,9 @@ export class DynamicResources {
   }
 
   /** Names of the CDI devices that the container gets. */
-  devicesOf(pod: Pod, { resources }: ContainerSpec): string[] {
-    const names = new Map(
-      (pod.spec.resourceClaims ?? []).map(({ name }, i) => [name, resourceClaimsOf(pod)[i]?.name]),
-    )
-    return (resources?.claims ?? []).flatMap(({ name: podClaim, request }) => {
-      const name = names.get(podClaim)
-      if (name === undefined) return []
-      const { namespace } = pod.metadata
+  devicesOf(pod: Pod, container: ContainerSpec): string[] {
+    const { namespace } = pod.metadata
+    return requestsOf(pod, container).flatMap(({ name, request }) => {
       const claim = this.#options.claims.get(claimKey({ namespace, name }))
       if (!claim)
         throw new Error(
@@ -120,7 +147,7 @@ export class DynamicResources {
   async #wanted(pod: Pod): Promise<PreparedClaim[]> {
     const { namespace, name: podName, uid: podUid } = pod.metadata
     const wanted: PreparedClaim[] = []
-    for (const { name, isMade, isAwaited } of resourceClaimsOf(pod)) {
+    for (const { name, isMade, isAwaited } of usedClaimsOf(pod)) {
       if (isAwaited) throw new Error(`pod "${namespace}/${podName}": ResourceClaim not created yet`)
       if (name === undefined) continue
       const claim = await this.#options.reader.resourceClaim(namespace, name).catch((error) => {

@@ -121,9 +121,10 @@ interface ClaimOfPod {
 
 interface ClaimingPod {
   readonly spec: Pick<PodSpec, 'resourceClaims'>
-  readonly status?: Pick<PodStatus, 'resourceClaimStatuses'>
+  readonly status?: Pick<PodStatus, 'resourceClaimStatuses' | 'extendedResourceClaimStatus'>
 }
 
+/** Those that a Pod names, and those that are made for it after templates: one for each of its spec. */
 export const resourceClaimsOf = ({ spec, status }: ClaimingPod): ClaimOfPod[] =>
   (spec.resourceClaims ?? []).map(({ name, resourceClaimName }) => {
     if (resourceClaimName !== undefined)
@@ -133,17 +134,17 @@ export const resourceClaimsOf = ({ spec, status }: ClaimingPod): ClaimOfPod[] =>
     return { name: made?.resourceClaimName, isMade: true, isAwaited: made === undefined }
   })
 
-/** Of what a Pod uses: the claims that it names, those that were made for it, and the one for its extended resources. */
-export const usedClaimKeys = (pod: Pod): string[] => {
-  const extended = pod.status?.extendedResourceClaimStatus
-  const keys = resourceClaimKeys(pod)
-  return extended === undefined
-    ? keys
-    : [...keys, `${pod.metadata.namespace}/${extended.resourceClaimName}`]
+/** Those, and the one that the scheduler has made for its extended resources. */
+export const usedClaimsOf = (pod: ClaimingPod): ClaimOfPod[] => {
+  const name = pod.status?.extendedResourceClaimStatus?.resourceClaimName
+  const claims = resourceClaimsOf(pod)
+  return name === undefined ? claims : [...claims, { name, isMade: false, isAwaited: false }]
 }
 
 /** The keys of those that have a name by now. */
-export const resourceClaimKeys = (pod: Pod): string[] =>
-  resourceClaimsOf(pod).flatMap(({ name }) =>
-    name === undefined ? [] : `${pod.metadata.namespace}/${name}`,
-  )
+const keysOf = ({ metadata }: Pod, claims: readonly ClaimOfPod[]): string[] =>
+  claims.flatMap(({ name }) => (name === undefined ? [] : `${metadata.namespace}/${name}`))
+
+export const resourceClaimKeys = (pod: Pod): string[] => keysOf(pod, resourceClaimsOf(pod))
+
+export const usedClaimKeys = (pod: Pod): string[] => keysOf(pod, usedClaimsOf(pod))

@@ -43,6 +43,13 @@ t.test('a container gets the devices of its claims, or of those requests that it
   t.strictSame(devicesOf({ name: 'made' }), ['a/gpu=0', 'a/gpu=1'])
   const both = devicesOf({ name: 'made', request: 'small' }, { name: 'given', request: 'any' })
   t.strictSame(both, ['a/gpu=1', 'b/net=0', 'b/net=1'])
+  const requestMappings = [
+    { containerName: 'c', resourceName: 'example.com/gpu', requestName: 'small' },
+    { containerName: 'd', resourceName: 'example.com/gpu', requestName: 'big' },
+  ]
+  const extendedResourceClaimStatus = { resourceClaimName: 'p-made-x', requestMappings }
+  const extended = { ...pod, status: { ...pod.status, extendedResourceClaimStatus } }
+  t.strictSame(resources.devicesOf(extended, { name: 'c' }), ['a/gpu=1'])
   claims.delete('d/shared')
   t.throws(
     () => devicesOf({ name: 'given' }),

@@ -89,6 +89,39 @@ for (const version of ['v1', 'v1beta1'] as const)
     },
   )
 
+t.test("the claim of a Pod's extended resources is prepared, though no Pod names it", async (t) => {
+  const node = await startNode(t)
+  const { client } = node
+  const driver = await startDraDriver(t, rootOf(node))
+  await allocate(node)
+  const amounts = { 'example.com/gpu': '1' }
+  const asking = { ...waits, resources: { limits: amounts, requests: amounts } }
+  const pod = await client.create<Pod>(resources.pods, {
+    metadata: { name: 'p', namespace },
+    spec: { containers: [{ name: 'c', image: 'i', ...asking }], terminationGracePeriodSeconds: 5 },
+  })
+  await reserve(node, pod)
+  // As the scheduler does before it binds the Pod.
+  const requestMappings = [
+    { containerName: 'c', resourceName: 'example.com/gpu', requestName: 'gpu' },
+  ]
+  const extendedResourceClaimStatus = { resourceClaimName: 'gpu-claim', requestMappings }
+  const at = { namespace, name: 'p' }
+  const status = { status: { extendedResourceClaimStatus } }
+  await client.patch(resources.pods, at, status, { type: 'merge', subresource: 'status' })
+  await client.create(
+    resources.pods,
+    { kind: 'Binding', metadata: at, target: { kind: 'Node', name: 'node-1' } },
+    { name: 'p', subresource: 'binding' },
+  )
+  await node.ready('p')
+  t.strictSame(methodsOf(driver), ['NodePrepareResources'])
+  t.same((await node.get('p'))?.status?.extendedResourceClaimStatus, extendedResourceClaimStatus)
+  await node.delete('p')
+  await node.gone('p')
+  t.equal(methodsOf(driver).at(-1), 'NodeUnprepareResources')
+})
+
 t.test(
   'a claim that several Pods share is unprepared after the last, by whatever kubelet',
   async (t) => {
