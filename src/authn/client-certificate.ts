@@ -6,6 +6,8 @@ import { X509Certificate } from 'node:crypto'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import type { UserInfo } from '#api/user-info.js'
+import { der } from '#net/der.js'
+import { criticalExtensions } from '#net/x509.js'
 import { type Credentials, withAuthenticatedGroup } from './authenticator.js'
 import { connectionOf } from './connection.js'
 import { type RequestHeaders, userOfHeaders } from './request-header.js'
@@ -57,6 +59,40 @@ const isSignedBy = (
   return false
 }
 
+/** Key usage, alternative names, basic constraints, extended key usage: Go and OpenSSL both understand these. */
+const understood = ['2.5.29.15', '2.5.29.17', '2.5.29.19', '2.5.29.37'].map(der.oid)
+
+/** TLS clients, or anything. */
+const clientPurposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
+
+/** Node's `keyUsage` is the extended one, by its ids; undefined where the certificate does not bound its use. */
+const servesClients = (certificate: X509Certificate): boolean => {
+  const purposes = certificate.keyUsage as string[] | undefined
+  return (
+    (purposes === undefined || clientPurposes.some((id) => purposes.includes(id))) &&
+    criticalExtensions(certificate).every((id) => understood.some((known) => known.equals(id)))
+  )
+}
+
+/**
+ * OpenSSL refuses a client whose key usage has no digitalSignature, or that is for any purpose. Go's x509.Verify does not
+ * look at key usage, and takes that purpose. OpenSSL tells its last finding alone: signatures and times come after this
+ * one, what comes before it could be hidden behind it. So this is for certificates that an authority itself has signed, and
+ * what OpenSSL would have said of the two is asked again.
+ */
+const isRefusedForUsageAlone = (
+  { authorizationError }: TLSSocket,
+  leaf: X509Certificate | undefined,
+  authorities: readonly X509Certificate[],
+): boolean =>
+  // A code, whatever the types of Node say.
+  (authorizationError as unknown) === 'INVALID_PURPOSE' &&
+  leaf !== undefined &&
+  servesClients(leaf) &&
+  authorities.some(
+    (ca) => ca.ca && servesClients(ca) && leaf.checkIssued(ca) && leaf.verify(ca.publicKey),
+  )
+
 const userOf = (certificate: PeerCertificate): Credentials['certificate'] => {
   const [name = ''] = namesIn(certificate, 'CN')
   if (name === '') return 'invalid'
@@ -79,14 +115,16 @@ export const certificateReader = (
 ): CertificateReader => {
   const clients = clientAuthorities.flatMap(certificatesOf)
   const proxies = certificatesOf(frontProxy.authority)
+  const authorities = [...clients, ...proxies]
   // A certificate belongs to a connection, so it is read once for all its requests.
   const known = new WeakMap<object, Shown>()
 
   const read = (socket: TLSSocket): Shown => {
     const certificate = socket.getPeerCertificate?.()
     if (certificate?.subject === undefined) return nobody
-    if (!socket.authorized) return { identity: 'invalid', isFrontProxy: false }
     const leaf = socket.getPeerX509Certificate()
+    if (!socket.authorized && !isRefusedForUsageAlone(socket, leaf, authorities))
+      return { identity: 'invalid', isFrontProxy: false }
     const [name = ''] = namesIn(certificate, 'CN')
     const { allowedNames } = frontProxy
     return {

@@ -12,7 +12,7 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { isIPv4 } from 'node:net'
-import { der, readElements } from './der.js'
+import { der, type Element, readElements } from './der.js'
 
 const { bits, boolean, extension, integer, octets, oid, sequence, set, text, time, tlv } = der
 
@@ -90,15 +90,26 @@ interface Signer {
   readonly key: KeyObject
 }
 
+/** The extensions of a certificate: the elements of each, its id first and its value last. */
+const extensionsIn = (fields: readonly Element[]): Element[][] => {
+  // What may be missing has tags of its own, the extensions 0xa3.
+  const [list] = readElements(fields.find(({ tag }) => tag === 0xa3)?.content ?? Buffer.alloc(0))
+  return readElements(list?.content ?? Buffer.alloc(0)).map(({ content }) => readElements(content))
+}
+
+const fieldsOf = ({ raw }: X509Certificate): Element[] =>
+  readElements(readElements(readElements(raw)[0]!.content)[0]!.content)
+
+/** The ids, as DER, of the extensions without which a certificate must not be understood. */
+export const criticalExtensions = (certificate: X509Certificate): Buffer[] =>
+  extensionsIn(fieldsOf(certificate))
+    .filter(([, critical]) => critical?.tag === 0x01 && critical.content[0] !== 0)
+    .map(([id]) => id!.whole)
+
 export const signerOf = (certPem: string, key: KeyObject): Signer => {
-  const [body] = readElements(readElements(new X509Certificate(certPem).raw)[0]!.content)
-  const fields = readElements(body!.content)
-  // version, serial, algorithm, issuer, validity, subject; what may be missing has tags of its own, the extensions 0xa3.
-  const extensions = fields.find(({ tag }) => tag === 0xa3)
-  const keyId = readElements(
-    readElements(extensions?.content ?? Buffer.alloc(0))[0]?.content ?? Buffer.alloc(0),
-  )
-    .map(({ content }) => readElements(content))
+  // version, serial, algorithm, issuer, validity, subject.
+  const fields = fieldsOf(new X509Certificate(certPem))
+  const keyId = extensionsIn(fields)
     .find(([id]) => id!.whole.equals(oid(keyIdOid)))
     ?.at(-1)
   return { name: fields[5]!.whole, keyId: keyId && readElements(keyId.content)[0]!.content, key }
