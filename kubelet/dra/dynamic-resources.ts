@@ -6,12 +6,7 @@ import { sleep } from '#async/sleep.js'
 import { Backoff } from '#client/backoff.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
-import {
-  isReservedFor,
-  type ResourceClaim,
-  resourceClaimsOf,
-  usedClaimsOf,
-} from '#client/resource-claim.js'
+import { isMadeFor, isReservedFor, resourceClaimsOf, usedClaimsOf } from '#client/resource-claim.js'
 import { textOf } from '../grpc/error-text.js'
 import type { ObjectReader } from '../object-reader.js'
 import type { ContainerSpec, Pod } from '../pod.js'
@@ -153,7 +148,7 @@ export class DynamicResources {
       const claim = await this.#options.reader.resourceClaim(namespace, name).catch((error) => {
         throw new Error(`fetch ResourceClaim ${name}: ${messageOf(error)}`)
       })
-      if (isMade && !isOwnedBy(claim, pod))
+      if (isMade && !isMadeFor(claim, pod))
         throw new Error(
           `ResourceClaim ${namespace}/${name} was not created for Pod ${namespace}/${podName} (Pod is not owner)`,
         )
@@ -248,8 +243,3 @@ export class DynamicResources {
     })
   }
 }
-
-const isOwnedBy = ({ metadata }: ResourceClaim, pod: Pod): boolean =>
-  (metadata.ownerReferences ?? []).some(
-    ({ controller, uid }) => controller === true && uid === pod.metadata.uid,
-  )

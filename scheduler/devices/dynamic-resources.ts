@@ -13,6 +13,7 @@ import type { Pod } from '#client/pod.js'
 import {
   type Allocation,
   isAllocated,
+  isMadeFor,
   isReservedFor,
   type ResourceClaim,
   resourceClaimsOf,
@@ -23,7 +24,7 @@ import { limits } from '#limits'
 import type { DeviceSupply } from './allocate.js'
 import { ClaimWriter } from './claim-writer.js'
 import { type Chosen, DeviceFilter } from './device-filter.js'
-import { ExtendedClaim, findExtendedClaim, isMadeFor } from './extended-claim.js'
+import { ExtendedClaim, findExtendedClaim } from './extended-claim.js'
 import { classesByResource } from './extended-resources.js'
 import { devicesInUse } from './in-use.js'
 import { poolsOf } from './pools.js'

@@ -2,18 +2,16 @@
 import { randomUUID } from 'node:crypto'
 import type { Pod } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
-import { extendedResourceAnnotation, type ResourceClaim } from '#client/resource-claim.js'
+import {
+  extendedResourceAnnotation,
+  isMadeFor,
+  type ResourceClaim,
+} from '#client/resource-claim.js'
 import type { NodeInfo } from '../node-info.js'
 import { type RequestsForDevices, requestsForDevices } from './extended-resources.js'
 import type { DeviceClass } from './requests.js'
 
 type ClassOf = (resource: string) => DeviceClass | undefined
-
-/** Upstream: resourceclaim.IsForPod. */
-export const isMadeFor = ({ metadata }: ResourceClaim, pod: Pod): boolean =>
-  (metadata.ownerReferences ?? []).some(
-    ({ controller, uid }) => controller === true && uid === pod.metadata.uid,
-  )
 
 export const findExtendedClaim = (
   pod: Pod,

@@ -111,6 +111,15 @@ export const isReservedFor = (
   { metadata }: Pick<PersistedObject, 'metadata'>,
 ): boolean => (status?.reservedFor ?? []).some(({ uid }) => uid === metadata.uid)
 
+/** After a template, or for extended resources. Upstream: resourceclaim.IsForPod. */
+export const isMadeFor = (
+  { metadata }: ResourceClaim,
+  pod: Pick<PersistedObject, 'metadata'>,
+): boolean =>
+  (metadata.ownerReferences ?? []).some(
+    ({ controller, uid }) => controller === true && uid === pod.metadata.uid,
+  )
+
 interface ClaimOfPod {
   /** Undefined if none was made: not yet, or because none is needed. */
   readonly name: string | undefined

@@ -10,6 +10,7 @@ import {
   namespace,
   podNamed,
   podOf,
+  publish,
   spec,
   start,
   untilBound,
@@ -29,7 +30,7 @@ t.test('one Pod after the other gets the only device', async (t) => {
   t.match(claim.status, {
     allocation: {
       allocationTimestamp: String,
-      devices: { results: [{ request: 'r', driver, pool: 'p', device: 'g0' }] },
+      devices: { results: [{ request: 'r', driver, pool: 'near', device: 'g0' }] },
       nodeSelector: {
         nodeSelectorTerms: [
           { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['near'] }] },
@@ -81,7 +82,7 @@ t.test('an idle claim that keeps a Pod off its node is allocated anew', async (t
   await client.create(resources.resourceClaims, { metadata: { name: 'idle', namespace }, spec })
   const selector = { key: 'metadata.name', operator: 'In', values: ['gone'] }
   const allocation = {
-    devices: { results: [{ request: 'r', driver, pool: 'p', device: 'g0' }] },
+    devices: { results: [{ request: 'r', driver, pool: 'near', device: 'g0' }] },
     nodeSelector: { nodeSelectorTerms: [{ matchFields: [selector] }] },
   }
   await client.patch(
@@ -122,15 +123,7 @@ t.test('claims share a device until its capacity is used up', async (t) => {
 
 t.test('of two nodes the one with the better alternative is taken', async (t) => {
   const client = await start(t)
-  await client.create(resources.resourceSlices, {
-    metadata: { name: 'other' },
-    spec: {
-      driver,
-      nodeName: 'far',
-      pool: { name: 'q', generation: 1, resourceSliceCount: 1 },
-      devices: [{ name: 'better', attributes: { model: { string: 'new' } } }],
-    },
-  })
+  await publish(client, 'far', [{ name: 'better', attributes: { model: { string: 'new' } } }])
   const expression = `'${driver}' in device.attributes && device.attributes['${driver}'].model == 'new'`
   const firstAvailable = [
     { name: 'new', deviceClassName: 'gpu', selectors: [{ cel: { expression } }] },

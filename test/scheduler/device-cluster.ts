@@ -30,6 +30,18 @@ type Run = Parameters<typeof startBeside>[1]
 export const schedule: Run = (deps) =>
   schedulerProcess.run(deps, parseFlags([], schedulerProcess.flags))
 
+/** As the driver of the node does it. */
+export const publish = (client: Client, nodeName: string, devices: object[]) =>
+  client.create(resources.resourceSlices, {
+    metadata: { name: `of-${nodeName}` },
+    spec: {
+      driver,
+      nodeName,
+      pool: { name: nodeName, generation: 1, resourceSliceCount: 1 },
+      devices,
+    },
+  })
+
 /** The devices are those of the node `near`. */
 export const start = async (
   t: Parameters<typeof startBeside>[0],
@@ -50,15 +62,7 @@ export const start = async (
       extendedResourceName: 'example.com/gpu',
     },
   })
-  await client.create(resources.resourceSlices, {
-    metadata: { name: 's' },
-    spec: {
-      driver,
-      nodeName: 'near',
-      pool: { name: 'p', generation: 1, resourceSliceCount: 1 },
-      devices,
-    },
-  })
+  await publish(client, 'near', devices)
   return client
 }
 

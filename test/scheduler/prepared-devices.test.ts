@@ -34,7 +34,7 @@ const attached = {
 const tell = (client: Client, type: string, message = '') => {
   const lastTransitionTime = formatTime(Date.now())
   const condition = { type, status: 'True', reason: 'Told', message, lastTransitionTime }
-  const devices = [{ driver, pool: 'p', device: 'g0', conditions: [condition] }]
+  const devices = [{ driver, pool: 'near', device: 'g0', conditions: [condition] }]
   return client.patch(
     resources.resourceClaims,
     { name: 'c', namespace },
