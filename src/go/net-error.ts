@@ -1,6 +1,6 @@
 /** Errors of Node's network modules in the words of Go's net, tls and x509 packages. */
 import { getServers } from 'node:dns'
-import { isIP, isIPv6 } from 'node:net'
+import { isIP, isIPv6, SocketAddress } from 'node:net'
 
 export type NetError = NodeJS.ErrnoException & {
   address?: string
@@ -29,6 +29,10 @@ const matches = (pattern: string, host: string): boolean => {
   )
 }
 
+/** Node tells all groups of an IPv6 address. */
+const shortest = (name: string): string =>
+  isIPv6(name) ? new SocketAddress({ address: name, family: 'ipv6' }).address : name
+
 const wrongName = ({ host = '', cert }: NetError): string => {
   // Of several common names Go keeps the last.
   const commonName = [cert?.subject?.CN ?? ''].flat().at(-1)!
@@ -36,7 +40,7 @@ const wrongName = ({ host = '', cert }: NetError): string => {
     return 'certificate relies on legacy Common Name field, use SANs instead'
   const names = (cert?.subjectaltname ?? '')
     .split(', ')
-    .map((entry) => entry.replace(/^(?:DNS|IP Address):/, ''))
+    .map((entry) => shortest(entry.replace(/^(?:DNS|IP Address):/, '')))
   const isAddress = isIP(host) !== 0
   const valid = names.filter((name) => name !== '' && (isIP(name) !== 0) === isAddress)
   if (valid.length > 0) return `certificate is valid for ${valid.join(', ')}, not ${host}`

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 
@@ -10,6 +11,8 @@ interface ServerName {
 
 /** Go looks at a certificate's alternative names alone; Node would also take the common name of its subject. */
 export const certificateIsFor: IdentityCheck = (host, certificate) => {
+  // Node 22.23 takes an address of IPv6 for a name.
+  if (isIP(host) === 6 && new X509Certificate(certificate.raw).checkIP(host)) return undefined
   const { CN: _, ...subject } = certificate.subject ?? {}
   const named = { ...certificate, subject: subject as PeerCertificate['subject'] }
   const mismatch = checkServerIdentity(host, named)

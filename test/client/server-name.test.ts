@@ -16,7 +16,7 @@ t.test(
     const notBeforeMs = systemClock.now() - 60_000
     const span = { notBeforeMs, notAfterMs: notBeforeMs + 3_600_000 }
     const ca = issueCertificate({ use: 'authority', subject: { commonName: 'ca' }, ...span })
-    const names = ['somewhere.example', '127.0.0.9']
+    const names = ['somewhere.example', '127.0.0.9', '2001:db8::9']
     const subject = { commonName: 'server' }
     const issued = issueCertificate({ use: 'server', subject, names, issuer: ca, ...span })
     const sent: unknown[] = []
@@ -40,10 +40,12 @@ t.test(
     }
     t.equal(await statusFor('somewhere.example'), 200)
     t.equal(await statusFor('127.0.0.9'), 200)
-    t.same(sent, ['somewhere.example', false], 'an address is not sent')
+    t.equal(await statusFor('2001:db8:0::9'), 200)
+    t.same(sent, ['somewhere.example', false, false], 'an address is not sent')
     const wrong = { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }
     await t.rejects(statusFor('elsewhere.example'), wrong)
     await t.rejects(statusFor('127.0.0.8'), wrong)
+    await t.rejects(statusFor('2001:db8::8'), wrong)
     await t.rejects(statusFor(), wrong)
     t.same(warnings, [])
   },
@@ -52,17 +54,19 @@ t.test(
 t.test('the common name of a certificate is no name of a server, as in Go', async (t) => {
   const notBeforeMs = systemClock.now() - 60_000
   const span = { notBeforeMs, notAfterMs: notBeforeMs + 3_600_000 }
-  const startedAs = async (commonName: string) => {
+  const startedAs = async (commonName: string, names?: string[]) => {
     const { certPem, keyPem } = issueCertificate({
       use: 'server',
       subject: { commonName },
+      ...(names && { names }),
       ...span,
     })
     const server = https.createServer({ key: keyPem, cert: certPem }, (_, answer) => answer.end())
-    return { url: `https://localhost:${await listen(t, server)}`, ca: certPem }
+    const host = names === undefined ? 'localhost' : '127.0.0.1'
+    return { url: `https://${host}:${await listen(t, server)}`, ca: certPem }
   }
-  const refusalOf = async (commonName: string) => {
-    const { url, ca } = await startedAs(commonName)
+  const refusalOf = async (commonName: string, names?: string[]) => {
+    const { url, ca } = await startedAs(commonName, names)
     const config = { url, caBundle: Buffer.from(ca).toString('base64') }
     const findService = () => Promise.reject(new Error('it is no Service'))
     const signal = new AbortController().signal
@@ -84,6 +88,10 @@ t.test('the common name of a certificate is no name of a server, as in Go', asyn
   t.equal(
     await refusalOf('elsewhere'),
     'x509: certificate is not valid for any names, but wanted to match localhost',
+  )
+  t.equal(
+    await refusalOf('127.0.0.1', ['2001:db8::9', 'somewhere']),
+    'x509: certificate is valid for 2001:db8::9, not 127.0.0.1',
   )
   const { url, ca } = await startedAs('localhost')
   const transport = createTransport({ server: url, ca, namespace: 'default' })
