@@ -116,16 +116,14 @@ export class Kubelet {
       reader,
       nodeName,
       rootDir: deps.rootDir,
-      clock,
       log,
       report,
       signal,
     })
-    this.#dra = new Dra({ client, nodeName, reader, rootDir: deps.rootDir, clock, log, signal })
+    this.#dra = new Dra({ client, nodeName, reader, rootDir: deps.rootDir, log, signal })
     this.#plugins = new PluginRegistry({
       folder: path.join(deps.rootDir, 'plugins_registry'),
       handlers: { CSIPlugin: this.#csi.drivers, DRAPlugin: this.#dra.drivers },
-      now: () => clock.now(),
       log,
     })
     this.#context = this.#makeContext(reader)

@@ -3,7 +3,7 @@ import type { FastifyInstance, RouteHandler } from 'fastify'
 import { methodNotAllowed, pathNotFound } from '#api/errors.js'
 import { checkContentType, fitsRoute, notAcceptable } from './answers/accept.js'
 
-interface BuildInfo {
+export interface BuildInfo {
   gitVersion: string
   nodeVersion: string
   platform: string

@@ -30,8 +30,8 @@ interface MountRequest {
 export class CsiClient {
   readonly #client: RpcClient
 
-  constructor(endpoint: string, now: () => number) {
-    this.#client = new RpcClient(Service, `unix://${endpoint}`, now)
+  constructor(endpoint: string) {
+    this.#client = new RpcClient(Service, `unix://${endpoint}`)
   }
 
   info(): Promise<NodeInfo> {

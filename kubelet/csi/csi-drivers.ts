@@ -60,12 +60,10 @@ interface Driver {
 
 export class CsiDrivers implements PluginHandler {
   readonly #node: CsiNodeWriter
-  readonly #now: () => number
   readonly #drivers = new Map<string, Driver>()
 
-  constructor(node: CsiNodeWriter, now: () => number) {
+  constructor(node: CsiNodeWriter) {
     this.#node = node
-    this.#now = now
   }
 
   /** Throws, with upstream's text, if it has not registered. */
@@ -92,7 +90,7 @@ export class CsiDrivers implements PluginHandler {
     const before = this.#drivers.get(name)
     const version = validated('RegisterPlugin', plugin, before?.version)
     const { CsiClient } = await import('./csi-client.js')
-    const client = new CsiClient(endpoint, this.#now)
+    const client = new CsiClient(endpoint)
     this.#drivers.set(name, { client, version })
     before?.client.close()
     try {

@@ -1,5 +1,4 @@
 /** The CSI drivers of this node and their volumes. */
-import type { Clock } from '#api/clock.js'
 import type { Client } from '#client/client.js'
 import type { Log } from '#client/log.js'
 import type { ObjectReader } from '../object-reader.js'
@@ -14,7 +13,6 @@ interface CsiOptions {
   readonly reader: ObjectReader
   readonly nodeName: string
   readonly rootDir: string
-  readonly clock: Clock
   readonly log: Log
   /** Writes the Node's status, with the volumes in use. */
   readonly report: () => Promise<void>
@@ -26,8 +24,8 @@ export class Csi {
   readonly volumes: CsiVolumes
 
   constructor(options: CsiOptions) {
-    const { client, reader, nodeName, rootDir, clock } = options
-    this.drivers = new CsiDrivers(new CsiNodeWriter(client, nodeName), () => clock.now())
+    const { client, reader, nodeName, rootDir } = options
+    this.drivers = new CsiDrivers(new CsiNodeWriter(client, nodeName))
     const folders = new CsiFolders(rootDir)
     const mounter = new CsiMounter({ nodeName, reader, drivers: this.drivers, folders })
     this.volumes = new CsiVolumes({ ...options, mounter, folders })

@@ -48,9 +48,9 @@ interface Answers<T> {
 export class DraClient {
   readonly #client: RpcClient
 
-  constructor(endpoint: string, version: DraVersion, now: () => number) {
+  constructor(endpoint: string, version: DraVersion) {
     const Service = loadService(draFacts(version), 'DRAPlugin')
-    this.#client = new RpcClient(Service, `unix://${endpoint}`, now)
+    this.#client = new RpcClient(Service, `unix://${endpoint}`)
   }
 
   prepare(

@@ -30,13 +30,11 @@ interface Instance {
 
 export class DraDrivers implements PluginHandler {
   readonly #slices: Pick<ResourceSlices, 'keep' | 'leave'>
-  readonly #now: () => number
   /** A driver that is being replaced has several; the newest is asked. */
   readonly #instances = new Map<string, Instance[]>()
 
-  constructor(slices: Pick<ResourceSlices, 'keep' | 'leave'>, now: () => number) {
+  constructor(slices: Pick<ResourceSlices, 'keep' | 'leave'>) {
     this.#slices = slices
-    this.#now = now
   }
 
   /** Throws if it has not registered. */
@@ -58,7 +56,7 @@ export class DraDrivers implements PluginHandler {
     // One instance cannot take the endpoint of another.
     if (known.some((one) => one.endpoint === endpoint))
       throw new Error(`endpoint ${endpoint} already registered for DRA driver plugin ${name}`)
-    const client = new DraClient(endpoint, version, this.#now)
+    const client = new DraClient(endpoint, version)
     this.#instances.set(name, [...known, { endpoint, client }])
     this.#slices.keep(name)
   }

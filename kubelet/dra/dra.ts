@@ -1,5 +1,4 @@
 /** The DRA drivers of this node and the devices that they have prepared. */
-import type { Clock } from '#api/clock.js'
 import type { Client } from '#client/client.js'
 import type { Log } from '#client/log.js'
 import type { ObjectReader } from '../object-reader.js'
@@ -13,7 +12,6 @@ interface DraOptions {
   readonly nodeName: string
   readonly reader: ObjectReader
   readonly rootDir: string
-  readonly clock: Clock
   readonly log: Log
   readonly signal: AbortSignal
 }
@@ -22,9 +20,9 @@ export class Dra {
   readonly drivers: DraDrivers
   readonly resources: DynamicResources
 
-  constructor({ client, nodeName, reader, rootDir, clock, log, signal }: DraOptions) {
+  constructor({ client, nodeName, reader, rootDir, log, signal }: DraOptions) {
     const slices = new ResourceSlices({ client, nodeName, log, signal })
-    this.drivers = new DraDrivers(slices, () => clock.now())
+    this.drivers = new DraDrivers(slices)
     const claims = new PreparedClaims(rootDir)
     this.resources = new DynamicResources({ reader, drivers: this.drivers, claims, log, signal })
   }

@@ -1,4 +1,5 @@
 /** ResourceSlices of drivers that are gone: the scheduler must not choose their devices. Upstream: dra_plugin_manager.go. */
+import { withOwnSignal } from '#async/own-signal.js'
 import { sleep } from '#async/sleep.js'
 import { Backoff } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
@@ -37,12 +38,9 @@ export class ResourceSlices {
   leave(driver: string): void {
     const { signal, delayMs = delayMsDefault } = this.#options
     if (signal.aborted || this.#leaving.has(driver)) return
-    const back = new AbortController()
-    this.#leaving.set(driver, back)
-    const end = () => back.abort()
-    signal.addEventListener('abort', end)
-    void this.#deleteAfter(driver, delayMs, back.signal).finally(() => {
-      signal.removeEventListener('abort', end)
+    void withOwnSignal(signal, async (back) => {
+      this.#leaving.set(driver, back)
+      await this.#deleteAfter(driver, delayMs, back.signal)
       if (this.#leaving.get(driver) === back) this.#leaving.delete(driver)
     })
   }

@@ -9,6 +9,7 @@ import {
   status,
 } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
+import { systemClock } from '#api/clock.js'
 import { grpcText } from '#go/grpc-texts.js'
 import { descriptorOf, type PackageFacts, serviceIn } from './proto-facts.js'
 
@@ -60,10 +61,9 @@ export const loadService = (facts: PackageFacts, service: string): ServiceClient
 
 export class RpcClient {
   readonly #client: GrpcClient
-  readonly #now: () => number
 
   /** `endpoint` as gRPC has it: `unix:///run/socket`. */
-  constructor(Service: ServiceClientConstructor, endpoint: string, now: () => number) {
+  constructor(Service: ServiceClientConstructor, endpoint: string) {
     const options = {
       // A Unix socket has no host name, but servers in Go require an authority.
       'grpc.default_authority': 'localhost',
@@ -71,7 +71,6 @@ export class RpcClient {
       'grpc.max_reconnect_backoff_ms': reconnectMs,
     }
     this.#client = new Service(endpoint, credentials.createInsecure(), options)
-    this.#now = now
   }
 
   /** Rejects with RpcError. */
@@ -80,7 +79,8 @@ export class RpcClient {
     return new Promise((resolve, reject) => {
       const run = (client as unknown as Record<string, Method>)[method]!
       const cancel = () => call.cancel()
-      const options = timeoutMs === undefined ? {} : { deadline: this.#now() + timeoutMs }
+      // gRPC asks the system what time it is, whatever tests make of the kubelet's clock.
+      const options = timeoutMs === undefined ? {} : { deadline: systemClock.now() + timeoutMs }
       const call = run.call(client, request, options, (error, answer) => {
         signal?.removeEventListener('abort', cancel)
         if (error) reject(new RpcError(error))

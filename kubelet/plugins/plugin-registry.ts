@@ -30,7 +30,6 @@ interface RegistryOptions {
   readonly folder: string
   /** By type: CSIPlugin, DRAPlugin. */
   readonly handlers: Readonly<Record<string, PluginHandler>>
-  readonly now: () => number
   readonly log: Log
 }
 
@@ -129,7 +128,7 @@ export class PluginRegistry {
 
   async #register(socket: string): Promise<{ handler: PluginHandler; plugin: Plugin }> {
     const { RegistrationClient } = await import('./registration-client.js')
-    const client = new RegistrationClient(socket, this.#options.now)
+    const client = new RegistrationClient(socket)
     const refuse = async (text: string): Promise<never> => {
       const message = `RegisterPlugin error -- ${text}`
       await client.notify(message)

@@ -37,8 +37,8 @@ const Service = loadService(registrationFacts, 'Registration')
 export class RegistrationClient {
   readonly #client: RpcClient
 
-  constructor(socket: string, now: () => number) {
-    this.#client = new RpcClient(Service, `unix://${socket}`, now)
+  constructor(socket: string) {
+    this.#client = new RpcClient(Service, `unix://${socket}`)
   }
 
   info(): Promise<PluginInfo> {

@@ -6,6 +6,7 @@ import { parseMilli } from '#client/amount.js'
 import { matchesNodeSelector } from '#client/node-affinity.js'
 import type { Node } from '#client/pod.js'
 import type { Device, Reach, ResourceSlice } from '#client/resource-slice.js'
+import { compareTexts } from '#go/compare-texts.js'
 
 /** Amounts in thousandths, by set and counter. */
 type Counters = readonly (readonly [key: string, amount: bigint])[]
@@ -83,7 +84,6 @@ const poolOf = (published: readonly ResourceSlice[], isNewest: boolean): Pool =>
   return pool
 }
 
-const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 const nameOf = ({ metadata }: ResourceSlice): string => metadata.name
 
 /** By driver and name, the newest first, and their slices by name: so drivers say by names what is taken first. */

@@ -1,15 +1,13 @@
 /** What is told of this build: at /version, as labels of a metric, and on the z-pages. */
 import { packageVersion } from '#program/package-version.js'
-import { gitVersionOf, versionDocument } from '#routes/version.js'
+import { type BuildInfo, gitVersionOf, versionDocument } from '#routes/version.js'
 
 /** `gitVersion` defaults to what this package is. */
-export const buildInfo = (gitVersion = gitVersionOf(packageVersion())) => ({
+export const buildInfo = (gitVersion = gitVersionOf(packageVersion())): BuildInfo => ({
   gitVersion,
   nodeVersion: process.versions.node,
   platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
 })
-
-type BuildInfo = ReturnType<typeof buildInfo>
 
 export const buildLabels = (build: BuildInfo): Record<string, string> => {
   const { major, minor, gitVersion, platform, goVersion, compiler } = versionDocument(build)

@@ -14,9 +14,9 @@ export class CriClient {
   readonly #runtime: RpcClient
   readonly #images: RpcClient
 
-  constructor(endpoint: string, now: () => number) {
-    this.#runtime = new RpcClient(loadService(criFacts, 'RuntimeService'), endpoint, now)
-    this.#images = new RpcClient(loadService(criFacts, 'ImageService'), endpoint, now)
+  constructor(endpoint: string) {
+    this.#runtime = new RpcClient(loadService(criFacts, 'RuntimeService'), endpoint)
+    this.#images = new RpcClient(loadService(criFacts, 'ImageService'), endpoint)
   }
 
   /** Rejects with RpcError. */

@@ -98,7 +98,7 @@ export class CriRuntime implements ContainerRuntime {
 
   constructor(options: CriRuntimeOptions) {
     this.#options = options
-    this.#client = new CriClient(options.endpoint, () => options.clock.now())
+    this.#client = new CriClient(options.endpoint)
     this.#images = new CriImages(this.#client)
     mkdirSync(path.join(options.root, 'halted'), { recursive: true, mode: 0o700 })
     mkdirSync(path.join(options.root, 'logs'), { recursive: true, mode: 0o700 })
