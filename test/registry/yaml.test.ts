@@ -63,6 +63,14 @@ t.test('values are what goyaml.v2 makes of them', (t) => {
         duplicates: ['line 1: key "c" already set in map', 'line 1: key "a" already set in map'],
       },
     ],
+    // Within quotes and brackets nobody looks at indentation, and a comment begins right behind a token, too.
+    ['a:\n  b: "c\nd"\n  e: \'f\n\n g\'\n', { a: { b: 'c d', e: 'f\ng' } }],
+    ['- a: "b\\\n  c"\n  d: "e\n---f\n# g"\n', [{ a: 'bc', d: 'e ---f # g' }]],
+    [
+      'a:\n  - b: {c: "d",\ne: [f,\ng\n]\n}\n    h: i\n',
+      { a: [{ b: { c: 'd', e: ['f', 'g'] }, h: 'i' }] },
+    ],
+    ['a: "b"#c\nd: [e]#f\ng: |#h\n  i\n', { a: 'b', d: ['e'], g: 'i\n' }],
     [
       'a: {<<: [{k: v}, {k: w}]}',
       { value: { a: { k: 'v' } }, duplicates: ['line 1: key "k" already set in map'] },
@@ -103,6 +111,9 @@ t.test('what is no YAML is refused in the words of Go', (t) => {
     ['{"a":', 'yaml: line 1: did not find expected node content'],
     ['a:\n  b: c\n d: e\n', 'yaml: line 2: did not find expected key'],
     ["a: 'b\n", 'yaml: line 2: found unexpected end of stream'],
+    ['--- # x\na: "b\n---\nc"\n', 'yaml: line 3: found unexpected document indicator'],
+    ["b: 1\na: 'b\n...\n", 'yaml: line 3: found unexpected document indicator'],
+    ['b: 1\na: | x\n', 'yaml: line 2: did not find expected comment or line break'],
     ['a: b\nc\n', "yaml: line 3: could not find expected ':'"],
     ['a: 1\nb: "\\q"\n', 'yaml: line 2: found unknown escape character'],
     ['a: 1\nb: @x\n', 'yaml: line 2: found character that cannot start any token'],

@@ -48,7 +48,8 @@ const afterPlainScalar = /[^\s:\]}"'>|,-][^\S\n]*\n\s*$/
 const goFault = ({ code, message, before, from }: YamlFault): GoFault => {
   if (code === 'BLOCK_AS_IMPLICIT_KEY' && /^\?\s/.test(from)) return notHere('mapping keys')
   if (/block-seq-ind on same line/.test(message)) return notHere('block sequence entries')
-  if (/Block scalar header/.test(message))
+  const isAfterHeader = /^Not a YAML token/.test(message) && /[|>][-+\d]* +$/.test(before)
+  if (isAfterHeader || /Block scalar header/.test(message))
     return {
       text: /[|>]0/.test(message)
         ? 'found an indentation indicator equal to 0'

@@ -7,6 +7,7 @@ import type { CST, Document, LineCounter, Tags, YAMLError } from 'yaml'
 import { utf8FaultOf } from '#json/utf8.js'
 import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
+import { lex } from './lexer.js'
 import { faultInLine, scannerFault, YamlSyntaxError, yamlFault } from './messages.js'
 import { valueOfDocument } from './value.js'
 
@@ -76,7 +77,7 @@ const firstDocument = (text: string): FirstDocument => {
     }
   }
   const tokens = function* (): Generator<CST.Token> {
-    for (const lexeme of new Lexer().lex(text)) {
+    for (const lexeme of lex(new Lexer(), text)) {
       // The composer recurses: with a deep text it would run out of stack, in places where V8 then aborts the process.
       if (parser.stack.length > limits.yamlDepthMax) {
         throw scannerFault(lines.linePos(parser.offset).line, 'exceeded max depth of 10000')
@@ -132,6 +133,16 @@ const refuseEscapes = (document: Document.Parsed, text: string, lineAt: LineAt):
 
 type LineAt = (offset: number) => number
 
+/** Go reads a comment wherever a token may begin, also right behind another. */
+const isFault = ({ message }: YAMLError): boolean => !message.startsWith('Comments must be')
+
+/** A mark that ends the document before its contents have ended can only be within a text in quotes. */
+const markWithin = (document: Document.Parsed, text: string): number | undefined => {
+  const start = document.contents?.range?.[0] ?? 0
+  const at = text.slice(start).search(/^(?:---|\.\.\.)(?:\s|$)/m)
+  return at < 0 ? undefined : start + at
+}
+
 /** Go notices a mapping where none may be at its colon, where a key of several lines ends. */
 const faultOffset = ({ code, pos }: YAMLError, errors: readonly YAMLError[]): number => {
   if (code !== 'BLOCK_AS_IMPLICIT_KEY') return pos[0]
@@ -174,9 +185,11 @@ export const parseYaml = (input: string | Buffer): ParsedYaml => {
   const { document, lines, end = Infinity } = firstDocument(text)
   checkDirectives(document, text)
   const lineAt: LineAt = (at) => Math.max(lines.linePos(at).line, 1)
-  const error = document.errors.find(
-    ({ code, pos }) => pos[0] < end || (pos[0] === end && code === 'MISSING_CHAR'),
-  )
+  const error = document.errors
+    .filter(isFault)
+    .find(({ code, pos }) => pos[0] < end || (pos[0] === end && code === 'MISSING_CHAR'))
+  const mark = error?.message.includes('quote') ? markWithin(document, text) : undefined
+  if (mark !== undefined) throw scannerFault(lineAt(mark), 'found unexpected document indicator')
   if (error !== undefined)
     throw yamlFault({
       code: error.code,
