@@ -1,8 +1,10 @@
 /** Recounts what ResourceQuotas limit, mostly when things go; upstream's resourcequota-controller. */
 
+import type { GroupResource } from '#api/group-version.js'
 import type { NamespacedObject } from '#api/object.js'
 import type { Usage } from '#api/quota/pod-usage.js'
 import { isCharged, isTerminating } from '#api/quota/pod-usage.js'
+import { madeFor, type RelatedObjects } from '#api/quota/resource-claim-usage.js'
 import { isInScope } from '#api/quota/scopes.js'
 import { measureOf } from '#api/quota/usage.js'
 import { discover } from '#client/discovery.js'
@@ -30,19 +32,24 @@ const measuredKinds = [
   resources.resourceClaims,
 ] as const
 
+interface Counting extends ControllerContext {
+  readonly kinds: CountedKinds
+  readonly related: RelatedObjects
+}
+
 const countOthers = async (
-  { client }: ControllerContext,
-  kinds: CountedKinds,
+  { client, kinds, related }: Counting,
   quota: ResourceQuota,
 ): Promise<Usage> => {
   const usage: Usage = {}
-  const isMeasured = (name: string) => measuredKinds.some((ref) => measureOf(ref).measures(name))
+  const measures = (ref: GroupResource, name: string) => measureOf(ref, related).measures(name)
+  const isMeasured = (name: string) => measuredKinds.some((ref) => measures(ref, name))
   const names = Object.keys(quota.spec.hard ?? {}).filter((name) => !isMeasured(name))
   if (names.length === 0) return usage
   const { resources: discovered, stale } = await discover(client)
   if (stale.length === 0) kinds.keepOnly(discovered)
   for (const name of names) {
-    const resource = discovered.find((r) => r.namespaced && measureOf(r).measures(name))
+    const resource = discovered.find((r) => r.namespaced && measures(r, name))
     if (resource === undefined) continue
     // None of them has what a scope is about.
     const isNone = hasScopes(quota)
@@ -52,17 +59,16 @@ const countOthers = async (
 }
 
 const sync = async (
-  context: ControllerContext,
-  kinds: CountedKinds,
+  counting: Counting,
   quota: ResourceQuota,
 ): Promise<{ afterMs: number } | undefined> => {
-  const { informers, clock } = context
+  const { informers, clock, related } = counting
   const hard = quota.spec.hard ?? {}
-  const others = await countOthers(context, kinds, quota)
+  const others = await countOthers(counting, quota)
   // After that, which may take long: until the first count is written, admission charges nothing.
   const now = clock.now()
   const usages = measuredKinds.flatMap((ref) => {
-    const { measures, usage } = measureOf(ref)
+    const { measures, usage } = measureOf(ref, related)
     const names = Object.keys(hard).filter(measures)
     if (names.length === 0) return []
     const all = informers.for(ref).store.byIndex('namespace', quota.metadata.namespace)
@@ -71,9 +77,9 @@ const sync = async (
   })
   const status = { hard, used: usedOf(quota, [...usages, others]) }
   if (!jsonEqual({ ...quota.status }, status))
-    await updateStatus(context, resources.resourceQuotas, quota, status)
+    await updateStatus(counting, resources.resourceQuotas, quota, status)
   // As by upstream's resync: kinds may have come that nobody knew.
-  return { afterMs: context.settings.quotaPeriodMs }
+  return { afterMs: counting.settings.quotaPeriodMs }
 }
 
 const containerResources = ({ status }: Pod): JsonValue =>
@@ -86,6 +92,21 @@ const mayFree = (next: Pod, previous: Pod, now: number): boolean =>
   (isCharged(previous, now) && !isCharged(next, now)) ||
   isTerminating(next) !== isTerminating(previous) ||
   !jsonEqual(containerResources(next), containerResources(previous))
+
+const relatedObjects = ({ informers }: ControllerContext): RelatedObjects => {
+  const classes = informers.for(resources.deviceClasses).store
+  const pods = informers.for(resources.pods).store
+  const claims = informers.for(resources.resourceClaims).store
+  claims.addIndex('extended-resources-of', (claim) => {
+    const owner = madeFor(claim)
+    return owner === undefined ? [] : [owner.uid]
+  })
+  return {
+    deviceClasses: () => classes.list(),
+    pod: (named) => pods.get(keyOf({ metadata: named })),
+    claimsFor: (podUid) => claims.byIndex('extended-resources-of', podUid),
+  }
+}
 
 export const resourceQuotaController: Controller = {
   name: 'resourcequota-controller',
@@ -116,10 +137,11 @@ export const resourceQuotaController: Controller = {
     for (const ref of [resources.services, resources.persistentVolumeClaims])
       informers.for(ref).handle({ onDelete: recount, onUpdate: recount })
     informers.for(resources.resourceClaims).handle({ onDelete: recount })
+    const counting = { ...context, kinds, related: relatedObjects(context) }
     const run = queueRun(
       context,
       queue,
-      syncStored(quotas, (quota) => sync(context, kinds, quota)),
+      syncStored(quotas, (quota) => sync(counting, quota)),
     )
     return async (signal) => {
       await run(signal)

@@ -1,12 +1,9 @@
 /** The claim that the scheduler makes for those extended resources of a Pod that its node has as devices. */
 import { randomUUID } from 'node:crypto'
+import { extendedResourceAnnotation } from '#api/extended-resources.js'
 import type { Pod } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
-import {
-  extendedResourceAnnotation,
-  isMadeFor,
-  type ResourceClaim,
-} from '#client/resource-claim.js'
+import { isMadeFor, type ResourceClaim } from '#client/resource-claim.js'
 import type { NodeInfo } from '../node-info.js'
 import { type RequestsForDevices, requestsForDevices } from './extended-resources.js'
 import type { DeviceClass } from './requests.js'

@@ -2,13 +2,11 @@
  * Extended resources that nodes have as devices (KEP-5004): a DeviceClass names one, and each has one of its own. Upstream:
  * extendedresourcecache, and extendeddynamicresources.go of plugins/dynamicresources.
  */
+import { implicitResourcePrefix } from '#api/extended-resources.js'
 import { parseMilli } from '#client/amount.js'
 import type { Container, ExtendedResourceMapping, Pod } from '#client/pod.js'
 import type { DeviceRequest } from '#client/resource-claim.js'
 import type { DeviceClass } from './requests.js'
-
-/** Resources of this domain are named after a class. */
-const implicitDomain = 'deviceclass.resource.kubernetes.io'
 
 /** Of classes that name the same resource the newest counts, and of equally old ones the first by name. */
 const isPreferred = (a: DeviceClass, b: DeviceClass): boolean => {
@@ -19,7 +17,7 @@ const isPreferred = (a: DeviceClass, b: DeviceClass): boolean => {
 export const classesByResource = (classes: readonly DeviceClass[]): Map<string, DeviceClass> => {
   const found = new Map<string, DeviceClass>()
   for (const one of classes) {
-    found.set(`${implicitDomain}/${one.metadata.name}`, one)
+    found.set(`${implicitResourcePrefix}${one.metadata.name}`, one)
     const name = one.spec.extendedResourceName
     const known = name === undefined ? undefined : found.get(name)
     if (name !== undefined && (known === undefined || isPreferred(one, known))) found.set(name, one)

@@ -98,9 +98,6 @@ export interface ResourceClaim extends NamespacedObject {
 /** Keeps an allocated claim while somebody may use its devices. */
 export const claimFinalizer = 'resource.kubernetes.io/delete-protection'
 
-/** On the claim that the scheduler makes for the extended resources of a Pod. */
-export const extendedResourceAnnotation = 'resource.kubernetes.io/extended-resource-claim'
-
 export const isAllocated = ({ status }: ResourceClaim): boolean => status?.allocation !== undefined
 
 export const isPodConsumer = ({ apiGroup, resource }: Consumer): boolean =>

@@ -45,6 +45,15 @@ const runningContainers = (pod: PersistedObject): string[] =>
     .filter((c: { state?: { running?: object } }) => c.state?.running)
     .map(({ name }: { name: string }) => name)
 
+/** Claims to devices, as the Pod names them; that for its extended resources has no name but that of its object. */
+const claimsOf = ({ spec, status }: PersistedObject): string[] => {
+  const extended = status?.extendedResourceClaimStatus
+  return [
+    ...(spec?.resourceClaims ?? []).map(({ name }: { name: string }) => name),
+    ...(extended === undefined ? [] : [extended.resourceClaimName]),
+  ]
+}
+
 const graceText = (pod: PersistedObject, now: number): string => {
   const running = runningContainers(pod)
   const { deletionGracePeriodSeconds: grace = 0, deletionTimestamp } = pod.metadata
@@ -62,9 +71,9 @@ const graceText = (pod: PersistedObject, now: number): string => {
   }
   const over = Math.floor(-leftMs / 1000)
   if (over < killSeconds) return `The grace of ${grace} s is over: the kubelet kills now. ${who}`
-  const devices = (pod.spec?.resourceClaims ?? []).map(({ name }: { name: string }) => name)
-  if (running.length === 0 && devices.length > 0)
-    return `${who} The kubelet waits until the devices of its claims are unprepared (${devices.join(', ')}).`
+  const claims = claimsOf(pod)
+  if (running.length === 0 && claims.length > 0)
+    return `${who} The kubelet waits until the devices of its claims are unprepared (${claims.join(', ')}).`
   // Nothing in the object tells whether it was shortened: its end is counted from the first delete.
   const doubt =
     over < grace + killSeconds

@@ -1,5 +1,6 @@
 /** What makes room in a quota besides deletion. */
 import t from 'tap'
+import { extendedResourceAnnotation } from '#api/extended-resources.js'
 import { resources } from '#client/resources.js'
 import type { ResourceQuota } from '#controllers/resourcequota/used.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
@@ -164,3 +165,82 @@ t.test('a recount finds what was charged when it was made, of every sort', async
   await until(isRecounted)
   t.same(await used(), charged)
 })
+
+t.test(
+  'devices count as the extended resource of their class, and those of a Pod once',
+  async (t) => {
+    const client = await startControllers(t, [
+      'resourcequota-controller',
+      'serviceaccount-controller',
+    ])
+    const namespace = 'default'
+    await client.create(resources.deviceClasses, {
+      metadata: { name: 'gpu' },
+      spec: { extendedResourceName: 'example.com/gpu' },
+    })
+    const explicit = 'requests.example.com/gpu'
+    const implicit = 'requests.deviceclass.resource.kubernetes.io/gpu'
+    const at = { name: 'q', namespace }
+    await client.create(resources.resourceQuotas, {
+      metadata: at,
+      spec: { hard: { [explicit]: '6', [implicit]: '9' } },
+    })
+    const used = async () => {
+      const { status } = (await client.get<ResourceQuota>(resources.resourceQuotas, at))!
+      return `${status?.used?.[explicit]} ${status?.used?.[implicit]}`
+    }
+    await until(async () => (await used()) === '0 0')
+    await untilPodsAreLetIn(client, namespace)
+    const requests = { 'example.com/gpu': '2' }
+    const pod = await client.create(resources.pods, {
+      metadata: { name: 'p', namespace },
+      spec: {
+        containers: [
+          { name: 'c', image: 'registry.example/app:1', resources: { limits: requests } },
+        ],
+      },
+    })
+    t.equal(await used(), '2 0')
+    const ofPod = {
+      annotations: { [extendedResourceAnnotation]: 'true' },
+      ownerReferences: [
+        { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: pod.metadata.uid, controller: true },
+      ],
+    }
+    const claim = (name: string, metadata: object = {}) =>
+      client.create(resources.resourceClaims, {
+        metadata: { name, namespace, ...metadata },
+        spec: {
+          devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'gpu', count: 2 } }] },
+        },
+      })
+    await claim('of-pod', ofPod)
+    t.equal(await used(), '2 2', 'the Pod is charged for what it asks for already')
+    await claim('also-of-pod', ofPod)
+    t.equal(await used(), '4 4', 'but only one claim gives it that')
+    await claim('of-a-user')
+    t.equal(await used(), '6 6')
+    await t.rejects(claim('too-many'), {
+      message:
+        /exceeded quota: q, requested: requests\.example\.com\/gpu=2, used: .*=6, limited: .*=6$/,
+    })
+    await client.delete(resources.resourceClaims, { name: 'of-a-user', namespace })
+    await until(async () => (await used()) === '4 4')
+    const status = {
+      extendedResourceClaimStatus: {
+        resourceClaimName: 'elsewhere',
+        requestMappings: [
+          { containerName: 'c', resourceName: 'example.com/gpu', requestName: 'r' },
+        ],
+      },
+    }
+    await client.patch(
+      resources.pods,
+      { name: 'p', namespace },
+      { status },
+      { type: 'merge', subresource: 'status' },
+    )
+    await client.delete(resources.resourceClaims, { name: 'also-of-pod', namespace })
+    await until(async () => (await used()) === '4 2')
+  },
+)

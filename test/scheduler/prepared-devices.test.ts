@@ -2,10 +2,11 @@
 import t from 'tap'
 import { formatTime } from '#api/clock.js'
 import { conditionOf } from '#api/conditions.js'
+import { extendedResourceAnnotation } from '#api/extended-resources.js'
 import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
-import { extendedResourceAnnotation, type ResourceClaim } from '#client/resource-claim.js'
+import type { ResourceClaim } from '#client/resource-claim.js'
 import { resources } from '#client/resources.js'
 import { eventually } from '../eventually.js'
 import {

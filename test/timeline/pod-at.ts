@@ -10,6 +10,7 @@ export const podAt = (fields: {
   phase?: string
   state?: object
   spec?: object
+  status?: object
   restartCount?: number
 }): PersistedObject => ({
   kind: 'Pod',
@@ -33,6 +34,7 @@ export const podAt = (fields: {
         state: fields.state ?? { running: { startedAt: at(2) } },
       },
     ],
+    ...fields.status,
   },
 })
 export const deleted = { deletionTimestamp: at(40), deletionGracePeriodSeconds: 30 }

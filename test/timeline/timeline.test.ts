@@ -219,6 +219,11 @@ t.test('why a Pod is stuck in Terminating', (t) => {
     why(podAt({ metadata: deleted, state: killed, spec: withDevice }), node('True'), 50),
     /^No container runs\. .* until the devices of its claims are unprepared \(gpu\)\.$/,
   )
+  const status = { extendedResourceClaimStatus: { resourceClaimName: 'p-made-x' } }
+  t.match(
+    why(podAt({ metadata: deleted, state: killed, spec: withDevice, status }), node('True'), 50),
+    /until the devices of its claims are unprepared \(gpu, p-made-x\)\.$/,
+  )
   const held = podAt({ metadata: { ...deleted, finalizers: ['x/y'] }, ...ended })
   t.match(why(held, node('True')), /^Held by finalizers: x\/y\./)
   const counted = { ...deleted, finalizers: ['batch.kubernetes.io/job-tracking'] }

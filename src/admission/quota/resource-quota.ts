@@ -21,6 +21,7 @@ import { type AdmissionPlugin, isAboutNamespace, isWrite, listObjects, refuse } 
 import { checkLimited, type LimitedResource } from './limited-resources.js'
 import { QuotaCharges } from './quota-charges.js'
 import { mayChangeUsage, unspecified } from './quota-usage.js'
+import { relatedObjects } from './related-objects.js'
 
 const quotas = { group: '', resource: 'resourcequotas' }
 
@@ -130,7 +131,7 @@ const chargeAll = async (
   { charges, limited }: Charging,
 ): Promise<void> => {
   const { resource, object, oldObject, ctx } = attributes
-  const { measures, usage: usageOf } = measureOf(resource)
+  const { measures, usage: usageOf } = measureOf(resource, await relatedObjects(attributes))
   const bounded = new Set<string>()
   const matching = all.filter((quota) => {
     if (!isInScope(resource, object, quota)) return false

@@ -1,5 +1,6 @@
 /** What a pod counts as in quotas (kubernetes, pkg/quota/v1/evaluator/core/pods.go). */
 import { parseTime } from '../clock.js'
+import { implicitResourcePrefix } from '../extended-resources.js'
 import type { Fields, KubeObject } from '../object.js'
 import {
   type Amounts,
@@ -27,7 +28,7 @@ export const measuresPods = (name: string): boolean =>
   ofPods.has(name) ||
   isHugePages(name.replace(/^requests\./, '')) ||
   (name.startsWith('requests.') &&
-    (!isNativeResource(name) || name.startsWith('requests.deviceclass.resource.kubernetes.io/')))
+    (!isNativeResource(name) || name.startsWith(`requests.${implicitResourcePrefix}`)))
 
 /**
  * Pods that have ended take up no machine, and a pod that should be gone twice over (its node is lost) must not keep

@@ -6,25 +6,11 @@ import { formatGroupResource, type GroupResource } from '../group-version.js'
 import type { KubeObject } from '../object.js'
 import { compareQuantityTexts, parseQuantity, quantityValue } from '../quantity.js'
 import { measuresPods, podUsage, type Usage } from './pod-usage.js'
+import { measureClaims, type RelatedObjects } from './resource-claim-usage.js'
 
 /** Resources that count by their plain name besides `count/…`. */
 const countedByName = new Set(['configmaps', 'secrets', 'replicationcontrollers', 'resourcequotas'])
 const ofStorageClass = '.storageclass.storage.k8s.io/'
-const devicesOfClass = '.deviceclass.resource.k8s.io/devices'
-/** AllocationResultsMaxSize of resource.k8s.io: what `All` counts as. */
-const devicesOfAll = 32
-
-interface DeviceSubrequest {
-  deviceClassName?: string
-  allocationMode?: string
-  count?: number
-}
-/** As v1 nests it; v1beta1 has what is exactly asked for beside the name. */
-interface DeviceRequest extends DeviceSubrequest {
-  exactly?: DeviceSubrequest
-  firstAvailable?: DeviceSubrequest[]
-}
-
 const serviceUsage = ({ spec }: KubeObject): Usage => {
   const usage: Usage = { services: '1', 'count/services': '1' }
   const ports: { nodePort?: number }[] = spec?.ports ?? []
@@ -72,26 +58,6 @@ const claimUsage = (claim: KubeObject): Usage => {
     : counted
 }
 
-/** The most that could be allocated: where a request may choose, its dearest alternative of each class. */
-const devicesOf = (request: DeviceRequest): Usage => {
-  const most: Usage = {}
-  const alternatives = request.firstAvailable ?? [request.exactly ?? request]
-  for (const { deviceClassName, allocationMode, count } of alternatives) {
-    const name = `${deviceClassName}${devicesOfClass}`
-    const devices = allocationMode === 'All' ? devicesOfAll : (count ?? 0)
-    most[name] = String(Math.max(Number(most[name] ?? 0), devices))
-  }
-  return most
-}
-
-const resourceClaimUsage = ({ spec }: KubeObject): Usage => {
-  const usage: Usage = { 'count/resourceclaims.resource.k8s.io': '1' }
-  for (const request of (spec.devices?.requests ?? []) as DeviceRequest[])
-    for (const [name, devices] of Object.entries(devicesOf(request)))
-      usage[name] = String(Number(usage[name] ?? 0) + Number(devices))
-  return usage
-}
-
 /** Which of a quota's resources are about a kind, and what an object of it uses of them. */
 interface QuotaMeasure {
   measures(name: string): boolean
@@ -118,11 +84,6 @@ const measured: Readonly<Record<string, QuotaMeasure>> = {
       claimResources.some((r) => name === r || name.endsWith(`${ofStorageClass}${r}`)),
     usage: claimUsage,
   },
-  'resourceclaims.resource.k8s.io': {
-    measures: (name) =>
-      name === 'count/resourceclaims.resource.k8s.io' || name.endsWith(devicesOfClass),
-    usage: resourceClaimUsage,
-  },
 }
 
 /** Everything else is counted as it is made. */
@@ -135,5 +96,11 @@ const objectCount = (resource: GroupResource): QuotaMeasure => {
   }
 }
 
-export const measureOf = (resource: GroupResource): QuotaMeasure =>
-  measured[formatGroupResource(resource)] ?? objectCount(resource)
+/** What a claim for devices counts as is not in the claim alone. */
+export const dependsOnOthers = (resource: GroupResource): boolean =>
+  formatGroupResource(resource) === 'resourceclaims.resource.k8s.io'
+
+export const measureOf = (resource: GroupResource, related: RelatedObjects): QuotaMeasure =>
+  dependsOnOthers(resource)
+    ? measureClaims(related)
+    : (measured[formatGroupResource(resource)] ?? objectCount(resource))
