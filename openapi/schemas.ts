@@ -130,7 +130,7 @@ export const tableColumns =
  */
 export const goFields = lazy<Record<string, string[]>>('go-fields.json')
 
-/** The same of types that only files of the server's own are read as. */
+/** The same of types that are no part of the API: of files of the server's own, and of what annotations carry. */
 export const configurationFields = lazy<Record<string, string[]>>('configuration-fields.json')
 
 /**

@@ -77,6 +77,8 @@ const parsedBody = (text: string): ParsedText => {
 
 /** encoding/json knows a field by its name in any case. */
 const withNamesOf = (type: GoType, value: JsonValue): JsonValue => {
+  if (type.form === 'slice' && Array.isArray(value))
+    return value.map((item) => withNamesOf(type.item, item))
   if (type.form !== 'struct' || !isJsonObject(value)) return value
   const fields = goFieldsOf(type.key)
   const named: JsonObject = {}
@@ -87,6 +89,10 @@ const withNamesOf = (type: GoType, value: JsonValue): JsonValue => {
   return named
 }
 
-/** Decodes a struct that has no version, as encoding/json does: unknown fields are ignored. Throws an Error. */
+/** A struct as encoding/json decodes it: unknown fields are ignored. Throws an Error. */
+export const unmarshal = (value: JsonValue, type: string): JsonObject =>
+  decodeType(type, withNamesOf(goTypeOfKey(type), value)).value
+
+/** The same of a file's text, which has no version. */
 export const decodeUnversioned = (text: string, type: string): JsonObject =>
-  decodeType(type, withNamesOf(goTypeOfKey(type), parseText(text).value)).value
+  unmarshal(parseText(text).value, type)

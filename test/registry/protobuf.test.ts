@@ -66,8 +66,10 @@ t.test(
     const metadata = { resourceVersion: '7', continue: 'on', remainingItemCount: 300 }
     for (const kind of groupKinds) {
       const definition = table.byKind(kind)!
-      const { object } = decodeObject(definition, structuredClone(kind.sample))
-      const stored = { object: definition.convert?.toStorage(object) ?? object } as StoredObject
+      const { convert } = definition
+      const given = decodeObject(definition, structuredClone(kind.sample)).object
+      const stored = { object: convert?.toStorage(given) ?? given } as StoredObject
+      const object = convert?.fromStorage(stored.object) ?? given
       const { apiVersion } = object
       for (const items of [[], [stored], [stored, stored]]) {
         const list = {

@@ -179,6 +179,16 @@ t.test(
     t.notOk('currentReplicas' in back.status, 'v2 does not write a zero')
     const listed = (await api.get(path('v1'))).body.items[1]
     t.same(Object.keys(listed.metadata).slice(0, 3), ['name', 'namespace', 'uid'])
+    await api.post(path('v2'), {
+      metadata: { name: 'c' },
+      spec: { scaleTargetRef, maxReplicas: 3, metrics: [pods] },
+    })
+    await api.send('PATCH', `${path('v1')}/c`, {
+      body: { metadata: { annotations: { [`${prefix}metrics`]: null } } },
+      type: merge,
+    })
+    const { spec } = (await api.get(`${path('v2')}/c`)).body
+    t.same(spec, { scaleTargetRef, minReplicas: 1, maxReplicas: 3, metrics: [cpu(80)] })
   },
 )
 

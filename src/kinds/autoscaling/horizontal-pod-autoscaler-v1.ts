@@ -9,11 +9,13 @@ import { horizontalPodAutoscalerCells } from '../table/autoscaler-cells.js'
 import {
   type CarriedKey,
   carriedKeys,
+  carriedList,
+  carriedObject,
   carriedPrefix,
   withoutCarried,
 } from './carried-annotations.js'
 import { fromOldForm, toOldForm } from './metric-forms.js'
-import { fieldOf, type Metric } from './metrics.js'
+import type { Metric } from './metrics.js'
 
 const isCpuUtilization = (m: Metric): boolean =>
   m.type === 'Resource' &&
@@ -21,13 +23,12 @@ const isCpuUtilization = (m: Metric): boolean =>
   m.resource.target?.averageUtilization !== undefined
 
 const pascal = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1)
-const renameKeys = (value: unknown, rename: (name: string) => string): unknown => {
-  if (Array.isArray(value)) return value.map((item) => renameKeys(item, rename))
+/** Go's names, which a type without tags has in JSON. */
+const withGoNames = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withGoNames)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value)
-      .filter(([, v]) => rename === pascal || v !== null)
-      .map(([key, v]) => [rename(key), renameKeys(v, rename)]),
+    Object.entries(value).map(([key, item]) => [pascal(key), withGoNames(item)]),
   )
 }
 
@@ -47,9 +48,7 @@ const behaviorText = (behavior: Metric): string => {
           tolerance: of.tolerance ?? null,
         }
   const { scaleUp, scaleDown } = behavior
-  return JSON.stringify(
-    renameKeys({ scaleUp: rules(scaleUp), scaleDown: rules(scaleDown) }, pascal),
-  )
+  return JSON.stringify(withGoNames({ scaleUp: rules(scaleUp), scaleDown: rules(scaleDown) }))
 }
 
 const conditionText = (conditions: Metric[]): string =>
@@ -117,20 +116,19 @@ const fromV2 = (object: KubeObject): KubeObject => {
   return shown
 }
 
-const parsed = (text: string | undefined): Metric[] | Metric | undefined => {
-  try {
-    return text === undefined ? undefined : JSON.parse(text)
-  } catch {
-    // Upstream ignores what it cannot read.
-    return undefined
-  }
-}
+const cpu = (which: 'target' | 'current', percent: number): Metric => ({
+  type: 'Resource',
+  resource: {
+    name: 'cpu',
+    [which]: {
+      ...(which === 'target' ? { type: 'Utilization' } : {}),
+      averageUtilization: percent,
+    },
+  },
+})
 
-/** A list out of an annotation; empty if the annotation holds none. */
-const listed = (text: string | undefined): Metric[] => {
-  const value = parsed(text)
-  return Array.isArray(value) ? value : []
-}
+/** What v2 has by default: upstream's conversion writes it, as only that knows of the metrics in the annotation. */
+const defaultUtilization = 80
 
 const toV2 = (object: KubeObject): KubeObject => {
   const { targetCPUUtilizationPercentage: target, ...spec } = object.spec ?? {}
@@ -138,36 +136,32 @@ const toV2 = (object: KubeObject): KubeObject => {
   // v2 does not write a zero.
   if (status.currentReplicas === 0) delete status.currentReplicas
   const given = object.metadata.annotations ?? {}
+  const text = (key: CarriedKey): string | undefined => given[carriedPrefix + key]
+  const others = carriedList(text('metrics'), 'autoscaling.v1.MetricSpec') ?? []
+  const metrics = others.map((m) => fromOldForm(m, 'target'))
+  if (target !== undefined) metrics.push(cpu('target', target))
+  if (metrics.length === 0) metrics.push(cpu('target', defaultUtilization))
+  const behavior = carriedObject(text('behavior'), 'autoscaling.v2.HorizontalPodAutoscalerBehavior')
+  const hasBehavior = behavior !== undefined && Object.keys(behavior).length > 0
+  // They have more to say than the percentage.
+  const seen =
+    carriedList(text('current-metrics'), 'autoscaling.v1.MetricStatus')?.map((m) =>
+      fromOldForm(m, 'current'),
+    ) ?? (current === undefined ? [] : [cpu('current', current)])
+  const conditions =
+    carriedList(text('conditions'), 'autoscaling.v2.HorizontalPodAutoscalerCondition') ?? []
   const annotations = withoutCarried(given)
-  const read = (key: CarriedKey) => parsed(given[carriedPrefix + key])
-  const list = (key: CarriedKey): Metric[] => listed(given[carriedPrefix + key])
-  const cpu = (which: 'target' | 'current', percent: number): Metric => ({
-    type: 'Resource',
-    resource: {
-      name: 'cpu',
-      [which]: {
-        ...(which === 'target' ? { type: 'Utilization' } : {}),
-        averageUtilization: percent,
-      },
-    },
-  })
-  const others = list('metrics').map((m) => fromOldForm(m, 'target'))
-  const seen = list('current-metrics').map((m) => fromOldForm(m, 'current'))
-  const behavior = renameKeys(read('behavior'), fieldOf)
-  const conditions = read('conditions')
-  const currentMetrics =
-    seen.length > 0 ? seen : current === undefined ? null : [cpu('current', current)]
   const { annotations: _split, ...metadata } = object.metadata
   return {
     ...object,
     apiVersion: 'autoscaling/v2',
     metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations },
-    spec: {
-      ...spec,
-      metrics: [...others, ...(target === undefined ? [] : [cpu('target', target)])],
-      ...(behavior === undefined ? {} : { behavior }),
+    spec: { ...spec, metrics, ...(hasBehavior ? { behavior } : {}) },
+    status: {
+      ...status,
+      currentMetrics: seen.length === 0 ? null : seen,
+      ...(conditions.length === 0 ? {} : { conditions }),
     },
-    status: { ...status, currentMetrics, ...(conditions === undefined ? {} : { conditions }) },
   }
 }
 
@@ -182,12 +176,8 @@ export default defineKind({
     horizontalPodAutoscalerCells(storedForms.get(object) ?? toV2(object), now),
   strategy: {
     metadataRevalidation: 'change',
-    default: ({ metadata, spec }) => {
-      if (!spec) return
-      spec.minReplicas ??= 1
-      const carried = listed(metadata?.annotations?.[`${carriedPrefix}metrics`])
-      if (spec.targetCPUUtilizationPercentage === undefined && carried.length === 0)
-        spec.targetCPUUtilizationPercentage = 80
+    default: ({ spec }) => {
+      if (spec) spec.minReplicas ??= 1
     },
   },
   sample: {

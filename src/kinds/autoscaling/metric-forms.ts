@@ -22,7 +22,7 @@ interface Form {
 }
 
 const identifier = (old: Metric, selector: Metric | undefined): Metric =>
-  withoutUndefined({ name: textOf(old.metricName), selector })
+  withoutUndefined({ name: old.metricName, selector })
 
 const described = ({ kind, name, apiVersion }: Metric = {}): Metric =>
   withoutUndefined({ kind: textOf(kind), name: textOf(name), apiVersion })
@@ -37,10 +37,10 @@ const object: Form = {
   }),
   fromOld: (old, which) => {
     const { averageValue } = old
-    const value = orZero(old[field(which, 'Value')])
+    const value = old[field(which, 'Value')]
     const isZero = parseQuantity(value).nano === 0n
     return {
-      describedObject: described(old.target),
+      describedObject: old.target,
       [which]:
         which === 'current'
           ? { value, averageValue }
@@ -62,7 +62,7 @@ const pods: Form = {
     metric: identifier(old, old.selector),
     [which]: {
       type: which === 'target' ? 'AverageValue' : undefined,
-      averageValue: orZero(old[field(which, 'AverageValue')]),
+      averageValue: old[field(which, 'AverageValue')],
     },
   }),
 }
@@ -80,10 +80,10 @@ const resource: Form = {
     const averageUtilization = old[field(which, 'AverageUtilization')]
     const averageValue = old[field(which, 'AverageValue')]
     return {
-      name: textOf(old.name),
+      name: old.name,
       [which]:
         which === 'current'
-          ? { averageValue: orZero(averageValue), averageUtilization }
+          ? { averageValue, averageUtilization }
           : {
               type: averageUtilization === undefined ? 'AverageValue' : 'Utilization',
               averageValue,
@@ -100,7 +100,7 @@ const containerResource: Form = {
   }),
   fromOld: (old, which) => ({
     ...resource.fromOld(old, which),
-    container: textOf(old.container),
+    container: old.container,
   }),
 }
 
@@ -121,7 +121,7 @@ const external: Form = {
       metric: identifier(old, old.metricSelector),
       [which]:
         which === 'current'
-          ? { value: orZero(value), averageValue }
+          ? { value, averageValue }
           : { type: value === undefined ? 'AverageValue' : 'Value', value, averageValue },
     }
   },
@@ -145,7 +145,7 @@ const convert = (metric: Metric, change: (form: Form, source: Metric) => Metric)
   return converted
 }
 
-/** `which` is target for specifications, current for statuses. */
+/** `which` is target for specifications, current for statuses. An old form is one that was decoded: it has its zero values. */
 export const toOldForm = (metric: Metric, which: Which): Metric =>
   convert(metric, (form, source) => form.toOld(source, which))
 

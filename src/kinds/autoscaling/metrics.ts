@@ -17,7 +17,7 @@ export type Metric = Record<string, any>
 
 const metricTypes = ['ContainerResource', 'External', 'Object', 'Pods', 'Resource']
 /** `Resource`, `resource`. */
-export const fieldOf = (type: string): string => type.charAt(0).toLowerCase() + type.slice(1)
+const fieldOf = (type: string): string => type.charAt(0).toLowerCase() + type.slice(1)
 
 const positiveQuantity = (path: string, value: string | undefined): FieldError[] =>
   value !== undefined && parseQuantity(value).nano <= 0n
