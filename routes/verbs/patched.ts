@@ -3,7 +3,7 @@ import { ApiError, badRequest, internalError, invalid, problemOfDecoding } from 
 import { invalid as invalidField } from '#api/field-error.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
-import { readWritten } from '#json/as-written.js'
+import { readWritten, withWrittenNumbers } from '#json/as-written.js'
 import { parseWithTrace } from '#json/json.js'
 import { isJsonObject, withKeysInOrder } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
@@ -204,8 +204,12 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
   const { target } = call
   const patch = call.patch()
   const definition = definitionOfBody(target)
-  const made = apply(call, shown, patch.value)
-  const { value: result, trace } = patch.hasWritten ? readWritten(made) : { value: made }
+  // Only a strategic patch makes Go's maps of it, in which a number is no more than its value.
+  const keepsNumbers = patch.type !== 'strategic' && holdsRaw(definition.schemaName)
+  const given = keepsNumbers ? (withWrittenNumbers(shown as JsonObject) as KubeObject) : shown
+  const made = apply(call, given, patch.value)
+  const hasWritten = patch.hasWritten || given !== shown
+  const { value: result, trace } = hasWritten ? readWritten(made) : { value: made }
   const text = (): string => printed(call, shown)
   const refuse = (problem: string): unknown => patchInvalid(text(), problem)
   refuseOtherName(call, result)

@@ -10,15 +10,24 @@ import {
   metadataFields,
   type ObjectMeta,
 } from '#api/object.js'
-import { parse as parseExactly, stringify } from '#json/json.js'
+import { parseWithTrace, stringify } from '#json/json.js'
+import { noteNumbers } from '#json/written-numbers.js'
 import { limits } from '#limits'
 import { ObjectText } from './object-text.js'
 
-/** A number of sixteen digits may not fit a double. JSON.parse reads everything else in our own bytes exactly. */
-const longNumber = /[:,[]-?\d{16}/
+/**
+ * A number of sixteen digits may not fit a double, and raw JSON has others that JavaScript writes in another way (`1.0`,
+ * `1e3`). JSON.parse reads everything else in our own bytes exactly.
+ */
+const unusualNumber =
+  /[:,[]-?\d(?:\d{15}|\d*(?:\.\d*(?:\d{16}|0[,}\]])|(?:\.\d+)?[eE][-+]?\d+[,}\]]))/
 
-const parse = (text: string): KubeObject =>
-  (longNumber.test(text) ? parseExactly(text) : JSON.parse(text)) as KubeObject
+const parse = (text: string): KubeObject => {
+  if (!unusualNumber.test(text)) return JSON.parse(text)
+  const { value, trace } = parseWithTrace(text)
+  if (trace !== undefined) noteNumbers(trace)
+  return value as KubeObject
+}
 
 const known = new Set<string>(metadataFields)
 

@@ -8,7 +8,8 @@
 import { escapeHtml, stringify } from './json.js'
 import { setOwn } from './object.js'
 import { type JsonTrace, parseScalars } from './traced.js'
-import type { JsonValue } from './value.js'
+import type { JsonObject, JsonValue } from './value.js'
+import { writtenNumber } from './written-numbers.js'
 
 const written = (literal: string): JsonValue => Symbol(literal) as unknown as JsonValue
 
@@ -19,6 +20,23 @@ export const writtenText = (value: unknown): string | undefined =>
 /** The text is known to be JSON of a bounded depth. */
 export const parseAsWritten = (text: string): JsonValue =>
   parseScalars(text, (literal, value) => (literal === stringify(value) ? value : written(literal)))
+
+/** What JavaScript holds, with the numbers of raw JSON as they were written. What has none is shared. */
+export const withWrittenNumbers = <T extends JsonValue>(value: T): T => {
+  if (typeof value !== 'object' || value === null) return value
+  let isSame = true
+  const entries = Object.entries(value).map(([key, item]): [string, JsonValue] => {
+    const text = writtenNumber(value, Array.isArray(value) ? Number(key) : key, item)
+    const own = text === undefined ? withWrittenNumbers(item) : written(text)
+    isSame &&= own === item
+    return [key, own]
+  })
+  if (isSame) return value
+  if (Array.isArray(value)) return entries.map(([, item]) => item) as T
+  const copy: JsonObject = {}
+  for (const [key, item] of entries) setOwn(copy, key, item)
+  return copy as T
+}
 
 /** The same for numbers alone, as Go's maps hold them: a whole number that fits an int64 is one, however it was written. */
 export const parseFloatsAsWritten = (text: string): JsonValue =>

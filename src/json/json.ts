@@ -6,6 +6,7 @@ import { limits } from '#limits'
 import { jsonSyntaxMessage } from './syntax.js'
 import { type ParsedJson, parseTraced } from './traced.js'
 import type { JsonValue } from './value.js'
+import { metWritten, writtenNumber } from './written-numbers.js'
 
 /** The text is no JSON; the message is that of Go's decoder. */
 export class JsonSyntaxError extends Error {}
@@ -87,15 +88,18 @@ export const parse = (text: string): JsonValue => parseWithTrace(text).value
 const writeSlowly = (value: JsonValue | undefined): string => {
   if (typeof value === 'bigint') return value.toString()
   if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null)
-  if (Array.isArray(value)) return `[${value.map(writeSlowly).join(',')}]`
+  const text = (item: JsonValue | undefined, key: string | number): string =>
+    writtenNumber(value, key, item) ?? writeSlowly(item)
+  if (Array.isArray(value)) return `[${value.map(text).join(',')}]`
   const entries = Object.entries(value).filter(([, v]) => v !== undefined)
-  return `{${entries.map(([k, v]) => `${JSON.stringify(k)}:${writeSlowly(v)}`).join(',')}}`
+  return `{${entries.map(([k, v]) => `${JSON.stringify(k)}:${text(v, k)}`).join(',')}}`
 }
 
-/** JSON as JSON.stringify writes it, BigInt as a number. */
+/** JSON as JSON.stringify writes it, BigInt as a number, and numbers of raw JSON as they were written. */
 export const write = (value: unknown): string => {
   try {
-    return JSON.stringify(value)
+    const text = JSON.stringify(value)
+    return metWritten() ? writeSlowly(value as JsonValue) : text
   } catch (error) {
     // JSON.stringify refuses BigInt, which is rare enough to pay for the failed try.
     if (error instanceof TypeError) return writeSlowly(value as JsonValue)

@@ -6,15 +6,11 @@ import type { KubeObject } from '#api/object.js'
 import { copyWith } from '#json/copy-with.js'
 import { hasGivenEmpty, holdsGivenOtherwise } from '#json/given-empty.js'
 import { jsonEqual, semanticEqual } from '#json/object.js'
-import { holdsRaw } from './decode/raw-fields.js'
+import { holdsRaw, sameRaw } from './decode/raw-fields.js'
+import { storedStruct } from './decode.js'
 import { withNamedStrings } from './named-strings.js'
 import { matchNamespace } from './object-meta.js'
-import type {
-  RequestContext,
-  ResourceDefinition,
-  Strategy,
-  UpdateStrategy,
-} from './resource-definition.js'
+import type { RequestContext, ResourceDefinition, UpdateStrategy } from './resource-definition.js'
 import { parseResourceVersion, parseUintMessage } from './resource-version.js'
 import { kindShown, validateMetaOnUpdate } from './validate-object-meta.js'
 
@@ -55,11 +51,15 @@ const sameSpec = (a: unknown, b: unknown): boolean => semanticEqual(a ?? {}, b ?
 const movesGeneration = (
   next: KubeObject,
   previous: KubeObject,
-  rule: Strategy['generation'],
+  definition: ResourceDefinition,
 ): boolean => {
+  const rule = definition.strategy.generation
   if (rule === 'none') return false
   if (typeof rule === 'function') return rule(next, previous)
-  return !sameSpec(next.spec, previous.spec)
+  const [spec, was] = [next.spec, previous.spec]
+  if (!sameSpec(spec, was)) return true
+  const struct = storedStruct(definition)
+  return struct !== undefined && !sameRaw(struct, { spec }, { spec: was })
 }
 
 /** Metadata that no client may take away is put back: uid, creation and deletion times (apiserver, rest/update.go). */
@@ -105,8 +105,11 @@ export const beforeUpdate = (
   if (mayShare(definition)) shareUnchanged(next, previous)
   // The hook may have replaced the metadata object.
   const meta = next.metadata
-  const rule = definition.strategy.generation
-  if (mayBumpGeneration && (meta.generation ?? 0) > 0 && movesGeneration(next, previous, rule))
+  if (
+    mayBumpGeneration &&
+    (meta.generation ?? 0) > 0 &&
+    movesGeneration(next, previous, definition)
+  )
     meta.generation = (previous.metadata.generation ?? 0) + 1
   restoreMeta(next, previous)
   const repeats = hooks.metadataRevalidation ?? definition.strategy.metadataRevalidation ?? 'full'

@@ -1,6 +1,7 @@
 /** Fields that an update may not change. */
 import { type FieldError, invalid } from '#api/field-error.js'
-import { semanticEqual } from '#json/object.js'
+import { isJsonObject, semanticEqual } from '#json/object.js'
+import { sameRaw } from '#registry/decode/raw-fields.js'
 import { internalForm } from './internal-form.js'
 
 /** Equal as upstream compares fields; an empty map is nothing, too. */
@@ -25,7 +26,14 @@ export const immutable = (
   next: unknown,
   previous: unknown,
   type?: string,
-): FieldError[] => (sameJson(next, previous) ? [] : changed(path, next, type))
+): FieldError[] =>
+  sameJson(next, previous) && hasSameRaw(next, previous, type) ? [] : changed(path, next, type)
+
+const hasSameRaw = (next: unknown, previous: unknown, type: string | undefined): boolean =>
+  type === undefined ||
+  !isJsonObject(next) ||
+  !isJsonObject(previous) ||
+  sameRaw(type, next, previous)
 
 export const immutablePointer: typeof immutable = (path, next, previous, type) =>
   samePointer(next, previous) ? [] : changed(path, next, type)

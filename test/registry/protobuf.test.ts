@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'
-import { parse } from '#json/json.js'
+import { parse, parseWithTrace, stringify } from '#json/json.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { groupKinds } from '#kinds/group-kinds.js'
 import { kinds } from '#kinds/index.js'
@@ -39,6 +39,15 @@ t.test('what is kept as JSON comes back from protobuf when it is empty, too', (t
     const back = protobufToJson(inProtobuf(object), 'io.k8s.api.apps.v1.ControllerRevision')
     t.same(back.data, data, JSON.stringify(data))
   }
+  const text = '{"a":1.0,"b":[18446744073709551615]}'
+  const { value, trace } = parseWithTrace(`{"metadata":{"name":"a"},"data":${text},"revision":1}`)
+  const { object } = decodeObject(
+    table.byKind({ group: 'apps', version: 'v1', kind: 'ControllerRevision' })!,
+    value,
+    trace,
+  )
+  const back = protobufToJson(inProtobuf(object), 'io.k8s.api.apps.v1.ControllerRevision')
+  t.equal(stringify(back.data), text, 'with its numbers as they were written')
   t.end()
 })
 

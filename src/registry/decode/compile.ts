@@ -6,12 +6,21 @@
 import { isParsedAlike } from '#api/quantity.js'
 import { sortedKeys } from '#json/entries.js'
 import { noteGivenEmpty, noteGivenText } from '#json/given-empty.js'
-import { isJsonObject, setOwn } from '#json/object.js'
+import { isJsonObject, setOwn, withKeysInOrder } from '#json/object.js'
 import type { JsonTrace } from '#json/traced.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
+import { noteNumbersIn } from '#json/written-numbers.js'
 import { compiledStructs } from '../compiled-structs.js'
 import { isInt32, isUint8, readCustom, zeroCustom } from './custom.js'
-import { type GoField, type GoType, goFieldsOf, isPartOfSchema, schemaPartOf } from './go-type.js'
+import {
+  type GoField,
+  type GoType,
+  goFieldsOf,
+  isParsedAnew,
+  isPartOfSchema,
+  isWrittenAsGiven,
+  schemaPartOf,
+} from './go-type.js'
 
 interface DecodeState {
   /** Something was of a wrong type, unknown or ambiguous: the result is not complete. */
@@ -273,6 +282,12 @@ const structDecoder = compiledStructs(compileStruct)
 
 const customDecoder = (type: Extract<GoType, { form: 'custom' }>): Decode => {
   const read = readCustom[type.custom]
+  if (isWrittenAsGiven(type))
+    return (value, { literals }) => {
+      if (literals !== undefined) noteNumbersIn(value, literals)
+      return value
+    }
+  if (isParsedAnew(type)) return withKeysInOrder
   if (!isPartOfSchema(type.custom))
     return (value, state) => read(value) ?? (value === null ? null : refuse(state))
   return (value, state) => {

@@ -87,6 +87,12 @@ export const isListMessage = ({ form, name }: GoType): boolean =>
 /** The struct of go-fields.json with this name, or the type that reads it by itself. */
 export const goTypeOfKey = (key: string): GoType => structType(key)
 
+/** Of raw JSON only this one is handed on as bytes. */
+export const isWrittenAsGiven = ({ name }: GoType): boolean => name === 'runtime.RawExtension'
+
+/** That of definitions is parsed: Go's maps write their keys in order. */
+export const isParsedAnew = ({ name }: GoType): boolean => name === 'v1.JSON'
+
 export const isPartOfSchema = (custom: CustomType): boolean => custom.startsWith('Schema')
 
 /** The Go type that the reader of a part of a schema decodes this value into; undefined if it decodes nothing. */

@@ -1,6 +1,7 @@
 /** The messages of types that read their own JSON: their fields, and what they are as JSON. */
-import { JsonSyntaxError, parse } from '#json/json.js'
+import { JsonSyntaxError, parseWithTrace } from '#json/json.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
+import { noteNumbers } from '#json/written-numbers.js'
 import { schemaNames } from '#openapi/schemas.js'
 import { type CustomType, fieldsOfLines } from './go-type.js'
 import { type MessagePlan, planOfFields } from './message-plan.js'
@@ -57,7 +58,9 @@ const schemaOrItems = (schema: JsonValue | undefined, items: JsonValue | undefin
 /** Upstream keeps what is no JSON, too, and then fails to show it to anybody. Owners of fields it then leaves out. */
 const jsonOf = (text: string, goName: string): JsonValue => {
   try {
-    return parse(text)
+    const { value, trace } = parseWithTrace(text)
+    if (trace !== undefined && goName === 'RawExtension') noteNumbers(trace)
+    return value
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error
     if (goName === 'FieldsV1') return text

@@ -1,28 +1,44 @@
-/** Which types hold JSON that Go keeps as it was written (RawExtension): there the order of keys is seen, and compared. */
+/** Which types hold JSON that Go keeps as it was written (RawExtension): it is compared by its text, order of keys included. */
+import { stringify } from '#json/json.js'
+import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName } from '#openapi/schemas.js'
-import { type GoType, goFieldsOf } from './go-type.js'
+import { type GoType, goFieldsOf, isWrittenAsGiven } from './go-type.js'
 
 const holdsRawIn = (type: GoType, seen: Set<string>): boolean => {
   if (type.form === 'slice') return holdsRawIn(type.item, seen)
   if (type.form === 'map') return holdsRawIn(type.value, seen)
-  if (type.form === 'custom') return type.custom === 'Raw'
-  // The owners in the metadata are in order anyway.
-  if (type.form !== 'struct' || type.key === 'meta.ObjectMeta' || seen.has(type.key)) return false
+  if (type.form !== 'struct' || seen.has(type.key)) return isWrittenAsGiven(type)
   seen.add(type.key)
   return goFieldsOf(type.key).some((field) => holdsRawIn(field.type, seen))
 }
 
 const known = new Map<string, boolean>()
 
-/** Objects of that schema; of none, a custom kind's, nothing is kept so. */
-export const holdsRaw = (schemaName: string | undefined): boolean => {
-  if (schemaName === undefined) return false
-  let holds = known.get(schemaName)
+const structHoldsRaw = (key: string): boolean => {
+  let holds = known.get(key)
   if (holds === undefined) {
-    const key = goTypeName(schemaName)
-    const seen = new Set([key])
-    holds = goFieldsOf(key).some((field) => holdsRawIn(field.type, seen))
-    known.set(schemaName, holds)
+    holds = goFieldsOf(key).some((field) => holdsRawIn(field.type, new Set([key])))
+    known.set(key, holds)
   }
   return holds
 }
+
+/** Objects of that schema; of none, a custom kind's, nothing is kept so. */
+export const holdsRaw = (schemaName: string | undefined): boolean =>
+  schemaName !== undefined && structHoldsRaw(goTypeName(schemaName))
+
+const sameIn = (type: GoType, a: JsonValue | undefined, b: JsonValue | undefined): boolean => {
+  if (a === b) return true
+  if (isWrittenAsGiven(type)) return stringify(a) === stringify(b)
+  if (typeof a !== 'object' || a === null || typeof b !== 'object' || b === null) return true
+  if (type.form === 'slice')
+    return (a as JsonValue[]).every((item, at) => sameIn(type.item, item, (b as JsonValue[])[at]))
+  const [one, other] = [a as JsonObject, b as JsonObject]
+  if (type.form === 'map')
+    return Object.keys(one).every((key) => sameIn(type.value, one[key], other[key]))
+  return type.form !== 'struct' || sameRaw(type.key, one, other)
+}
+
+/** Whether two values of a struct of go-fields.json that are equal have the same raw JSON, too. */
+export const sameRaw = (key: string, a: JsonObject, b: JsonObject): boolean =>
+  !structHoldsRaw(key) || goFieldsOf(key).every(({ name, type }) => sameIn(type, a[name], b[name]))
