@@ -4,6 +4,7 @@
  */
 import type { Clock } from '#api/clock.js'
 import { whenAborted } from '#async/sleep.js'
+import { limits } from '#limits'
 import type { ContainerSpec } from './pod.js'
 import { type HandlerTarget, runHook } from './probes/run-handler.js'
 import type { Container, ContainerRuntime, Stop } from './runtime.js'
@@ -71,7 +72,9 @@ class Deadline {
   #arm(): void {
     clearTimeout(this.#timer)
     if (this.#stopped) return
-    this.#timer = setTimeout(() => this.#passed.abort(), this.leftMs)
+    if (this.leftMs === 0) this.#passed.abort()
+    // Graces of a year are common: whoever sets one means that the container ends by itself.
+    else this.#timer = setTimeout(() => this.#arm(), Math.min(this.leftMs, limits.timerMsMax))
   }
 }
 

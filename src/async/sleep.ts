@@ -1,14 +1,18 @@
 /** Waits that a signal ends. */
 import { setTimeout } from 'node:timers/promises'
+import { limits } from '#limits'
 
-/** Resolves after `ms`, or at once when the signal fires; never rejects. Without `ref` it keeps no process alive. */
+/**
+ * Resolves after `ms` or some weeks, or at once when the signal fires; never rejects. Without `ref` it keeps no process
+ * alive.
+ */
 export const sleep = async (
   ms: number,
   signal?: AbortSignal,
   { ref = true }: { readonly ref?: boolean } = {},
 ): Promise<void> => {
   try {
-    await setTimeout(ms, undefined, { signal, ref })
+    await setTimeout(Math.min(ms, limits.timerMsMax), undefined, { signal, ref })
   } catch {
     // The caller looks at its signal.
   }

@@ -1,6 +1,7 @@
+import { limits } from '#limits'
 import { withOwnSignal } from './own-signal.js'
 
-/** Runs `act` with a signal of its own, which fires after `timeoutMs` or with `signal`. */
+/** Runs `act` with a signal of its own, which fires after `timeoutMs` (or some weeks) or with `signal`. */
 export const withinTime = <T>(
   signal: AbortSignal,
   timeoutMs: number,
@@ -8,7 +9,7 @@ export const withinTime = <T>(
 ): Promise<T> =>
   withOwnSignal(signal, async (own) => {
     const late = (): void => own.abort(new DOMException('it took too long', 'TimeoutError'))
-    const timer = setTimeout(late, timeoutMs).unref()
+    const timer = setTimeout(late, Math.min(timeoutMs, limits.timerMsMax)).unref()
     try {
       return await act(own.signal)
     } finally {
