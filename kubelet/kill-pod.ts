@@ -4,6 +4,7 @@ import { findContainer, isEphemeral, isSidecar, type Pod } from './pod.js'
 import type { Container } from './runtime.js'
 
 export interface PodKill {
+  /** Settles when every container has ended or could not be: another try must not meet one that is still under way. */
   readonly done: Promise<void>
   shorten(graceSeconds: number): void
 }
@@ -14,6 +15,8 @@ interface PodKillOptions {
   readonly containers: readonly Container[]
   readonly graceSeconds: number
   readonly halted?: boolean
+  /** Containers that somebody is ending already: they are left alone, and sidecars wait for them, too. */
+  readonly underWay?: ReadonlyMap<string, ContainerKill>
 }
 
 /** The containers that must be gone before this one gets its stop signal. */
@@ -28,8 +31,13 @@ const mustEndBefore = (pod: Pod, container: Container): ((other: Container) => b
   }
 }
 
+const allOver = async (all: readonly Promise<void>[]): Promise<void> => {
+  const failed = (await Promise.allSettled(all)).find(({ status }) => status === 'rejected')
+  if (failed?.status === 'rejected') throw failed.reason
+}
+
 export const killPod = (deps: KillDeps, options: PodKillOptions): PodKill => {
-  const { pod, containers, graceSeconds, halted } = options
+  const { pod, containers, graceSeconds, halted, underWay = new Map() } = options
   const live = containers.filter(({ state }) => state !== 'exited')
   const ended = new Map(
     live.map((container) => {
@@ -40,22 +48,24 @@ export const killPod = (deps: KillDeps, options: PodKillOptions): PodKill => {
   )
   const kills: ContainerKill[] = live.map((container) => {
     const before = pod ? live.filter(mustEndBefore(pod, container)) : []
-    const kill = killContainer(deps, {
-      container,
-      spec: pod ? findContainer(pod, container.name) : undefined,
-      graceSeconds,
-      message: `Stopping container ${container.name}`,
-      ...(before.length > 0
-        ? { turn: Promise.all(before.map(({ id }) => ended.get(id)!.gone)).then(() => {}) }
-        : {}),
-      ...(halted ? { halted } : {}),
-    })
+    const kill: ContainerKill =
+      underWay.get(container.id) ??
+      killContainer(deps, {
+        container,
+        spec: pod ? findContainer(pod, container.name) : undefined,
+        graceSeconds,
+        message: `Stopping container ${container.name}`,
+        ...(before.length > 0
+          ? { turn: Promise.all(before.map(({ id }) => ended.get(id)!.gone)).then(() => {}) }
+          : {}),
+        ...(halted ? { halted } : {}),
+      })
     // A failure is reported by `done` below.
     void kill.done.finally(() => ended.get(container.id)!.end()).catch(() => {})
     return kill
   })
   return {
-    done: Promise.all(kills.map(({ done }) => done)).then(() => {}),
+    done: allOver(kills.map(({ done }) => done)),
     shorten: (seconds) => {
       for (const kill of kills) kill.shorten(seconds)
     },

@@ -89,10 +89,11 @@ export class PodTermination {
     const containers = this.#host.containers()
     this.#kill = killPod(this.#host.killDeps(), {
       pod,
-      containers: containers.filter(({ id }) => !kills.has(id)),
+      containers,
       graceSeconds: this.#graceSeconds,
+      underWay: kills,
     })
-    await Promise.all([this.#kill.done, ...[...kills.values()].map(({ done }) => done)])
+    await this.#kill.done
     // Ended ones are swept too: what they have left behind goes with the Pod.
     await Promise.all(containers.map(({ id }) => runtime.stopContainer(id, { graceMs: 0 }).done))
     prober.stop()
