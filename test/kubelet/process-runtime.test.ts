@@ -314,3 +314,44 @@ t.test('a container without a command pauses until it is told to end', async (t)
   await runtime.stopContainer(id, { graceMs: 30_000 }).done
   t.equal(get(id).exitCode, 0)
 })
+
+t.test('a shim that ends before it has started anything leaves no container behind', async (t) => {
+  const { runtime, close, folder, create, ended, get } = await startRuntime(t)
+  const shim = path.join(folder, 'shim.sh')
+  const whole = readFileSync(shim, 'utf8')
+  // As if there were no process left for the command.
+  writeFileSync(shim, whole.replace('"$@" <>"$input"', 'exit 2; "$@" <>"$input"'))
+  const id = await create('exit 0')
+  await runtime.startContainer(id)
+  t.equal((await ended(id)).exitCode, 137)
+  await runtime.stopContainer(id, { graceMs: 0 }).done
+
+  t.comment('and the same if its kubelet is another one by then')
+  writeFileSync(shim, whole.replace('"$@" <>"$input"', 'exec sleep 0; "$@" <>"$input"'))
+  const other = await create('exit 0')
+  void runtime.startContainer(other)
+  await eventually('its claim', () => existsSync(path.join(folder, 'state', `${other}.run`)))
+  await close()
+  const next = await startRuntime(t, folder)
+  t.equal((await next.ended(other)).exitCode, 137)
+  t.equal(get(id).state, 'exited')
+})
+
+t.test('a container whose shim is on its way is known by the next kubelet, and ends', async (t) => {
+  const word = sleepFor(8404)
+  const { runtime, close, folder, create } = await startRuntime(t)
+  const shim = path.join(folder, 'shim.sh')
+  const go = path.join(folder, 'go')
+  const waits = `until [ -e ${go} ]; do sleep 0.05; done; "$@" <>"$input"`
+  writeFileSync(shim, readFileSync(shim, 'utf8').replace('"$@" <>"$input"', waits))
+  const id = await create(`exec sleep ${word}`)
+  void runtime.startContainer(id).catch(() => {})
+  await eventually('its claim', () => existsSync(path.join(folder, 'state', `${id}.run`)))
+  await close()
+  const opening = startRuntime(t, folder)
+  writeFileSync(go, '')
+  const next = await opening
+  t.equal(next.get(id).state, 'running')
+  await next.runtime.stopContainer(id, { graceMs: 0 }).done
+  t.equal(alive(word), 0)
+})

@@ -3,6 +3,9 @@ import type { Container } from '../../runtime.js'
 import type { ContainerFiles, ContainerRecord } from './container-files.js'
 import { isAlive, type ProcessIdentity, signal } from './process-table.js'
 
+/** A shim that has not reported a start within this time has been killed or cannot fork. */
+const startTimeoutMs = 20_000
+
 export class ProcessContainer {
   readonly record: ContainerRecord
   readonly #files: ContainerFiles
@@ -46,6 +49,19 @@ export class ProcessContainer {
   }
   get exited(): boolean {
     return this.#view.state === 'exited'
+  }
+
+  /** A shim is on its way. Calls `late` if it does not report in time, which must end the container. */
+  async untilStarted(late: () => void): Promise<void> {
+    const hasBegun = () => this.#view.state !== 'created'
+    if (hasBegun()) return
+    this.starting = true
+    const timer = setTimeout(() => {
+      if (!hasBegun()) late()
+    }, startTimeoutMs).unref()
+    await this.until(hasBegun)
+    // What a late timer holds would be kept for as long as that takes.
+    clearTimeout(timer)
   }
 
   /** Reads what the shim has written; true if the state has changed. */

@@ -43,8 +43,6 @@ import { makeWorkFolder, withOwnFiles } from './work-folder.js'
 
 /** Changes come from a watch on one folder; this is how often it is checked that none was missed. */
 const relistIntervalMs = 2_000
-/** A shim that has not reported a start within this time has been killed or cannot fork. */
-const startTimeoutMs = 20_000
 /** How soon a followed log notices that its container has ended. */
 const endedIntervalMs = 100
 const following: LogOptions = {
@@ -105,6 +103,7 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
       if (id && (suffix === 'pid' || suffix === 'exit')) this.#refresh(id)
     })
     for (const sandbox of this.#files.readSandboxes()) this.#addSandbox(sandbox)
+    const starting: Promise<void>[] = []
     for (const record of this.#files.records()) {
       // A container that was never started never will be: its shim finds the claim taken.
       if (this.#files.claim(record.id)) {
@@ -114,6 +113,7 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
       const container = this.#add(new ProcessContainer(record, this.#files))
       if (record.bootId !== this.#bootId) this.#lose(record.id)
       container.refresh()
+      starting.push(this.#untilStarted(container))
     }
     this.#files.removeOldClaims(this.#options.clock.now())
     this.#times.open(this.#containers.keys())
@@ -121,6 +121,8 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
     this.#relist = setInterval(() => this.#checkAll(), relistIntervalMs)
     this.#relist.unref()
     this.#checkAll()
+    // Until then nobody could end them, and others would be started in their place.
+    await Promise.all(starting)
   }
 
   async close(): Promise<void> {
@@ -222,13 +224,9 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
     try {
       findCommand(command[0], env.PATH ?? '', workingDir)
     } catch (error) {
-      this.#files.claim(id)
-      this.#files.writeExit(id, 128, 'StartError', (error as Error).message)
-      this.#refresh(id)
+      this.#failStart(id, (error as Error).message)
       throw error
     }
-    container.starting = true
-    let timer: NodeJS.Timeout | undefined
     const failed = new Promise<never>((_, reject) => {
       const shim = {
         shim: this.#shim,
@@ -240,20 +238,24 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
         workingDir,
       }
       startShim(shim, (error) => {
-        if (this.#files.claim(id)) this.#files.writeExit(id, 128, 'StartError', error.message)
         // Before it is seen that the container is not what it was: that would pass for a start.
         reject(new StartError('RunContainerError', error.message))
-        this.#refresh(id)
+        this.#failStart(id, error.message)
       })
-      timer = setTimeout(
-        () => reject(new StartError('RunContainerError', 'the container did not start in time')),
-        startTimeoutMs,
-      ).unref()
     })
-    failed.catch(() => {})
-    const started = container.until(() => container.view.state !== 'created')
-    // The error of a late timer would be kept, with its stack, for as long as the shim lives.
-    await Promise.race([failed, started]).finally(() => clearTimeout(timer))
+    await Promise.race([failed, this.#untilStarted(container)])
+  }
+
+  #untilStarted(container: ProcessContainer): Promise<void> {
+    const late = () => this.#failStart(container.record.id, 'the container did not start in time')
+    return container.untilStarted(late)
+  }
+
+  /** No shim may come any more; one that has come is ended with what it has started. */
+  #failStart(id: string, message: string): void {
+    this.#files.claim(id)
+    this.#files.writeExit(id, 128, 'StartError', message)
+    this.#refresh(id)
   }
 
   /** Processes of the host are held to no resources. */
@@ -355,9 +357,8 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
   #add(container: ProcessContainer): ProcessContainer {
     const { id, pod } = container.record
     this.#containers.set(id, container)
-    const ids = this.#byPod.get(pod.uid)
-    if (ids) ids.add(id)
-    else this.#byPod.set(pod.uid, new Set([id]))
+    const ids = this.#byPod.get(pod.uid) ?? new Set()
+    this.#byPod.set(pod.uid, ids.add(id))
     return container
   }
 
@@ -385,7 +386,7 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
 
   #checkAll(): void {
     for (const [id, container] of this.#containers) {
-      if (container.exited || container.view.state === 'created') continue
+      if (container.exited || (container.view.state === 'created' && !container.starting)) continue
       this.#refresh(id)
       if (!container.isLost()) continue
       // Its shim may have written the end meanwhile.
