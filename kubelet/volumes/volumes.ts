@@ -1,11 +1,6 @@
-/**
- * Volumes as folders below `<root>/pods/<uid>/volumes/<name>`. What comes from the API is written as upstream's
- * atomic writer does it: into a new `..<time>` folder, then one rename of the `..data` link, so that a reader sees
- * all of the old or all of the new.
- */
-import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readlinkSync } from 'node:fs'
-import { chmod, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+/** Volumes as folders below `<root>/pods/<uid>/volumes/<name>`. */
+import { existsSync, readdirSync } from 'node:fs'
+import { chmod, mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { claimNameOf } from '#client/persistent-volume.js'
 import { type CsiVolume, claimedCsiVolume, inlineCsiVolume } from '../csi/csi-volume.js'
@@ -24,20 +19,15 @@ import {
 import { amountOf } from '../resource-amount.js'
 import type { Mount } from '../runtime.js'
 import { commonUserOf } from '../security.js'
-import { giveToGroup, giveToUser, isGroups } from '../volume-ownership.js'
+import { Turns } from '../turns.js'
+import { giveToGroup, isGroups } from '../volume-ownership.js'
+import { type Files, writeAtomically } from './atomic-writer.js'
 import { prepareHostPath } from './host-path.js'
 import { memoryVolumeBytes, mountMemory, unmountVolumes } from './memory-volume.js'
 import { mountedPath } from './sub-path.js'
 
 /** A volume could not be made; upstream's FailedMount. */
 class VolumeError extends Error {}
-
-interface VolumeFile {
-  readonly content: Buffer
-  readonly mode: number
-  readonly user?: number | undefined
-}
-type Files = Map<string, VolumeFile>
 
 const defaultMode = 0o644
 /** Tokens are renewed when this part of their life is over. */
@@ -101,6 +91,8 @@ export class Volumes {
   /** By Pod and volume, the folder of this host that a claim, or a volume of a CSI driver, stands for. */
   readonly #claimed = new Map<string, string>()
   readonly #tokens = new Map<string, { token: string; renewAt: number }>()
+  /** What concerns one Pod, by its uid. */
+  readonly #turns = new Turns()
 
   constructor(options: VolumesOptions) {
     this.#options = options
@@ -123,9 +115,14 @@ export class Volumes {
    * Makes, or brings up to date, every volume of the Pod. Throws VolumeError and MountError; and NotAttached, when all
    * others have been made. Nothing is mounted for the Pod after `ended`.
    */
-  async prepare(facts: PodFacts, ended: AbortSignal): Promise<void> {
+  prepare(facts: PodFacts, ended: AbortSignal): Promise<void> {
+    return this.#turns.next([facts.pod.metadata.uid], () => this.#prepare(facts, ended))
+  }
+
+  async #prepare(facts: PodFacts, ended: AbortSignal): Promise<void> {
     const unattached: string[] = []
     for (const volume of facts.pod.spec.volumes ?? []) {
+      ended.throwIfAborted()
       try {
         await this.#prepareOne(facts, volume, ended)
       } catch (error) {
@@ -156,7 +153,12 @@ export class Volumes {
     await this.#options.csi.unmountPod(podUid)
   }
 
-  async remove(podUid: string): Promise<void> {
+  /** What the Pod was about to get when it ended is waited for: it would come when its folder has gone. */
+  remove(podUid: string): Promise<void> {
+    return this.#turns.next([podUid], () => this.#remove(podUid))
+  }
+
+  async #remove(podUid: string): Promise<void> {
     if (this.#options.csi.holds(podUid)) throw new Error('volumes of the Pod are mounted')
     for (const kept of [this.#tokens, this.#claimed])
       for (const key of kept.keys()) if (key.startsWith(`${podUid}/`)) kept.delete(key)
@@ -224,6 +226,7 @@ export class Volumes {
       const source = Object.keys(volume).find((key) => key !== 'name') ?? 'none'
       throw new VolumeError(`volume "${volume.name}": source ${source} is not supported here`)
     }
+    ended.throwIfAborted()
     const now = this.#options.now()
     await writeAtomically(folder, files, { now, fsGroup })
   }
@@ -344,53 +347,3 @@ export class Volumes {
 
 const sizeOf = ({ pod, allocatable }: PodFacts, sizeLimit: string | number | undefined): number =>
   memoryVolumeBytes(pod, sizeLimit, amountOf(allocatable.memory ?? 0))
-
-const digestOf = (files: Files): string => {
-  const hash = createHash('sha256')
-  for (const [name, { content, mode }] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    hash.update(`${name}\0${mode}\0${content.length}\0`).update(content)
-  }
-  return hash.digest('hex').slice(0, 16)
-}
-
-const linkTarget = (link: string): string => {
-  try {
-    return readlinkSync(link)
-  } catch {
-    return ''
-  }
-}
-
-const writeAtomically = async (
-  folder: string,
-  files: Files,
-  { now, fsGroup }: { now: number; fsGroup: number | undefined },
-): Promise<void> => {
-  const data = path.join(folder, '..data')
-  const before = linkTarget(data)
-  const digest = digestOf(files)
-  if (before.endsWith(`.${digest}`)) return
-  const version = `..${now}.${digest}`
-  await mkdir(path.join(folder, version), { recursive: true })
-  for (const [name, { content, mode, user }] of files) {
-    // Normalised below the volume: the API refuses `..`, and a file outside would be worse than none.
-    const file = path.join(folder, version, path.posix.join('/', name))
-    await mkdir(path.dirname(file), { recursive: true })
-    await writeFile(file, content)
-    await chmod(file, mode)
-    if (user !== undefined) await giveToUser(file, user)
-  }
-  await giveToGroup(folder, fsGroup, { readOnly: true })
-  // A killed kubelet may have left one between the two calls.
-  await rm(`${data}_tmp`, { force: true })
-  await symlink(version, `${data}_tmp`)
-  await rename(`${data}_tmp`, data)
-  const wanted = new Set([...files.keys()].map((name) => name.split('/')[0]!))
-  for (const name of wanted) {
-    const link = path.join(folder, name)
-    if (linkTarget(link) === '') await symlink(path.join('..data', name), link)
-  }
-  const kept = new Set([...wanted, '..data', version])
-  for (const name of await readdir(folder))
-    if (!kept.has(name)) await rm(path.join(folder, name), { recursive: true, force: true })
-}

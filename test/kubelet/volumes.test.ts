@@ -41,3 +41,42 @@ t.test(
     t.equal(readdirSync(folder).length, 3, 'the file, the link and what it leads to')
   },
 )
+
+t.test('what a Pod was about to get when it ended is not there when it has gone', async (t) => {
+  const root = mkdtempSync(path.join(tmpdir(), 'kubelet-volumes-'))
+  t.teardown(() => rmSync(root, { recursive: true }))
+  let read = (): void => {}
+  const asked = new Promise<void>((resolve) => (read = resolve))
+  let answer = (_: object): void => {}
+  const answered = new Promise<object>((resolve) => (answer = resolve))
+  const reader = {
+    configMap: () => {
+      read()
+      return answered
+    },
+  } as unknown as ObjectReader
+  const csi = { holds: () => false } as unknown as CsiVolumes
+  const ended = new AbortController()
+  const volumes = new Volumes({ root, reader, now: () => 1, mountsMemory: false, csi })
+  const preparing = volumes.prepare(
+    {
+      pod: {
+        kind: 'Pod',
+        apiVersion: 'v1',
+        metadata: storedMetadata({ name: 'p', namespace: 'default', uid: 'u' }),
+        spec: { containers: [], volumes: [{ name: 'v', configMap: { name: 'm' } }] },
+      },
+      podIps: [],
+      nodeAddress: '',
+      allocatable: {},
+    },
+    ended.signal,
+  )
+  await asked
+  ended.abort()
+  const removing = volumes.remove('u')
+  answer({ metadata: { name: 'm' }, data: { secret: '1' } })
+  await removing
+  await preparing.catch(() => {})
+  t.same(volumes.podUids(), [])
+})
