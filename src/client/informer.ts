@@ -215,6 +215,8 @@ export class Informer<T extends PersistedObject = PersistedObject> {
       )
         this.#remove(keyOf(object))
     this.#newest = this.#resourceVersion = resourceVersion
+    // What is gone by now may be there again, and its versions are counted anew.
+    if (wentBack) this.#gone.clear()
     for (const object of items) this.#upsert(object, wentBack)
   }
 

@@ -29,9 +29,14 @@ export interface Transport {
 /** Longest wait for the head of an answer, and for the next bytes of its body: a little more than the server's own. */
 const answerTimeoutDefaultMs = limits.requestTimeoutMs + 5_000
 
-/** A kept-alive socket may have been closed by the server as we wrote to it: nothing was done then. */
-const isStaleSocket = (request: http.ClientRequest, error: NodeJS.ErrnoException): boolean =>
-  request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+/**
+ * A kept-alive socket may have been closed by the server as we wrote to it. Or the server has carried out what we asked, and
+ * its answer is lost: only what reads is asked again (net/http: shouldRetryRequest).
+ */
+const isWorthAnother = (request: http.ClientRequest, error: NodeJS.ErrnoException): boolean =>
+  request.method === 'GET' &&
+  request.reusedSocket &&
+  (error.code === 'ECONNRESET' || error.code === 'EPIPE')
 
 /** Keys and certificates are read once and not for every connection. */
 const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
@@ -95,7 +100,7 @@ export const createTransport = (
       const timer = setTimeout(giveUp, answerTimeoutMs)
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(timer)
-        if (triesLeft > 0 && isStaleSocket(outgoing, error))
+        if (triesLeft > 0 && isWorthAnother(outgoing, error))
           resolve(attempt(request, triesLeft - 1))
         else reject(error)
       })
