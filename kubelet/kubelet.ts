@@ -127,7 +127,11 @@ export class Kubelet {
       log,
     })
     this.#context = this.#makeContext(reader)
-    this.#orphans = new Orphans({ ...this.#context, runtime, clock, log, events: this.#events })
+    this.#orphans = new Orphans({
+      ...this.#context,
+      isKnown: (uid) => this.#workers.has(uid),
+      signal,
+    })
     this.#evictor = this.#makeEvictor()
     this.#statics = new StaticPods({
       client,
@@ -265,7 +269,7 @@ export class Kubelet {
     for (const { pod } of [...runtime.containers(), ...runtime.sandboxes()]) {
       this.#endOrphan(pod.uid)
     }
-    this.#orphans.removeRests((uid) => this.#workers.has(uid))
+    this.#orphans.removeRests()
     this.#csi.volumes.releaseUnused()
     log.info({ pods: this.#workers.size }, 'kubelet runs')
   }
@@ -274,7 +278,10 @@ export class Kubelet {
   async stop({ graceSeconds }: { graceSeconds: number | undefined }): Promise<void> {
     this.#stop.abort()
     if (graceSeconds !== undefined) {
-      await Promise.all([...this.#workers.values()].map((worker) => worker.halt(graceSeconds)))
+      // What cannot be ended must not keep the rest from its end: the next kubelet finds it.
+      await Promise.allSettled(
+        [...this.#workers.values()].map((worker) => worker.halt(graceSeconds)),
+      )
     }
     await this.#running
     this.#csi.close()
@@ -356,6 +363,6 @@ export class Kubelet {
 
   /** Called again whenever a container changes. */
   #endOrphan(uid: string): void {
-    if (this.#pods.hasSynced && !this.#workers.has(uid)) this.#orphans.end(uid)
+    if (this.#pods.hasSynced) this.#orphans.end(uid)
   }
 }

@@ -1,4 +1,7 @@
 /** What Pods have left here that the API does not know: their containers are ended, their folders removed. */
+import { sleep } from '#async/sleep.js'
+import { Backoff } from '#client/backoff.js'
+import { messageOf } from '#client/errors.js'
 import type { EventSubject } from '#client/event-recorder.js'
 import { killPod } from './kill-pod.js'
 import type { PodContext } from './pod-context.js'
@@ -6,11 +9,19 @@ import type { Container } from './runtime.js'
 
 /** Upstream's grace for orphans, whatever their Pod said (HandlePodCleanups). */
 const graceSeconds = 1
+/** Upstream looks for them every two seconds. */
+const retryMs = { baseMs: 2_000, maxMs: 60_000 }
 
-type OrphansOptions = Pick<
-  PodContext,
-  'runtime' | 'clock' | 'log' | 'events' | 'volumes' | 'volumeRemoval' | 'dynamicResources'
->
+interface OrphansOptions
+  extends Pick<
+    PodContext,
+    'runtime' | 'clock' | 'log' | 'events' | 'volumes' | 'volumeRemoval' | 'dynamicResources'
+  > {
+  /** The API has the Pod, perhaps again. */
+  isKnown(uid: string): boolean
+  /** Ends every retry: the next kubelet finds them. */
+  readonly signal: AbortSignal
+}
 
 export class Orphans {
   readonly #options: OrphansOptions
@@ -20,21 +31,34 @@ export class Orphans {
     this.#options = options
   }
 
-  /** Ends the containers of the Pod, if it has any. */
+  /** Ends the containers of the Pod, if it is one and has any; tried again until it is done. */
   end(uid: string): void {
-    const { runtime, log } = this.#options
-    if (this.#underWay.has(uid)) return
-    const containers = runtime.containersOf(uid)
-    if (containers.length === 0 && runtime.sandboxesOf(uid).length === 0) return
+    if (this.#options.isKnown(uid) || this.#underWay.has(uid) || !this.#hasRests(uid)) return
     this.#underWay.add(uid)
-    void this.#remove(uid, containers)
-      .catch((error) => log.warn({ uid, error: error.message }, 'an orphan was not removed'))
-      .finally(() => this.#underWay.delete(uid))
+    void this.#removeUntilDone(uid).finally(() => this.#underWay.delete(uid))
+  }
+
+  #hasRests(uid: string): boolean {
+    const { runtime } = this.#options
+    return runtime.containersOf(uid).length > 0 || runtime.sandboxesOf(uid).length > 0
+  }
+
+  async #removeUntilDone(uid: string): Promise<void> {
+    const { runtime, log, signal, isKnown } = this.#options
+    const backoff = new Backoff(retryMs)
+    while (!signal.aborted && !isKnown(uid)) {
+      try {
+        return await this.#remove(uid, runtime.containersOf(uid))
+      } catch (error) {
+        log.warn({ uid, error: messageOf(error) }, 'an orphan was not removed')
+      }
+      await sleep(backoff.next(), signal)
+    }
   }
 
   /** Removes folders that an earlier kubelet left behind, and unprepares devices. */
-  removeRests(isKnown: (uid: string) => boolean): void {
-    const { runtime, volumes, volumeRemoval, dynamicResources } = this.#options
+  removeRests(): void {
+    const { runtime, volumes, volumeRemoval, dynamicResources, isKnown } = this.#options
     const isGone = (uid: string) => !isKnown(uid) && runtime.containersOf(uid).length === 0
     for (const uid of volumes.podUids().filter(isGone)) void volumeRemoval.remove(uid)
     for (const uid of dynamicResources.podUids().filter(isGone)) void dynamicResources.release(uid)

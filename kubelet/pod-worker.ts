@@ -136,7 +136,7 @@ export class PodWorker {
     const own = this.#pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
     const seconds = Math.min(graceSeconds, own)
     this.#termination?.shorten(seconds)
-    await this.#termination?.tried
+    await this.#termination?.tried?.catch(() => {})
     const kill = killPod(this.#view.killDeps(), {
       pod: this.#pod,
       containers: this.#view.containers(),
@@ -312,6 +312,8 @@ export class PodWorker {
   }
 
   #tell(status: PodStatus): void {
+    // A status of a slow start may come when its writer has forgotten the Pod, whose name may be another's by now.
+    if (this.#gone) return
     this.#status = status
     this.#context.writer.set(this.#pod, status, this.#state === 'terminated')
   }
