@@ -60,7 +60,12 @@ const keepRunning = (input: ActionInput, actions: PodActions, spec: ContainerSpe
     actions.start.push({ spec, attempt: input.firstAttempt(spec.name) })
     return 'busy'
   }
-  if (latest.state === 'running' || latest.state === 'created') {
+  // Its kubelet was killed before it could start it, or the runtime would not. Nothing is known of it, so it is made anew.
+  if (latest.state === 'created') {
+    actions.start.push({ spec, attempt: latest.attempt + 1 })
+    return 'busy'
+  }
+  if (latest.state === 'running') {
     const failed = input.failedProbe(latest.id)
     if (failed) {
       const message = probeMessage(pod, spec, failed.kind)
@@ -72,7 +77,7 @@ const keepRunning = (input: ActionInput, actions: PodActions, spec: ContainerSpe
       actions.kill.push({ container: latest, spec, message })
       return 'busy'
     }
-    if (latest.state === 'running' && input.restartsToResize(spec)) {
+    if (input.restartsToResize(spec)) {
       const message = `Container ${spec.name} resize requires restart`
       actions.kill.push({ container: latest, spec, message })
       return 'busy'

@@ -356,11 +356,11 @@ export class PodSync {
   async #start(request: StartRequest): Promise<void> {
     const { spec, attempt } = request
     const { runtime } = this.#context
-    // One ended container of each name is kept, for its log and its last state.
-    for (const old of this.#host.containers()) {
-      if (old.name === spec.name && old.attempt < attempt - 1) await runtime.removeContainer(old.id)
-    }
     try {
+      // One ended container of each name is kept, for its log and its last state; one that was never started must not start.
+      for (const old of this.#host.containers())
+        if (old.name === spec.name && (old.attempt < attempt - 1 || old.state === 'created'))
+          await runtime.removeContainer(old.id)
       const deps = { ...this.#context, ...this.#host.killDeps(), pulls: this.#pulls }
       const { id, hookFailure } = await startContainer(deps, request)
       this.#host.resize.done(spec.name)

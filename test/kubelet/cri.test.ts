@@ -5,6 +5,8 @@ import t from 'tap'
 import WebSocket from 'ws'
 import { resources } from '#client/resources.js'
 import type { Pod } from '#kubelet/pod.js'
+import { CriClient } from '#kubelet/runtime/cri/cri-client.js'
+import type { CriContainer } from '#kubelet/runtime/cri/cri-objects.js'
 import { eventually } from '../eventually.js'
 import { listen } from '../listen.js'
 import { containerdMissing, imageName, startContainerd } from './containerd.js'
@@ -272,6 +274,37 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     await node.delete('p')
     await node.gone('p')
   })
+
+  t.test(
+    'a container whose kubelet was killed before it could start it is made anew',
+    async (t) => {
+      const grace = { terminationGracePeriodSeconds: 1 }
+      await node.run('p', inImage('echo up; exec sleep 8302'), grace)
+      const { metadata } = await node.ready('p')
+      kubelet.kill('SIGKILL')
+      await once(kubelet, 'exit')
+      const cri = new CriClient(endpoint)
+      t.teardown(() => cri.close())
+      const filter = { label_selector: { 'io.kubernetes.pod.uid': metadata.uid } }
+      const list = async () =>
+        (await cri.call<{ containers: CriContainer[] }>('ListContainers', { filter })).containers
+      const [started] = await list()
+      await cri.call('StopContainer', { container_id: started!.id, timeout: 0 })
+      await cri.call('RemoveContainer', { container_id: started!.id })
+      const { labels, annotations, image_ref: image, pod_sandbox_id } = started!
+      const config = { metadata: started!.metadata, image: { image }, labels, annotations }
+      const sandbox_config = { metadata: { name: 'p', uid: metadata.uid, namespace: 'default' } }
+      await cri.call('CreateContainer', { pod_sandbox_id, config, sandbox_config })
+      kubelet = await node.startProcess()
+      await node.until('p', (pod) => {
+        const [status] = pod.status!.containerStatuses!
+        return status!.ready && !status!.containerID!.endsWith(started!.id)
+      })
+      t.equal((await list()).length, 1, 'the one that was never started never will be')
+      await node.delete('p')
+      await node.gone('p')
+    },
+  )
 
   t.test('SIGTERM is obeyed; who ignores it is killed; a shorter grace takes effect', async (t) => {
     await node.run('good', inImage('trap "exit 0" TERM; echo up; while :; do sleep 0.1; done'))

@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Duplex } from 'node:stream'
+import { status } from '@grpc/grpc-js'
 import type { Clock } from '#api/clock.js'
 import type { Log } from '#client/log.js'
 import type { RpcError } from '../../grpc/rpc-client.js'
@@ -83,6 +84,16 @@ const forgetOthers = (
   }
 }
 
+/** Undefined for what somebody has removed since it was listed: the next list says so. */
+const unlessRemoved = async <T>(answer: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await answer
+  } catch (error) {
+    if ((error as RpcError).code === status.NOT_FOUND) return undefined
+    throw error
+  }
+}
+
 export class CriRuntime implements ContainerRuntime {
   name = 'containerd'
   version = ''
@@ -95,6 +106,7 @@ export class CriRuntime implements ContainerRuntime {
   #onChange: (podUid: string) => void = () => {}
   #timer: NodeJS.Timeout | undefined
   #relisting: Promise<void> | undefined
+  #nextRelist: Promise<void> | undefined
 
   constructor(options: CriRuntimeOptions) {
     this.#options = options
@@ -122,7 +134,7 @@ export class CriRuntime implements ContainerRuntime {
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    // Whoever started the relist handles its failure, here and in #relist.
+    // Whoever started the relist handles its failure.
     await this.#relisting?.catch(() => {})
     this.#client.close()
   }
@@ -315,15 +327,23 @@ export class CriRuntime implements ContainerRuntime {
     return path.join(this.#options.root, 'halted', id)
   }
 
-  /** One relist at a time; a call meanwhile waits for one that begins later. */
-  async #relist(): Promise<void> {
-    while (this.#relisting) await this.#relisting.catch(() => {})
-    this.#relisting = this.#look()
-    try {
-      await this.#relisting
-    } finally {
-      this.#relisting = undefined
-    }
+  /** One relist at a time; all calls meanwhile wait for the one that begins then. */
+  #relist(): Promise<void> {
+    if (!this.#relisting) return this.#beginRelist()
+    this.#nextRelist ??= this.#relisting
+      .catch(() => {})
+      .then(() => {
+        this.#nextRelist = undefined
+        return this.#beginRelist()
+      })
+    return this.#nextRelist
+  }
+
+  #beginRelist(): Promise<void> {
+    this.#relisting = this.#look().finally(() => {
+      if (!this.#nextRelist) this.#relisting = undefined
+    })
+    return this.#relisting
   }
 
   async #look(): Promise<void> {
@@ -344,10 +364,12 @@ export class CriRuntime implements ContainerRuntime {
       const known = this.#sandboxes.get(row.id)
       const ready = row.state === 0
       if (known?.ready === ready) continue
-      const answer = await this.#client.call<{ status: { network: { ip: string } | null } }>(
-        'PodSandboxStatus',
-        { pod_sandbox_id: row.id },
+      const answer = await unlessRemoved(
+        this.#client.call<{ status: { network: { ip: string } | null } }>('PodSandboxStatus', {
+          pod_sandbox_id: row.id,
+        }),
       )
+      if (!answer) continue
       const ip = answer.status.network?.ip || known?.ips[0] || ''
       this.#sandboxes.set(row.id, toSandbox(row, ip))
       changed.add(row.metadata.uid)
@@ -358,9 +380,12 @@ export class CriRuntime implements ContainerRuntime {
     forgetOthers(this.#containers, rows, changed)
     for (const row of rows) {
       if (this.#containers.get(row.id)?.state === stateOf(row.state)) continue
-      const answer = await this.#client.call<{ status: CriContainerStatus }>('ContainerStatus', {
-        container_id: row.id,
-      })
+      const answer = await unlessRemoved(
+        this.#client.call<{ status: CriContainerStatus }>('ContainerStatus', {
+          container_id: row.id,
+        }),
+      )
+      if (!answer) continue
       const container = toContainer(row, answer.status, existsSync(this.#haltedFile(row.id)))
       this.#containers.set(row.id, container)
       changed.add(container.pod.uid)
