@@ -4,6 +4,7 @@
  * successes are a set, so they need no list. Pure.
  */
 import type { Pod } from '#client/pod.js'
+import { limits } from '#limits'
 import { countsAsFailure, judgeFailure } from './failure-policy.js'
 import { failedIndexes, hasIndex, predecessors } from './indexes.js'
 import {
@@ -32,11 +33,20 @@ export interface Accounting {
   failJob: string | undefined
 }
 
+/** A Pod that was noted as failed because it was asked to go stays so, though it may yet have ended well. */
+const countsAsSuccess = (pod: Pod, failed: ReadonlySet<string>): boolean =>
+  hasSucceeded(pod) && !failed.has(pod.metadata.uid)
+
 /** Of an Indexed Job, every index that has succeeded; else none. */
-const completedIndexes = (job: Job, status: JobStatus, pods: readonly Pod[]): Set<number> => {
-  const indexes = parseIndexes(status.completedIndexes)
+const completedIndexes = (
+  job: Job,
+  { completedIndexes: before, uncountedTerminatedPods: noted }: JobStatus,
+  pods: readonly Pod[],
+): Set<number> => {
+  const indexes = parseIndexes(before)
+  const failed = new Set(noted?.failed ?? [])
   for (const pod of pods)
-    if (isIndexed(job) && isTracked(pod) && hasSucceeded(pod) && hasIndex(job, pod))
+    if (isIndexed(job) && isTracked(pod) && countsAsSuccess(pod, failed) && hasIndex(job, pod))
       indexes.add(indexOf(pod))
   return indexes
 }
@@ -65,12 +75,15 @@ export const account = (job: Job, pods: readonly Pod[]): Accounting => {
       release.push(pod)
     } else if (counts) kept++
   }
-  for (const pod of pods.filter(isTracked))
-    if (hasSucceeded(pod)) {
+  for (const pod of pods.filter(isTracked)) {
+    // The others come when these are counted.
+    if (release.length >= limits.uncountedPodsMax) break
+    if (countsAsSuccess(pod, failed)) {
       if (!isIndexed(job)) succeeded.add(pod.metadata.uid)
       release.push(pod)
-    } else if (isMet && isEnding(pod)) release.push(pod)
+    } else if (hasSucceeded(pod) || (isMet && isEnding(pod))) release.push(pod)
     else if (hasFailed(job, pod) || (isLost && isEnding(pod))) noteFailure(pod)
+  }
   const noted: JobStatus = {
     ...status,
     ...(isIndexed(job)

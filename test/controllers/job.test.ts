@@ -3,8 +3,8 @@ import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import { account } from '#controllers/job/accounting.js'
-import { type Job, trackingFinalizer } from '#controllers/job/job.js'
+import { account, countReleased } from '#controllers/job/accounting.js'
+import { indexLabel, type Job, trackingFinalizer } from '#controllers/job/job.js'
 import { runningCounts } from '#controllers/job/status.js'
 import { storedMetadata } from '../stored-metadata.js'
 import { until } from './cluster.js'
@@ -37,6 +37,44 @@ t.test('once a Job has failed, Pods that are ending count as failed and are let 
     account(job(conditions), pods).release.map(({ metadata }) => metadata.name)
   t.same(released([]), ['over'], 'podReplacementPolicy Failed: not before it has failed')
   t.same(released([{ type: 'FailureTarget', status: 'True' }]), ['over', 'ending'])
+  t.end()
+})
+
+t.test(
+  'a Pod that was noted as failed while it ended is not counted again if it ends well',
+  (t) => {
+    const [spec, uid] = [{ template: { spec: { containers: [] } } }, 'p']
+    for (const completionMode of ['NonIndexed', 'Indexed']) {
+      const indexed = { metadata: { annotations: { [indexLabel]: '0' } } }
+      const at = (phase: string): Pod[] => {
+        const { metadata, ...rest } = pod(uid, phase, true)
+        return [{ ...rest, metadata: { ...metadata, ...indexed.metadata } }]
+      }
+      const before = { ...job([]), spec: { ...spec, completionMode, completions: 1 } } as Job
+      const { noted } = account(before, at('Running'))
+      t.same(noted.uncountedTerminatedPods, { failed: [uid] })
+      const after = account({ ...before, status: noted }, at('Succeeded'))
+      t.same(after.noted.uncountedTerminatedPods, { failed: [uid] })
+      t.same(after.noted.completedIndexes || '', '')
+      t.equal(after.release.length, 1)
+    }
+    t.end()
+  },
+)
+
+t.test('a status lists no more finished Pods at once than upstream', (t) => {
+  const pods = Array.from({ length: 1_200 }, (_, i) => pod(`p-${i}`, 'Succeeded', false))
+  let status: Job['status'] = {}
+  const rounds: number[] = []
+  for (;;) {
+    const { noted, release } = account({ ...job([]), status }, pods)
+    if (release.length === 0) break
+    rounds.push(noted.uncountedTerminatedPods!.succeeded!.length)
+    for (const { metadata } of release) metadata.finalizers = []
+    status = noted
+  }
+  t.same(rounds, [500, 500, 200])
+  t.equal(countReleased(status, pods).succeeded, 1_200)
   t.end()
 })
 
