@@ -232,7 +232,10 @@ export class Scheduler {
       this.#pending.remove(keyOf(pod))
     } catch (error) {
       this.#state.removePod(keyOf(pod))
-      await this.#devices.release(devices, pod, node)
+      const released = this.#devices.release(devices, pod, node)
+      // Others were refused for what it would have taken (upstream: handleBindingCycleError).
+      this.#pending.unparkAll()
+      await released
       const { cause } = error as Error
       if (isNotFound(cause)) return this.#pending.failed(pod, { park: false })
       await this.#fail(pod, error as Error)

@@ -3,6 +3,7 @@ import t from 'tap'
 import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import type { Volume } from '#client/persistent-volume.js'
+import type { Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { parseFlags } from '#program/flags.js'
 import { schedulerProcess } from '#scheduler/main.js'
@@ -75,4 +76,43 @@ t.test('a Pod whose volume could not be promised to it is tried again', async (t
     30_000,
   )
   t.equal(spec.claimRef?.name, 'c')
+})
+
+t.test('what a Pod gives up whose binding fails is for others at once', async (t) => {
+  const flags = parseFlags([], schedulerProcess.flags)
+  const run = (deps: Parameters<typeof schedulerProcess.run>[0]) =>
+    schedulerProcess.run(deps, flags)
+  let refuse = (): void => {}
+  const refused = new Promise<void>((resolve) => (refuse = resolve))
+  const client = await startBeside(t, run, (client) => ({
+    async create(
+      ref: ResourceRef,
+      object: Parameters<Client['create']>[1],
+      options: { name?: string } = {},
+    ) {
+      if (options.name !== 'first') return client.create(ref, object, options)
+      await refused
+      throw new Error('socket hang up')
+    },
+  }))
+  const capacity = { cpu: '1', memory: '8Gi', pods: '10' }
+  const status = { capacity, allocatable: capacity }
+  await client.create(resources.nodes, { metadata: { name: 'n' }, status })
+  await client.create(resources.serviceAccounts, { metadata: { name: 'default', namespace } })
+  const make = (name: string) =>
+    client.create(resources.pods, {
+      metadata: { name, namespace },
+      spec: {
+        containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '1' } } }],
+        tolerations: [{ operator: 'Exists' }],
+      },
+    })
+  const get = (name: string) => client.get<Pod>(resources.pods, { namespace, name })
+  await make('first')
+  await make('other')
+  await eventually('no room for the other', async () =>
+    (await get('other')).status.conditions?.some(({ reason }) => reason === 'Unschedulable'),
+  )
+  refuse()
+  await eventually('its node', async () => (await get('other')).spec.nodeName)
 })
