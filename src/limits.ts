@@ -384,6 +384,8 @@ export const limits = {
   /** Pods that one round makes or ends; upstream's BurstReplicas of ReplicaSets and of DaemonSets. */
   replicaBurstMax: 500,
   daemonBurstMax: 250,
+  /** Pods that one round of a Job makes or ends; upstream's MaxPodCreateDeletePerSync. */
+  jobPodsAtOnceMax: 500,
   /** Finished Pods that the status of a Job lists at once; upstream's MaxUncountedPods. */
   uncountedPodsMax: 500,
   /** Characters of the revisions that a ReplicaSet tells it had before; upstream's maxRevHistoryLengthInChars. */

@@ -1,5 +1,6 @@
 /** Which Pods of a Job to make and to end while it goes on. Pure. */
 import { isPodActive, type Pod } from '#client/pod.js'
+import { limits } from '#limits'
 import { byProgress } from '../pods/rank.js'
 import { total } from './ending.js'
 import { hasIndex, predecessors, retriesPerIndex, triesOf } from './indexes.js'
@@ -70,9 +71,13 @@ export const planPods = (
   const extra = unwanted(job, active)
   const left = active.filter((pod) => !extra.has(pod)).sort(byProgress)
   const surplus = left.length - wantedActive(job, status, active.length)
-  if (surplus > 0) return { create: [], delete: [...extra, ...left.slice(0, surplus)], waitMs: 0 }
+  if (surplus > 0) {
+    const unneeded = [...extra, ...left.slice(0, surplus)]
+    return { create: [], delete: unneeded.slice(0, limits.jobPodsAtOnceMax), waitMs: 0 }
+  }
   const ending = onlyReplaceFailed(job) ? pods.filter(isEnding).length : 0
-  const missing = Math.max(0, -surplus - ending)
+  // Those that are made now bring the Job back for the others.
+  const missing = Math.min(limits.jobPodsAtOnceMax, Math.max(0, -surplus - ending))
   // With a limit for each index, each has its own back-off.
   const waitMs = missing > 0 && retriesPerIndex(job) === undefined ? backoffMs(job, pods, now) : 0
   if (missing === 0 || waitMs > 0) return { create: [], delete: [...extra], waitMs }

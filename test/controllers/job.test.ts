@@ -5,6 +5,7 @@ import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { account, countReleased } from '#controllers/job/accounting.js'
 import { indexLabel, type Job, trackingFinalizer } from '#controllers/job/job.js'
+import { planPods } from '#controllers/job/plan-pods.js'
 import { runningCounts } from '#controllers/job/status.js'
 import { storedMetadata } from '../stored-metadata.js'
 import { until } from './cluster.js'
@@ -75,6 +76,16 @@ t.test('a status lists no more finished Pods at once than upstream', (t) => {
   }
   t.same(rounds, [500, 500, 200])
   t.equal(countReleased(status, pods).succeeded, 1_200)
+  t.end()
+})
+
+t.test('a round makes and ends no more Pods than one of upstream, whatever a Job asks for', (t) => {
+  const spec = { parallelism: 2_000_000_000, template: { spec: { containers: [] } } }
+  const huge = { ...job([]), spec } as unknown as Job
+  t.equal(planPods(huge, {}, [], 0).create.length, 500)
+  const pods = Array.from({ length: 700 }, (_, i) => pod(`p-${i}`, 'Running', false))
+  const none = { ...huge, spec: { ...spec, parallelism: 0 } } as unknown as Job
+  t.equal(planPods(none, {}, pods, 0).delete.length, 500)
   t.end()
 })
 
