@@ -46,7 +46,10 @@ export class Collector {
     )
   }
 
-  /** The uid will not come back. */
+  noteOwned({ identity }: GraphNode, { uid }: OwnerReference): void {
+    this.#absent.delete(uid, identity.namespace)
+  }
+
   noteGone({ uid, namespace }: Identity): void {
     this.#absent.add(uid, namespace)
   }

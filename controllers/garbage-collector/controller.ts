@@ -60,6 +60,7 @@ class GarbageCollector {
     this.#graph = new Graph({
       delete: (node) => this.#deletions.add(node),
       orphan: (node) => this.#orphanings.add(node),
+      owned: (dependent, reference) => this.#collector.noteOwned(dependent, reference),
       foreignOwner: (dependent, reference) =>
         this.#collector.warnOfForeignOwner(dependent, reference),
     })

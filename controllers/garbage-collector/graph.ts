@@ -33,6 +33,8 @@ export const orphanFinalizer = 'orphan'
 interface Attention {
   delete(node: GraphNode): void
   orphan(node: GraphNode): void
+  /** An object names an owner that it did not name before. */
+  owned(dependent: GraphNode, reference: OwnerReference): void
   /** The owner that the reference names lives in a namespace that is not the dependent's. */
   foreignOwner(dependent: GraphNode, reference: OwnerReference): void
 }
@@ -141,6 +143,7 @@ export class Graph {
   }
 
   #link(node: GraphNode, reference: OwnerReference): void {
+    this.#attention.owned(node, reference)
     const known = this.#nodes.get(reference.uid)
     if (known !== undefined) {
       known.dependents.add(node)

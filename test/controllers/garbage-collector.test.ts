@@ -157,6 +157,7 @@ t.test('an owner in a namespace may be seen before or after whom it cannot own',
     const told: string[] = []
     const graph = new Graph({
       delete: () => {},
+      owned: () => {},
       orphan: () => {},
       foreignOwner: ({ identity }, { uid }) => told.push(`${identity.uid} of ${uid}`),
     })
