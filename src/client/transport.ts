@@ -26,6 +26,8 @@ export interface Transport {
   close(): void
 }
 
+/** How long a connection that is only listened to may be silent before the other machine is asked whether it is there; client-go's. */
+const keepAliveMs = 30_000
 /** Longest wait for the head of an answer, and for the next bytes of its body: a little more than the server's own. */
 const answerTimeoutDefaultMs = limits.requestTimeoutMs + 5_000
 
@@ -94,6 +96,9 @@ export const createTransport = (
         },
         ...(request.signal ? { signal: request.signal } : {}),
       })
+      // A watch writes nothing: by itself it would never notice that the network has lost its server.
+      if (request.longRunning)
+        outgoing.once('socket', (socket) => socket.setKeepAlive(true, keepAliveMs))
       const giveUp = (): void => {
         outgoing.destroy(new Error(`no answer within ${answerTimeoutMs} ms`))
       }
