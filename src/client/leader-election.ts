@@ -48,8 +48,8 @@ interface Observed {
 }
 
 /**
- * Resolves when `lead` has ended, which it does after the signal; rejects when it failed or when the Lease was lost: the
- * process must then end.
+ * Resolves when `lead` has ended, which it does after the signal; rejects when it failed. Rejects as soon as the Lease is
+ * lost: the process must then end, with whatever is under way, because another one is about to lead.
  */
 export const runAsLeader = async (options: LeaderElectionOptions): Promise<void> => {
   const { log, signal } = options
@@ -63,13 +63,15 @@ export const runAsLeader = async (options: LeaderElectionOptions): Promise<void>
   // Awaited below; a failure must not go unhandled until then.
   leading.catch(() => {})
   const isHeld = await renew(elector, options, { heldSince, over: over.signal })
-  if (!isHeld) lost.abort()
+  if (!isHeld) {
+    lost.abort()
+    throw new Error('lost the leader lease')
+  }
   try {
     await leading
   } finally {
-    if (isHeld) await elector.release()
+    await elector.release()
   }
-  if (!isHeld) throw new Error('lost the leader lease')
 }
 
 /** When it asked for the Lease that it got (of performance.now); undefined when the signal fired before. */

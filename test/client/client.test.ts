@@ -423,6 +423,12 @@ t.test('no Lease is led on that could not be renewed in time, or was got too lat
     runAsLeader({ ...election, signal, retryPeriodMs, lead }),
     /lost the leader lease/,
   )
+  const underWay = () => new Promise<void>(() => {})
+  await t.rejects(
+    runAsLeader({ ...election, signal, retryPeriodMs, lead: underWay }),
+    /lost the leader lease/,
+    'what it has begun is not waited for: it would go on beside the next leader',
+  )
 
   lease = undefined
   isHeldUp = true
