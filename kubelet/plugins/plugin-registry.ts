@@ -112,13 +112,10 @@ export class PluginRegistry {
     const backoff = new Backoff(retryMs)
     while (!ended.aborted) {
       try {
-        const { handler, plugin } = await this.#register(socket)
+        const { handler, plugin } = await this.#register(socket, stopped)
         log.info({ plugin: plugin.name, socket }, 'a plugin has registered')
         await whenAborted(ended)
-        if (stopped.aborted) return
-        await handler.deregister(plugin)
-        log.info({ plugin: plugin.name, socket }, 'a plugin is gone')
-        return
+        return await this.#deregister(handler, plugin, stopped)
       } catch (error) {
         log.warn({ socket, error: messageOf(error) }, 'a plugin was not registered')
         await sleep(backoff.next(), ended)
@@ -126,7 +123,27 @@ export class PluginRegistry {
     }
   }
 
-  async #register(socket: string): Promise<{ handler: PluginHandler; plugin: Plugin }> {
+  /** Tried again until it is done: the API must not go on naming a plugin that is gone. */
+  async #deregister(handler: PluginHandler, plugin: Plugin, stopped: AbortSignal): Promise<void> {
+    const { log } = this.#options
+    const { name } = plugin
+    const backoff = new Backoff(retryMs)
+    while (!stopped.aborted) {
+      try {
+        await handler.deregister(plugin)
+        log.info({ plugin: name }, 'a plugin is gone')
+        return
+      } catch (error) {
+        log.warn({ plugin: name, error: messageOf(error) }, 'a plugin was not deregistered')
+      }
+      await sleep(backoff.next(), stopped)
+    }
+  }
+
+  async #register(
+    socket: string,
+    stopped: AbortSignal,
+  ): Promise<{ handler: PluginHandler; plugin: Plugin }> {
     const { RegistrationClient } = await import('./registration-client.js')
     const client = new RegistrationClient(socket)
     const refuse = async (text: string): Promise<never> => {
@@ -153,7 +170,7 @@ export class PluginRegistry {
       try {
         await client.notify('')
       } catch (error) {
-        await handler.deregister(plugin)
+        await this.#deregister(handler, plugin, stopped)
         throw error
       }
       return { handler, plugin }
