@@ -340,6 +340,8 @@ export const limits = {
 
   /** How long a start retries to make the objects that every cluster has; upstream's, of its bootstrap hooks. */
   bootstrapMs: 30_000,
+  /** How often those of them that a running server keeps are looked at; upstream's, of the default ServiceCIDR. */
+  bootstrapCheckMs: 10_000,
   /** How long the Lease of a server lasts, upstream's hour; it is renewed three times in it, not every 10 s: an idle disk may sleep. */
   identityLeaseSeconds: 3600,
   identityLeaseRenewMs: 20 * 60 * 1000,

@@ -7,6 +7,7 @@ import { Aggregator } from '#src/aggregator/aggregator.js'
 import { CustomApiServices } from '#src/aggregator/custom-api-services.js'
 import { followNodeGraph } from './authorization/follow-node-graph.js'
 import { followKeptConfigMaps } from './bootstrap/follow-config-maps.js'
+import { keepBootstrap } from './bootstrap/keep-bootstrap.js'
 import { startFlowControl } from './flowcontrol/start-flow-control.js'
 import { IdentityLease } from './identity-lease.js'
 import type { ServerOptions } from './options.js'
@@ -81,6 +82,8 @@ export const startControllers = async (
     'start-legacy-token-tracking-controller',
   )
   const lease = new IdentityLease({ ...follow, hostname: hostname(), isShared: stores.isShared })
+  const kept = keepBootstrap(() => bootstrapDeps(options, state))
+  started.defer(() => kept.stop())
   const kubernetesService = makeKubernetesService(state, options)
   return { flowControl, customResources, aggregator, lease, kubernetesService }
 }

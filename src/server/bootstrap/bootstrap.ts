@@ -207,7 +207,7 @@ const ensureDefaultCidr = async (deps: BootstrapDeps, body: JsonObject): Promise
         spec: { ...current!.spec, cidrs },
       })),
     )
-  else if (jsonEqual(had, cidrs) && !hasCondition(existing, readyCidr.type)) {
+  else if (jsonEqual(had, cidrs) && isToBeReady(existing)) {
     const manager = 'kubernetes-service-cidr-controller'
     const { fieldManagerOf } = deps
     await untilStored(deps.caller, () =>
@@ -216,19 +216,34 @@ const ensureDefaultCidr = async (deps: BootstrapDeps, body: JsonObject): Promise
   }
 }
 
-const hasCondition = (object: KubeObject | undefined, type: string): boolean =>
-  (object?.status?.conditions ?? []).some(
-    (one: { type: string; status: string }) => one.type === type && one.status !== 'Unknown',
+/** Nobody has said yet whether it is ready, and it does not wait to be removed. */
+const isToBeReady = (cidr: KubeObject | undefined): boolean =>
+  cidr?.metadata.deletionTimestamp === undefined &&
+  !(cidr?.status?.conditions ?? []).some(
+    (one: { type: string; status: string }) =>
+      one.type === readyCidr.type && one.status !== 'Unknown',
   )
+
+const ensureAll = (deps: BootstrapDeps, path: string): Promise<unknown> =>
+  Promise.all((bootstrapObjects()[path] ?? []).map((body) => ensure(deps, path, body)))
+
+const ensureDefaultCidrs = async (deps: BootstrapDeps): Promise<void> => {
+  const [defaultCidr] = bootstrapObjects()[cidrsPath] ?? []
+  if (defaultCidr !== undefined) await ensureDefaultCidr(deps, defaultCidr)
+}
+
+/** Makes again those that upstream's controllers look after for as long as the server runs. */
+export const ensureKept = async (deps: BootstrapDeps): Promise<void> => {
+  await ensureAll(deps, namespacesPath)
+  await ensureDefaultCidrs(deps)
+  for (const path of Object.keys(managers)) await ensureAll(deps, path)
+}
 
 /** Runs before the server listens. Rejects if an object can be neither read nor created. */
 export const ensureBootstrap = async (deps: BootstrapDeps, trust: ClientTrust): Promise<void> => {
   const objects = bootstrapObjects()
-  const ensureAll = (path: string) =>
-    Promise.all((objects[path] ?? []).map((body) => ensure(deps, path, body)))
-  await ensureAll(namespacesPath)
-  const [defaultCidr] = objects[cidrsPath] ?? []
-  if (defaultCidr !== undefined) await ensureDefaultCidr(deps, defaultCidr)
+  await ensureAll(deps, namespacesPath)
+  await ensureDefaultCidrs(deps)
   const later = Object.keys(objects).filter(
     (path) => ![namespacesPath, cidrsPath, servicePath, apiServicesPath].includes(path),
   )
@@ -236,5 +251,9 @@ export const ensureBootstrap = async (deps: BootstrapDeps, trust: ClientTrust): 
   const keep = (map: KeptConfigMap) =>
     unlessRefused(deps.log, `ConfigMap ${map.name}`, () => keepConfigMap(deps, map))
   const apiServices = (objects[apiServicesPath] ?? []).map((body) => keepApiService(deps, body))
-  await Promise.all([...later.map(ensureAll), ...apiServices, ...maps.map(keep)])
+  await Promise.all([
+    ...later.map((path) => ensureAll(deps, path)),
+    ...apiServices,
+    ...maps.map(keep),
+  ])
 }
