@@ -18,6 +18,10 @@ const toApiError = (error: Error & { code?: string; statusCode?: number }): ApiE
 /** Logs an error of ours. */
 export type Report = (about: { err: unknown; url: string }, message: string) => void
 
+/** Given up because its client is gone: nobody is answered, and nothing is wrong. */
+const isGivenUp = (cause: unknown, { kube }: FastifyRequest): boolean =>
+  cause instanceof Error && cause.name === 'AbortError' && kube?.isOver === true
+
 export const errorSender =
   (report: Report) =>
   (error: Error, request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
@@ -32,8 +36,9 @@ export const errorSender =
     }
     const refusal = toApiError(error)
     // Upstream answers some mistakes of clients with a 500: only what has a cause is a mistake of ours.
-    if (refusal.code >= 500 && refusal.cause !== undefined)
-      report({ err: refusal.cause, url: request.url }, refusal.message)
+    const { cause } = refusal
+    if (refusal.code >= 500 && cause !== undefined && !isGivenUp(cause, request))
+      report({ err: cause, url: request.url }, refusal.message)
     if (refusal.headers !== undefined) reply.headers(refusal.headers)
     if (refusal.retryAfterSeconds !== undefined)
       reply.header('retry-after', String(refusal.retryAfterSeconds))
