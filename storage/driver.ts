@@ -65,6 +65,8 @@ export interface RangeResult {
   readonly revision: number
   /** True when `limit` cut the answer. */
   readonly more: boolean
+  /** How many keys there are from `start` on, those that `limit` cut off included. */
+  readonly count: number
 }
 
 export interface StorageEvent {

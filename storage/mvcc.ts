@@ -4,7 +4,7 @@
  *
  * A transaction goes through `plan`, which decides it against what is published and what earlier plans of the same
  * batch will write, and `publish`, which makes it readable and watchable. A past state is the current one with the
- * events since then undone, so that history costs nothing but its events.
+ * events since then undone (`PastState`), so that history costs nothing but its events.
  */
 import assert from 'node:assert/strict'
 import { limits } from '#limits'
@@ -20,6 +20,7 @@ import {
   type WatchOptions,
 } from './driver.js'
 import { EventLog } from './event-log.js'
+import { PastState } from './past-state.js'
 import { SortedMap } from './sorted-map.js'
 
 export interface Transaction {
@@ -135,7 +136,10 @@ export class Mvcc {
     const { prefix, start = prefix, limit = 0, revision = this.#head } = options
     if (revision > this.#head) throw futureRevision(revision, this.#head)
     if (revision < this.#compacted) throw compactedRevision(revision, this.#compacted)
-    const source = revision === this.#head ? this.#current : this.#past(prefix, revision)
+    const source =
+      revision === this.#head
+        ? this.#current
+        : new PastState(this.#current, this.#changedSince(revision, prefix))
     const kvs: KeyValue[] = []
     let more = false
     source.scan(prefix, start, (kv) => {
@@ -146,7 +150,7 @@ export class Mvcc {
       kvs.push(kv)
       return true
     })
-    return { kvs, revision: this.#head, more }
+    return { kvs, revision: this.#head, more, count: source.count(prefix, start) }
   }
 
   compact(revision: number): void {
@@ -185,18 +189,13 @@ export class Mvcc {
     this.#wake()
   }
 
-  #past(prefix: string, revision: number): SortedMap<KeyValue> {
-    const undone = new Map<string, KeyValue | undefined>()
-    for (let i = this.#log.length - 1; i >= this.#log.indexAfter(revision); i--) {
+  /** Events after `revision` on keys with the prefix, newest first. */
+  *#changedSince(revision: number, prefix: string): Iterable<StorageEvent> {
+    const first = this.#log.indexAfter(revision)
+    for (let i = this.#log.length - 1; i >= first; i--) {
       const event = this.#log.at(i)
-      if (event.key.startsWith(prefix)) undone.set(event.key, event.previous)
+      if (event.key.startsWith(prefix)) yield event
     }
-    const past = new SortedMap<KeyValue>()
-    this.#current.scan(prefix, prefix, (kv, key) => {
-      if (!undone.has(key)) past.set(key, kv)
-    })
-    for (const [key, kv] of undone) if (kv !== undefined) past.set(key, kv)
-    return past
   }
 
   async *#follow(options: WatchOptions, after: number): AsyncGenerator<EventBatch> {

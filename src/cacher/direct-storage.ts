@@ -1,6 +1,7 @@
 /** Object storage without a cache: every call goes to the driver. For history that a cache does not hold, and tests. */
 import { internalError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { Turn } from '#async/turns.js'
 import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 import type { Compare, KeyValue, RangeOptions, StorageDriver } from '#storage/driver.js'
@@ -52,14 +53,16 @@ export const listFromDriver = async (
   const items: StoredVersion[] = []
   let { revision, startKey: start = selection.prefix } = options
   if (start < selection.prefix) start = selection.prefix
+  const showsAll = selection.matches === undefined
+  const turn = new Turn()
   for (;;) {
     const range: RangeOptions = {
       prefix: selection.prefix,
       start,
-      limit: limits.rangeLength,
+      limit: showsAll && limit > 0 ? Math.min(limit, limits.rangeLength) : limits.rangeLength,
       revision,
     }
-    const { kvs, more, revision: head } = await driver.range(range)
+    const { kvs, more, count, revision: head } = await driver.range(range)
     // All pages of one list show one revision.
     revision ??= head
     for (const [index, kv] of kvs.entries()) {
@@ -69,9 +72,13 @@ export const listFromDriver = async (
       items.push(version)
       if (items.length !== limit) continue
       const left = more || index < kvs.length - 1
-      return left ? { items, revision, nextKey: start } : { items, revision }
+      if (!left) return { items, revision }
+      const page = { items, revision, nextKey: start }
+      return showsAll ? { ...page, remaining: count - index - 1 } : page
     }
     if (!more) return { items, revision }
+    // A store in memory answers in the same turn.
+    if (turn.isOver) await turn.next()
   }
 }
 

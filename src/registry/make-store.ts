@@ -1,6 +1,4 @@
 /** Puts the generic store of one resource together (apiserver, pkg/registry/generic/registry/store.go). */
-import { whenKnown } from '#async/when-known.js'
-import type { ListOptions, ListPage } from '#cacher/object-storage.js'
 import { StorageError } from '#storage/driver.js'
 import { admitAll } from './admission.js'
 import { create } from './create.js'
@@ -11,35 +9,6 @@ import { hasCache, interpretingErrors } from './interpret-storage-error.js'
 import type { Store } from './store.js'
 import { admit, keyOf, readStored, type StoreDeps } from './store-base.js'
 import { update } from './update.js'
-
-/** A page of a past revision does not say what is left: then the rest is counted, unless a selector hides it anyway. */
-const listWithRemaining = (
-  storage: StoreDeps['storage'],
-  options: ListOptions,
-): ListPage | Promise<ListPage> => {
-  const { selection } = options
-  const complete = (page: ListPage): ListPage | Promise<ListPage> => {
-    const { nextKey, remaining } = page
-    return nextKey === undefined || remaining !== undefined || selection.matches !== undefined
-      ? page
-      : countRemaining(storage, selection, { ...page, nextKey })
-  }
-  return whenKnown(storage.list(options), complete)
-}
-
-const countRemaining = async (
-  storage: StoreDeps['storage'],
-  selection: ListOptions['selection'],
-  page: ListPage & { nextKey: string },
-): Promise<ListPage> => {
-  const rest = await storage.list({
-    selection,
-    consistency: { kind: 'exact', revision: page.revision },
-    limit: 0,
-    startKey: page.nextKey,
-  })
-  return { ...page, remaining: rest.items.length }
-}
 
 export const makeStore = (deps: StoreDeps): Store => {
   const { definition, storage } = deps
@@ -60,7 +29,7 @@ export const makeStore = (deps: StoreDeps): Store => {
       const { consistency, selection, limit } = options
       // Upstream's cache leaves one object of a version to the storage behind it.
       const isOne = selection.key !== undefined && (consistency.kind === 'exact' || limit > 0)
-      return interpretingErrors(() => listWithRemaining(storage, options), {
+      return interpretingErrors(() => storage.list(options), {
         resource: definition.gvr,
         operation: 'list',
         isCached: !isOne,

@@ -106,6 +106,7 @@ class EtcdDriver implements StorageDriver, CursorHost {
     const kvs: KeyValue[] = []
     let from = start
     let at = revision
+    let count: number | undefined
     for (;;) {
       const { key, range_end } = this.keys.range(prefix, from)
       const page = Math.min(limit > 0 ? limit - kvs.length : limits.rangeLength, limits.rangeLength)
@@ -113,15 +114,17 @@ class EtcdDriver implements StorageDriver, CursorHost {
       const answer = await this.#read(request)
       // All pages show the revision of the first.
       at ??= Number(answer.header.revision)
+      count ??= Number(answer.count)
       for (const found of answer.kvs) {
         const kv = this.keys.keyValue(found)
         from = `${kv.key}\0`
-        if (!isFence(kv.key)) kvs.push(kv)
+        if (isFence(kv.key)) count--
+        else kvs.push(kv)
       }
       const full = limit > 0 && kvs.length >= limit
       if (!answer.more || full) {
         const head = revision === undefined ? at : Number(answer.header.revision)
-        return { kvs, revision: head, more: answer.more }
+        return { kvs, revision: head, more: answer.more, count }
       }
     }
   }

@@ -47,7 +47,12 @@ export const descriptor = {
           revision: ['int64', 4],
           count_only: ['bool', 9],
         }),
-        RangeResponse: message({ header, kvs: ['KeyValue', 2, 'repeated'], more: ['bool', 3] }),
+        RangeResponse: message({
+          header,
+          kvs: ['KeyValue', 2, 'repeated'],
+          more: ['bool', 3],
+          count: ['int64', 4],
+        }),
         PutRequest: message({ key: ['bytes', 1], value: ['bytes', 2], lease: ['int64', 3] }),
         PutResponse: message({ header }),
         DeleteRangeRequest: message({ key: ['bytes', 1] }),
@@ -124,6 +129,7 @@ interface EtcdHeader {
 export interface RangeResponse extends EtcdHeader {
   readonly kvs: readonly EtcdKeyValue[]
   readonly more: boolean
+  readonly count: string
 }
 export interface TxnResponse extends EtcdHeader {
   readonly succeeded: boolean

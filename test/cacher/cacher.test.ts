@@ -64,7 +64,6 @@ for (const scheme of ['memory', 'level']) {
   for (const isCached of [true, false]) {
     const fixture: ObjectStorageFixture = {
       name: `${isCached ? 'cached' : 'direct'} over ${scheme}`,
-      countsRest: isCached,
       open: async (t) => {
         const driver = await openDriver(t)
         if (!isCached) return { driver, pods: directObjectStorage(driver) }

@@ -43,7 +43,6 @@ const wrappers: Record<string, (storage: ObjectStorage) => ObjectStorage> = {
 for (const [name, wrap] of Object.entries(wrappers)) {
   const fixture = {
     name,
-    countsRest: true,
     open: async (t: Test) => {
       const { driver, pods } = await open(t)
       return { driver, pods: wrap(pods) }

@@ -40,7 +40,6 @@ if (!hasEtcd) {
   for (const cached of [true, false]) {
     const fixture: ObjectStorageFixture = {
       name: `${cached ? 'cached' : 'direct'} over etcd`,
-      countsRest: cached,
       open: async (t) => {
         const driver = await open(t)
         if (!cached) return { driver, pods: directObjectStorage(driver) }

@@ -172,6 +172,33 @@ const ranges = async (t: Test, { open }: DriverFixture) => {
     t.same(await at(three), [`/a=2@${two}/${one}`, `/c=3@${three}/${three}`])
     t.equal(await code(driver.range({ prefix: '/', revision: three + 10 })), 'FutureRevision')
   })
+
+  await t.test('pages of every past revision show it, and how many keys were left', async (t) => {
+    const driver = await open(t)
+    const states = new Map([[await driver.headRevision(), [] as string[]]])
+    const note = async (...operations: Operation[]) => {
+      const revision = await write(driver, ...operations)
+      states.set(revision, shown((await driver.range({ prefix: '/p/' })).kvs))
+    }
+    for (const key of ['/p/d', '/p/b', '/o', '/p/f']) await note(put(key, '1'))
+    await note(remove('/p/b'), put('/p/a', '2'), put('/q', '2'))
+    await note(put('/p/d', '3'))
+    await note(put('/p/b', '4'), remove('/p/f'))
+    await note(remove('/p/d'), put('/p/g', '5'))
+    for (const [revision, state] of states)
+      for (const limit of [0, 1, 2, 3]) {
+        const found: string[] = []
+        let start = '/p/'
+        for (let more = true; more; ) {
+          const page = await driver.range({ prefix: '/p/', start, limit, revision })
+          t.equal(page.count, state.length - found.length, `${start} at ${revision}`)
+          found.push(...shown(page.kvs))
+          start = `${page.kvs.at(-1)?.key}\0`
+          more = page.more
+        }
+        t.same(found, state, `at ${revision} in pages of ${limit}`)
+      }
+  })
 }
 
 const watches = async (t: Test, { open }: DriverFixture) => {
