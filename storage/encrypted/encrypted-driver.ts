@@ -41,6 +41,7 @@ export interface Encryption {
  */
 interface Read extends Opened {
   readonly by: Transformers
+  readonly writesWith: string | undefined
 }
 
 export class EncryptedDriver implements StorageDriver {
@@ -59,7 +60,7 @@ export class EncryptedDriver implements StorageDriver {
     this.encryption = {
       hasChanged: () => encryption.changes > 0,
       covers: (key) => encryption.transformers(key) !== undefined,
-      sizeOf: (key, value) => totalBytes(this.#encrypt(key, value) ?? [value]),
+      sizeOf: (key, value) => this.#sizeOf(key, value),
     }
   }
 
@@ -135,10 +136,11 @@ export class EncryptedDriver implements StorageDriver {
     const by = this.#encryption.transformers
     const found = by(kv.key)
     if (found === undefined) return kv
+    const writesWith = found.transformer.writesWith?.()
     const known = this.#read.get(kv.value)
-    if (known?.by === by) return shown(kv, known)
+    if (known?.by === by && known.writesWith === writesWith) return shown(kv, known)
     const done = (opened: Opened): KeyValue => {
-      this.#read.set(kv.value, { ...opened, by })
+      this.#read.set(kv.value, { ...opened, by, writesWith })
       return shown(kv, opened)
     }
     const failed = (error: unknown): KeyValue => ({ ...kv, unreadable: (error as Error).message })
@@ -152,17 +154,22 @@ export class EncryptedDriver implements StorageDriver {
 
   #seal(operation: Operation): Operation {
     if (operation.type !== 'put') return operation
-    const parts = this.#encrypt(operation.key, operation.value)
-    if (parts === undefined) return operation
-    const value = joined(parts)
     const by = this.#encryption.transformers
-    this.#read.set(value, { value: operation.value, isStale: false, by })
+    const found = by(operation.key)
+    if (found === undefined) return operation
+    const { transformer } = found
+    const parts = transformer.toStorage(operation.value, this.#about(operation.key, found))
+    const value = joined(parts)
+    const writesWith = transformer.writesWith?.()
+    this.#read.set(value, { value: operation.value, isStale: false, by, writesWith })
     return { ...operation, value }
   }
 
-  #encrypt(key: string, value: Buffer): readonly Buffer[] | undefined {
+  #sizeOf(key: string, value: Buffer): number {
     const found = this.#encryption.transformers(key)
-    return found?.transformer.toStorage(value, this.#about(key, found))
+    return found === undefined
+      ? value.length
+      : totalBytes(found.transformer.toStorage(value, this.#about(key, found)))
   }
 
   #about(key: string, { resource }: ResourceTransformer): About {

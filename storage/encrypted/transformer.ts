@@ -18,6 +18,11 @@ export interface Opened {
 export interface Transformer {
   /** What is to be stored, in parts. Throws an Error where it cannot be made. */
   toStorage(value: Buffer, about: About): readonly Buffer[]
+  /**
+   * With which key it writes now, where that changes by itself: what was read with another one may be stale by now. Missing:
+   * always with the same.
+   */
+  writesWith?(): string | undefined
   /** Throws or rejects with an Error where `value` cannot be read. A promise only if a plugin has to be asked. */
   fromStorage(value: Buffer, about: About): Opened | Promise<Opened>
 }
@@ -85,6 +90,10 @@ export class PrefixTransformers implements Transformer {
     }))
     this.#noMatch = noMatch
     this.#observe = observe
+  }
+
+  writesWith(): string | undefined {
+    return this.#choices[0]!.transformer.writesWith?.()
   }
 
   toStorage(value: Buffer, about: About): readonly Buffer[] {

@@ -38,11 +38,12 @@ export class Leases {
         lease.uses++
         return lease.id
       }
+      // While this waited, it may have been replaced or forgotten by others.
+      if (this.#current.get(ttlSeconds) === current) this.#current.delete(ttlSeconds)
     }
-    if (this.#current.get(ttlSeconds) === current) {
-      this.#current.set(ttlSeconds, this.#grant(ttlSeconds))
-    }
-    return (await this.#current.get(ttlSeconds)!).id
+    let next = this.#current.get(ttlSeconds)
+    if (next === undefined) this.#current.set(ttlSeconds, (next = this.#grant(ttlSeconds)))
+    return (await next).id
   }
 
   /** Drops the current lease, which is not in etcd any more: a clock was set, or somebody revoked it. */

@@ -97,6 +97,7 @@ export class KmsProvider {
   }
 
   readonly transformer: Transformer = {
+    writesWith: () => this.#seed?.key.keyID,
     toStorage: (value, about) => {
       const { key, transformer, expiresAt } = this.#currentSeed()
       const now = this.#deps.clock.now()
