@@ -4,8 +4,7 @@
  */
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-
-export const backupPath = '/kubelevel/backup'
+import { backupPath } from '#api/backup-path.js'
 
 /** If it fails midway the answer is cut off and lacks its last line, the digest, so that the reader notices. */
 export const installBackup = (app: FastifyInstance, text: () => AsyncIterable<string>): void => {

@@ -1,8 +1,8 @@
 /** `kubelevel backup FILE`, `restore FILE`, `verify FILE`: the whole store in one file, and back. */
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { backupPath } from '#api/backup-path.js'
 import { type Flag, type Flags, helpFlag } from '#program/flags.js'
-import { backupPath } from '#routes/kubelevel/backup.js'
 import {
   type BackupSummary,
   backup,

@@ -42,28 +42,46 @@ const hangUp = ({ raw, request }: FastifyReply): void => {
   }
 }
 
-const sendLate = (request: KubeRequest, reply: FastifyReply, late: Error): void => {
-  request.abort(late)
-  if (reply.sent) return
-  reply.send(late)
-  hangUp(reply)
-}
-
-const answerLate = (request: KubeRequest, reply: FastifyReply): void =>
-  sendLate(request, reply, lateError())
-
-/** Upstream's handler answers a late write with an ordinary Status, before the filter would (handlers/finisher). */
-const answerLateWrite = (request: KubeRequest, reply: FastifyReply): void => {
-  const late = timeout(
-    'request did not complete within requested timeout - context deadline exceeded',
-  )
-  sendLate(request, reply, late)
+/**
+ * An answer that has begun and is not out at its deadline ends there, as upstream's: the client reads too slowly, and would
+ * hold its seat and its part of the answer for as long as it likes.
+ */
+const breakOff = ({ raw }: FastifyReply, late: Error): void => {
+  const { stream } = raw as { stream?: Http2Stream }
+  if (stream === undefined) raw.destroy()
+  else stream.destroy(late)
 }
 
 interface Entry extends Linked<Entry> {
   readonly request: KubeRequest
   readonly reply: FastifyReply
   readonly deadline: Deadline
+  /** The deadline has passed, and the client was told so or cut off. */
+  isLate: boolean
+}
+
+const sendLate = (entry: Entry, late: Error): void => {
+  const { request, reply } = entry
+  if (entry.isLate) return
+  request.abort(late)
+  if (!reply.sent) {
+    entry.isLate = true
+    reply.send(late)
+    hangUp(reply)
+  } else if (reply.raw.headersSent) {
+    entry.isLate = true
+    breakOff(reply, late)
+  }
+}
+
+const answerLate = (entry: Entry): void => sendLate(entry, lateError())
+
+/** Upstream's handler answers a late write with an ordinary Status, before the filter would (handlers/finisher). */
+const answerLateWrite = (entry: Entry): void => {
+  const late = timeout(
+    'request did not complete within requested timeout - context deadline exceeded',
+  )
+  sendLate(entry, late)
 }
 
 /** In order of arrival. */
@@ -88,7 +106,14 @@ export class OpenRequests {
 
   readonly track: Filter = ({ kube }, reply) => {
     const deadline = deadlineOf(kube.info)
-    const entry: Entry = { request: kube, reply, deadline, before: undefined, after: undefined }
+    const entry: Entry = {
+      request: kube,
+      reply,
+      deadline,
+      isLate: false,
+      before: undefined,
+      after: undefined,
+    }
     this.#entries.add(entry)
     if (deadline === undefined) {
       if (this.#draining) kube.abort(new Error('the server is shutting down'))
@@ -96,9 +121,9 @@ export class OpenRequests {
     kube.whenOver(() => this.#remove(entry))
   }
 
-  #endSoon({ request, reply }: Entry, timeoutMs: number): void {
-    const timer = setTimeout(() => answerLate(request, reply), timeoutMs)
-    request.whenOver(() => clearTimeout(timer))
+  #endSoon(entry: Entry, timeoutMs: number): void {
+    const timer = setTimeout(() => answerLate(entry), timeoutMs)
+    entry.request.whenOver(() => clearTimeout(timer))
   }
 
   #remove(entry: Entry): void {
@@ -112,12 +137,14 @@ export class OpenRequests {
    */
   expire(timeoutMs: number): void {
     const now = performance.now()
-    for (const { request, reply, deadline } of this.#entries) {
+    for (const entry of this.#entries) {
+      const { deadline } = entry
       if (deadline === undefined) continue
-      const age = now - request.startedAt
+      const age = now - entry.request.startedAt
       if (age < Math.min(limits.writeTimeoutMs, timeoutMs)) return
-      if (age >= timeoutMs) answerLate(request, reply)
-      else if (deadline === 'writing') answerLateWrite(request, reply)
+      if (age >= timeoutMs) answerLate(entry)
+      // The shorter time is that of the work; the answer has the whole.
+      else if (deadline === 'writing' && !entry.reply.sent) answerLateWrite(entry)
     }
   }
 
