@@ -33,8 +33,12 @@ export interface WatchCall {
   readonly includeObject: string
 }
 
+/**
+ * Without a version it begins with what the store has now, which the cache may not have yet; on the old paths with what the
+ * cache has (cacher.go getWatchCacheResourceVersion).
+ */
 const startOf = ({ resourceVersion, sendInitialEvents }: ListRequest): number | 'now' | 'any' => {
-  if (resourceVersion === '') return sendInitialEvents === false ? 'now' : 'any'
+  if (resourceVersion === '') return sendInitialEvents === undefined ? 'any' : 'now'
   const revision = requireVersion(resourceVersion)
   if (revision === 0) return sendInitialEvents === false ? 'now' : 'any'
   return revision
