@@ -4,6 +4,7 @@ import http, {
   type IncomingMessage,
   type OutgoingHttpHeaders,
 } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
@@ -44,14 +45,18 @@ const notForwarded = new Set([
   'http2-settings',
 ])
 
+/** What Fastify is told of the type of a body that it is to leave alone. */
+export const leftUnread = 'application/x-unread'
+
+const isForwarded = ([name, value]: [string, unknown]): boolean =>
+  !notForwarded.has(name) &&
+  !name.startsWith(':') &&
+  !name.startsWith('impersonate-') &&
+  value !== leftUnread
+
 /** The client's headers that are forwarded. */
 export const headersToSend = ({ headers, bodyType }: FastifyRequest): IncomingHttpHeaders => ({
-  ...Object.fromEntries(
-    Object.entries(headers).filter(
-      ([name]) =>
-        !notForwarded.has(name) && !name.startsWith(':') && !name.startsWith('impersonate-'),
-    ),
-  ),
+  ...Object.fromEntries(Object.entries(headers).filter(isForwarded)),
   ...(bodyType ? { 'content-type': bodyType } : {}),
 })
 
@@ -72,8 +77,8 @@ const request = (
 interface ForwardOptions {
   /** Default: the client's, without what is not handed on. */
   readonly headers?: OutgoingHttpHeaders
-  /** `read`: the bytes that Fastify has read; `stream`: nobody has read them yet. Default none: nodes are sent none. */
-  readonly body?: 'none' | 'read' | 'stream'
+  /** Whether the body, which nobody has read yet, is forwarded, too. Default false: nodes are sent none. */
+  readonly hasBody?: boolean
   /** What is answered when the destination does not. Default: as upstream when a node cannot be reached. */
   readonly unreachable?: (error: NetError, url: URL) => Error
   /** The error that an answer becomes; missing, or undefined, it is handed on. */
@@ -86,14 +91,29 @@ interface ForwardOptions {
   readonly timeoutMs?: number
 }
 
-const sendBody = (
-  incoming: FastifyRequest,
-  outgoing: http.ClientRequest,
-  body: ForwardOptions['body'],
-): void => {
-  if (body === 'stream') incoming.raw.pipe(outgoing)
-  else if (body === 'read' && incoming.body !== undefined) outgoing.end(incoming.body as Buffer)
-  else outgoing.end()
+/** Whether a body follows the headers. */
+const bringsBody = (raw: IncomingMessage | Http2ServerRequest): boolean =>
+  'stream' in raw
+    ? !raw.stream.endAfterHeaders
+    : raw.headers['content-length'] !== undefined || raw.headers['transfer-encoding'] !== undefined
+
+/**
+ * Node frames the body of some methods alone by itself: that of a DELETE would stand on the kept connection as it is, and be
+ * taken for a next request, of whatever user its headers name.
+ */
+const framed = (headers: OutgoingHttpHeaders): OutgoingHttpHeaders =>
+  headers['content-length'] === undefined ? { ...headers, 'transfer-encoding': 'chunked' } : headers
+
+const sendBody = ({ raw, kube }: FastifyRequest, outgoing: http.ClientRequest): void => {
+  raw.pipe(outgoing)
+  // What is answered before its end has been sent is read to the end, as any body that no handler wants: its connection
+  // would stand still otherwise.
+  kube.whenOver(() => {
+    if (raw.complete) return
+    raw.unpipe(outgoing)
+    raw.resume()
+    outgoing.destroy()
+  })
 }
 
 /** The headers of the answer besides those that are set already, as Go's ReverseProxy adds them. */
@@ -105,12 +125,6 @@ const copyHeaders = (headers: IncomingHttpHeaders, reply: FastifyReply): void =>
   }
 }
 
-/** Changes nothing and has no body. */
-const isReading = ({ method, raw: { headers } }: FastifyRequest): boolean =>
-  (method === 'GET' || method === 'HEAD') &&
-  headers['content-length'] === undefined &&
-  headers['transfer-encoding'] === undefined
-
 /** The answer of the destination as it is. */
 export const forward = async (
   destination: Destination,
@@ -118,17 +132,21 @@ export const forward = async (
   reply: FastifyReply,
   options: ForwardOptions,
 ): Promise<unknown> => {
-  const { body = 'none', headers = headersToSend(incoming), timeoutMs } = options
+  const { headers = headersToSend(incoming), timeoutMs } = options
   const own = incoming.kube.signal
   const signal =
     timeoutMs === undefined ? own : AbortSignal.any([own, AbortSignal.timeout(timeoutMs)])
   const { method } = incoming
-  const canRepeat = isReading(incoming)
+  const hasBody = options.hasBody === true && bringsBody(incoming.raw)
+  const canRepeat = (method === 'GET' || method === 'HEAD') && !hasBody
   const ask = (agent: Destination['agent']): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
-      const outgoing = request({ ...destination, agent }, { method, headers, signal })
+      const outgoing = request(
+        { ...destination, agent },
+        { method, headers: hasBody ? framed(headers) : headers, signal },
+      )
       outgoing.once('response', resolve)
-      outgoing.once('error', (error: NetError) => {
+      outgoing.on('error', (error: NetError) => {
         // A kept connection may have ended just now. A read is tried again on a new one, as Go does.
         if (
           agent !== undefined &&
@@ -139,7 +157,8 @@ export const forward = async (
           resolve(ask(undefined))
         else reject((options.unreachable ?? unreachable)(error, destination.url))
       })
-      sendBody(incoming, outgoing, canRepeat ? 'none' : body)
+      if (hasBody) sendBody(incoming, outgoing)
+      else outgoing.end()
     })
   return handOn(await ask(destination.agent), reply, options)
 }
@@ -165,18 +184,18 @@ const headLines = (answer: IncomingMessage): string => {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
+/** A client that reads slowly still gets what the other side sent before it hung up. */
 const join = (client: Socket, upstream: Socket, done: () => void): void => {
-  const end = () => {
-    client.destroy()
-    upstream.destroy()
-    done()
-  }
   for (const socket of [client, upstream]) {
     socket.setNoDelay(true)
     socket.setTimeout(0)
-    socket.once('error', end)
-    socket.once('close', end)
+    socket.on('error', () => socket.destroy())
   }
+  upstream.once('close', () => client.destroySoon())
+  client.once('close', () => {
+    upstream.destroy()
+    done()
+  })
   client.pipe(upstream)
   upstream.pipe(client)
 }
@@ -190,20 +209,26 @@ export const forwardUpgrade = async (
   options: Pick<ForwardOptions, 'headers' | 'unreachable' | 'refuse'> = {},
 ): Promise<unknown> => {
   const { signal } = incoming.kube
-  const outgoing = request(destination, {
-    method: incoming.method,
-    headers: {
-      ...(options.headers ?? headersToSend(incoming)),
-      connection: 'Upgrade',
-      upgrade: incoming.headers.upgrade,
+  // What the client has sent behind its request is no body but the first that it says after the upgrade.
+  const { 'content-length': _, ...headers } = options.headers ?? headersToSend(incoming)
+  // No kept connection: where the upgrade is refused, nobody knows what of that has been read.
+  const outgoing = request(
+    { ...destination, agent: undefined },
+    {
+      method: incoming.method,
+      headers: {
+        ...headers,
+        connection: 'Upgrade',
+        upgrade: incoming.headers.upgrade,
+      },
+      signal,
     },
-    signal,
-  })
+  )
   type Outcome = { answer: IncomingMessage; upstream?: Socket; rest?: Buffer }
   const outcome = await new Promise<Outcome>((resolve, reject) => {
     outgoing.once('upgrade', (answer, upstream, rest) => resolve({ answer, upstream, rest }))
     outgoing.once('response', (answer) => resolve({ answer }))
-    outgoing.once('error', (error) =>
+    outgoing.on('error', (error) =>
       reject((options.unreachable ?? unreachable)(error, destination.url)),
     )
     outgoing.end()

@@ -19,6 +19,7 @@ import { readingPhase } from '#async/reading-phase.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { YamlReader } from '#registry/yaml/reader.js'
 import type { ApiDeps } from './api-deps.js'
+import { leftUnread } from './forward.js'
 import { refuseUnknown } from './not-found.js'
 import { readLargeYaml, tooLarge } from './request-body.js'
 import { warnOfDeprecation } from './request-context.js'
@@ -129,13 +130,19 @@ const goesOnAfterHeaders = (raw: IncomingMessage | Http2ServerRequest): boolean 
 
 /**
  * Fastify would refuse a Content-Type by itself, before any handler and in its own words. So it is hidden from Fastify;
- * handlers find it in `bodyType`.
+ * handlers find it in `bodyType`. What goes on to a Pod, a Service or a node may be of any size, and is not read here.
  */
 const hideContentType = (app: FastifyInstance): void => {
   app.decorateRequest('bodyType', '')
+  app.addContentTypeParser(leftUnread, (_request, _body, done) => done(null))
   app.addHook('onRequest', (request, _reply, done) => {
     const { headers } = request.raw
     request.bodyType = headers['content-type'] ?? ''
+    if (request.kube.info.subresource === 'proxy') {
+      headers['content-type'] = leftUnread
+      done()
+      return
+    }
     // Fastify refuses a QUERY without it, and reads no body of HTTP/2 that names neither its type nor its length.
     if (
       headers['content-type'] !== undefined ||

@@ -4,6 +4,7 @@ import type { Fields } from '#api/object.js'
 import { goNetError } from '#go/net-error.js'
 import { goQuote } from '#go/quote.js'
 import { hostInUrl } from '#net/host-in-url.js'
+import { urlHost } from '#net/url-host.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { type Destination, forward, forwardUpgrade, headersToSend } from '../forward.js'
 import { type Connection, read } from './connection.js'
@@ -30,15 +31,12 @@ export const proxy = async (c: Connection): Promise<unknown> => {
   const { resource } = c.target.definition.gvr
   const [prefix = ''] = proxyPath.exec(c.request.url) ?? []
   const rest = c.request.url.slice(prefix.length)
-  const base =
-    resource === 'pods'
-      ? await podAddress(c, { scheme, name, port })
-      : resource === 'nodes'
-        ? await kubeletOf(c, name)
-        : await serviceAddress(c, { scheme, name, port })
+  const find =
+    resource === 'pods' ? podAddress : resource === 'nodes' ? nodeAddress : serviceAddress
+  const { base, tls } = await find(c, { scheme, name, port })
   const destination: Destination = {
     url: new URL(base + (rest.startsWith('/') ? rest : `/${rest}`)),
-    ...(resource === 'nodes' ? { tls: tlsToNodes(c) } : {}),
+    ...(tls && { tls }),
   }
   const asked = c.deps.upgradeOf(c.request)
   if (asked) return forwardUpgrade(destination, c.request, c.reply, asked)
@@ -48,29 +46,55 @@ export const proxy = async (c: Connection): Promise<unknown> => {
     return c.reply.code(301).header('location', `${prefix}/${rest}`).send()
   const page = { prefix, hosts: [destination.url.host, headers.host ?? ''] } as const
   return forward(destination, c.request, c.reply, {
-    body: 'read',
+    hasBody: true,
     headers: {
       ...headersToSend(c.request),
       ...(headers.host === undefined ? {} : { host: headers.host }),
       'x-forwarded-uri': prefix + (rest.startsWith('/') ? destination.url.pathname : ''),
     },
     change: (answer) => changeAnswer(answer, page),
-    unreachable: (error) =>
-      serviceUnavailable(`error trying to reach service: ${goNetError(error)}`, { cause: error }),
+    unreachable: (error) => unreachable(goNetError(error), { cause: error }),
   })
 }
 
+const unreachable = (why: string, options?: ErrorOptions): ApiError =>
+  serviceUnavailable(`error trying to reach service: ${why}`, options)
+
 type ProxyTarget = ReturnType<typeof splitTarget>
 
-const podAddress = async (c: Connection, { scheme, name, port }: ProxyTarget): Promise<string> => {
+interface Found {
+  /** `https://10.1.0.7:8443` */
+  readonly base: string
+  /** Missing: no client certificate is shown, and any server is trusted. */
+  readonly tls?: Destination['tls']
+}
+
+/** Throws 503 for a port that Go cannot dial. */
+const baseOf = (scheme: string, ip: string, port: string | number | undefined): string => {
+  const chosen = String(port ?? '')
+  if (chosen !== '' && !(/^\d+$/.test(chosen) && Number(chosen) <= lastPort))
+    throw unreachable(`dial tcp: address ${chosen}: invalid port`)
+  return `${scheme || 'http'}://${hostInUrl(ip)}${chosen === '' ? '' : `:${chosen}`}`
+}
+const lastPort = 65_535
+
+/** Whoever listens at a port of the node; without one its kubelet, which is told who asks. */
+const nodeAddress = async (c: Connection, { scheme, name, port }: ProxyTarget): Promise<Found> => {
+  const base = await kubeletOf(c, name)
+  const kubelet = new URL(base)
+  return port === '' || port === (kubelet.port || '443')
+    ? { base, tls: tlsToNodes(c) }
+    : { base: baseOf(scheme, urlHost(kubelet), port) }
+}
+
+const podAddress = async (c: Connection, { scheme, name, port }: ProxyTarget): Promise<Found> => {
   const pod = await read(c, 'pods', name)
   const ip = pod.status?.podIP
   const containers: { ports?: { containerPort: number }[] }[] = pod.spec.containers
   const first = containers.find(({ ports }) => ports?.length)?.ports?.[0]?.containerPort
   // Upstream's IsProxyableIP: a Pod must not be a way to the server's own machine.
   if (!ip || /^(127\.|169\.254\.|0\.|::1$|fe80:)/.test(ip)) throw badRequest('address not allowed')
-  const chosen = port || first
-  return `${scheme || 'http'}://${hostInUrl(ip)}${chosen ? `:${chosen}` : ''}`
+  return { base: baseOf(scheme, ip, port || first) }
 }
 
 /** Endpoints name ports as the Service does, so a number is looked up there. */
@@ -100,7 +124,7 @@ const isOfPod = async (c: Connection, { ip, targetRef }: EndpointAddress): Promi
 const serviceAddress = async (
   c: Connection,
   { scheme, name, port }: ProxyTarget,
-): Promise<string> => {
+): Promise<Found> => {
   const portName = await portNameOf(c, name, port)
   const endpoints = await read(c, 'endpoints', name).catch((error) => {
     const isMissing = error instanceof ApiError && error.code === 404
@@ -111,8 +135,7 @@ const serviceAddress = async (
     const found = ports?.find((one: { name?: string }) => (one.name ?? '') === portName)
     if (found === undefined) continue
     for (const address of (addresses ?? []) as EndpointAddress[])
-      if (await isOfPod(c, address))
-        return `${scheme || 'http'}://${hostInUrl(address.ip)}:${found.port}`
+      if (await isOfPod(c, address)) return { base: baseOf(scheme, address.ip, found.port) }
   }
   // Upstream names the Service if there are no subsets, and else what was asked for, with scheme and port.
   const wanted = subsets.length === 0 ? name : c.target.name

@@ -89,7 +89,7 @@ const handOn = async (
       'x-forwarded-host': destination.url.host,
       'x-forwarded-proto': 'https',
     },
-    body: 'stream',
+    hasBody: true,
     unreachable,
     refuse: ({ statusCode, headers: { location } }) =>
       isRedirect(statusCode, location) ? Promise.resolve(redirected()) : undefined,
