@@ -146,14 +146,11 @@ const sharedParts = (definition: CustomResourceDefinition) => {
   } satisfies Partial<ResourceDefinition>
 }
 
-/**
- * `definition` has accepted names and is established. `convert` where a webhook converts. `shownSince` where an earlier
- * version of the definition showed the objects in the same way.
- */
-export const customRows = (
+const rowsOf = (
   definition: CustomResourceDefinition,
-  convert = converterOf(definition),
-  shownSince = Number(definition.metadata.resourceVersion),
+  wanted: readonly DefinitionVersion[],
+  convert: Converter | undefined,
+  shownSince: number,
 ): ResourceDefinition[] => {
   const { group, versions } = definition.spec
   const { plural, kind } = definition.status!.acceptedNames
@@ -197,5 +194,24 @@ export const customRows = (
       cells,
     }
   }
-  return versions.filter(({ served }) => served).map(rowOf)
+  return wanted.map(rowOf)
 }
+
+/**
+ * `definition` has accepted names and is established. `convert` where a webhook converts. `shownSince` where an earlier
+ * version of the definition showed the objects in the same way.
+ */
+export const customRows = (
+  definition: CustomResourceDefinition,
+  convert = converterOf(definition),
+  shownSince = Number(definition.metadata.resourceVersion),
+): ResourceDefinition[] => {
+  const served = definition.spec.versions.filter((version) => version.served)
+  return rowsOf(definition, served, convert, shownSince)
+}
+
+/** The row of the version that objects are stored in, whether or not it is served. */
+export const storedRow = (
+  definition: CustomResourceDefinition,
+  convert = converterOf(definition),
+): ResourceDefinition => rowsOf(definition, [storageVersionOf(definition)], convert, 0)[0]!

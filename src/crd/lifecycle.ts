@@ -17,8 +17,9 @@ import { type Follower, type FollowerDeps, followObjects } from '#registry/follo
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
-import { webhookConverter } from './convert-by-webhook.js'
-import { customRows } from './custom-rows.js'
+import type { Store } from '#registry/store.js'
+import { type Converter, webhookConverter } from './convert-by-webhook.js'
+import { customRows, storedRow } from './custom-rows.js'
 import { decideNames } from './definition/accept-names.js'
 import { approvalCondition } from './definition/api-approval.js'
 import { caBundleProblem } from './definition/ca-bundle.js'
@@ -38,6 +39,8 @@ import {
 
 interface LifecycleDeps extends FollowerDeps {
   readonly table: ResourceTable
+  /** The store of a row that need not be in the table. */
+  readonly storeOfRow: (row: ResourceDefinition) => Store
 }
 
 export interface CustomResources {
@@ -173,21 +176,23 @@ class Lifecycle implements Follower {
       this.#known.set(name, { definition, rows: before.rows })
       return
     }
-    const convert =
-      definition.spec.conversion?.strategy === 'Webhook'
-        ? webhookConverter(definition, (service) => findService(this.#context(), service))
-        : undefined
     const isReached = isShown && !this.#builtInGroups.has(definition.spec.group)
     // Upstream ends the watches of all versions when stored objects may be shown differently, because it makes a new
     // handler.
     const isNew = before === undefined || !sameStorage(before.definition, definition)
     const shownSince = isNew ? undefined : before.rows[0]?.shownSince
-    const rows = isReached ? customRows(definition, convert, shownSince) : []
+    const rows = isReached ? customRows(definition, this.#converter(definition), shownSince) : []
     const { table } = this.#deps
     for (const { gvr } of before?.rows ?? [])
       if (isNew || !rows.some((row) => row.gvr.version === gvr.version)) table.remove(gvr)
     for (const row of rows) table.add(row)
     this.#known.set(name, { definition, rows })
+  }
+
+  #converter(definition: CustomResourceDefinition): Converter | undefined {
+    return definition.spec.conversion?.strategy === 'Webhook'
+      ? webhookConverter(definition, (service) => findService(this.#context(), service))
+      : undefined
   }
 
   #forget({ metadata, spec }: CustomResourceDefinition): void {
@@ -220,10 +225,11 @@ class Lifecycle implements Follower {
       if (!terminates || isConditionTrue(definition, 'Established'))
         await this.#syncNames(definition)
     } catch (error) {
-      // If somebody else has changed or deleted it, that event will come. After any other error the next event or start
-      // tries again.
+      // If somebody else has changed or deleted it, that event will come.
       if (wasChanged(error)) return
       this.#deps.log(`custom resource definition ${name}`, error)
+      const pause = sleep(limits.retryMs, this.#signal, { ref: false })
+      void pause.then(() => this.#syncLater(name))
     }
   }
 
@@ -340,13 +346,12 @@ class Lifecycle implements Follower {
     signal: AbortSignal,
   ): Promise<DefinitionCondition> {
     const { metadata, spec } = definition
-    const { group, names } = spec
     await this.#tell(definition, inProgress)
     if (!isConditionTrue(definition, 'Established')) return neverEstablished
     // Objects of this name belong to a built-in resource.
-    if (this.#builtInGroups.has(group)) return completed
-    const store = this.#deps.storeOf({ group, resource: names.plural })
-    if (store === undefined) return neverEstablished
+    if (this.#builtInGroups.has(spec.group)) return completed
+    // As they are stored, as upstream: perhaps no version is served any more, and a webhook converts none of them.
+    const store = this.#deps.storeOfRow(storedRow(definition, this.#converter(definition)))
     const asServer = (namespace?: string) => ({ ...this.#context(namespace), caller: { signal } })
     return deleteObjects(store, asServer, async () => {
       const { object } = await this.#deps.storeOf(definitions)!.get(asServer(), metadata.name)

@@ -55,7 +55,11 @@ export const startControllers = async (
   }
   const flowControl = await startFlowControl(state, options, started)
   postStartHooks.finish('generic-apiserver-start-informers')
-  const customResources = await startCustomResources({ ...follow, table })
+  const customResources = await startCustomResources({
+    ...follow,
+    table,
+    storeOfRow: stores.of,
+  })
   started.defer(() => customResources.stop())
   postStartHooks.finish(
     'start-apiextensions-informers',
