@@ -5,6 +5,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
+import type { Clock } from '#api/clock.js'
 import type { UserInfo } from '#api/user-info.js'
 import { der } from '#net/der.js'
 import { criticalExtensions } from '#net/x509.js'
@@ -27,14 +28,23 @@ export interface CertificateReader {
   isFrontProxy(request: FastifyRequest): boolean
   /** The user that a front proxy names in this request. */
   frontProxyUser(request: FastifyRequest): UserInfo | undefined
+  /** Until when what it says holds, in milliseconds since the epoch; Infinity where none was shown. */
+  validUntil(request: FastifyRequest): number
+  isPast(untilMs: number): boolean
 }
 
 interface Shown {
   readonly identity: Credentials['certificate']
   readonly isFrontProxy: boolean
+  readonly untilMs: number
 }
 
-const nobody: Shown = { identity: undefined, isFrontProxy: false }
+const untrusted: Shown = {
+  identity: 'invalid',
+  isFrontProxy: false,
+  untilMs: Number.POSITIVE_INFINITY,
+}
+const nobody: Shown = { ...untrusted, identity: undefined }
 
 /** Common names or organizations; Node makes no list of a single one. */
 const namesIn = ({ subject }: PeerCertificate, field: 'CN' | 'O'): string[] =>
@@ -108,10 +118,14 @@ const userOf = (certificate: PeerCertificate): Credentials['certificate'] => {
   return withAuthenticatedGroup(user)
 }
 
-/** `clientAuthorities` are PEM bundles of the CAs that sign users' certificates. */
+/**
+ * `clientAuthorities` are PEM bundles of the CAs that sign users' certificates. `clock` is the one that TLS goes by: a
+ * connection may outlive its certificate, which upstream verifies for each request.
+ */
 export const certificateReader = (
   clientAuthorities: readonly string[],
   frontProxy: FrontProxy,
+  clock: Clock,
 ): CertificateReader => {
   const clients = clientAuthorities.flatMap(certificatesOf)
   const proxies = certificatesOf(frontProxy.authority)
@@ -119,30 +133,34 @@ export const certificateReader = (
   // A certificate belongs to a connection, so it is read once for all its requests.
   const known = new WeakMap<object, Shown>()
 
+  const isPast = (untilMs: number): boolean =>
+    untilMs < Number.POSITIVE_INFINITY && clock.now() > untilMs
   const read = (socket: TLSSocket): Shown => {
     const certificate = socket.getPeerCertificate?.()
     if (certificate?.subject === undefined) return nobody
     const leaf = socket.getPeerX509Certificate()
-    if (!socket.authorized && !isRefusedForUsageAlone(socket, leaf, authorities))
-      return { identity: 'invalid', isFrontProxy: false }
+    if (!socket.authorized && !isRefusedForUsageAlone(socket, leaf, authorities)) return untrusted
     const [name = ''] = namesIn(certificate, 'CN')
     const { allowedNames } = frontProxy
     return {
       identity: isSignedBy(leaf, clients) ? userOf(certificate) : 'invalid',
       isFrontProxy:
         isSignedBy(leaf, proxies) && (allowedNames.length === 0 || allowedNames.includes(name)),
+      untilMs: Date.parse(certificate.valid_to),
     }
   }
   const shownBy = (request: FastifyRequest): Shown => {
     const connection = connectionOf(request)
     let shown = known.get(connection)
     if (shown === undefined) known.set(connection, (shown = read(request.raw.socket as TLSSocket)))
-    return shown
+    return isPast(shown.untilMs) ? untrusted : shown
   }
   return {
     identity: (request) => shownBy(request).identity,
     isFrontProxy: (request) => shownBy(request).isFrontProxy,
     frontProxyUser: (request) =>
       shownBy(request).isFrontProxy ? userOfHeaders(request, frontProxy.headers) : undefined,
+    validUntil: (request) => shownBy(request).untilMs,
+    isPast,
   }
 }

@@ -30,6 +30,13 @@ const accept = (
   request.kube.user = user ?? anonymousUser
 }
 
+interface Settled {
+  readonly authorization: string | undefined
+  readonly user: UserInfo
+  /** Until when, in milliseconds since the epoch. */
+  readonly untilMs: number
+}
+
 export const authentication = (
   authenticator: Authenticator,
   allowsAnonymous: (path: string) => boolean,
@@ -37,17 +44,21 @@ export const authentication = (
 ): Filter => {
   /**
    * The last user of a connection with its Authorization header: clients send the same one each time. Only synchronous
-   * answers are kept, since these never change while the server runs (authenticator.ts); credentials that can be revoked
-   * are checked each time.
+   * answers are kept, since these never change while the server runs and a certificate lasts (authenticator.ts); credentials
+   * that can be revoked are checked each time.
    */
-  const settled = new WeakMap<object, { authorization: string | undefined; user: UserInfo }>()
+  const settled = new WeakMap<object, Settled>()
   return (request, reply) => {
     const { authorization } = request.headers
     if (authorization !== undefined && spacedToken.test(authorization))
       reply.header('warning', spacedTokenWarning)
     const connection = connectionOf(request)
     const known = settled.get(connection)
-    if (known !== undefined && known.authorization === authorization) {
+    if (
+      known !== undefined &&
+      known.authorization === authorization &&
+      !certificates.isPast(known.untilMs)
+    ) {
       request.kube.user = known.user
       return
     }
@@ -68,6 +79,10 @@ export const authentication = (
     accept(request, answer, allowsAnonymous)
     // Without credentials the answer depends on the path, so it is not kept.
     if (answer !== undefined && !certificates.isFrontProxy(request))
-      settled.set(connection, { authorization, user: request.kube.user })
+      settled.set(connection, {
+        authorization,
+        user: request.kube.user,
+        untilMs: certificates.validUntil(request),
+      })
   }
 }

@@ -4,11 +4,14 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { limits } from '#limits'
 
+/** Nothing is wrong with the text itself: it is passed again the next time that the file is looked at. */
+export class NotYetUsable extends Error {}
+
 interface FollowedFile {
   readonly file: string
   /** As it was read at the start. */
   readonly text: string
-  /** Called with each new text. An error is logged, and the same text is not passed again. */
+  /** Called with each new text. An error is logged, and the same text is not passed again, unless it is NotYetUsable. */
   take(text: string): Promise<void>
   readonly warn: (error: unknown) => void
 }
@@ -23,8 +26,12 @@ export const followFile = ({ file, text, take, warn }: FollowedFile): (() => Pro
     try {
       const found = await readFile(file, 'utf8')
       if (found === known) return
+      const before = known
       known = found
-      await take(found)
+      await take(found).catch((error: unknown) => {
+        if (error instanceof NotYetUsable) known = before
+        throw error
+      })
     } catch (error) {
       warn(error)
     }

@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { JWTPayload } from 'jose'
 import t, { type Test } from 'tap'
 import { allAlgorithms, JwtIssuers } from '#server/authentication/jwt-issuers.js'
-import { followFile } from '#server/follow-file.js'
+import { followFile, NotYetUsable } from '#server/follow-file.js'
 import { eventually } from '../eventually.js'
 import { call, startServer } from './start-server.js'
 import { startTokenIssuer, type TokenIssuer } from './token-issuer.js'
@@ -201,21 +201,36 @@ t.test('a file is read again when it has changed, and mistakes are reported once
   writeFileSync(file, 'one')
   const taken: string[] = []
   const warnings: string[] = []
+  let isEarly = true
   const stop = followFile({
     file,
     text: 'one',
     take: async (text) => {
       taken.push(text)
       if (text === 'wrong') throw new Error('cannot be meant')
+      if (text === 'early' && isEarly) throw new NotYetUsable('nobody answers yet')
     },
     warn: (error) => warnings.push((error as Error).message),
   })
   t.teardown(stop)
-  for (const text of ['two', 'wrong', 'three']) {
+  const replace = (text: string): void => {
     // At once, as whoever replaces a file should.
     writeFileSync(`${file}.next`, text)
     renameSync(`${file}.next`, file)
+  }
+  for (const text of ['two', 'wrong', 'three']) {
+    replace(text)
     await eventually(text, async () => taken.at(-1) === text)
   }
   t.same([taken, warnings], [['two', 'wrong', 'three'], ['cannot be meant']])
+  replace('early')
+  await eventually('a first try', () => warnings.length > 1)
+  t.equal(warnings[1], 'nobody answers yet')
+  isEarly = false
+  const tries = taken.length
+  replace('early')
+  await eventually('another try', () => taken.length > tries)
+  t.equal(taken.at(-1), 'early')
+  replace('last')
+  await eventually('the last', () => taken.at(-1) === 'last')
 })

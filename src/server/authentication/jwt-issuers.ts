@@ -8,6 +8,7 @@ import { compileJwtRules, type JwtConfiguration } from '#authn/jwt/configuration
 import { DistributedClaims } from '#authn/jwt/distributed-claims.js'
 import { Issuer } from '#authn/jwt/issuer.js'
 import { jwtTokens, type KnownIssuer } from '#authn/jwt/jwt-tokens.js'
+import { NotYetUsable } from '../follow-file.js'
 import type { OidcOptions } from '../options.js'
 
 interface NamedIssuers {
@@ -73,7 +74,8 @@ export class JwtIssuers {
     this.#authenticate(token)
 
   /**
-   * Takes effect once the keys of all new issuers have been read. Rejects if that fails; the former issuers stay then.
+   * Takes effect once the keys of all new issuers have been read. Rejects if that fails, with NotYetUsable where one does not
+   * answer; the former issuers stay then.
    */
   async replace(named: NamedIssuers): Promise<void> {
     const known = this.#make(named)
@@ -81,7 +83,7 @@ export class JwtIssuers {
     const missing = known.find(({ issuer }) => !issuer.isKnown)
     if (missing !== undefined) {
       closeAll(known)
-      throw new Error(`issuer ${missing.rules.configuration.issuer.url} does not answer`)
+      throw new NotYetUsable(`issuer ${missing.rules.configuration.issuer.url} does not answer`)
     }
     closeAll(this.#known)
     this.#take(known)

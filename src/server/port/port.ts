@@ -3,6 +3,7 @@ import type { Http2SecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { systemClock } from '#api/clock.js'
 import { sleep } from '#async/sleep.js'
 import { certificateReader } from '#authn/client-certificate.js'
 import { filterChain, installChain } from '#filters/chain.js'
@@ -50,7 +51,11 @@ const filtersOf = (
   return filterChain({
     authenticator: access.authenticator,
     allowsAnonymous: access.allowsAnonymous,
-    certificates: certificateReader(trust.authorities, frontProxyOf(trust.requestHeader)),
+    certificates: certificateReader(
+      trust.authorities,
+      frontProxyOf(trust.requestHeader),
+      systemClock,
+    ),
     authorizer: access.authorizer,
     openRequests,
     frontEnd: {
