@@ -350,7 +350,7 @@ export const limits = {
   masterLeaseSeconds: 15,
   /** How long a server that ends tries to withdraw; upstream's, two rounds of its reconciler. */
   leaveMs: 20_000,
-  /** How often servers of one store repair the allocations of Services that a killed server left; upstream's. */
+  /** How often allocations of Services are repaired that a killed server or a failed release left; upstream's. */
   allocationRepairMs: 3 * 60 * 1000,
   /** How long to wait for the objects of a deleted definition before they are deleted again; upstream's minute. */
   definitionCleanupMsMax: 60_000,

@@ -106,8 +106,9 @@ export class ConvertedStorage implements ObjectStorage {
     this.#conversion = conversion
     this.#prefix = prefix
     this.#refusal = new CacheRefusal(typeName)
-    // Upstream fills its cache as soon as the definition is served; without objects that needs no webhook.
-    void this.#fillIfEmpty()
+    // Upstream fills its cache as soon as the definition is served; without objects that needs no webhook. If the store
+    // cannot be asked, whoever reads next asks again.
+    this.#fillIfEmpty().catch(() => {})
   }
 
   async get(key: string, consistency: ReadConsistency): Promise<StoredObject | undefined> {

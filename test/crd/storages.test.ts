@@ -64,3 +64,16 @@ t.test("a watch from 'now' of what a schema shows begins when it is asked for", 
   const { value } = await watch[Symbol.asyncIterator]().next()
   t.match(value.events, [{ type: 'ADDED', stored: { object: { metadata: { name: 'a' } } } }])
 })
+
+t.test('a store that is away when a converted one is made only fails its readers', async (t) => {
+  const { pods } = await open(t)
+  let isAway = true
+  const list: ObjectStorage['list'] = (options) =>
+    isAway ? Promise.reject(new Error('the store is away')) : pods.list(options)
+  const store: ObjectStorage = Object.create(pods, { list: { value: list } })
+  const storage = new ConvertedStorage(store, conversion, { prefix, typeName: '' })
+  const all = { selection: { prefix }, consistency: { kind: 'any' }, limit: 0 } as const
+  await t.rejects(storage.list(all), { message: 'the store is away' })
+  isAway = false
+  t.strictSame((await storage.list(all)).items, [])
+})

@@ -76,13 +76,19 @@ const allocateIps = async (
   return taken
 }
 
+/**
+ * The Service is written or gone by then, and upstream does not tell its client either: what cannot be given back now is
+ * found by a repair (service-repair.ts, node-ports.ts).
+ */
+const orRepaired = (release: Promise<void>): Promise<void> => release.catch(() => {})
+
 const giveBack = async (
   service: KubeObject,
   ctx: RequestContext,
   ips: readonly string[],
 ): Promise<void> => {
   if (ctx.dryRun) return
-  for (const ip of ips) await releaseAddress(ctx, ip, ownerOf(service, ctx))
+  for (const ip of ips) await orRepaired(releaseAddress(ctx, ip, ownerOf(service, ctx)))
 }
 
 const takePort = async (
@@ -172,7 +178,7 @@ const allocatePorts = async (
 ): Promise<Taken> => {
   let pool: PortReservation | undefined
   const revert = async (): Promise<void> => {
-    await pool?.revert()
+    if (pool !== undefined) await orRepaired(pool.revert())
     await giveBack(service, ctx, taken)
   }
   try {
@@ -259,7 +265,8 @@ const beginServiceUpdate = async (
       await giveBack(previous, ctx, abandonedIps(spec, before))
       // Ports that the type may not have were dropped after they had been taken.
       const kept = nodePortsOf(spec)
-      await ports.release(nodePortsOf(before).filter((port) => !kept.includes(port)))
+      const left = nodePortsOf(before).filter((port) => !kept.includes(port))
+      await orRepaired(ports.release(left))
     },
   }
 }
@@ -270,7 +277,7 @@ const releaseService = async (
   ports: NodePorts,
 ): Promise<void> => {
   const spec: ServiceSpec = service.spec
-  await ports.release(nodePortsOf(spec))
+  await orRepaired(ports.release(nodePortsOf(spec)))
   if (spec.type === 'ExternalName' || spec.clusterIPs?.[0] === 'None') return
   const namespaced = { ...ctx, namespace: service.metadata.namespace }
   await giveBack(service, namespaced, spec.clusterIPs ?? [])

@@ -12,7 +12,7 @@ import { bootstrapDeps, type ServerState } from '../server-state.js'
 import type { StartedParts } from '../started-parts.js'
 import { untilStored } from '../until-stored.js'
 
-/** Repairs once, and from time to time if other servers of the store may be killed. */
+/** Repairs once, and from time to time: another server of the store may be killed, and a release may fail. */
 export const keepAllocations = async (
   state: ServerState,
   options: ServerOptions,
@@ -24,7 +24,6 @@ export const keepAllocations = async (
     await repairPorts(state.nodePorts, internalContext(deps))
   }
   await untilStored(bootstrapDeps(options, state).caller, repair)
-  if (!state.stores.isShared) return
   const warn = (error: unknown) => state.log('allocations of Services could not be repaired', error)
   const repairs = new Rounds()
   repairs.start(limits.allocationRepairMs, () => repair().catch(warn))
