@@ -35,6 +35,7 @@ export class ReviewWebhook {
   readonly #path: string
   readonly #initialBackoffMs: number
   readonly #closing = new AbortController()
+  readonly #asking = new Set<Promise<JsonObject>>()
 
   /** `timeoutMs` is that of one try. */
   constructor(
@@ -54,6 +55,16 @@ export class ReviewWebhook {
 
   /** The answered review. Rejects with a plain Error, which the caller interprets. */
   async ask(sent: SentReview): Promise<JsonObject> {
+    const answer = this.#ask(sent)
+    this.#asking.add(answer)
+    try {
+      return await answer
+    } finally {
+      this.#asking.delete(answer)
+    }
+  }
+
+  async #ask(sent: SentReview): Promise<JsonObject> {
     const body = stringify(sent.review)
     for (let tries = 1; ; tries++) {
       const isLast = tries === limits.webhookTriesMax || this.#closing.signal.aborted
@@ -71,6 +82,12 @@ export class ReviewWebhook {
   close(): void {
     this.#closing.abort()
     this.#transport.close()
+  }
+
+  /** Closes when nothing is being asked. Who asks later still is answered, on a connection of its own. */
+  async closeWhenIdle(): Promise<void> {
+    while (this.#asking.size > 0) await Promise.allSettled(this.#asking)
+    this.close()
   }
 
   #post(body: string): Promise<IncomingMessage> {

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { listen } from '../listen.js'
 
@@ -14,12 +15,15 @@ export const startReviewer = async (
   answer: (review: Review, response: ServerResponse) => object | undefined,
 ) => {
   const asked: Review[] = []
-  const server = http.createServer(async (request: IncomingMessage, response) => {
-    const sent = JSON.parse(Buffer.concat(await request.toArray()).toString())
-    asked.push({ url: request.url, ...sent })
-    const status = answer(sent, response)
-    response.end(status && JSON.stringify({ ...sent, status }))
-  })
+  const server = http.createServer(
+    { keepAliveTimeout: 600_000 },
+    async (request: IncomingMessage, response) => {
+      const sent = JSON.parse(Buffer.concat(await request.toArray()).toString())
+      asked.push({ url: request.url, ...sent })
+      const status = answer(sent, response)
+      response.end(status && JSON.stringify({ ...sent, status }))
+    },
+  )
   const port = await listen(t, server)
   const folder = t.testdir()
   const configFile = path.join(folder, 'kubeconfig')
@@ -29,5 +33,6 @@ export const startReviewer = async (
     configFile,
     JSON.stringify({ ...named, clusters: [{ name: 'c', cluster }], users: [] }),
   )
-  return { asked, folder, configFile, close: () => server.close() }
+  const connections = promisify(server.getConnections.bind(server))
+  return { asked, folder, configFile, connections, close: () => server.close() }
 }

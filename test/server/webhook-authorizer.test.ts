@@ -270,7 +270,7 @@ t.test('webhooks of a file are asked where their conditions hold', async (t) => 
 })
 
 t.test('a file is read again when it changes, and left as it was where it is wrong', async (t) => {
-  const { configFile, folder } = await startReviewer(t, answer)
+  const { configFile, folder, connections } = await startReviewer(t, answer)
   const file = configure(folder, webhook(configFile, {}, "request.user != 'ada'"))
   const server = await serverFor(t, folder, { authorizationConfigFile: file })
   const get = async () => (await call(server, { path: `${pods}/allowed`, ...ada })).status
@@ -282,6 +282,7 @@ t.test('a file is read again when it changes, and left as it was where it is wro
   t.equal(await get(), 404)
   configure(folder, webhook(configFile, {}, 'false'))
   await eventually('it is asked no more', async () => (await get()) === 403)
+  await eventually('nothing is kept open', async () => (await connections()) === 0)
 })
 
 t.test('modes and files that do not fit are told in the words of kube-apiserver', async (t) => {

@@ -88,7 +88,10 @@ export const openAuthorizers = async (
   const hasNode = configurations.some(({ type }) => type === 'Node')
   if (options.authorizationWebhook !== undefined) {
     const { authorizersOf } = await import('./configured-authorizers.js')
-    return { ...(await authorizersOf(configurations, deps, started)), hasNode }
+    const authorizer = await authorizersOf(configurations, deps, (webhook) =>
+      started.defer(async () => webhook.close()),
+    )
+    return { ...authorizer, hasNode }
   }
   const modes = configurations.map(({ type }) => deps.builtIn[type as BuiltInAuthorizer])
   return { ...allOf(modes), hasNode }

@@ -28,14 +28,17 @@ export interface Authorization extends FullAuthorizer {
   readonly hasNode: boolean
 }
 
+/** Takes a webhook that was opened, to close it. */
+type Opened = (webhook: ReviewWebhook) => void
+
 const webhookOf = async (
   configuration: WebhookConfiguration,
   { clock }: AuthorizerDeps,
-  started: StartedParts,
+  opened: Opened,
 ): Promise<FullAuthorizer> => {
   const { configFile, timeoutMs, ...rest } = configuration
   const webhook = new ReviewWebhook(await loadKubeconfig(configFile), { timeoutMs })
-  started.defer(async () => webhook.close())
+  opened(webhook)
   return webhookAuthorizer({ ...rest, ask: (sent) => webhook.ask(sent), clock })
 }
 
@@ -43,15 +46,15 @@ const webhookOf = async (
 export const authorizersOf = async (
   configurations: readonly AuthorizerConfiguration[],
   deps: AuthorizerDeps,
-  started: StartedParts,
-): Promise<FullAuthorizer> =>
-  allOf(
-    await Promise.all(
-      configurations.map((one) =>
-        one.type === 'Webhook' ? webhookOf(one.webhook, deps, started) : deps.builtIn[one.type],
-      ),
-    ),
-  )
+  opened: Opened,
+): Promise<FullAuthorizer> => {
+  const made: FullAuthorizer[] = []
+  for (const one of configurations)
+    made.push(
+      one.type === 'Webhook' ? await webhookOf(one.webhook, deps, opened) : deps.builtIn[one.type],
+    )
+  return allOf(made)
+}
 
 /** Built-in authorizers whose data is read, and followed, from the start. */
 const readAtStart: readonly string[] = ['Node', 'ABAC', 'RBAC']
@@ -66,7 +69,16 @@ export const followConfiguration = async (
   const configurations = readAuthorizationConfiguration(text)
   const needed = configurations.flatMap(({ type }) => (type === 'Webhook' ? [] : [type]))
   const isReady = (type: string) => !readAtStart.includes(type) || needed.some((t) => t === type)
-  let current = await authorizersOf(configurations, deps, started)
+  const open = new Set<ReviewWebhook>()
+  started.defer(async () => {
+    for (const webhook of open) webhook.close()
+  })
+  const opened: Opened = (webhook) => void open.add(webhook)
+  /** Those of another configuration than the one in use. */
+  const retire = (webhooks: readonly ReviewWebhook[]): void => {
+    for (const webhook of webhooks) void webhook.closeWhenIdle().then(() => open.delete(webhook))
+  }
+  let current = await authorizersOf(configurations, deps, opened)
   const stop = followFile({
     file,
     text,
@@ -77,7 +89,14 @@ export const followConfiguration = async (
         throw new Error(
           `authorizer type ${late.type} is not allowed if it was not enabled at initial server startup`,
         )
-      current = await authorizersOf(wanted, deps, started)
+      const former = [...open]
+      try {
+        current = await authorizersOf(wanted, deps, opened)
+        retire(former)
+      } catch (error) {
+        retire([...open].filter((webhook) => !former.includes(webhook)))
+        throw error
+      }
     },
     warn: (error) => deps.warn('reloading authorization config', error),
   })
