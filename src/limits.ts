@@ -383,7 +383,7 @@ export const limits = {
   similarEventsMs: 600_000,
   /** Requests for Pods of one owner at once. */
   podRequestsMax: 32,
-  /** Pods that one round makes or ends; upstream's BurstReplicas of ReplicaSets and of DaemonSets. */
+  /** Pods that one round makes or ends; upstream's BurstReplicas of ReplicaSets and of DaemonSets. Parallel StatefulSets are held to it, too. */
   replicaBurstMax: 500,
   daemonBurstMax: 250,
   /** Pods that one round of a Job makes or ends; upstream's MaxPodCreateDeletePerSync. */

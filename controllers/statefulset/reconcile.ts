@@ -4,6 +4,7 @@
  */
 import { conditionOf } from '#api/conditions.js'
 import { isPodRunningAndReady, isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
+import { limits } from '#limits'
 import { isPodAvailable } from '../pods/availability.js'
 import { revisionOf } from '../pods/revisions.js'
 import { scaled } from '../pods/scaled.js'
@@ -39,7 +40,8 @@ const partitionOf = (set: StatefulSet): number =>
 
 interface Round {
   observed: Observed
-  replicas: (Pod | undefined)[]
+  /** By their index in the set: a size of thousands of millions may be asked for. */
+  replicas: ReadonlyMap<number, Pod>
   /** Pods beyond the size, highest ordinal first. */
   condemned: Pod[]
   firstUnhealthy: Pod | undefined
@@ -49,22 +51,20 @@ interface Round {
 const sortOut = (observed: Observed): Round => {
   const { set, pods, now } = observed
   const start = startOf(set)
-  const replicas: (Pod | undefined)[] = Array.from({ length: sizeOf(set) }, () => undefined)
-  const condemned: Pod[] = []
-  for (const pod of pods) {
+  const replicas = new Map<number, Pod>()
+  const beyond: Pod[] = []
+  const inOrder = [...pods].sort((a, b) => ordinalOf(set, a) - ordinalOf(set, b))
+  for (const pod of inOrder) {
     const ordinal = ordinalOf(set, pod)
-    if (ordinal >= start && ordinal < start + replicas.length) replicas[ordinal - start] = pod
-    else if (ordinal >= 0) condemned.push(pod)
+    if (ordinal >= start && ordinal < start + sizeOf(set)) replicas.set(ordinal - start, pod)
+    else if (ordinal >= 0) beyond.push(pod)
   }
-  condemned.sort((a, b) => ordinalOf(set, b) - ordinalOf(set, a))
   const isHealthy = (pod: Pod): boolean =>
     isPodRunningAndReady(pod) &&
     !isTerminating(pod) &&
     isPodAvailable(pod, set.spec.minReadySeconds ?? 0, now)
-  const unhealthy = [...replicas, ...[...condemned].reverse()].find(
-    (pod) => pod !== undefined && !isHealthy(pod),
-  )
-  return { observed, replicas, condemned, firstUnhealthy: unhealthy, isHealthy }
+  const firstUnhealthy = [...replicas.values(), ...beyond].find((pod) => !isHealthy(pod))
+  return { observed, replicas, condemned: beyond.reverse(), firstUnhealthy, isHealthy }
 }
 
 /** Below the partition the old template stays; the rest is made by the new one. */
@@ -82,7 +82,7 @@ const growOne = (round: Round, index: number, actions: Action[]): boolean => {
   const { set } = observed
   const ordered = isOrdered(set)
   const ordinal = startOf(set) + index
-  const pod = round.replicas[index]
+  const pod = round.replicas.get(index)
   const claims = observed.claims(ordinal)
   if (pod === undefined) {
     // A claim of the predecessor that is going away must not be taken over.
@@ -128,8 +128,8 @@ const update = (round: Round, actions: Action[]): void => {
   const { set, updateRevision } = round.observed
   if (set.spec.updateStrategy?.type === 'OnDelete') return
   let room = maxUnavailableOf(set)
-  for (let index = round.replicas.length - 1; index >= partitionOf(set) && room > 0; index--) {
-    const pod = round.replicas[index]
+  for (let index = sizeOf(set) - 1; index >= partitionOf(set) && room > 0; index--) {
+    const pod = round.replicas.get(index)
     if (pod === undefined) return
     if (revisionOf(pod) !== updateRevision && !isTerminating(pod)) {
       actions.push({ do: 'delete', pod })
@@ -142,8 +142,12 @@ export const planStatefulSet = (observed: Observed): Action[] => {
   if (observed.set.metadata.deletionTimestamp !== undefined) return []
   const round = sortOut(observed)
   const actions: Action[] = []
-  for (let index = 0; index < round.replicas.length; index++)
+  // Those that are missing, however many, are made some at a time: each that comes brings the next round.
+  const first = round.replicas.size + limits.replicaBurstMax
+  const size = sizeOf(observed.set)
+  for (let index = 0; index < Math.min(size, first); index++)
     if (growOne(round, index, actions)) return actions
+  if (first < size) return actions
   // Not only of the one that is deleted now: others may be gone before it is their turn.
   if (hasClaims(observed.set))
     for (const pod of round.condemned) actions.push({ do: 'ownClaims', pod })

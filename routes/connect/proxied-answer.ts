@@ -26,10 +26,10 @@ interface Coding {
   readonly encode: () => Transform
 }
 const plain: Coding = { decode: () => new PassThrough(), encode: () => new PassThrough() }
-const codings: Readonly<Record<string, Coding>> = {
-  gzip: { decode: createGunzip, encode: createGzip },
-  deflate: { decode: createInflateRaw, encode: createDeflateRaw },
-}
+const codings: ReadonlyMap<string, Coding> = new Map([
+  ['gzip', { decode: createGunzip, encode: createGzip }],
+  ['deflate', { decode: createInflateRaw, encode: createDeflateRaw }],
+])
 
 /** The answer ends with what ends the stream. */
 const ignoreError = (): void => {}
@@ -45,7 +45,7 @@ export const changeAnswer = async (
   const { location, 'content-encoding': encoding } = headers
   if (location !== undefined)
     return { headers: { ...headers, location: rewriteLink(location, page) }, body: answer }
-  const coding = encoding === undefined ? plain : codings[encoding]
+  const coding = encoding === undefined ? plain : codings.get(encoding)
   if (!isPage(answer) || coding === undefined) return { headers, body: answer }
   // Latin-1 keeps every byte, also those that are not UTF-8.
   const text = coding.decode().setEncoding('latin1')

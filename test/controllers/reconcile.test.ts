@@ -174,6 +174,10 @@ t.test('a StatefulSet does one thing at a time, in order; a parallel one all at 
     [],
   )
   t.same(stateful({}, [], gone), [], 'a set that ends makes nothing')
+  const huge = { replicas: 2_000_000_000 }
+  t.same(stateful(huge, [member(0)]), ['create 1'])
+  const several = stateful({ ...huge, podManagementPolicy: 'Parallel' }, [member(0)])
+  t.same([several[0], several.at(-1), several.length], ['create 1', 'create 500', 500])
   t.end()
 })
 
