@@ -8,6 +8,19 @@ import type { ObjectReader } from '#kubelet/object-reader.js'
 import { Volumes } from '#kubelet/volumes/volumes.js'
 import { storedMetadata } from '../stored-metadata.js'
 
+/** A Pod with a ConfigMap for a volume. */
+const facts = {
+  pod: {
+    kind: 'Pod',
+    apiVersion: 'v1',
+    metadata: storedMetadata({ name: 'p', namespace: 'default', uid: 'u' }),
+    spec: { containers: [], volumes: [{ name: 'v', configMap: { name: 'm' } }] },
+  },
+  podIps: [],
+  nodeAddress: '',
+  allocatable: {},
+}
+
 t.test(
   'a kubelet that was killed while it wrote a volume is no hindrance to the next',
   async (t) => {
@@ -19,17 +32,6 @@ t.test(
     const csi = {} as CsiVolumes
     const { signal } = new AbortController()
     const volumes = new Volumes({ root, reader, now: () => now++, mountsMemory: false, csi })
-    const facts = {
-      pod: {
-        kind: 'Pod',
-        apiVersion: 'v1',
-        metadata: storedMetadata({ name: 'p', namespace: 'default', uid: 'u' }),
-        spec: { containers: [], volumes: [{ name: 'v', configMap: { name: 'm' } }] },
-      },
-      podIps: [],
-      nodeAddress: '',
-      allocatable: {},
-    }
     await volumes.prepare(facts, signal)
     const folder = path.join(volumes.podFolder('u'), 'volumes', 'v')
     const half = '..0.half'
@@ -58,20 +60,7 @@ t.test('what a Pod was about to get when it ended is not there when it has gone'
   const csi = { holds: () => false } as unknown as CsiVolumes
   const ended = new AbortController()
   const volumes = new Volumes({ root, reader, now: () => 1, mountsMemory: false, csi })
-  const preparing = volumes.prepare(
-    {
-      pod: {
-        kind: 'Pod',
-        apiVersion: 'v1',
-        metadata: storedMetadata({ name: 'p', namespace: 'default', uid: 'u' }),
-        spec: { containers: [], volumes: [{ name: 'v', configMap: { name: 'm' } }] },
-      },
-      podIps: [],
-      nodeAddress: '',
-      allocatable: {},
-    },
-    ended.signal,
-  )
+  const preparing = volumes.prepare(facts, ended.signal)
   await asked
   ended.abort()
   const removing = volumes.remove('u')
