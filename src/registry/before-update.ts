@@ -6,8 +6,8 @@ import type { KubeObject } from '#api/object.js'
 import { copyWith } from '#json/copy-with.js'
 import { hasGivenEmpty, holdsGivenOtherwise } from '#json/given-empty.js'
 import { jsonEqual, semanticEqual } from '#json/object.js'
-import { holdsRaw, sameRaw } from './decode/raw-fields.js'
-import { storedStruct } from './decode.js'
+import { holdsRaw } from './decode/raw-fields.js'
+import { hasSameRaw } from './decode.js'
 import { withNamedStrings } from './named-strings.js'
 import { matchNamespace } from './object-meta.js'
 import type { RequestContext, ResourceDefinition, UpdateStrategy } from './resource-definition.js'
@@ -57,9 +57,7 @@ const movesGeneration = (
   if (rule === 'none') return false
   if (typeof rule === 'function') return rule(next, previous)
   const [spec, was] = [next.spec, previous.spec]
-  if (!sameSpec(spec, was)) return true
-  const struct = storedStruct(definition)
-  return struct !== undefined && !sameRaw(struct, { spec }, { spec: was })
+  return !sameSpec(spec, was) || !hasSameRaw(definition, { spec }, { spec: was })
 }
 
 /** Metadata that no client may take away is put back: uid, creation and deletion times (apiserver, rest/update.go). */

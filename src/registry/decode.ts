@@ -15,6 +15,7 @@ import { forgetEmptyListsOf } from './decode/empty-lists.js'
 import { DecodeError, explain } from './decode/explain.js'
 import { inGoOrder } from './decode/go-order.js'
 import { type GoType, goTypeOfKey } from './decode/go-type.js'
+import { sameRaw } from './decode/raw-fields.js'
 import { withRepeatedKeys } from './decode/repeated-keys.js'
 import { canonicalTime } from './decode/times.js'
 import type { ResourceDefinition } from './resource-definition.js'
@@ -199,6 +200,16 @@ export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName
 export const storedStruct = ({ schemaName, convert, storageVersion }: ResourceDefinition) => {
   const stored = convert === undefined ? schemaName : schemaNameOfKind(storageVersion)
   return stored === undefined || schemaName === undefined ? undefined : goTypeName(stored)
+}
+
+/** Whether two objects that are otherwise equal have the same raw JSON, too. */
+export const hasSameRaw = (
+  definition: ResourceDefinition,
+  next: JsonObject,
+  previous: JsonObject,
+): boolean => {
+  const struct = storedStruct(definition)
+  return struct === undefined || sameRaw(struct, next, previous)
 }
 
 /**

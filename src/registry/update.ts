@@ -17,8 +17,7 @@ import {
 } from './before-update.js'
 import { type Basis, beginFromCache } from './begin-from-cache.js'
 import { createOnce } from './create.js'
-import { sameRaw } from './decode/raw-fields.js'
-import { asStored, ordered, storedStruct } from './decode.js'
+import { asStored, hasSameRaw, ordered } from './decode.js'
 import { keepManagedFieldsTimes } from './field-manager/times.js'
 import { isTooLarge } from './interpret-storage-error.js'
 import { dedupOwnerReferences, matchNamespace, sameContent } from './object-meta.js'
@@ -68,8 +67,7 @@ const isUnchanged = (
   const { isAsCreated, object } = current
   if (isAsCreated === true && strategy.isFilledOnRead?.(object) === true) return false
   if (!sameContent(next, object)) return false
-  const struct = storedStruct(definition)
-  if (struct !== undefined && !sameRaw(struct, next, object)) return false
+  if (!hasSameRaw(definition, next, object)) return false
   if (storage.isStoredAlike === undefined && storage.isStale === undefined) return true
   return write(deps, 'get', () => isStoredSo(storage, current, next))
 }
