@@ -10,7 +10,7 @@ import type { ControllerContext } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
-import { inParallel } from '../pods/pod-control.js'
+import { slowStart } from '../pods/pod-control.js'
 import {
   type ControllerRevision,
   RevisionHistory,
@@ -191,18 +191,23 @@ const claimState = ({ context, set }: Sync) => {
 
 const isOfClaims = (action: Action): boolean => action.do === 'claims' || action.do === 'ownClaims'
 
-/** Claims come before the Pods that mount them, and are handed to those that go; Pods of a parallel set all at once. */
-const performAll = async (sync: Sync, actions: readonly Action[]): Promise<unknown> => {
-  try {
-    for (const action of actions) if (isOfClaims(action)) await perform(sync, action)
-    await inParallel(
-      actions.filter((action) => !isOfClaims(action)),
-      (action) => perform(sync, action),
-    )
-    return undefined
-  } catch (error) {
-    return error
+/** Claims come before the Pod that mounts them, and are handed to the one that goes. */
+const withTheirClaims = (actions: readonly Action[]): Action[][] => {
+  const steps: Action[][] = [[]]
+  for (const action of actions) {
+    steps.at(-1)?.push(action)
+    if (!isOfClaims(action)) steps.push([])
   }
+  return steps
+}
+
+/** Pods of a parallel set are made at once, but not where the first is refused. Upstream: runForAll. */
+const performAll = async (sync: Sync, actions: readonly Action[]): Promise<unknown> => {
+  const steps = withTheirClaims(actions)
+  const { error } = await slowStart(steps.length, async (index) => {
+    for (const action of steps[index] ?? []) await perform(sync, action)
+  })
+  return error
 }
 
 /**

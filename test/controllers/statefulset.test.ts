@@ -144,6 +144,34 @@ t.test(
   },
 )
 
+t.test('where the first Pod of a parallel set is refused, the others are not tried', async (t) => {
+  const client = await start(t)
+  const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
+  await createSet(client, {
+    podManagementPolicy: 'Parallel',
+    replicas: 3,
+    template: {
+      metadata: { labels },
+      spec: { priorityClassName: 'unknown', containers: [{ name: 'main', image: 'x' }] },
+    },
+    volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: claim }],
+  })
+  const refused = async () =>
+    (await client.list<KubeObject>(resources.events, { namespace })).items.filter(
+      ({ reason }) => reason === 'FailedCreate',
+    )
+  await until(async () =>
+    (await refused()).some(({ deprecatedCount }) => Number(deprecatedCount) > 2),
+  )
+  const notes = (await refused()).map(({ note }) => /^Create Pod (\S+)/.exec(String(note))?.[1])
+  t.same(notes, ['db-0'])
+  const claims = await client.list(resources.persistentVolumeClaims, { namespace })
+  t.same(
+    claims.items.map(({ metadata }) => metadata.name),
+    ['data-db-0'],
+  )
+})
+
 t.test('where the current revision was deleted, the newest is the current one', async (t) => {
   const client = await start(t)
   const status = async () =>
