@@ -2,6 +2,7 @@
 import { keyOf } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import type { WorkQueue } from '#client/work-queue.js'
 import { limits } from '#limits'
 import type { ControllerContext } from '../controller.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
@@ -39,6 +40,7 @@ const newPod = (set: DaemonSet, node: string, hash: string) => {
 interface Tools {
   control: PodControl
   failedPods: FailedPods
+  queue: WorkQueue
 }
 
 /** Makes and ends Pods as planned. Yields how long an ended Pod still has to wait for its successor. */
@@ -94,9 +96,9 @@ const sync = async (
   history: RevisionHistory,
   tools: Tools,
   set: DaemonSet,
-): Promise<{ afterMs: number } | undefined> => {
+): Promise<void> => {
   // A deleted set is not synced at all, not even its status. Upstream: syncDaemonSet.
-  if (set.metadata.deletionTimestamp !== undefined) return undefined
+  if (set.metadata.deletionTimestamp !== undefined) return
   const { informers, clock } = context
   await claimOwned(context, set, {
     ref: resources.daemonSets,
@@ -123,15 +125,14 @@ const sync = async (
   const after = observe()
   const status = daemonStatus(after, collisionCount)
   if (status !== undefined) await updateStatus(context, resources.daemonSets, set, status)
+  const availableMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
+  for (const ms of [waitMs, availableMs]) if (ms !== undefined) tools.queue.addAfter(keyOf(set), ms)
   if (failed !== undefined) throw failed
   const used = new Set([hash, ...after.pods.map(revisionOf)])
   const old = revisions.filter((r) => r.metadata.uid !== revision.metadata.uid)
   const isIdle = (r: ControllerRevision) => !used.has(revisionOf(r))
   // Upstream also counts old revisions that still have Pods; for StatefulSets it does not.
   await history.truncate(set, old.filter(isIdle), old.length)
-  const availableMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
-  const waits = [waitMs, availableMs].filter((ms) => ms !== undefined)
-  return waits.length === 0 ? undefined : { afterMs: Math.min(...waits) }
 }
 
 /** Heartbeats do not move daemons. */
@@ -146,7 +147,7 @@ export const daemonSetController = ownerController<DaemonSet>({
   prepare(context, sets, queue) {
     const history = new RevisionHistory(context, resources.daemonSets, revisionLabel)
     const control = new PodControl(context, 'daemonset-controller')
-    const tools = { control, failedPods: new FailedPods() }
+    const tools = { control, failedPods: new FailedPods(), queue }
     const all = (): void => {
       for (const key of sets.store.keys()) queue.add(key)
     }

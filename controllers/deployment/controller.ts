@@ -249,9 +249,14 @@ const scaleOnly = async (sync: Sync): Promise<Step> => {
   const olds = oldSetsOf(sync, result.newSet)
   const steps = proportionalScale(sync.deployment, result.newSet, olds)
   for (const step of steps) await applyScale(sync, step)
-  // Sets whose size did not change need the annotation, too, or the Deployment would seem to be scaling for ever.
-  for (const set of sync.sets)
-    if (replicasOf(set) > 0 && differs(set, sizeAnnotations(sync.deployment)))
+  // Sets whose size did not change need the annotations, too, or the Deployment would seem to be scaling for ever. A
+  // single one that has its size keeps that which another strategy allowed. Upstream: scale.
+  const active = sync.sets.filter((set) => replicasOf(set) > 0)
+  for (const set of active)
+    if (
+      differs(set, sizeAnnotations(sync.deployment)) &&
+      (active.length > 1 || isScaling(sync.deployment, active))
+    )
       await rememberSize(sync, set)
   if (sync.deployment.spec.paused) await cleanUp(sync, result.newSet)
   return result

@@ -4,7 +4,7 @@ import type { NamespacedObject } from '#api/object.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'
 import type { ResourceRef } from '#client/resources.js'
-import type { WorkQueue, WorkQueueOptions } from '#client/work-queue.js'
+import type { SyncResult, WorkQueue, WorkQueueOptions } from '#client/work-queue.js'
 import { whileSeeing } from '../blind.js'
 import {
   type Controller,
@@ -32,7 +32,7 @@ interface OwnerKind<T extends NamespacedObject> {
     context: ControllerContext,
     owners: Informer<T>,
     queue: WorkQueue,
-  ): (owner: T) => Promise<{ afterMs: number } | undefined>
+  ): (owner: T) => SyncResult
 }
 
 /** Woken by its own objects, by what they own, and by objects without a controller that a selector takes. */

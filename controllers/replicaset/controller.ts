@@ -1,8 +1,10 @@
 /** Keeps as many Pods as a ReplicaSet or ReplicationController wants; upstream's replicaset-controller. */
 import type { LabelSelector } from '#api/label-selector.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
+import { keyOf } from '#client/object-store.js'
 import { isPodActive, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import type { WorkQueue } from '#client/work-queue.js'
 import { type Controller, type ControllerContext, controllerRefOf } from '../controller.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
@@ -69,17 +71,24 @@ const act = async (
   return {}
 }
 
+interface Tools {
+  control: PodControl
+  queue: WorkQueue
+}
+
 const sync = async (
   context: ControllerContext,
   { ref, selectorOf }: Variant,
-  control: PodControl,
+  { control, queue }: Tools,
   set: ReplicaSet,
-): Promise<{ afterMs: number } | undefined> => {
+): Promise<void> => {
   const { clock } = context
   const mine = await claimOwned<Pod>(context, set, {
     ref,
     owned: resources.pods,
     selector: selectorOf(set),
+    // One that has ended stays with whom it was. Upstream: syncReplicaSet.
+    isCandidate: isPodActive,
   })
   const related = () => relatedPods(context, ref, set)
   const plan = planReplicas(set, mine, { related, now: clock.now() })
@@ -88,18 +97,18 @@ const sync = async (
   const now = clock.now()
   const status = replicaStatus(set, after, { now, failure })
   if (status !== undefined) await updateStatus(context, ref, set, status)
-  if (error !== undefined) throw error
   const afterMs = nextAvailabilityMs(after.filter(isPodActive), set.spec.minReadySeconds ?? 0, now)
-  return afterMs === undefined ? undefined : { afterMs }
+  if (afterMs !== undefined) queue.addAfter(keyOf(set), afterMs)
+  if (error !== undefined) throw error
 }
 
 const replicaController = (variant: Variant): Controller =>
   ownerController<ReplicaSet>({
     ...variant,
     owned: resources.pods,
-    prepare(context) {
-      const control = new PodControl(context, variant.component)
-      return (set) => sync(context, variant, control, set)
+    prepare(context, _sets, queue) {
+      const tools = { control: new PodControl(context, variant.component), queue }
+      return (set) => sync(context, variant, tools, set)
     },
   })
 

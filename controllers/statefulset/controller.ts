@@ -5,6 +5,7 @@ import { isAlreadyExists, isConflict, isNamespaceTerminating, messageOf } from '
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import type { WorkQueue } from '#client/work-queue.js'
 import { jsonEqual } from '#json/object.js'
 import type { ControllerContext } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
@@ -236,9 +237,9 @@ const writeStatus = async (
 
 const syncSet = async (
   context: ControllerContext,
-  history: RevisionHistory,
+  { history, queue }: { history: RevisionHistory; queue: WorkQueue },
   set: StatefulSet,
-): Promise<{ afterMs: number } | undefined> => {
+): Promise<void> => {
   const { clock } = context
   await claimOwned<Pod>(context, set, {
     ref: resources.statefulSets,
@@ -273,12 +274,12 @@ const syncSet = async (
   const status = statefulSetStatus(after, collisionCount)
   if (!jsonEqual({ collisionCount: 0, ...set.status }, status))
     await writeStatus(context, set, status)
+  const afterMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
+  if (afterMs !== undefined) queue.addAfter(keyOf(set), afterMs)
   if (failed !== undefined) throw failed
   const used = new Set([updateRevision, after.currentRevision, ...after.pods.map(revisionOf)])
   const idle = all.filter((r) => !used.has(r.metadata.name))
   if (!isEnding) await history.truncate(set, idle, idle.length)
-  const afterMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
-  return afterMs === undefined ? undefined : { afterMs }
 }
 
 export const statefulSetController = ownerController<StatefulSet>({
@@ -299,6 +300,6 @@ export const statefulSetController = ownerController<StatefulSet>({
           if ((set.spec.volumeClaimTemplates ?? []).length > 0) queue.add(keyOf(set))
       },
     })
-    return (set) => syncSet(context, history, set)
+    return (set) => syncSet(context, { history, queue }, set)
   },
 })

@@ -1,0 +1,101 @@
+/** Which Pods a ReplicaSet takes, and what it notes of its Deployment; seen with kube-controller-manager 1.36. */
+import t from 'tap'
+import type { PersistedObject } from '#api/object.js'
+import { isPodTerminal, type Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import { until, untilPodsAreLetIn } from './cluster.js'
+import { startControllers } from './in-process.js'
+
+const namespace = 'default'
+const labels = { app: 'web' }
+const spec = { containers: [{ name: 'main', image: 'x' }] }
+
+t.test('a set adopts a Pod that nobody controls, but none that has ended', async (t) => {
+  const client = await startControllers(t, ['replicaset-controller', 'serviceaccount-controller'])
+  await untilPodsAreLetIn(client, namespace)
+  for (const name of ['ended', 'lives'])
+    await client.create(resources.pods, { metadata: { name, namespace, labels }, spec })
+  const ended = { name: 'ended', namespace }
+  await client.patch(
+    resources.pods,
+    ended,
+    { status: { phase: 'Failed' } },
+    { type: 'merge', subresource: 'status' },
+  )
+  await client.create(resources.replicaSets, {
+    metadata: { name: 'web', namespace },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec },
+    },
+  })
+  const isWhole = async () => {
+    const set = await client.get<PersistedObject & { status: { replicas: number } }>(
+      resources.replicaSets,
+      { name: 'web', namespace },
+    )
+    return set.status.replicas === 2
+  }
+  await until(isWhole)
+  const { items } = await client.list<Pod>(resources.pods, { namespace })
+  const owners = items.map((pod) => ({
+    hasEnded: isPodTerminal(pod),
+    owner: pod.metadata.ownerReferences?.[0]?.name,
+  }))
+  t.same(
+    owners.filter(({ hasEnded }) => hasEnded),
+    [{ hasEnded: true, owner: undefined }],
+  )
+  t.same(
+    owners.filter(({ hasEnded }) => !hasEnded).map(({ owner }) => owner),
+    ['web', 'web'],
+  )
+})
+
+t.test('a paused Deployment that has its size keeps how far it could grow', async (t) => {
+  const controllers = [
+    'deployment-controller',
+    'replicaset-controller',
+    'serviceaccount-controller',
+  ]
+  const client = await startControllers(t, controllers)
+  await untilPodsAreLetIn(client, namespace)
+  const at = { name: 'web', namespace }
+  type Seen = PersistedObject & { status: { observedGeneration?: number } }
+  const untilSeen = () =>
+    until(async () => {
+      const { metadata, status } = await client.get<Seen>(resources.deployments, at)
+      return status.observedGeneration === metadata.generation
+    })
+  const sizes = async () => {
+    const { items } = await client.list(resources.replicaSets, { namespace })
+    const { annotations = {} } = items[0]?.metadata ?? {}
+    return ['desired', 'max'].map(
+      (which) => annotations[`deployment.kubernetes.io/${which}-replicas`],
+    )
+  }
+  const strategy = (maxSurge: number) => ({
+    type: 'RollingUpdate',
+    rollingUpdate: { maxSurge, maxUnavailable: 0 },
+  })
+  await client.create(resources.deployments, {
+    metadata: at,
+    spec: {
+      replicas: 2,
+      strategy: strategy(2),
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec },
+    },
+  })
+  await untilSeen()
+  t.same(await sizes(), ['2', '4'])
+  const change = (next: object) =>
+    client.patch(resources.deployments, at, { spec: next }, { type: 'merge' })
+  await change({ paused: true, strategy: strategy(1) })
+  await untilSeen()
+  t.same(await sizes(), ['2', '4'])
+  await change({ replicas: 3 })
+  await untilSeen()
+  t.same(await sizes(), ['3', '4'])
+})
