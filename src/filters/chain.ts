@@ -32,6 +32,8 @@ interface ChainDeps {
   certificates: CertificateReader
   authorizer: Authorizer
   openRequests: OpenRequests
+  /** Upstream's --request-timeout. */
+  requestTimeoutMs: number
   /** Options for answers to browsers and load-balanced clients; each may be off. */
   frontEnd: FrontEnd
   /** Bounds what runs at once: priority and fairness, or limits of the whole server. */
@@ -52,7 +54,7 @@ interface FrontEnd {
   readonly sendsRetryAfter: boolean
 }
 
-const atTheFront = ({ frontEnd, openRequests }: ChainDeps): Filter[] => {
+const atTheFront = ({ frontEnd, openRequests, requestTimeoutMs }: ChainDeps): Filter[] => {
   const { hsts, goawayChance, random, sendsRetryAfter } = frontEnd
   const directives = hsts.join('; ')
   return [
@@ -61,7 +63,7 @@ const atTheFront = ({ frontEnd, openRequests }: ChainDeps): Filter[] => {
       ? [((_, reply) => void reply.header('strict-transport-security', directives)) as Filter]
       : []),
     ...(goawayChance > 0 ? [probabilisticGoaway(goawayChance, random)] : []),
-    requestTimeout,
+    requestTimeout(requestTimeoutMs),
     ...(frontEnd.cors.length > 0 ? [cors(frontEnd.cors)] : []),
   ]
 }

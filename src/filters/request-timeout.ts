@@ -2,7 +2,6 @@
 
 import { badRequest } from '#api/errors.js'
 import { durationMs, durationProblem } from '#go/duration.js'
-import { limits } from '#limits'
 import type { Filter } from './kube-request.js'
 import { isLongRunning } from './long-running.js'
 import { lateError } from './open-requests.js'
@@ -10,16 +9,19 @@ import { lateError } from './open-requests.js'
 /** The shortest delay of a timer. Upstream cannot answer anything in less time either. */
 const shortestMs = 1
 
-export const requestTimeout: Filter = (request) => {
-  const url = request.url
-  // Long-running requests have no deadline, so their parameter is not read.
-  if (!url.includes('timeout=') || isLongRunning(request.kube.info)) return
-  const text = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('timeout')
-  if (!text) return
-  const problem = durationProblem(text)
-  if (problem !== undefined)
-    throw badRequest(`invalid timeout specified in the request URL - ${problem}`)
-  const wanted = durationMs(text)
-  if (wanted > 0 && wanted < shortestMs) throw lateError()
-  if (wanted > 0 && wanted < limits.requestTimeoutMs) request.kube.timeoutMs = wanted
-}
+/** `longestMs` is the server's own deadline. */
+export const requestTimeout =
+  (longestMs: number): Filter =>
+  (request) => {
+    const url = request.url
+    // Long-running requests have no deadline, so their parameter is not read.
+    if (!url.includes('timeout=') || isLongRunning(request.kube.info)) return
+    const text = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('timeout')
+    if (!text) return
+    const problem = durationProblem(text)
+    if (problem !== undefined)
+      throw badRequest(`invalid timeout specified in the request URL - ${problem}`)
+    const wanted = durationMs(text)
+    if (wanted > 0 && wanted < shortestMs) throw lateError()
+    if (wanted > 0 && wanted < longestMs) request.kube.timeoutMs = wanted
+  }

@@ -58,6 +58,7 @@ const filtersOf = (
     ),
     authorizer: access.authorizer,
     openRequests,
+    requestTimeoutMs: options.requestTimeoutMs ?? limits.requestTimeoutMs,
     frontEnd: {
       hsts: options.strictTransportSecurityDirectives ?? [],
       cors: options.corsAllowedOrigins ?? [],
