@@ -3,8 +3,8 @@
  * of the grace, but at least two seconds. The grace may be shortened meanwhile (kubernetes, kuberuntime_container.go).
  */
 import type { Clock } from '#api/clock.js'
+import { setTimer } from '#async/set-timer.js'
 import { whenAborted } from '#async/sleep.js'
-import { limits } from '#limits'
 import type { ContainerSpec } from './pod.js'
 import { type HandlerTarget, runHook } from './probes/run-handler.js'
 import type { Container, ContainerRuntime, Stop } from './runtime.js'
@@ -74,7 +74,7 @@ class Deadline {
     if (this.#stopped) return
     if (this.leftMs === 0) this.#passed.abort()
     // Graces of a year are common: whoever sets one means that the container ends by itself.
-    else this.#timer = setTimeout(() => this.#arm(), Math.min(this.leftMs, limits.timerMsMax))
+    else this.#timer = setTimer(() => this.#arm(), this.leftMs)
   }
 }
 

@@ -1,4 +1,4 @@
-import { limits } from '#limits'
+import { setTimer } from '#async/set-timer.js'
 
 /** One call to come: of several wishes the earliest counts. It keeps no process alive. */
 export class WakeTimer {
@@ -16,13 +16,10 @@ export class WakeTimer {
     if (this.#timer && this.#dueAt <= dueAt) return
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = undefined
-        this.#wake()
-      },
-      Math.min(ms, limits.timerMsMax),
-    )
+    this.#timer = setTimer(() => {
+      this.#timer = undefined
+      this.#wake()
+    }, ms)
     this.#timer.unref()
   }
 

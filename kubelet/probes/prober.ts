@@ -3,8 +3,8 @@
  * that a new container begins anew. Upstream: pkg/kubelet/prober/worker.go.
  */
 import type { Clock } from '#api/clock.js'
+import { setTimer } from '#async/set-timer.js'
 import { withinTime } from '#async/within-time.js'
-import { limits } from '#limits'
 import type { ContainerSpec, Probe } from '../pod.js'
 import type { Container } from '../runtime.js'
 import type { Outcome } from './outcome.js'
@@ -131,7 +131,7 @@ export class Prober {
   #schedule(worker: Worker, ms: number): void {
     if (worker.abort.signal.aborted) return
     worker.dueAt = performance.now() + ms
-    worker.timer = setTimeout(() => void this.#probe(worker), Math.min(ms, limits.timerMsMax))
+    worker.timer = setTimer(() => void this.#probe(worker), ms)
     worker.timer.unref()
   }
 

@@ -1,5 +1,5 @@
-import { limits } from '#limits'
 import { withOwnSignal } from './own-signal.js'
+import { setTimer } from './set-timer.js'
 
 /** Runs `act` with a signal of its own, which fires after `timeoutMs` (or some weeks) or with `signal`. */
 export const withinTime = <T>(
@@ -9,7 +9,7 @@ export const withinTime = <T>(
 ): Promise<T> =>
   withOwnSignal(signal, async (own) => {
     const late = (): void => own.abort(new DOMException('it took too long', 'TimeoutError'))
-    const timer = setTimeout(late, Math.min(timeoutMs, limits.timerMsMax)).unref()
+    const timer = setTimer(late, timeoutMs).unref()
     try {
       return await act(own.signal)
     } finally {

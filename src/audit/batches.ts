@@ -2,6 +2,7 @@
  * Buffers events, for which requests do not wait, and sends them in batches at a bounded rate. If the buffer is full new
  * events are dropped (apiserver, plugin/pkg/audit/buffered).
  */
+import { setTimer } from '#async/set-timer.js'
 import { type Rate, TokenBucket } from '#async/token-bucket.js'
 import type { AuditRecord } from './audit-record.js'
 import type { AuditSink } from './sink.js'
@@ -38,7 +39,7 @@ export class Batches implements AuditSink {
     this.#waiting.push(...records.slice(0, room))
     if (records.length > room) this.#dropped(records.length - room)
     if (this.#waiting.length >= this.#options.maxSize) this.#sendSoon()
-    else this.#timer ??= setTimeout(() => this.#sendSoon(), this.#options.maxWaitMs).unref()
+    else this.#timer ??= setTimer(() => this.#sendSoon(), this.#options.maxWaitMs).unref()
     return true
   }
 
@@ -54,7 +55,7 @@ export class Batches implements AuditSink {
   #sendSoon(): void {
     if (this.#turn !== undefined) return
     const waitMs = this.#throttle?.take(performance.now()) ?? 0
-    this.#turn = setTimeout(() => {
+    this.#turn = setTimer(() => {
       this.#turn = undefined
       const isFull = (): boolean => this.#waiting.length >= this.#options.maxSize
       do this.#send()
@@ -72,6 +73,6 @@ export class Batches implements AuditSink {
     this.#sending.add(sent)
     void sent.finally(() => this.#sending.delete(sent))
     if (this.#waiting.length > 0)
-      this.#timer ??= setTimeout(() => this.#sendSoon(), this.#options.maxWaitMs).unref()
+      this.#timer ??= setTimer(() => this.#sendSoon(), this.#options.maxWaitMs).unref()
   }
 }

@@ -3,7 +3,7 @@
  * key that is added meanwhile comes again when the worker is done. The rules of client-go's workqueue.
  */
 import type { Clock } from '#api/clock.js'
-import { limits } from '#limits'
+import { setTimer } from '#async/set-timer.js'
 import { isConflict, messageOf } from './errors.js'
 import type { Log } from './log.js'
 
@@ -57,13 +57,10 @@ export class WorkQueue<K = string> {
   }
 
   #delay(key: K, dueMs: number): void {
-    const timer = setTimeout(
-      () => {
-        this.#delayed.delete(key)
-        this.add(key)
-      },
-      Math.min(dueMs - performance.now(), limits.timerMsMax),
-    )
+    const timer = setTimer(() => {
+      this.#delayed.delete(key)
+      this.add(key)
+    }, dueMs - performance.now())
     this.#delayed.set(key, { dueMs, timer })
   }
 

@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify'
 import { timeout } from '#api/errors.js'
 import { PlainTextError } from '#api/plain-text-error.js'
 import type { RequestInfo } from '#api/request-info.js'
+import { setTimer } from '#async/set-timer.js'
 import { type Linked, LinkedList } from '#collections/linked-list.js'
 import { limits } from '#limits'
 import type { Filter, KubeRequest } from './kube-request.js'
@@ -122,7 +123,7 @@ export class OpenRequests {
   }
 
   #endSoon(entry: Entry, timeoutMs: number): void {
-    const timer = setTimeout(() => answerLate(entry), timeoutMs)
+    const timer = setTimer(() => answerLate(entry), timeoutMs)
     entry.request.whenOver(() => clearTimeout(timer))
   }
 

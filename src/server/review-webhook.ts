@@ -97,7 +97,7 @@ export class ReviewWebhook {
         path: this.#path,
         body,
         headers: { 'content-type': 'application/json', accept: 'application/json, */*' },
-        signal: AbortSignal.timeout(this.#timeoutMs),
+        signal: AbortSignal.timeout(Math.ceil(this.#timeoutMs)),
       })
       .catch((error: Error) => {
         const message = `Post ${goQuote(this.#url.href)}: ${goNetError(error)}`

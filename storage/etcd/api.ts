@@ -1,6 +1,7 @@
 /** Calls of etcd's v3 gRPC API: to which member they go, how long they may take, and which are retried. */
 
 import { type ClientUnaryCall, Metadata, type ServiceError, status } from '@grpc/grpc-js'
+import { setTimer } from '#async/set-timer.js'
 import { sleep } from '#async/sleep.js'
 import { limits } from '#limits'
 import { type EtcdTls, type Member, Members } from './members.js'
@@ -123,7 +124,7 @@ export class EtcdApi {
       const cancel = () => call.cancel()
       signal?.addEventListener('abort', cancel)
       // A timer instead of a gRPC deadline, which goes by the wall clock.
-      const late = setTimeout(
+      const late = setTimer(
         () => {
           isLate = true
           call.cancel()

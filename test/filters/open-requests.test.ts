@@ -6,6 +6,7 @@ import { limits } from '#limits'
 import { eventually } from '../eventually.js'
 
 const second = 1_000
+const day = 86_400 * second
 
 /** Requests that have run for a while, by verb, and what became of them. */
 const opened = () => {
@@ -87,7 +88,9 @@ t.test('what a client allows for its answer ends it, and is forgotten with it', 
   add('watch', 0, 1)
   const end = add('list', 0, 60 * second)
   add('get', 0, 1)
-  await eventually('the end of its time', () => open.count === 2)
+  const longest = add('get', 0, 30 * day)
+  await eventually('the end of its time', () => open.count === 3)
+  longest()
   t.same(told, ['get stops', 'get PlainTextError'])
   t.equal(timers(), before + 1)
   end()

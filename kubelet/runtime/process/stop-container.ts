@@ -1,5 +1,5 @@
 /** The stop signal, time to obey it, SIGKILL; the time can only get shorter. */
-import { limits } from '#limits'
+import { setTimer } from '#async/set-timer.js'
 import type { Stop, StopOptions } from '../../runtime.js'
 import type { ProcessContainer } from './process-container.js'
 
@@ -21,7 +21,7 @@ export const stopProcess = (
     clearTimeout(timer)
     const left = deadline - performance.now()
     if (left <= 0) kill()
-    else timer = setTimeout(arm, Math.min(left, limits.timerMsMax))
+    else timer = setTimer(arm, left)
   }
   const begin = async () => {
     // A start in flight ends first: either there is a process then, or there never will be.

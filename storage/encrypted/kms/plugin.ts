@@ -8,6 +8,7 @@ import {
   type ServiceError,
   status,
 } from '@grpc/grpc-js'
+import { setTimer } from '#async/set-timer.js'
 import { goCode, grpcText } from '#go/grpc-texts.js'
 import type { EncryptionFigures } from '../figures.js'
 import { type EncryptedKey, services } from './encrypted-object.js'
@@ -107,7 +108,7 @@ export class Plugin {
       })
       // A timer instead of a gRPC deadline, which goes by the wall clock.
       let isLate = false
-      const late = setTimeout(() => {
+      const late = setTimer(() => {
         isLate = true
         call.cancel()
       }, timeoutMs)

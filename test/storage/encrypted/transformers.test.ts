@@ -30,11 +30,14 @@ const secret = Buffer.alloc(32, 7)
 const about = (key: string) => ({ key: Buffer.from(key), resource: 'tests' })
 const quiet = () => {}
 
-const openPlugin = async (t: typeof import('tap').default | import('tap').Test) => {
+const openPlugin = async (
+  t: typeof import('tap').default | import('tap').Test,
+  timeoutMs = 60_000,
+) => {
   const plugin = new KmsPlugin(path.join(temporaryDirectory(t), 'kms.sock'))
   await plugin.start()
   const provider = new KmsProvider(
-    { name: 'plug', path: plugin.endpoint.slice('unix://'.length), timeoutMs: 60_000 },
+    { name: 'plug', path: plugin.endpoint.slice('unix://'.length), timeoutMs },
     { clock: systemClock, figures: new EncryptionFigures(systemClock.now), warn: quiet },
   )
   await provider.start()
@@ -44,6 +47,11 @@ const openPlugin = async (t: typeof import('tap').default | import('tap').Test) 
   })
   return { plugin, provider }
 }
+
+t.test('a plugin may be given weeks for its answers', async (t) => {
+  const { provider } = await openPlugin(t, 30 * 86_400_000)
+  t.equal(await provider.check(), undefined)
+})
 
 t.test('what kube-apiserver stored is read', async (t) => {
   const { provider } = await openPlugin(t)
