@@ -1,9 +1,5 @@
 /** Forwards a request to a Pod or a node and its answer to the client. Both are streamed; upgrades work too. */
-import http, {
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-} from 'node:http'
+import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import https from 'node:https'
 import type { Socket } from 'node:net'
@@ -12,6 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { failure } from '#api/errors.js'
 import { goNetError, type NetError } from '#go/net-error.js'
 import type { ChangedAnswer } from './connect/proxied-answer.js'
+import { copyHeaders, copyTrailers, headersToSend } from './forwarded-headers.js'
 
 export interface Upgrade {
   readonly socket: Socket
@@ -29,36 +26,6 @@ export interface Destination {
 
 /** Node certificates are made by the nodes themselves; upstream does not check them either by default. */
 export const anybody = { rejectUnauthorized: false } as const
-
-/** Headers of one connection (RFC 9110, 7.6.1), and the client's credentials, which are for us alone. */
-const notForwarded = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'authorization',
-  'host',
-  'http2-settings',
-])
-
-/** What Fastify is told of the type of a body that it is to leave alone. */
-export const leftUnread = 'application/x-unread'
-
-const isForwarded = ([name, value]: [string, unknown]): boolean =>
-  !notForwarded.has(name) &&
-  !name.startsWith(':') &&
-  !name.startsWith('impersonate-') &&
-  value !== leftUnread
-
-/** The client's headers that are forwarded. */
-export const headersToSend = ({ headers, bodyType }: FastifyRequest): IncomingHttpHeaders => ({
-  ...Object.fromEntries(Object.entries(headers).filter(isForwarded)),
-  ...(bodyType ? { 'content-type': bodyType } : {}),
-})
 
 /** Upstream's answer when the node cannot be reached: the error of the dial, without a reason. */
 const unreachable = (error: NetError, url: URL): Error =>
@@ -116,15 +83,6 @@ const sendBody = ({ raw, kube }: FastifyRequest, outgoing: http.ClientRequest): 
   })
 }
 
-/** The headers of the answer besides those that are set already, as Go's ReverseProxy adds them. */
-const copyHeaders = (headers: IncomingHttpHeaders, reply: FastifyReply): void => {
-  for (const [name, value] of Object.entries(headers)) {
-    if (notForwarded.has(name) || value === undefined) continue
-    const known = reply.getHeader(name)
-    reply.header(name, known === undefined ? value : [known, value].flat().map(String))
-  }
-}
-
 /** The answer of the destination as it is. */
 export const forward = async (
   destination: Destination,
@@ -174,6 +132,7 @@ const handOn = async (
   const { headers, body } = (await change?.(answer)) ?? { headers: answer.headers, body: answer }
   reply.code(answer.statusCode ?? 502)
   copyHeaders(headers, reply)
+  copyTrailers(answer, reply)
   return reply.send(body)
 }
 

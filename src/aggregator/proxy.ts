@@ -5,13 +5,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { PlainTextError } from '#api/plain-text-error.js'
 import { goNetError, type NetError } from '#go/net-error.js'
 import { limits } from '#limits'
-import {
-  type Destination,
-  forward,
-  forwardUpgrade,
-  headersToSend,
-  type Upgrade,
-} from '#routes/forward.js'
+import { type Destination, forward, forwardUpgrade, type Upgrade } from '#routes/forward.js'
+import { headersToSend } from '#routes/forwarded-headers.js'
 import { type APIService, isAvailable } from './api-service.js'
 import type { Backends } from './backends.js'
 import { frontProxyHeaders, isFrontProxyHeader } from './front-proxy-headers.js'
@@ -45,13 +40,11 @@ const forwardedUri = (target: string): string => {
 
 const headersFor = (request: FastifyRequest, { url }: Destination): OutgoingHttpHeaders => {
   const { raw, kube } = request
-  const before = raw.headers['x-forwarded-for']
   const own = Object.entries(headersToSend(request)).filter(([name]) => !isFrontProxyHeader(name))
   return {
     ...Object.fromEntries(own),
     host: url.host,
     'audit-id': raw.headers['audit-id'] || request.id,
-    'x-forwarded-for': [before, raw.socket.remoteAddress].flat().filter(Boolean).join(', '),
     ...frontProxyHeaders(kube.user),
   }
 }

@@ -4,10 +4,7 @@
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { headerValues } from '#authn/header-values.js'
-
-/** An IPv4 address that came over IPv6 is shown as IPv4. */
-const plain = (address: string): string =>
-  address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address
+import { plainAddress } from '#net/plain-address.js'
 
 export const sourceIps = (request: FastifyRequest): string[] => {
   const ips = (headerValues(request, 'x-forwarded-for')[0] ?? '')
@@ -16,7 +13,7 @@ export const sourceIps = (request: FastifyRequest): string[] => {
     .filter((part) => isIP(part) !== 0)
   const real = headerValues(request, 'x-real-ip')[0] ?? ''
   if (isIP(real) !== 0 && !ips.includes(real)) ips.push(real)
-  const remote = plain(request.raw.socket.remoteAddress ?? '')
+  const remote = plainAddress(request.raw.socket.remoteAddress)
   if (remote !== '' && ips[ips.length - 1] !== remote) ips.push(remote)
   return ips
 }

@@ -37,7 +37,7 @@ t.test('a client that reads slowly gets all that was said before the end', async
   })
   const port = await listen(t, behind)
   const client = new SlowClient()
-  const raw = Object.assign(new Duplex(), { detachSocket() {} })
+  const raw = Object.assign(new Duplex(), { detachSocket() {}, socket: client })
   const incoming = { method: 'GET', headers: { upgrade: 'x' }, bodyType: '', raw, kube: {} }
   Object.assign(incoming.kube, { signal: new AbortController().signal })
   const over = once(raw, 'close')
