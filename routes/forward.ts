@@ -121,6 +121,15 @@ export const forward = async (
   return handOn(await ask(destination.agent), reply, options)
 }
 
+/**
+ * The head does not wait for a body that may be long in coming, like the first event of a watch (ReverseProxy's
+ * FlushInterval); with one that is there it is one write.
+ */
+const sendHeadSoon = ({ raw }: FastifyReply): void =>
+  void setImmediate(() => {
+    if (!raw.writableEnded && !raw.destroyed) raw.flushHeaders()
+  })
+
 const handOn = async (
   answer: IncomingMessage,
   reply: FastifyReply,
@@ -133,6 +142,7 @@ const handOn = async (
   reply.code(answer.statusCode ?? 502)
   copyHeaders(headers, reply)
   copyTrailers(answer, reply)
+  reply.raw.once('pipe', () => sendHeadSoon(reply))
   return reply.send(body)
 }
 

@@ -1,5 +1,6 @@
 /** What goes on to a node, a Pod or a Service, and comes back, besides the body: as by Go's ReverseProxy. */
 
+import { once } from 'node:events'
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
@@ -17,6 +18,7 @@ const startBehind = async (t: Test) => {
     response.setHeader('x-here', 'for this connection')
     response.setHeader('x-there', 'for everybody')
     response.setHeader('proxy-connection', 'keep-alive')
+    if (request.url?.includes('silent')) return response.flushHeaders()
     if (request.url?.includes('bare')) {
       const head = 'HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum'
       return request.socket.end(`${head}\r\n\r\n`)
@@ -103,6 +105,16 @@ t.test('what follows the body of an answer follows it here, too', async (t) => {
     stream.resume()
   })
   t.match(trailers, { 'x-sum': 'ab12', 'x-late': 'unannounced' })
+})
+
+t.test('the head of an answer does not wait for its body', async (t) => {
+  const { server, path } = await startBehind(t)
+  const { url, caPem: ca, adminToken } = server
+  const headers = { authorization: `Bearer ${adminToken}` }
+  const request = https.get(`${url}${path}/silent`, { ca, headers, agent: false })
+  const [answer] = (await once(request, 'response')) as [IncomingMessage]
+  t.equal(answer.statusCode, 200)
+  request.destroy()
 })
 
 t.test('a client that knows no chunks gets the answer without what follows it', async (t) => {
