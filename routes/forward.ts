@@ -83,6 +83,19 @@ const sendBody = ({ raw, kube }: FastifyRequest, outgoing: http.ClientRequest): 
   })
 }
 
+/** Fires with the request's own, and when the time for its whole answer is over. */
+const endOf = ({ kube }: FastifyRequest, timeoutMs: number | undefined): AbortSignal => {
+  if (timeoutMs === undefined) return kube.signal
+  const own = new AbortController()
+  const end = (): void => own.abort(kube.signal.reason)
+  if (kube.signal.aborted) end()
+  kube.signal.addEventListener('abort', end)
+  // Node 20 loses a signal of AbortSignal.any and AbortSignal.timeout when it collects garbage.
+  const timer = setTimeout(() => own.abort(new DOMException('too late', 'TimeoutError')), timeoutMs)
+  kube.whenOver(() => clearTimeout(timer))
+  return own.signal
+}
+
 /** The answer of the destination as it is. */
 export const forward = async (
   destination: Destination,
@@ -90,10 +103,8 @@ export const forward = async (
   reply: FastifyReply,
   options: ForwardOptions,
 ): Promise<unknown> => {
-  const { headers = headersToSend(incoming), timeoutMs } = options
-  const own = incoming.kube.signal
-  const signal =
-    timeoutMs === undefined ? own : AbortSignal.any([own, AbortSignal.timeout(timeoutMs)])
+  const { headers = headersToSend(incoming) } = options
+  const signal = endOf(incoming, options.timeoutMs)
   const { method } = incoming
   const hasBody = options.hasBody === true && bringsBody(incoming.raw)
   const canRepeat = (method === 'GET' || method === 'HEAD') && !hasBody
@@ -136,7 +147,8 @@ const handOn = async (
   { refuse, take, change }: Pick<ForwardOptions, 'refuse' | 'take' | 'change'>,
 ): Promise<unknown> => {
   const refusal = refuse?.(answer)
-  if (refusal !== undefined) throw await refusal
+  // What is not read of it would hold its connection.
+  if (refusal !== undefined) throw await refusal.finally(() => answer.destroy())
   if (take !== undefined) return take(answer)
   const { headers, body } = (await change?.(answer)) ?? { headers: answer.headers, body: answer }
   reply.code(answer.statusCode ?? 502)

@@ -212,8 +212,8 @@ t.test(
 )
 
 t.test('signals of their own leave nothing behind at one that lives on', (t) => {
-  // Theirs end with a request, or they are made once in a process.
-  const may = ['routes/forward.ts', 'src/client/leader-election.ts', 'src/timeline/follow.ts']
+  // They are made once in a process.
+  const may = ['src/client/leader-election.ts', 'src/timeline/follow.ts']
   const using = [...text].filter(([file, source]) => {
     return layerOf(file) !== 'test' && /^(?!\s*(\*|\/[/*])).*AbortSignal\.any\(/m.test(source)
   })
