@@ -7,6 +7,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { failure } from '#api/errors.js'
 import { goNetError, type NetError } from '#go/net-error.js'
+import { boundDial } from '#net/bound-dial.js'
 import type { ChangedAnswer } from './connect/proxied-answer.js'
 import { copyHeaders, copyTrailers, headersToSend } from './forwarded-headers.js'
 
@@ -34,12 +35,16 @@ const unreachable = (error: NetError, url: URL): Error =>
 const request = (
   { url, tls = anybody, agent }: Destination,
   options: { method: string; headers: OutgoingHttpHeaders; signal: AbortSignal },
-) =>
-  (url.protocol === 'https:' ? https : http).request(url, {
+) => {
+  const isSecure = url.protocol === 'https:'
+  const outgoing = (isSecure ? https : http).request(url, {
     ...options,
     ...tls,
     agent: agent ?? false,
   })
+  boundDial(outgoing, `${url.hostname}:${url.port || (isSecure ? 443 : 80)}`)
+  return outgoing
+}
 
 interface ForwardOptions {
   /** Default: the client's, without what is not handed on. */

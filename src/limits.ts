@@ -24,6 +24,8 @@ export const limits = {
   http2StreamsMax: 1_000,
   /** How often sessions of HTTP/2 are checked: one that was silent since the last check gets a ping, and must answer before the next. */
   sessionLookMs: 30_000,
+  /** How long a client's connection may be silent before the system asks whether the client is still there; upstream's defaultKeepAlivePeriod. */
+  serverKeepAliveMs: 180_000,
   /** How long a connection is still read after a refusal: net/http's rstAvoidanceDelay. */
   resetAvoidanceMs: 500,
   /** How long a connection without requests is kept; upstream's IdleTimeout. */
@@ -178,6 +180,10 @@ export const limits = {
 
   // Webhooks, aggregated APIs and other servers.
 
+  /** How long a connection to a Pod, a node or an aggregated API and its TLS handshake may take, and how long it may be silent before the system asks whether the other side is still there; net/http's. */
+  connectTimeoutMs: 30_000,
+  tlsHandshakeTimeoutMs: 10_000,
+  clientKeepAliveMs: 30_000,
   /** Webhooks that a kubeconfig names: tries of one call, first pause between them, timeout of a try; upstream's. */
   webhookTriesMax: 5,
   webhookBackoffMs: 500,

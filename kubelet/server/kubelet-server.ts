@@ -76,6 +76,9 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
     requestCert: true,
     rejectUnauthorized: false,
     ...(clientCa ? { ca: clientCa } : {}),
+    // A session whose client's machine is gone would last for ever.
+    keepAlive: true,
+    keepAliveInitialDelay: limits.serverKeepAliveMs,
   })
   const { nodeName } = kubelet
   const access = new Access({ client, log, nodeName, knowsCa: clientCa !== undefined })

@@ -26,8 +26,6 @@ export interface Transport {
   close(): void
 }
 
-/** How long a connection that is only listened to may be silent before the other machine is asked whether it is there; client-go's. */
-const keepAliveMs = 30_000
 /** Longest wait for the head of an answer, and for the next bytes of its body: a little more than the server's own. */
 const answerTimeoutDefaultMs = limits.requestTimeoutMs + 5_000
 
@@ -98,7 +96,7 @@ export const createTransport = (
       })
       // A watch writes nothing: by itself it would never notice that the network has lost its server.
       if (request.longRunning)
-        outgoing.once('socket', (socket) => socket.setKeepAlive(true, keepAliveMs))
+        outgoing.once('socket', (socket) => socket.setKeepAlive(true, limits.clientKeepAliveMs))
       const giveUp = (): void => {
         outgoing.destroy(new Error(`no answer within ${answerTimeoutMs} ms`))
       }

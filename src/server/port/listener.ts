@@ -50,6 +50,9 @@ const tlsOptions = (options: ListenerOptions) => ({
   rejectUnauthorized: false,
   // Go's net/http bounds a handshake by the timeout of the headers; Node would wait for two minutes.
   handshakeTimeout: limits.requestHeadersTimeoutMs,
+  // A client whose machine is gone would be listened to for ever.
+  keepAlive: true,
+  keepAliveInitialDelay: limits.serverKeepAliveMs,
   settings: { maxConcurrentStreams: options.streamsMax, enableConnectProtocol: true },
 })
 
