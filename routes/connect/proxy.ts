@@ -1,6 +1,7 @@
 /** proxy: what a Pod, a Service or a node answers itself. */
 import { ApiError, badRequest, notFound, serviceUnavailable } from '#api/errors.js'
 import type { Fields } from '#api/object.js'
+import { fromRandom } from '#collections/from-random.js'
 import { goNetError } from '#go/net-error.js'
 import { goQuote } from '#go/quote.js'
 import { hostInUrl } from '#net/host-in-url.js'
@@ -132,10 +133,10 @@ const serviceAddress = async (
     throw isMissing ? notFound({ group: '', resource: 'services' }, name) : error
   })
   const subsets: readonly Fields[] = endpoints.subsets ?? []
-  for (const { ports, addresses } of subsets) {
+  for (const { ports, addresses } of fromRandom(subsets)) {
     const found = ports?.find((one: { name?: string }) => (one.name ?? '') === portName)
     if (found === undefined) continue
-    for (const address of (addresses ?? []) as EndpointAddress[])
+    for (const address of fromRandom((addresses ?? []) as EndpointAddress[]))
       if (await isOfPod(c, address)) return { base: baseOf(scheme, address.ip, found.port) }
   }
   // Upstream names the Service if there are no subsets, and else what was asked for, with scheme and port.

@@ -2,8 +2,8 @@
  * Resolves the Service of a webhook or an aggregated API to an endpoint: outside the cluster's network its cluster IP
  * cannot be reached. Upstream's ResolveEndpoint (--enable-aggregator-routing).
  */
-import { randomInt } from 'node:crypto'
 import type { KubeObject } from '#api/object.js'
+import { fromRandom } from '#collections/from-random.js'
 import { goQuote } from '#go/quote.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { ServiceReference } from '#webhook/webhook-client.js'
@@ -43,11 +43,11 @@ export const serviceOf = (
 
 export const isReady = ({ conditions }: Endpoint): boolean => conditions?.ready !== false
 
-/** In random order, but endpoints of the Service's first address family first. */
+/** From a random one on, but endpoints of the Service's first address family first. */
 const inOrder = (slices: readonly KubeObject[], { spec }: KubeObject): KubeObject[] => {
   const [preferred] = (spec.ipFamilies ?? []) as string[]
   const rank = (slice: KubeObject): number => (slice.addressType === preferred ? 0 : 1)
-  return slices.toSorted((a, b) => rank(a) - rank(b))
+  return fromRandom(slices).toSorted((a, b) => rank(a) - rank(b))
 }
 
 /**
@@ -69,9 +69,9 @@ export const findService = async (
     const found = ((slice.ports ?? []) as Port[]).find(
       (p) => (p.name ?? '') === (wanted.name ?? '') && p.port !== undefined,
     )
-    const ready = ((slice.endpoints ?? []) as Endpoint[]).filter(isReady)
-    if (found !== undefined && ready.length > 0)
-      return { host: ready[randomInt(ready.length)]!.addresses[0]!, port: found.port! }
+    const [ready] = fromRandom(((slice.endpoints ?? []) as Endpoint[]).filter(isReady))
+    if (found !== undefined && ready !== undefined)
+      return { host: ready.addresses[0]!, port: found.port! }
   }
   throw new Error(`no endpoints available for service ${goQuote(name)}`)
 }

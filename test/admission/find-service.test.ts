@@ -44,6 +44,14 @@ t.test("the first family of the Service comes first, whatever the slices' order"
   }
 })
 
+t.test('each endpoint that is ready, of whichever slice, stands for it as often', async (t) => {
+  const slices = [slice('IPv4', ['10.0.0.1', '10.0.0.2']), slice('IPv4', ['10.0.0.3', '10.0.0.4'])]
+  const found = new Set<string>()
+  // That one is not among them is as likely as 4 times 3/4 to the power of 200.
+  for (let i = 0; i < 200; i++) found.add((await find({ ports: [https] }, slices)).host)
+  t.same([...found].sort(), ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'])
+})
+
 t.test('another family serves where the first has no endpoint that is ready', async (t) => {
   const unready = { endpoints: [{ addresses: ['fd00::1'], conditions: { ready: false } }] }
   const slices = [slice('IPv6', [], unready), slice('IPv4', ['10.0.0.1'])]
