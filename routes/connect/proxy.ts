@@ -1,9 +1,11 @@
 /** proxy: what a Pod, a Service or a node answers itself. */
+import { lookup } from 'node:dns/promises'
 import { ApiError, badRequest, notFound, serviceUnavailable } from '#api/errors.js'
 import type { Fields } from '#api/object.js'
 import { fromRandom } from '#collections/from-random.js'
-import { goNetError } from '#go/net-error.js'
+import { goNetError, type NetError } from '#go/net-error.js'
 import { goQuote } from '#go/quote.js'
+import { isGlobalUnicast } from '#net/global-unicast.js'
 import { hostInUrl } from '#net/host-in-url.js'
 import { urlHost } from '#net/url-host.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -80,13 +82,27 @@ const baseOf = (scheme: string, ip: string, port: string | number | undefined): 
 }
 const lastPort = 65_535
 
-/** Whoever listens at a port of the node; without one its kubelet, which is told who asks. */
+/** A Pod or a node must not be a way to the server's own machine, nor to what is near it alone. */
+const notAllowed = (): ApiError => badRequest('address not allowed')
+
+/** Upstream's isProxyableHostname. Throws 400. */
+const checkNode = async (host: string): Promise<void> => {
+  const found = await lookup(host, { all: true }).catch((error: NetError) => {
+    throw badRequest(goNetError(error))
+  })
+  if (!found.every(({ address }) => isGlobalUnicast(address))) throw notAllowed()
+}
+
+/**
+ * Whoever listens at a port of the node; without one its kubelet, which is told who asks. Upstream refuses a kubelet on
+ * loopback, too, which here is the one of a machine that has no other address.
+ */
 const nodeAddress = async (c: Connection, { scheme, name, port }: ProxyTarget): Promise<Found> => {
   const base = await kubeletOf(c, name)
   const kubelet = new URL(base)
-  return port === '' || port === (kubelet.port || '443')
-    ? { base, tls: tlsToNodes(c) }
-    : { base: baseOf(scheme, urlHost(kubelet), port) }
+  if (port === '' || port === (kubelet.port || '443')) return { base, tls: tlsToNodes(c) }
+  await checkNode(urlHost(kubelet))
+  return { base: baseOf(scheme, urlHost(kubelet), port) }
 }
 
 const podAddress = async (c: Connection, { scheme, name, port }: ProxyTarget): Promise<Found> => {
@@ -94,8 +110,7 @@ const podAddress = async (c: Connection, { scheme, name, port }: ProxyTarget): P
   const ip = pod.status?.podIP
   const containers: { ports?: { containerPort: number }[] }[] = pod.spec.containers
   const first = containers.find(({ ports }) => ports?.length)?.ports?.[0]?.containerPort
-  // Upstream's IsProxyableIP: a Pod must not be a way to the server's own machine.
-  if (!ip || /^(127\.|169\.254\.|0\.|::1$|fe80:)/.test(ip)) throw badRequest('address not allowed')
+  if (!isGlobalUnicast(ip ?? '')) throw notAllowed()
   return { base: baseOf(scheme, ip, port || first) }
 }
 

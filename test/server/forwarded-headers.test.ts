@@ -1,18 +1,19 @@
 /** What goes on to a node, a Pod or a Service, and comes back, besides the body: as by Go's ReverseProxy. */
 
 import { once } from 'node:events'
-import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
+import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import type { Server } from '#src/index.js'
-import { listen } from '../listen.js'
+import { startAggregatedApi } from './aggregated-api.js'
 import { call, startServer } from './start-server.js'
 
 /** A server behind a node of the cluster. It notes the headers that it is shown. */
 const startBehind = async (t: Test) => {
   const told: IncomingHttpHeaders[] = []
-  const behind = http.createServer((request, response) => {
+  const api = await startAggregatedApi(t, 'n', (request, response) => {
     told.push(request.headers)
     response.setHeader('connection', 'keep-alive, X-Here')
     response.setHeader('x-here', 'for this connection')
@@ -32,12 +33,14 @@ const startBehind = async (t: Test) => {
     ])
     return response.end('dy')
   })
-  const port = await listen(t, behind)
   const server = await startServer(t)
-  const status = { addresses: [{ type: 'InternalIP', address: '127.0.0.1' }] }
+  const status = {
+    addresses: [{ type: 'InternalIP', address: '127.0.0.1' }],
+    daemonEndpoints: { kubeletEndpoint: { Port: api.port } },
+  }
   const node = { metadata: { name: 'n' }, status }
   t.equal((await call(server, { method: 'POST', path: '/api/v1/nodes', body: node })).status, 201)
-  return { server, told, path: `/api/v1/nodes/n:${port}/proxy/x` }
+  return { server, told, path: '/api/v1/nodes/n/proxy/x' }
 }
 
 const ask = (
@@ -120,7 +123,6 @@ t.test('the head of an answer does not wait for its body', async (t) => {
 t.test('a client that knows no chunks gets the answer without what follows it', async (t) => {
   const { server, path } = await startBehind(t)
   const { hostname, port } = new URL(server.url)
-  const { connect } = await import('node:tls')
   const socket = connect({ host: hostname, port: Number(port), ca: server.caPem })
   socket.write(
     `GET ${path}/trailers HTTP/1.0\r\nAuthorization: Bearer ${server.adminToken}\r\n\r\n`,

@@ -9,6 +9,11 @@ t.test('a Service is reached through the Pods that its Endpoints name, and only 
   const write = async (method: string, path: string, body: unknown) =>
     t.match((await call(server, { method, path: core + path, body })).status, /^20[01]$/, path)
   const spec = { containers: [{ name: 'c', image: 'i' }] }
+  const nodeStatus = { addresses: [{ type: 'InternalIP', address: '127.0.0.1' }] }
+  const node = { metadata: { name: 'near' }, status: nodeStatus }
+  await call(server, { method: 'POST', path: '/api/v1/nodes', body: node })
+  const near = await call(server, { path: '/api/v1/nodes/near:80/proxy/x' })
+  t.match(near.body, { code: 400, message: 'address not allowed' }, 'a port of this machine')
   await write('POST', '/pods', { metadata: { name: 'p' }, spec })
   const ports = [{ port: 80, targetPort: 1 }]
   for (const name of ['bare', 'empty', 'manual', 'other'])

@@ -1,21 +1,26 @@
 /** Connections whose other end is gone without a word, or never says one. */
 import { once } from 'node:events'
-import http from 'node:http'
 import https from 'node:https'
 import t from 'tap'
 import { eventually } from '../eventually.js'
 import { isAskedFor, withTable } from '../kernel-timers.js'
-import { listen } from '../listen.js'
+import { startAggregatedApi } from './aggregated-api.js'
 import { call, startServer } from './start-server.js'
 
 t.test('the system asks whether clients and nodes are still there', withTable, async (t) => {
-  const behind = http.createServer((_, answer) => void answer.writeHead(200).flushHeaders())
-  const port = await listen(t, behind)
+  const { port } = await startAggregatedApi(
+    t,
+    'n',
+    (_, answer) => void answer.writeHead(200).flushHeaders(),
+  )
   const server = await startServer(t)
-  const status = { addresses: [{ type: 'InternalIP', address: '127.0.0.1' }] }
+  const status = {
+    addresses: [{ type: 'InternalIP', address: '127.0.0.1' }],
+    daemonEndpoints: { kubeletEndpoint: { Port: port } },
+  }
   const node = { metadata: { name: 'n' }, status }
   await call(server, { method: 'POST', path: '/api/v1/nodes', body: node })
-  const request = https.get(`${server.url}/api/v1/nodes/n:${port}/proxy/x`, {
+  const request = https.get(`${server.url}/api/v1/nodes/n/proxy/x`, {
     ca: server.caPem,
     agent: false,
     headers: { authorization: `Bearer ${server.adminToken}` },
