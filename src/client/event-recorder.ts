@@ -3,11 +3,14 @@
  * only become one; an object that has very many is cut off for a while. The rules of client-go's record package.
  */
 import { type Clock, formatTime } from '#api/clock.js'
+import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { sleep } from '#async/sleep.js'
 import { limits } from '#limits'
 import type { Client } from './client.js'
-import { isNotFound, messageOf } from './errors.js'
+import { isAlreadyExists, isNotFound, isTooManyRequests, messageOf } from './errors.js'
 import type { Log } from './log.js'
+import { systemRandom } from './random.js'
 import type { ResourceRef } from './resources.js'
 
 type EventType = 'Normal' | 'Warning'
@@ -30,7 +33,7 @@ export interface EventRecorder {
     message: string,
     options?: EventOptions,
   ): void
-  /** Resolves when what was recorded so far is written or dropped. */
+  /** Resolves when what was recorded is written or dropped. From now on nothing waits to be tried again: the process is about to end. */
   flush(): Promise<void>
 }
 
@@ -99,28 +102,33 @@ const makeAggregator = (clock: Clock): ((group: string, message: string) => bool
   }
 }
 
-/** Creates an event, or raises the count of the one that was written under `key` before. */
-const makeWriter = (client: Client): ((key: string, body: EventBody) => Promise<void>) => {
+/** What creates an event, or raises the count of the one that was written under `key` before. It may be called again. */
+const makeWriter = (client: Client): ((key: string, body: EventBody) => () => Promise<void>) => {
   const known = new Map<string, KnownEvent>()
   const create = async (key: string, body: EventBody): Promise<void> => {
     const { namespace, name } = body.metadata
-    await client.create(coreEvents, body, { namespace })
+    // Nobody else takes its name: one that is there is ours, and only the answer was lost.
+    await client.create(coreEvents, body, { namespace }).catch((error: unknown) => {
+      if (!isAlreadyExists(error)) throw error
+    })
     known.set(key, { namespace, name, count: 1 })
     evictOldest(known, limits.eventsKept)
   }
-  return async (key, body) => {
+  return (key, body) => {
     const seen = known.get(key)
-    if (seen === undefined) return create(key, body)
+    if (seen === undefined) return () => create(key, body)
     seen.count++
     const { lastTimestamp, message } = body
     const patch = { count: seen.count, lastTimestamp, message }
-    try {
-      await client.patch(coreEvents, seen, patch, { type: 'merge' })
-    } catch (error) {
-      // Events expire by themselves: then it starts again at one.
-      if (!isNotFound(error)) throw error
-      known.delete(key)
-      await create(key, body)
+    return async () => {
+      try {
+        await client.patch(coreEvents, seen, patch, { type: 'merge' })
+      } catch (error) {
+        // Events expire by themselves: then it starts again at one.
+        if (!isNotFound(error)) throw error
+        known.delete(key)
+        await create(key, body)
+      }
     }
   }
 }
@@ -149,7 +157,12 @@ interface EventRecorderOptions {
   host?: string
   clock: Clock
   log: Log
+  /** Pause before an event is tried again. Default: client-go's. */
+  retryMs?: number
 }
+
+/** A refusal would be repeated; what did not reach the server, or comes at a bad time for it, is tried again (recordEvent). */
+const isFinal = (error: unknown): boolean => error instanceof ApiError && !isTooManyRequests(error)
 
 export const createEventRecorder = ({
   client,
@@ -157,10 +170,25 @@ export const createEventRecorder = ({
   host = '',
   clock,
   log,
+  retryMs = 10_000,
 }: EventRecorderOptions): EventRecorder => {
   const admits = makeSpamFilter(clock)
   const isCombined = makeAggregator(clock)
   const write = makeWriter(client)
+  const ending = new AbortController()
+  const record = async (key: string, body: EventBody): Promise<void> => {
+    const attempt = write(key, body)
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt()
+      } catch (error) {
+        if (isFinal(error) || tries === limits.eventTriesMax || ending.signal.aborted) throw error
+      }
+      // Not all recorders at once, when a server is there again.
+      const ms = tries === 1 ? retryMs * systemRandom() : retryMs
+      await sleep(ms, ending.signal, { ref: false })
+    }
+  }
   let waiting = 0
   let tail: Promise<void> = Promise.resolve()
   let sequence = 0
@@ -201,10 +229,13 @@ export const createEventRecorder = ({
       }
       waiting++
       tail = tail
-        .then(() => write(key, body))
+        .then(() => record(key, body))
         .catch((error) => log.debug({ reason, error: messageOf(error) }, 'event was not recorded'))
         .finally(() => waiting--)
     },
-    flush: () => tail,
+    flush: () => {
+      ending.abort()
+      return tail
+    },
   }
 }
