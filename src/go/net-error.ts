@@ -1,8 +1,11 @@
 /** Errors of Node's network modules in the words of Go's net, tls and x509 packages. */
 import { getServers } from 'node:dns'
 import { isIP, isIPv6, SocketAddress } from 'node:net'
+import { hostInUrl } from '#net/host-in-url.js'
 
 export type NetError = NodeJS.ErrnoException & {
+  /** Of each address that was tried, where there were several. */
+  errors?: readonly NetError[]
   address?: string
   port?: number
   hostname?: string
@@ -60,11 +63,26 @@ const asked = (): string => {
   return ` on ${/^[\d.]+$/.test(server) ? `${server}:53` : isIPv6(server) ? `[${server}]:53` : server}`
 }
 
+/** Why no connection was made. */
+const dialFailures: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  EHOSTUNREACH: 'no route to host',
+  ENETUNREACH: 'network is unreachable',
+  ETIMEDOUT: 'connection timed out',
+}
+
+const notDialled = ({ code = '', address, port }: NetError): string | undefined => {
+  const why = dialFailures[code]
+  return why && address && `dial tcp ${hostInUrl(address)}:${port}: connect: ${why}`
+}
+
 export const goNetError = (error: NetError): string => {
-  const { code = '' } = error
-  const at = `dial tcp ${error.address ?? ''}:${error.port ?? ''}`
+  const { code = '', errors } = error
+  // Of several addresses the first counts.
+  if (errors?.[0] !== undefined) return goNetError(errors[0])
+  const failure = notDialled(error)
+  if (failure !== undefined) return failure
   const x509 = 'tls: failed to verify certificate: x509:'
-  if (code === 'ECONNREFUSED') return `${at}: connect: connection refused`
   if (code === 'ECONNRESET' || code === 'EPIPE') return 'EOF'
   if (code === 'ENOTFOUND') return `dial tcp: lookup ${error.hostname}${asked()}: no such host`
   if (unknownAuthority.has(code)) return `${x509} certificate signed by unknown authority`
