@@ -8,6 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { failure } from '#api/errors.js'
 import { goNetError, type NetError } from '#go/net-error.js'
 import { boundDial } from '#net/bound-dial.js'
+import { dialOptions } from '#net/dial-options.js'
 import type { ChangedAnswer } from './connect/proxied-answer.js'
 import { copyHeaders, copyTrailers, headersToSend } from './forwarded-headers.js'
 
@@ -40,6 +41,7 @@ const request = (
   const outgoing = (isSecure ? https : http).request(url, {
     ...options,
     ...tls,
+    ...dialOptions,
     agent: agent ?? false,
   })
   boundDial(outgoing, `${url.hostname}:${url.port || (isSecure ? 443 : 80)}`)

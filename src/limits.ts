@@ -180,6 +180,8 @@ export const limits = {
 
   // Webhooks, aggregated APIs and other servers.
 
+  /** How long one address of a name is tried before the next: longer than a process is busy with other things. */
+  addressTryMs: 1_000,
   /** How long a connection to a Pod, a node or an aggregated API and its TLS handshake may take, and how long it may be silent before the system asks whether the other side is still there; net/http's. */
   connectTimeoutMs: 30_000,
   tlsHandshakeTimeoutMs: 10_000,

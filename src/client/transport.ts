@@ -4,6 +4,7 @@ import https from 'node:https'
 import tls from 'node:tls'
 import { limits } from '#limits'
 import { authorizationOf } from '#net/client-credentials.js'
+import { dialOptions } from '#net/dial-options.js'
 import { certificateIsFor, serverNamed } from '#net/server-name.js'
 import { trusted } from '#net/trusted.js'
 import { urlHost } from '#net/url-host.js'
@@ -54,15 +55,19 @@ const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
 
 const createAgents = (config: ClientConfig, secure: boolean) => {
   const pool = {
+    ...dialOptions,
     maxSockets: limits.clientConnectionsMax,
     maxFreeSockets: limits.clientConnectionsMax,
   }
   if (!secure)
-    return { short: new http.Agent({ keepAlive: true, ...pool }), long: new http.Agent() }
+    return {
+      short: new http.Agent({ keepAlive: true, ...pool }),
+      long: new http.Agent(dialOptions),
+    }
   const options = connectionOptions(config)
   return {
     short: new https.Agent({ ...options, ...pool }),
-    long: new https.Agent({ ...options, keepAlive: false }),
+    long: new https.Agent({ ...options, ...dialOptions, keepAlive: false }),
   }
 }
 

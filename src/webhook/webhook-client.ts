@@ -7,6 +7,7 @@ import { goQuote } from '#go/quote.js'
 import { stringify } from '#json/json.js'
 import type { JsonObject } from '#json/value.js'
 import { authorizationOf, type ClientCredentials } from '#net/client-credentials.js'
+import { dialOptions } from '#net/dial-options.js'
 import { trusted } from '#net/trusted.js'
 import { urlHost } from '#net/url-host.js'
 import { type Reply, readReply, reviewOf, type SentReview } from './review-answer.js'
@@ -64,6 +65,7 @@ const post = (
         // A name only: RFC 6066 knows no addresses here.
         ...(isIP(host) === 0 ? { servername: host } : {}),
         ...trusted(ca),
+        ...dialOptions,
         ...(cert && { cert }),
         ...(key && { key }),
         headers: {

@@ -11,6 +11,7 @@ import { goQuote, goQuoteList } from '#go/quote.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
+import { dialOptions } from '#net/dial-options.js'
 import { trusted } from '#net/trusted.js'
 import { type Reply, readReply } from '#webhook/review-answer.js'
 
@@ -27,7 +28,7 @@ export interface IssuerOptions {
 
 /** Makes GET requests with these headers to servers with a certificate of that authority (PEM). */
 export const requestOf = (ca: string | undefined) => {
-  const agent = new https.Agent(trusted(ca))
+  const agent = new https.Agent({ ...trusted(ca), ...dialOptions })
   return (url: string, headers: Record<string, string> = {}): Promise<Reply> =>
     new Promise((resolve, reject) => {
       const signal = AbortSignal.timeout(limits.issuerTimeoutMs)
