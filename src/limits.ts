@@ -211,6 +211,8 @@ export const limits = {
   /** Health checks of components (ComponentStatus): their timeout and the bytes read of an answer; upstream's probeTimeOut and maxRespBodyLength. */
   componentProbeTimeoutMs: 20_000,
   componentProbeTextMax: 10 * 1024,
+  /** How often files that a kubeconfig names are read again: tokens by client-go every minute, certificates within five. */
+  credentialsRereadMs: 60_000,
   /** How often a configuration file is read again without a notification; upstream's. */
   configurationRereadMs: 60_000,
 

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { ClientCredentials } from '#net/client-credentials.js'
+import { followCredentials } from './followed-credentials.js'
 
 export interface ClientConfig extends ClientCredentials {
   /** `https://host:port`, without a trailing slash. */
@@ -52,24 +53,31 @@ const parseDocument = async (text: string): Promise<KubeconfigDocument | null> =
   return parse(text)
 }
 
-const pem = (
-  data: string | undefined,
-  file: string | undefined,
-  folder: string,
-): string | undefined => {
+const pem = (data: string | undefined, file: string | undefined): string | undefined => {
   if (data) return Buffer.from(data, 'base64').toString('utf8')
-  return file ? readFileSync(path.resolve(folder, file), 'utf8') : undefined
+  return file && readFileSync(file, 'utf8')
 }
+
+/** Where a file is, unless its contents are given. */
+const placeOf = (data: string | undefined, file: string | undefined, folder: string) =>
+  !data && file ? path.resolve(folder, file) : undefined
 
 /** Relative files are looked up in `folder`. */
 const credentialsOf = (user: KubeconfigUser, folder: string): ClientCredentials => {
-  const { username, password, tokenFile } = user
-  const token =
-    user.token ??
-    (tokenFile ? readFileSync(path.resolve(folder, tokenFile), 'utf8').trim() : undefined)
-  const cert = pem(user['client-certificate-data'], user['client-certificate'], folder)
-  const key = pem(user['client-key-data'], user['client-key'], folder)
+  const { username, password } = user
+  const tokenFile = placeOf(undefined, user.tokenFile, folder)
+  // The file is the one that is kept up to date.
+  const token = (tokenFile && readFileSync(tokenFile, 'utf8').trim()) || user.token
+  const certFile = placeOf(user['client-certificate-data'], user['client-certificate'], folder)
+  const keyFile = placeOf(user['client-key-data'], user['client-key'], folder)
+  const cert = pem(user['client-certificate-data'], certFile)
+  const key = pem(user['client-key-data'], keyFile)
+  const files = {
+    ...(certFile && keyFile ? { cert: certFile, key: keyFile } : {}),
+    ...(tokenFile ? { token: tokenFile } : {}),
+  }
   return {
+    ...(Object.keys(files).length > 0 ? { files } : {}),
     ...(cert ? { cert } : {}),
     ...(key ? { key } : {}),
     ...(token ? { token } : {}),
@@ -88,13 +96,18 @@ export const parseKubeconfig = async (text: string, folder = '.'): Promise<Clien
   const cluster = document.clusters?.find((c) => c.name === ctx.cluster)?.cluster
   if (!cluster) throw new Error(`kubeconfig has no cluster "${ctx.cluster}"`)
   const user = document.users?.find((u) => u.name === ctx.user)?.user ?? {}
-  const ca = pem(cluster['certificate-authority-data'], cluster['certificate-authority'], folder)
+  const caData = cluster['certificate-authority-data']
+  const caFile = placeOf(caData, cluster['certificate-authority'], folder)
+  const ca = pem(caData, caFile)
+  const credentials = credentialsOf(user, folder)
+  const files = caFile ? { ...credentials.files, ca: caFile } : credentials.files
   return {
     server: cluster.server.replace(/\/+$/, ''),
     namespace: ctx.namespace ?? 'default',
     ...(ca ? { ca } : {}),
     ...(cluster['tls-server-name'] ? { serverName: cluster['tls-server-name'] } : {}),
-    ...credentialsOf(user, folder),
+    ...credentials,
+    ...(files && { files }),
     ...(cluster['insecure-skip-tls-verify'] ? { insecureSkipTlsVerify: true } : {}),
   }
 }
@@ -106,7 +119,10 @@ export const loadKubeconfig = (file: string): Promise<ClientConfig> =>
 export type CredentialsOfUser = (name?: string) => ClientCredentials | undefined
 
 /** A kubeconfig with credentials for many servers, and without the address of any. */
-export const loadKubeconfigUsers = async (file: string): Promise<CredentialsOfUser> => {
+export const loadKubeconfigUsers = async (
+  file: string,
+  rereadMs?: number,
+): Promise<CredentialsOfUser> => {
   const {
     users = [],
     contexts = [],
@@ -114,7 +130,10 @@ export const loadKubeconfigUsers = async (file: string): Promise<CredentialsOfUs
   } = (await parseDocument(readFileSync(file, 'utf8'))) ?? {}
   const current = contexts.find((c) => c.name === document['current-context'])?.context.user
   const known = new Map(
-    users.map(({ name, user }) => [name, credentialsOf(user, path.dirname(file))]),
+    users.map(({ name, user }) => [
+      name,
+      followCredentials(credentialsOf(user, path.dirname(file)), rereadMs),
+    ]),
   )
-  return (name = current) => (name === undefined ? undefined : known.get(name))
+  return (name = current) => (name === undefined ? undefined : known.get(name)?.())
 }

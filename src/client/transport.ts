@@ -8,6 +8,7 @@ import { dialOptions } from '#net/dial-options.js'
 import { certificateIsFor, serverNamed } from '#net/server-name.js'
 import { trusted } from '#net/trusted.js'
 import { urlHost } from '#net/url-host.js'
+import { followCredentials } from './followed-credentials.js'
 import type { ClientConfig } from './kubeconfig.js'
 
 interface TransportRequest {
@@ -39,7 +40,7 @@ const isWorthAnother = (request: http.ClientRequest, error: NodeJS.ErrnoExceptio
   request.reusedSocket &&
   (error.code === 'ECONNRESET' || error.code === 'EPIPE')
 
-/** Keys and certificates are read once and not for every connection. */
+/** Keys and certificates are read when they have changed, and not for every connection. */
 const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
   keepAlive: true,
   noDelay: true,
@@ -71,16 +72,41 @@ const createAgents = (config: ClientConfig, secure: boolean) => {
   }
 }
 
+type Agents = ReturnType<typeof createAgents>
+
+/** What is under way goes on, and no connection is used again: it was made with another certificate. */
+const retire = ({ short }: Agents): void => {
+  short.maxFreeSockets = 0
+  for (const socket of Object.values(short.freeSockets).flat()) socket?.destroy()
+}
+
+const isOtherTls = (one: ClientConfig, other: ClientConfig): boolean =>
+  one.cert !== other.cert || one.key !== other.key || one.ca !== other.ca
+
+interface TransportOptions {
+  readonly answerTimeoutMs?: number
+  /** How often files of credentials are read again. */
+  readonly rereadMs?: number
+}
+
 export const createTransport = (
-  config: ClientConfig,
-  answerTimeoutMs = answerTimeoutDefaultMs,
+  given: ClientConfig,
+  { answerTimeoutMs = answerTimeoutDefaultMs, rereadMs }: TransportOptions = {},
 ): Transport => {
-  const url = new URL(config.server)
+  const url = new URL(given.server)
   const secure = url.protocol === 'https:'
-  const agents = createAgents(config, secure)
+  const followed = followCredentials(given, rereadMs)
+  let config = given
+  let agents = createAgents(config, secure)
   const start = secure ? https.request : http.request
-  // Credentials are not sent over plain HTTP, as client-go.
-  const authorization = secure ? authorizationOf(config) : {}
+  const follow = (): void => {
+    const next = followed()
+    if (isOtherTls(config, next)) {
+      retire(agents)
+      agents = createAgents(next, secure)
+    }
+    config = next
+  }
 
   const attempt = (request: TransportRequest, triesLeft: number): Promise<http.IncomingMessage> =>
     new Promise((resolve, reject) => {
@@ -91,7 +117,8 @@ export const createTransport = (
         method: request.method,
         path: request.path,
         headers: {
-          ...authorization,
+          // Credentials are not sent over plain HTTP, as client-go.
+          ...(secure ? authorizationOf(config) : {}),
           ...request.headers,
           ...(request.body === undefined
             ? {}
@@ -121,7 +148,10 @@ export const createTransport = (
     })
 
   return {
-    send: (request) => attempt(request, 3),
+    send: (request) => {
+      follow()
+      return attempt(request, 3)
+    },
     close() {
       agents.short.destroy()
       agents.long.destroy()

@@ -1,3 +1,11 @@
+/** Where they were read, which may change while they are used. */
+interface CredentialFiles {
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  readonly token?: string
+}
+
 /** Credentials of a client, as a user of a kubeconfig has them. */
 export interface ClientCredentials {
   /** PEM. */
@@ -7,6 +15,7 @@ export interface ClientCredentials {
   /** For basic authentication. */
   readonly username?: string
   readonly password?: string
+  readonly files?: CredentialFiles
 }
 
 /** The Authorization header, for credentials that go in one. */

@@ -455,7 +455,7 @@ t.test(
       if (request.url === '/whole') answer.end('whole')
       else answer.write('half')
     })
-    const transport = createTransport(client.config, 1_000)
+    const transport = createTransport(client.config, { answerTimeoutMs: 1_000 })
     t.teardown(() => transport.close())
     const read = async (path: string, longRunning = false): Promise<string> => {
       let text = ''
