@@ -21,6 +21,6 @@ export const checkIdentity = (
   object: KubeObject,
   { definition, namespace, name }: Target,
 ): void => {
-  matchNamespace(object.metadata, definition.namespaced ? (namespace ?? '') : '')
+  matchNamespace(object.metadata, definition, namespace)
   checkName(object.metadata.name ?? '', name)
 }

@@ -24,7 +24,7 @@ export const createThroughSubresource: VerbHandler = async (target, request, rep
     ...options,
   })
   request.kube.audit?.sent(body)
-  matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')
+  matchNamespace(body.metadata, definition, target.namespace)
   dedupOwnerReferences(body.metadata, ctx)
   const tracked = await trackNew(target, body, ctx, deps)
   const admit = await store.admitCreate(ctx, name, tracked)

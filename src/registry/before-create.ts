@@ -20,7 +20,7 @@ export const receiveNewObject = (
   ctx: RequestContext,
 ): void => {
   wipeSystemFields(object.metadata)
-  matchNamespace(object.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')
+  matchNamespace(object.metadata, definition, ctx.namespace)
   dedupOwnerReferences(object.metadata, ctx)
 }
 

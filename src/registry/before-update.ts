@@ -95,7 +95,7 @@ export const beforeUpdate = (
   previous: KubeObject,
   { definition, hooks, ctx, mayBumpGeneration }: UpdateHooks,
 ): void => {
-  matchNamespace(next.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')
+  matchNamespace(next.metadata, definition, ctx.namespace)
   if (previous.metadata.generation === undefined) delete next.metadata.generation
   else next.metadata.generation = previous.metadata.generation
   definition.strategy.dropDisabled?.(next)

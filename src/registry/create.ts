@@ -144,7 +144,7 @@ export const create = async (
   await track(deps, object, undefined, ctx)
   const name = object.metadata.name ?? ''
   await admitWrite(deps, { operation: 'CREATE', ctx, name, object })
-  matchNamespace(object.metadata, deps.definition.namespaced ? (ctx.namespace ?? '') : '')
+  matchNamespace(object.metadata, deps.definition, ctx.namespace)
   dedupOwnerReferences(object.metadata, ctx, true)
   if (!object.metadata.generateName || name !== '') return createWithin(deps, ctx, object)
   for (let attempt = 1; ; attempt++) {

@@ -4,7 +4,7 @@ import { badRequest } from '#api/errors.js'
 import type { KubeObject, ObjectMeta, OwnerReference } from '#api/object.js'
 import { jsonEqual } from '#json/object.js'
 import type { Ids } from './ids.js'
-import type { RequestContext } from './resource-definition.js'
+import type { RequestContext, ResourceDefinition } from './resource-definition.js'
 
 /** The first thing on every POST (apiserver, rest/meta.go WipeObjectMetaSystemFields): finalizers stay. */
 export const wipeSystemFields = (meta: ObjectMeta): void => {
@@ -23,8 +23,13 @@ export const fillSystemFields = (
   meta.creationTimestamp = formatTime(now)
 }
 
-/** Puts the namespace of the request into the object; a contradiction is a 400. */
-export const matchNamespace = (meta: ObjectMeta, expected: string): void => {
+/** Puts the namespace of the request into the object, if its kind has one; a contradiction is a 400. */
+export const matchNamespace = (
+  meta: ObjectMeta,
+  { namespaced }: ResourceDefinition,
+  namespace = '',
+): void => {
+  const expected = namespaced ? namespace : ''
   const given = meta.namespace ?? ''
   if (given === expected) return
   if (expected === '') {

@@ -201,12 +201,11 @@ const createInstead = async (attempt: Attempt): Promise<Updated> => {
   // Unlike POST, PUT and apply keep a deletionTimestamp of the client. The resourceVersion only has to be a number here
   // (apiserver, store.go Update), where a POST refuses any.
   resourceVersionOf(next)
-  const namespace = definition.namespaced ? (ctx.namespace ?? '') : ''
-  matchNamespace(next.metadata, namespace)
+  matchNamespace(next.metadata, definition, ctx.namespace)
   if (options.managedFieldsTracked !== true) await track(deps, next, undefined, ctx)
   await admitWrite(deps, { operation: 'CREATE', ctx, name, object: next })
   if (!ctx.dryRun) delete next.metadata.resourceVersion
-  matchNamespace(next.metadata, namespace)
+  matchNamespace(next.metadata, definition, ctx.namespace)
   dedupOwnerReferences(next.metadata, ctx, true)
   if (attempt.withoutOwners) delete next.metadata.managedFields
   await options.authorizeCreate?.()
