@@ -1,60 +1,61 @@
 /** The options of a connection (PodExecOptions and its like) from the query and the path, as admission sees them. */
 import { badRequest } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import type { RequestInfo } from '#api/request-info.js'
+import { goQuote } from '#go/quote.js'
+import type { Query } from '#registry/query.js'
 import type { Target } from '../api-deps.js'
 
-/** Convert_Slice_string_To_bool: a parameter that is there is true, unless it is `false` or `0`. */
-export const isSet = (query: URLSearchParams, name: string): boolean => {
-  const value = query.get(name)
-  return value !== null && value.toLowerCase() !== 'false' && value !== '0'
-}
-
-const streams = (query: URLSearchParams): object => {
-  const container = query.get('container')
+const streams = (query: Query): object => {
+  const container = query.text('container')
   return {
     ...Object.fromEntries(
-      ['stdin', 'stdout', 'stderr', 'tty'].filter((s) => isSet(query, s)).map((s) => [s, true]),
+      ['stdin', 'stdout', 'stderr', 'tty'].filter((s) => query.flag(s)).map((s) => [s, true]),
     ),
     ...(container ? { container } : {}),
   }
 }
 
 /** Convert_Slice_string_To_Slice_int32: each value is a list, and numbers are read as ports are. Throws 400. */
-const portsOf = (query: URLSearchParams): number[] =>
+const portsOf = (query: Query): number[] =>
   query
-    .getAll('ports')
+    .texts('ports')
     .flatMap((list) => list.split(','))
     .map((text) => {
       const isNumber = /^\d+$/.test(text)
       if (isNumber && Number(text) <= 65_535) return Number(text)
       const why = isNumber ? 'value out of range' : 'invalid syntax'
       throw badRequest(
-        `cannot convert to []int32: strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`,
+        `cannot convert to []int32: strconv.ParseUint: parsing ${goQuote(text)}: ${why}`,
       )
     })
 
-const pathOf = (path: string): object => {
-  const rest = decodeURIComponent(/\/proxy(\/.*)?$/.exec(path)?.[1] ?? '')
-  return rest === '' ? {} : { path: rest }
+/** What follows `proxy`, with a slash before it and one behind it where the request has one (handlers/rest.go). */
+const pathOf = ({ parts, path }: RequestInfo): object => {
+  const rest = parts.slice(3).join('/')
+  const begun = rest === '' || rest.startsWith('/') ? rest : `/${rest}`
+  const whole = path.endsWith('/') && !begun.endsWith('/') ? `${begun}/` : begun
+  return whole === '' ? {} : { path: whole }
 }
 
-const parts: Readonly<Record<string, (query: URLSearchParams, path: string) => object>> = {
-  exec: (query) => ({ ...streams(query), command: query.getAll('command') }),
+const fields: Readonly<Record<string, (query: Query, info: RequestInfo) => object>> = {
+  exec: (query) => ({ ...streams(query), command: query.texts('command') }),
   attach: streams,
   portforward: (query) => {
     const ports = portsOf(query)
     return ports.length === 0 ? {} : { ports }
   },
-  proxy: (_query, path) => pathOf(path),
+  proxy: (_query, info) => pathOf(info),
 }
 
 /** Undefined for `log`, which admission does not see as a connection. Throws 400. */
 export const connectOptionsOf = (
   { subresource, view }: Target,
-  { searchParams, pathname }: URL,
+  query: Query,
+  info: RequestInfo,
 ): KubeObject | undefined => {
-  const part = parts[subresource]?.(searchParams, pathname)
-  if (part === undefined || view === undefined) return undefined
+  const own = fields[subresource]?.(query, info)
+  if (own === undefined || view === undefined) return undefined
   // Options have no metadata, unlike everything else that admission looks at.
-  return { kind: view.kind.kind, apiVersion: view.kind.version, ...part } as KubeObject
+  return { kind: view.kind.kind, apiVersion: view.kind.version, ...own } as KubeObject
 }

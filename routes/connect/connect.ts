@@ -4,6 +4,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { ApiError, badRequest, forbidden, pathNotFound } from '#api/errors.js'
+import { Query } from '#registry/query.js'
 import type { ApiDeps, Target, VerbHandler } from '../api-deps.js'
 import { makeContext } from '../request-context.js'
 import { connectOptionsOf } from './connect-options.js'
@@ -41,11 +42,10 @@ const authorizeSession = async (
 export const connect: VerbHandler = async (target, request, reply, deps) => {
   const connector = connectors[target.subresource]
   if (!connector) throw pathNotFound()
-  const url = new URL(request.url, 'https://server')
-  const query = url.searchParams
+  const query = new Query(request.url)
   const isSession = connector !== log && connector !== proxy
   if (connector !== log && query.has('dryRun')) throw badRequest('dryRun is not supported')
-  const options = connectOptionsOf(target, url)
+  const options = connectOptionsOf(target, query, request.kube.info)
   if (options !== undefined) {
     const ctx = makeContext(target, request, reply, deps)
     await target.store.admitConnect(ctx, target.name, options)

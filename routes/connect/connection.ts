@@ -1,6 +1,7 @@
 /** A request for a connect subresource, and what it is about. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { KubeObject } from '#api/object.js'
+import type { Query } from '#registry/query.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 import { makeContext } from '../request-context.js'
 
@@ -9,7 +10,7 @@ export interface Connection {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly deps: ApiDeps
-  readonly query: URLSearchParams
+  readonly query: Query
 }
 
 export const read = async (c: Connection, resource: string, name: string): Promise<KubeObject> => {

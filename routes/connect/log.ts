@@ -5,7 +5,6 @@ import { fitsRoute, notAcceptable } from '../answers/accept.js'
 import { mediaTypes, negotiateLog } from '../answers/negotiation.js'
 import { forward } from '../forward.js'
 import { webSocketOf } from '../websocket.js'
-import { isSet } from './connect-options.js'
 import { type Connection, read } from './connection.js'
 import { kubeletOfPod, path, toKubelet } from './kubelet-address.js'
 import { sendLogMessages } from './log-messages.js'
@@ -21,7 +20,7 @@ export const log = async (c: Connection): Promise<unknown> => {
   const { convert } = negotiateLog(accept)
   const query = logQuery(target.name, c.query)
   const pod = await read(c, 'pods', target.name)
-  const container = containerOf(pod, c.query.get('container'))
+  const container = containerOf(pod, c.query.text('container'))
   const { nodeName } = pod.spec
   const base = nodeName ? await kubeletOfPod(c, nodeName) : undefined
   if (convert === 'PartialObjectMetadata')
@@ -30,7 +29,7 @@ export const log = async (c: Connection): Promise<unknown> => {
   if (base === undefined) return reply.code(204).send()
   const rest = path('containerLogs', target.namespace ?? '', target.name, container)
   const upgrade = webSocketOf(request, c.deps)
-  const skipVerify = isSet(c.query, 'insecureSkipTLSVerifyBackend')
+  const skipVerify = c.query.flag('insecureSkipTLSVerifyBackend')
   return forward(toKubelet(c, base, { rest, query, skipVerify }), request, reply, {
     headers: {},
     refuse: (answer) => ((answer.statusCode ?? 0) >= 400 ? refusalOf(answer) : undefined),

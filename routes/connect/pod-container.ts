@@ -5,7 +5,7 @@ import type { KubeObject } from '#api/object.js'
 const namesOf = (list: { name: string }[] | undefined): string[] =>
   (list ?? []).map(({ name }) => name)
 
-export const containerOf = (pod: KubeObject, wanted: string | null): string => {
+export const containerOf = (pod: KubeObject, wanted: string): string => {
   const { containers, initContainers, ephemeralContainers } = pod.spec
   const { name } = pod.metadata
   const mains = namesOf(containers)

@@ -2,7 +2,6 @@
 import { badRequest, failure } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { forwardUpgrade } from '../forward.js'
-import { isSet } from './connect-options.js'
 import { type Connection, read } from './connection.js'
 import { kubeletOfPod, path, toKubelet } from './kubelet-address.js'
 import { containerOf } from './pod-container.js'
@@ -12,19 +11,19 @@ const streams = { stdin: 'input', stdout: 'output', stderr: 'error', tty: 'tty' 
 
 export const session = async (c: Connection, kind: 'exec' | 'attach'): Promise<unknown> => {
   const pod = await read(c, 'pods', c.target.name)
-  const container = containerOf(pod, c.query.get('container'))
+  const container = containerOf(pod, c.query.text('container'))
   const query = new URLSearchParams()
   for (const [api, kubelet] of Object.entries(streams)) {
-    if (isSet(c.query, api)) query.set(kubelet, '1')
+    if (c.query.flag(api)) query.set(kubelet, '1')
   }
-  for (const word of c.query.getAll('command')) query.append('command', word)
+  for (const word of c.query.texts('command')) query.append('command', word)
   return upgrade(c, pod, (namespace, name) => path(kind, namespace, name, container), query)
 }
 
 export const portForward = async (c: Connection): Promise<unknown> => {
   const pod = await read(c, 'pods', c.target.name)
   const query = new URLSearchParams()
-  for (const port of c.query.getAll('ports')) query.append('port', port)
+  for (const port of c.query.texts('ports')) query.append('port', port)
   return upgrade(c, pod, (namespace, name) => path('portForward', namespace, name), query)
 }
 

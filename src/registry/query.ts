@@ -1,20 +1,13 @@
 /** Query parameters as upstream converts them (apimachinery, runtime/converter.go): the first value counts, loosely. */
 
 import { badRequest } from '#api/errors.js'
-import { goQuote } from '#go/quote.js'
-import { type Int64, int64Of } from '#json/int64.js'
-
-const int64Max = 2n ** 63n
+import { type Int64, int64Of, parseInt64, parseIntMessage } from '#json/int64.js'
 
 /** strconv.ParseInt with its messages, as a 400. */
-const parseInt64 = (text: string): Int64 => {
-  const quoted = goQuote(text)
-  if (!/^[+-]?[0-9]+$/.test(text))
-    throw badRequest(`strconv.ParseInt: parsing ${quoted}: invalid syntax`)
-  const value = BigInt(text.startsWith('+') ? text.slice(1) : text)
-  if (value >= int64Max || value < -int64Max)
-    throw badRequest(`strconv.ParseInt: parsing ${quoted}: value out of range`)
-  return int64Of(value)
+const readInt64 = (text: string): Int64 => {
+  const value = parseInt64(text)
+  if (value !== undefined) return int64Of(value)
+  throw badRequest(parseIntMessage(text))
 }
 
 export class Query {
@@ -50,7 +43,7 @@ export class Query {
   /** Throws 400. */
   int64IfGiven(name: string): Int64 | undefined {
     const value = this.#values?.get(name)
-    return value === null || value === undefined ? undefined : parseInt64(value)
+    return value === null || value === undefined ? undefined : readInt64(value)
   }
   /** The same as a JavaScript number, which is not exact beyond 2^53. Throws 400. */
   integerIfGiven(name: string): number | undefined {

@@ -98,7 +98,7 @@ t.test('what logs and sessions are asked for is read before any kubelet is', asy
   const noPort = (text: string, why: string) =>
     `cannot convert to []int32: strconv.ParseUint: parsing "${text}": ${why}`
   const choice = 'a container name must be specified for pod many, choose one of: [i b a]'
-  const rows: [path: string, code: number, message: string][] = [
+  const rows: [path: string, code: number, message: string | RegExp][] = [
     ['many/log', 400, choice],
     ['many/exec?command=a', 400, choice],
     ['lost/log', 404, 'pods "gone" not found'],
@@ -107,6 +107,9 @@ t.test('what logs and sessions are asked for is read before any kubelet is', asy
     ['one/portforward?ports=80,81', 400, 'Upgrade request required'],
     ['none/portforward?ports=x', 400, noPort('x', 'invalid syntax')],
     ['none/portforward?ports=80,70000', 400, noPort('70000', 'value out of range')],
+    ['none/portforward?ports=%07', 400, noPort('\\a', 'invalid syntax')],
+    ['none/log?tailLines=%07', 400, noInteger('\\a', 'invalid syntax')],
+    ['none/log?limitBytes=-1', 422, /limitBytes: Invalid value: -1: must be greater than 0/],
     ['none/log?stream=Stdout', 422, `PodLogOptions "none" is invalid: ${forbidden}`],
     [
       'none/log?tailLines=99999999999999999999',
