@@ -142,24 +142,24 @@ const remove = async (
   const { isCurrent } = basis
   basis.isCurrent = true
   ctx.inCollection?.decided()
+  let stored: StoredObject
   try {
-    const stored = await write(deps, 'delete', () => storage.delete(current))
-    await definition.strategy.afterDelete?.(stored.object, ctx)
-    return { stored, deleted: true, uid }
+    stored = await write(deps, 'delete', () => storage.delete(current))
   } catch (error) {
     // If the decision came from an old state, beginFromCache decides anew.
     if (!(error instanceof WriteConflict) || !isCurrent) throw error
     const { current: found } = error
-    if (written !== undefined && found?.object.metadata.uid !== uid) {
-      // Somebody else removed it between our two writes: that is what was asked for.
-      await definition.strategy.afterDelete?.(written.object, ctx)
-      return { stored: written, deleted: true, uid }
+    // Unless somebody else removed it between our two writes, which is what was asked for.
+    if (written === undefined || found?.object.metadata.uid === uid) {
+      if (found === undefined) throw notFound(definition.gvr, name)
+      ctx.caller.signal.throwIfAborted()
+      checkAgain(deletion, found)
+      return deleteStored(deletion, found)
     }
-    if (found === undefined) throw notFound(definition.gvr, name)
-    ctx.caller.signal.throwIfAborted()
-    checkAgain(deletion, found)
-    return deleteStored(deletion, found)
+    stored = written
   }
+  await definition.strategy.afterDelete?.(stored.object, ctx)
+  return { stored, deleted: true, uid }
 }
 
 export const deleteGenerically = async (
