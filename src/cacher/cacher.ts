@@ -140,14 +140,6 @@ class WatchCache implements Cacher, FollowedStore {
     return { objects: size, bytes }
   }
 
-  now(): number {
-    return this.#clock.now()
-  }
-
-  failure(): Error | undefined {
-    return this.#progress.failure
-  }
-
   health(): string | undefined {
     return this.#trouble
   }
@@ -158,18 +150,14 @@ class WatchCache implements Cacher, FollowedStore {
     await this.#following
   }
 
-  waitFor(revision: number, timeoutMs?: number): Promise<void> {
-    return this.#progress.waitFor(revision, timeoutMs)
-  }
-
   async reach(revision: number, awaitsFuture: boolean): Promise<void> {
     if (!awaitsFuture) await this.fresh()
-    await this.waitFor(revision, awaitsFuture ? limits.futureRevisionWaitMs : 0)
+    await this.#progress.waitFor(revision, awaitsFuture ? limits.futureRevisionWaitMs : 0)
   }
 
   follow(revision: number): Promise<void> {
-    if (!this.driver.shared) return this.waitFor(revision)
-    return this.waitFor(revision, limits.consistentReadWaitMs).catch((error) => {
+    if (!this.driver.shared) return this.#progress.waitFor(revision)
+    return this.#progress.waitFor(revision, limits.consistentReadWaitMs).catch((error) => {
       if (!(error instanceof StorageError) || error.code !== 'FutureRevision') throw error
     })
   }
@@ -209,7 +197,7 @@ class WatchCache implements Cacher, FollowedStore {
       await Promise.resolve()
       this.#freshening = undefined
       const head = await this.driver.headRevision()
-      await this.waitFor(head, limits.consistentReadWaitMs)
+      await this.#progress.waitFor(head, limits.consistentReadWaitMs)
     })()
     return this.#freshening
   }

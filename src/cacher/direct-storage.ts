@@ -1,4 +1,4 @@
-/** Object storage without a cache: every call goes to the driver. For history that a cache does not hold, and tests. */
+/** Objects in a driver: its values as versions, lists and watches past the cache, and writes. */
 import { internalError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { Turn } from '#async/turns.js'

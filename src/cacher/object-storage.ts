@@ -1,6 +1,6 @@
 /**
- * Object storage: the decoded view of a driver that the registry works on.
- * `direct` (no cache) and `cacher` (the watch cache) implement it.
+ * Object storage: the decoded view of a driver that the registry works on. The watch cache has one for each resource
+ * (resource-storage.ts), which storages of custom resources wrap (src/crd).
  */
 import type { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'

@@ -24,8 +24,6 @@ export interface FollowedStore {
   readonly sets: WorkingSets
   readonly writer: ObjectWriter
   currentRevision(): number
-  /** Resolves when every change up to `revision` is here. Without `timeoutMs` it waits as long as it takes. */
-  waitFor(revision: number, timeoutMs?: number): Promise<void>
   /** Resolves when a version that a client names is here, which may be yet to come. */
   reach(revision: number, awaitsFuture: boolean): Promise<void>
   /**
