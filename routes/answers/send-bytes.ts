@@ -13,7 +13,6 @@ import type { ListBody } from './list-body.js'
 
 const compress = promisify(gzip)
 
-/** Upstream's own threshold and level: smaller answers cost more than they save. */
 export const acceptsGzip = (request: FastifyRequest): boolean =>
   /(?:^|,)\s*gzip\s*(?:,|$)/.test(String(request.headers['accept-encoding'] ?? ''))
 
@@ -48,7 +47,10 @@ const sendPacked = async (reply: FastifyReply, bytes: Buffer): Promise<void> => 
   reply.headers(packed).send(small)
 }
 
-/** If the deadline passed meanwhile, the request has been answered. */
+/**
+ * Packed from upstream's own threshold on, and at its level: smaller answers cost more than they save. If the deadline
+ * passed meanwhile, the request has been answered.
+ */
 export const sendBytes = (
   request: FastifyRequest,
   reply: FastifyReply,

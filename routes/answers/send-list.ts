@@ -33,9 +33,9 @@ import { goTypeOf, indent, isIndented, isJson, isProtobuf, sendValue } from './r
 import { sendSegments } from './send-bytes.js'
 import { inAlphabet, itemOf, partialTextOf, viewOf } from './stored-json.js'
 
-/** Metadata of a list as upstream writes it; lists of custom resources always have `continue`. */
 interface ListAnswer {
   readonly page: Pick<ListPage, 'items' | 'isSame'>
+  /** As upstream writes it; lists of custom resources always have `continue`. */
   readonly metadata: ListMeta
 }
 

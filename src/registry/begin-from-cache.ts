@@ -4,8 +4,7 @@
  * without a write (a refusal, or no change) may come from an old state: it counts only if the store itself has the same
  * version.
  */
-import type { ObjectStorage, StoredObject } from '#cacher/object-storage.js'
-import { WriteConflict } from '#cacher/object-storage.js'
+import { type ObjectStorage, type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import type { RequestContext } from './resource-definition.js'
 import { consistent, type StoreDeps, write } from './store-base.js'
 

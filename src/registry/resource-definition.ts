@@ -22,13 +22,13 @@ export type Verb =
   | 'update'
   | 'watch'
 
-/** What strategy hooks know of the request. */
 interface Caller {
   readonly signal: AbortSignal
   /** Missing: the server itself, which waits as long as it takes. */
   timeLeftMs?(): number
 }
 
+/** What strategy hooks know of the request. */
 export interface RequestContext {
   readonly user: UserInfo
   /** As authorizers see it; empty where the server acts itself. */
@@ -361,7 +361,7 @@ export interface ResourceDefinition {
 }
 
 /**
- * What a kind's file exports: only what differs from the facts. resource-table.ts merges it with discovery.json,
+ * What a kind's file exports: only what differs from the facts. built-in-rows.ts merges it with discovery.json,
  * table-columns.json and the defaults.
  */
 export interface KindDefinition {

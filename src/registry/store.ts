@@ -1,6 +1,6 @@
 /**
- * The generic store: create, get, list, watch, update, patch and delete of one resource. One class for every
- * resource; what differs is its ResourceDefinition. Mirrors upstream's pkg/registry/generic/registry/store.go.
+ * The generic store: create, get, list, watch, update and delete of one resource. All are made by make-store.ts; what
+ * differs is the ResourceDefinition. Mirrors upstream's pkg/registry/generic/registry/store.go.
  */
 import type { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
