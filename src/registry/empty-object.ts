@@ -2,7 +2,7 @@
 import { formatGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import type { JsonObject } from '#json/value.js'
-import { decodeType } from './decode.js'
+import { emptyOf } from './decode.js'
 import type { ResourceDefinition } from './resource-definition.js'
 
 const emptyBodies = new WeakMap<ResourceDefinition, JsonObject>()
@@ -10,7 +10,7 @@ const emptyBodies = new WeakMap<ResourceDefinition, JsonObject>()
 const emptyBody = (definition: ResourceDefinition): JsonObject => {
   let body = emptyBodies.get(definition)
   if (body === undefined) {
-    body = definition.schemaName === undefined ? {} : decodeType(definition.schemaName, {}).value
+    body = definition.schemaName === undefined ? {} : emptyOf(definition.schemaName)
     definition.strategy.completeEmpty?.(body)
     emptyBodies.set(definition, body)
   }

@@ -3,7 +3,7 @@ import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { decodeType } from '../decode.js'
+import { emptyOf } from '../decode.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import { deducedType, type FieldType, fieldTypeOf, fieldTypeOfStructural } from './field-type.js'
 import { resetFieldsOf } from './reset-fields.js'
@@ -46,7 +46,7 @@ export const zeroObjectOf = (definition: ResourceDefinition): KubeObject => {
   if (known !== undefined) return known
   const { gvk, schemaName } = definition
   const type = { kind: gvk.kind, apiVersion: formatGroupVersion(gvk) }
-  const fields = schemaName === undefined ? {} : withoutDefaults(decodeType(schemaName, {}).value)
+  const fields = schemaName === undefined ? {} : withoutDefaults(emptyOf(schemaName))
   const zero = { ...(fields as JsonObject), ...type } as KubeObject
   zeros.set(definition, zero)
   return zero
