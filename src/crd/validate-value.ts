@@ -26,14 +26,18 @@ import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 interface Result {
   readonly errors: FieldError[]
   matches: number
+  /** Texts of what was merged into it: a long list may be wrong in every item. */
+  said?: Set<string>
 }
 
 /** Upstream reports the same error only once. */
 const merge = (into: Result, { errors, matches }: Result): void => {
   into.matches += matches
   for (const error of errors) {
-    const isSaid = into.errors.some((e) => e.field === error.field && e.body === error.body)
-    if (!isSaid) into.errors.push(error)
+    const text = `${error.field}: ${error.body}`
+    into.said ??= new Set()
+    if (!into.said.has(text)) into.errors.push(error)
+    into.said.add(text)
   }
 }
 
