@@ -2,7 +2,7 @@
 import { badRequest, internalError } from '#api/errors.js'
 import { type FieldError, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
-import { getOwn, isJsonObject } from '#json/object.js'
+import { getOwn, isJsonObject, setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { goPrint, goTypeOf } from '#registry/patch/go-print.js'
 import type { Subresource } from '#registry/resource-definition.js'
@@ -25,10 +25,12 @@ const setAt = (object: JsonObject, path: string, value: JsonValue): void => {
   const names = namesIn(path)
   let at = object
   for (const name of names.slice(0, -1)) {
-    if (!isJsonObject(at[name])) at[name] = {}
-    at = at[name]
+    const inner = getOwn(at, name)
+    const next = isJsonObject(inner) ? inner : {}
+    setOwn(at, name, next)
+    at = next
   }
-  at[names.at(-1)!] = value
+  setOwn(at, names.at(-1)!, value)
 }
 
 const goTypeName = (value: JsonValue): string => (value === null ? '<nil>' : goTypeOf(value))
