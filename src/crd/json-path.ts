@@ -116,7 +116,7 @@ const follow = (values: JsonValue[], steps: readonly Step[]): JsonValue[] | unde
     for (const value of found) {
       const taken = take(value, step)
       if (taken === undefined) return undefined
-      next.push(...taken)
+      for (const one of taken) next.push(one)
     }
     found = next
   }

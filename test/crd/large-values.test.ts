@@ -1,5 +1,8 @@
 /** Values as large as a request may be: each is judged in one walk, as nobody else is answered meanwhile. */
 import t from 'tap'
+import type { KubeObject } from '#api/object.js'
+import { customTable } from '#crd/columns.js'
+import type { DefinitionVersion } from '#crd/definition/definition.js'
 import { validateValue } from '#crd/validate-value.js'
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_none, i) => i)
@@ -10,4 +13,12 @@ t.test('a list that is wrong in every item', async (t) => {
   const errors = validateValue(numbers(count), texts, 'l')
   t.equal(errors.length, count)
   t.match(errors.at(-1), { field: `l[${count - 1}]`, body: /must be of type string: "integer"/ })
+})
+
+t.test('a column that finds more than a call has arguments', async (t) => {
+  const additionalPrinterColumns = [{ name: 'C', type: 'integer', jsonPath: '.spec.l[*]' }]
+  const version = { name: 'v1', additionalPrinterColumns } as DefinitionVersion
+  const spec = { l: numbers(300_000) }
+  const object = { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'a' }, spec } as KubeObject
+  t.equal(customTable(version).cells(object, 0)[1], 0)
 })
