@@ -177,8 +177,12 @@ const numberOf = (value: CelValue): bigint | number | undefined =>
 
 /** Lists of custom resources that have no order: sets, and lists whose items are told apart by keys. */
 export interface ListKind {
-  /** None for a set. */
-  readonly keys: readonly string[]
+  /** A set has no item twice; in a map a later one is put in the place of that with its keys. */
+  readonly isSet: boolean
+  /** What its items are told apart by. */
+  readonly identities: () => readonly string[]
+  /** The same of an item of another list; undefined for what never is one of these. */
+  readonly identityOf: (item: CelValue) => string | undefined
 }
 const listKinds = new WeakMap<readonly CelValue[], ListKind>()
 export const withListKind = (
@@ -189,29 +193,30 @@ export const withListKind = (
   return list
 }
 
-const isSameItem = (a: CelValue, b: CelValue, { keys }: ListKind): boolean =>
-  keys.length === 0
-    ? equal(a, b)
-    : keys.every((key) => {
-        const left = a instanceof MapValue ? a.get(key) : undefined
-        const right = b instanceof MapValue ? b.get(key) : undefined
-        return left !== undefined && right !== undefined && equal(left, right)
-      })
+const placesIn = ({ identities }: ListKind): Map<string, number> =>
+  new Map(identities().map((identity, at) => [identity, at]))
 
-/** `+`: what a list without order has already is put in its place. */
+/** `+`: what a set has already is not added, and what a map has by its keys is put in its place. */
 export const concatenate = (
   a: readonly CelValue[],
   b: readonly CelValue[],
 ): readonly CelValue[] => {
   const kind = listKinds.get(a)
   if (kind === undefined) return [...a, ...b]
+  const { isSet, identityOf } = kind
   const result = [...a]
+  const identities = [...kind.identities()]
+  const places = placesIn(kind)
   for (const item of b) {
-    const at = result.findIndex((other) => isSameItem(other, item, kind))
-    if (at < 0) result.push(item)
-    else result[at] = item
+    const identity = identityOf(item) ?? `#${result.length}`
+    const at = places.get(identity)
+    if (at === undefined) {
+      if (isSet) places.set(identity, result.length)
+      identities.push(identity)
+      result.push(item)
+    } else if (!isSet) result[at] = item
   }
-  return withListKind(result, kind)
+  return withListKind(result, { isSet, identityOf, identities: () => identities })
 }
 
 /** A question that has no answer is one of no. */
@@ -224,11 +229,16 @@ export const isSame = (a: CelValue, b: CelValue): boolean => {
   }
 }
 
-const listsEqual = (a: readonly CelValue[], b: readonly CelValue[]): boolean =>
-  a.length === b.length &&
-  (listKinds.has(a)
-    ? a.every((item) => b.some((other) => isSame(item, other)))
-    : a.every((item, i) => equal(item, b[i]!)))
+const listsEqual = (a: readonly CelValue[], b: readonly CelValue[]): boolean => {
+  if (a.length !== b.length) return false
+  const kind = listKinds.get(a)
+  if (kind === undefined) return a.every((item, i) => equal(item, b[i]!))
+  const places = placesIn(kind)
+  return b.every((item) => {
+    const at = places.get(kind.identityOf(item) ?? '')
+    return at !== undefined && (kind.isSet || equal(a[at]!, item))
+  })
+}
 
 const structsEqual = (a: StructValue, b: StructValue): boolean =>
   a.typeName === b.typeName &&

@@ -3,19 +3,13 @@
 import { type FieldReader, fromJson, ObjectMap } from '#cel/json-values.js'
 import { celName, isEmbedded, propertiesOf, reserved } from '#cel/schema-types.js'
 import { parseDate, parseDuration, parseTimestamp } from '#cel/times.js'
-import {
-  asTyped,
-  CelError,
-  type CelValue,
-  equal,
-  type ListKind,
-  type MapValue,
-  withListKind,
-} from '#cel/values.js'
-import { getOwn, isJsonObject, semanticEqual } from '#json/object.js'
-import type { JsonObject, JsonValue } from '#json/value.js'
+import { asTyped, CelError, type CelValue, withListKind } from '#cel/values.js'
+import { getOwn, isJsonObject } from '#json/object.js'
+import type { JsonValue } from '#json/value.js'
 import { goTypeOf } from '#registry/patch/go-print.js'
 import { type StructuralSchema, valueSchemaOf } from '../structural-schema.js'
+import { DeclaredObject } from './declared-object.js'
+import { listKindOf } from './unordered-lists.js'
 
 /** What an update may keep though its schema says otherwise, no rule can look at. */
 const misfit = (wanted: string, value: JsonValue): never => {
@@ -72,37 +66,6 @@ const celItem = (value: JsonValue, schema: StructuralSchema): CelValue => {
 const isOfType = (schema: StructuralSchema, type: 'array' | 'object'): boolean =>
   schema.type === type || (schema.type ?? '') === ''
 
-/** How the items of a list are told apart; undefined for lists whose order counts. */
-const kindOf = (schema: StructuralSchema): ListKind | undefined => {
-  const type = schema['x-kubernetes-list-type']
-  if (type === 'set') return { keys: [] }
-  return type === 'map'
-    ? { keys: (schema['x-kubernetes-list-map-keys'] ?? []).map((key) => celName(key) ?? key) }
-    : undefined
-}
-
-/** An object with declared fields. Rules see nothing else of it, but equal are those that are so in all of it. */
-class DeclaredObject extends ObjectMap {
-  readonly whole: JsonObject
-  constructor(whole: JsonObject, declared: JsonObject, read: FieldReader) {
-    super(declared, read)
-    this.whole = whole
-  }
-  override equals(other: MapValue): boolean {
-    if (!(other instanceof DeclaredObject)) return super.equals(other)
-    const entries = Object.entries(this.whole)
-    if (entries.length !== Object.keys(other.whole).length) return false
-    return entries.every(([key, value]) => {
-      const name = celName(key) ?? key
-      const [one, two] = [this.get(name), other.get(name)]
-      if (one !== undefined || two !== undefined)
-        return one !== undefined && two !== undefined && equal(one, two)
-      const second = getOwn(other.whole, key)
-      return second === undefined || semanticEqual(value, second)
-    })
-  }
-}
-
 /**
  * A JSON value as CEL sees it under its schema: dates are timestamps, unknown fields are hidden. Throws CelError where it
  * does not fit; what is inside an object is looked at when a rule does.
@@ -115,7 +78,7 @@ export const celValue = (
   if (Array.isArray(value) && isOfType(schema, 'array')) {
     const { items = {} } = schema
     const list = value.map((item) => celItem(item, items))
-    return asTyped(withListKind(list, kindOf(schema)))
+    return asTyped(withListKind(list, listKindOf(value, schema)))
   }
   if (!isJsonObject(value) || !isOfType(schema, 'object')) return scalar(value, schema)
   const values = valueSchemaOf(schema)
