@@ -53,8 +53,12 @@ const costMessage = (what: string, cost: bigint, max: bigint): string => {
   return `${what} exceeds budget by factor of ${shown} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`
 }
 
-interface Surroundings extends Context {
+interface Surroundings {
   readonly isRoot: boolean
+  /** Paths with errors of the schema there or below: rules are not compiled where there are some. */
+  readonly broken: ReadonlySet<string>
+  /** The schema was accepted before: what a rule costs alone is not asked again. */
+  readonly isUnchanged: boolean
   /** How often such a value can stand in one object; undefined: nothing bounds it. */
   readonly cardinality: bigint | undefined
   /** Below this path old and new values cannot be matched. */
@@ -72,20 +76,30 @@ const elementsMax = (schema: StructuralSchema): bigint | undefined => {
 }
 
 interface Context {
-  /** Errors of the schema: where there are some, or below, rules are not compiled. */
+  /** Errors of the schema. */
   readonly after: readonly FieldError[]
-  /** The schema was accepted before: what a rule costs alone is not asked again. */
   readonly isUnchanged: boolean
+}
+
+/** The paths of the errors, and all around them. */
+const pathsTo = (errors: readonly FieldError[]): ReadonlySet<string> => {
+  const paths = new Set<string>()
+  for (const { field } of errors) {
+    paths.add(field)
+    for (const { index } of field.matchAll(/[.[]/g)) paths.add(field.slice(0, index))
+  }
+  return paths
 }
 
 export const validateRules = (
   schema: StructuralSchema,
   path: string,
-  context: Context = { after: [], isUnchanged: false },
+  { after, isUnchanged }: Context = { after: [], isUnchanged: false },
 ): FieldError[] => {
   const total = new TotalCost()
-  const root = { isRoot: true, cardinality: 1n, uncorrelatable: undefined, total, ...context }
-  return [...validateAt(schema, path, root), ...total.errors(path)]
+  const broken = pathsTo(after)
+  const root = { isRoot: true, broken, isUnchanged, cardinality: 1n, uncorrelatable: undefined }
+  return [...validateAt(schema, path, { ...root, total }), ...total.errors(path)]
 }
 
 const validateAt = (schema: StructuralSchema, path: string, around: Surroundings): FieldError[] => {
@@ -112,12 +126,8 @@ const validateAt = (schema: StructuralSchema, path: string, around: Surroundings
     const ofItems = schema['x-kubernetes-list-type'] === 'map' ? inner : below
     errors.push(...validateAt(schema.items, child(path, 'items'), ofItems))
   }
-  const isBroken = around.after.some(({ field }) => field === path || isBelow(field, path))
-  return isBroken ? errors : [...errors, ...validateHere(schema, path, around)]
+  return around.broken.has(path) ? errors : [...errors, ...validateHere(schema, path, around)]
 }
-
-const isBelow = (field: string, path: string): boolean =>
-  field.startsWith(`${path}.`) || field.startsWith(`${path}[`)
 
 const validateHere = (
   schema: StructuralSchema,
