@@ -4,6 +4,8 @@ export interface PemBlock {
   readonly label: string
   readonly hasHeaders: boolean
   readonly bytes: Buffer
+  /** Where the text behind it begins. */
+  readonly next: number
 }
 
 const begin = '-----BEGIN '
@@ -30,9 +32,9 @@ const readBlock = (text: string, from: number, stop: number): PemBlock | undefin
   const hasHeaders = start !== first.next
   if (hasHeaders && start > stop) return undefined
   const body = text.slice(start, stop).replace(/\s/g, '')
-  const last = lineAt(text, stop + end.length).line
+  const { line: last, next } = lineAt(text, stop + end.length)
   if (last !== label + dashes || body.length % 4 !== 0 || !base64.test(body)) return undefined
-  return { label, hasHeaders, bytes: Buffer.from(body, 'base64') }
+  return { label, hasHeaders, bytes: Buffer.from(body, 'base64'), next }
 }
 
 /** Text that is not a block is skipped. An end belongs to the last beginning before it, so no text is searched twice. */
@@ -47,6 +49,6 @@ export const pemBlocks = (text: string): PemBlock[] => {
     const startsLine = at === 0 || before[at - 1] === '\n'
     const block = startsLine ? readBlock(text, from + at + begin.length, stop) : undefined
     if (block) blocks.push(block)
-    from = block ? lineAt(text, stop + end.length).next : stop + end.length
+    from = block?.next ?? stop + end.length
   }
 }

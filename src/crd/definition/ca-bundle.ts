@@ -1,28 +1,23 @@
 /** Checks the authorities of a conversion webhook. Without any, those of the system are used. */
 import { X509Certificate } from 'node:crypto'
+import { pemBlocks } from '#net/pem.js'
 import type { CustomResourceDefinition } from './definition.js'
 
-const block = /-----BEGIN ([^\n]*?)-----\r?\n([\s\S]*?)-----END \1-----\s*/g
-
-const isCertificate = (pem: string): boolean => {
+const isCertificate = (der: Buffer): boolean => {
   try {
-    return Boolean(new X509Certificate(pem))
+    return Boolean(new X509Certificate(der))
   } catch {
     return false
   }
 }
 
-/** Undefined when a certificate was found (client-go, transport.TLSConfigFor). */
+/** Undefined when a certificate was found, wherever it stands (client-go, transport.TLSConfigFor). */
 const problemIn = (pem: string): string | undefined => {
-  let rest = pem
-  for (const [text, type, body] of pem.matchAll(block)) {
-    rest = rest.replace(text, '')
-    // Blocks with headers are skipped.
-    if (type !== 'CERTIFICATE' || body!.includes(':')) continue
-    if (isCertificate(text)) return undefined
-    return 'failed to parse certificate: x509: malformed certificate'
-  }
-  return rest === ''
+  const blocks = pemBlocks(pem)
+  const certificates = blocks.filter((b) => b.label === 'CERTIFICATE' && !b.hasHeaders)
+  if (certificates.some(({ bytes }) => isCertificate(bytes))) return undefined
+  if (certificates.length > 0) return 'failed to parse certificate: x509: malformed certificate'
+  return blocks.at(-1)?.next === pem.length
     ? 'no valid certificate authority data seen'
     : 'unable to parse bytes as PEM block'
 }
