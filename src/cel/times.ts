@@ -2,6 +2,7 @@
 
 import { daysIn } from '#api/clock.js'
 import { int64Max } from '#json/int64.js'
+import { limits } from '#limits'
 import { CelError, Duration, Timestamp } from './values.js'
 
 const nanosPerSecond = 1_000_000_000n
@@ -105,8 +106,12 @@ export const parseDuration = (text: string): Duration | undefined => {
     ]
     if (whole === '' && fraction === '') return undefined
     const nanos = unitNanos[unit]!
-    total += BigInt(whole || '0') * nanos
-    if (fraction !== '') total += (BigInt(fraction) * nanos) / 10n ** BigInt(fraction.length)
+    const digits = whole.replace(/^0+/, '')
+    if (digits.length > limits.uint64DigitsMax) return undefined
+    total += BigInt(digits) * nanos
+    // No unit has a nanosecond behind these.
+    const parts = fraction.slice(0, limits.uint64DigitsMax)
+    total += (BigInt(parts) * nanos) / 10n ** BigInt(parts.length)
     read += all.length
   }
   if (read !== rest.length || total > int64Max + (sign === '-' ? 1n : 0n)) return undefined

@@ -136,6 +136,12 @@ t.test(
     t.match(says('int(self)', '1'.repeat(2 * million)), 'type conversion error')
     t.match(says('int(self)', `-${zeros}7`), 'value -7')
     t.match(says('uint(self)', '1'.repeat(2 * million)), 'type conversion error')
+    // A loop may ask for each of many items.
+    const often = (text: string) =>
+      says(`lists.range(300).all(i, duration(self) == duration('1.5s'))`, text)
+    t.match(often(`${'1'.repeat(100_000)}s`), 'type conversion error')
+    t.match(often(`1.5${'0'.repeat(100_000)}s`), 'value true')
+    t.match(often(`${'0'.repeat(100_000)}1.5s`), 'value true')
     t.match(
       says(`url(self).getQuery()['a'].size()`, `http://x?${'a&'.repeat(million)}`),
       'value 1000000',
