@@ -177,6 +177,8 @@ export const limits = {
   celSnippetCharactersMax: 16_384,
   /** Patterns that are kept compiled: each is of a definition or a policy, and used for every object. */
   patternsKept: 1_000,
+  /** Characters of a pattern that is kept: compiled, each takes 80 bytes. */
+  patternCharactersKeptMax: 2_000,
 
   // Webhooks, aggregated APIs and other servers.
 
