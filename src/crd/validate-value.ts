@@ -12,15 +12,14 @@ import {
   tooMany,
 } from '#api/field-error.js'
 import { matchesPattern } from '#cel/patterns.js'
-import { formatDouble } from '#go/number.js'
 import { goQuote } from '#go/quote.js'
-import { type Int64, int64Min } from '#json/int64.js'
 import { stringify } from '#json/json.js'
 import { getOwn, isJsonObject, jsonEqual } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import type { Correlated } from './correlation.js'
 import { matchesFormat } from './formats.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
+import { isGoInteger, rootError, validateNumber } from './validate-number.js'
 
 /** What a validator found, and how many of its checks held: the branch of a combination that fits best is told about. */
 interface Result {
@@ -43,10 +42,6 @@ const merge = (into: Result, { errors, matches }: Result): void => {
 
 const resultOf = (errors: FieldError[], matches = 0): Result => ({ errors, matches })
 
-/** An integer in Go; what has no fraction and is beyond what a float64 counts exactly, was written as a float. */
-const isGoInteger = (value: unknown): boolean =>
-  typeof value === 'bigint' || (typeof value === 'number' && Number.isSafeInteger(value))
-
 const jsonIntegerMax = Number.MAX_SAFE_INTEGER
 const nearlyWhole = 1e-9
 
@@ -66,13 +61,6 @@ const typeNameOf = (value: unknown): string => {
     return isGoInteger(value) ? 'integer' : 'number'
   return typeof value
 }
-
-/** An error without a field of its own: upstream reports it at the nil path with an empty value. */
-const rootError = (detail: string): FieldError => ({
-  type: 'FieldValueInvalid',
-  field: '<nil>',
-  body: `Invalid value: "": ${detail}`,
-})
 
 const wrongType = (path: string, wanted: string, name: string): FieldError => ({
   type: 'FieldValueTypeInvalid',
@@ -119,7 +107,10 @@ export const validateValue = (
   schema: StructuralSchema,
   path: string,
   correlated?: Correlated,
-): FieldError[] => validate(value, schema, path, correlated).errors
+): FieldError[] =>
+  validate(value, schema, path, correlated).errors.map((error) =>
+    error.field.startsWith('.') ? { ...error, field: error.field.slice(1) } : error,
+  )
 
 const validate = (
   value: JsonValue,
@@ -235,94 +226,6 @@ const validateFormat = (value: string, format: string, path: string): FieldError
   ]
 }
 
-const int32Formats = new Set(['int32', 'int64'])
-const floatFormats = new Set(['float', 'double'])
-const float32Max = 3.4028235677973366e38
-
-/** What a number of the type must be; undefined when it is in range. */
-const rangeProblem = (value: Int64, typeName: string, format: string): string | undefined => {
-  const named = format ? `with format ${format}` : '(default format)'
-  const problem = `value must be of type ${typeName} ${named}`
-  if (typeName === 'integer') {
-    const bits = format === 'int32' ? 31n : 63n
-    // Upstream reads the shortest digits that are this float: -2^63 has others.
-    const digits = String(value)
-    if (!/^-?\d+$/.test(digits)) return problem
-    const n = BigInt(digits)
-    return n >= -(2n ** bits) && n < 2n ** bits ? undefined : problem
-  }
-  return format === 'float' && Math.abs(Number(value)) >= float32Max ? problem : undefined
-}
-
-/**
- * What is compared: an int64 exactly, with the whole part of the bound, as Go's conversion makes it; that makes the least
- * int64 of a bound that is none. Else as doubles.
- */
-const compared = (isExact: boolean, value: Int64, limit: number): [Int64, Int64] => {
-  if (!isExact) return [Number(value), limit]
-  return [value, limit >= -(2 ** 63) && limit < 2 ** 63 ? Math.trunc(limit) : int64Min]
-}
-
-const isMultiple = (n: Int64, factor: Int64, isExact: boolean): boolean => {
-  if (isExact) return BigInt(n) % BigInt(factor) === 0n
-  const by = Number(factor)
-  const quotient = by < 1 ? (1 / by) * Number(n) : Number(n) / by
-  if (!Number.isSafeInteger(Math.round(quotient))) return false
-  return Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.max(1, Math.abs(quotient))
-}
-
-const validateNumber = (
-  value: Int64,
-  schema: StructuralSchema,
-  types: readonly string[],
-  path: string,
-): FieldError[] => {
-  const typeName = types.length === 1 ? types[0]! : ''
-  const { multipleOf, maximum, minimum } = schema
-  const format =
-    (typeName === 'integer' && int32Formats.has(schema.format ?? '')) ||
-    (typeName === 'number' && floatFormats.has(schema.format ?? ''))
-      ? schema.format!
-      : ''
-  const errors: FieldError[] = []
-  const should = (detail: string) => errors.push(invalid(path, value, `${path} in body ${detail}`))
-  /** True when `n` fits; else upstream compares as plain numbers. */
-  const inRange = (n: Int64, what: string): boolean => {
-    const problem = rangeProblem(n, typeName, format)
-    if (problem !== undefined) errors.push(rootError(`${what} ${problem} in ${path}`))
-    return problem === undefined
-  }
-  const isInteger = isGoInteger(value)
-  const print = (limit: Int64) => (isInteger ? String(limit) : formatDouble(Number(limit)))
-  inRange(value, 'Checked')
-  if (multipleOf !== undefined) {
-    const isExact = inRange(multipleOf, 'MultipleOf') && isInteger
-    const [n, factor] = compared(isExact, value, multipleOf)
-    if (factor <= 0)
-      errors.push(
-        invalid(
-          path,
-          factor,
-          `factor MultipleOf declared for ${path} must be positive: ${print(factor)}`,
-        ),
-      )
-    else if (!isMultiple(n, factor, isExact)) should(`should be a multiple of ${print(factor)}`)
-  }
-  if (minimum !== undefined) {
-    const isExact = inRange(minimum, 'Minimum boundary') && isInteger
-    const [n, least] = compared(isExact, value, minimum)
-    if (schema.exclusiveMinimum && n <= least) should(`should be greater than ${print(least)}`)
-    else if (n < least) should(`should be greater than or equal to ${print(least)}`)
-  }
-  if (maximum !== undefined) {
-    const isExact = inRange(maximum, 'Maximum boundary') && isInteger
-    const [n, most] = compared(isExact, value, maximum)
-    if (schema.exclusiveMaximum && n >= most) should(`should be less than ${print(most)}`)
-    else if (n > most) should(`should be less than or equal to ${print(most)}`)
-  }
-  return errors
-}
-
 const validateList = (
   value: readonly JsonValue[],
   schema: StructuralSchema,
@@ -387,10 +290,13 @@ const validateObject = (
     errors.push(tooMany(path, keys.length, maxProperties))
   const valueSchema = valueSchemaOf(schema)
   for (const key of keys) {
-    const inner = getOwn(schema.properties, key) ?? valueSchema
+    const property = getOwn(schema.properties, key)
+    const inner = property ?? valueSchema
     if (inner === undefined) continue
     const before = isTypeField(path, key) ? undefined : correlated?.key(key)
-    merge(result, validate(value[key]!, inner, dotted(path, key), before))
+    // Messages show a dot before the key of a map that is all that is looked at.
+    const at = property === undefined ? `${path}.${key}` : dotted(path, key)
+    merge(result, validate(value[key]!, inner, at, before))
   }
   for (const key of schema.required ?? [])
     if (!Object.hasOwn(value, key)) errors.push(required(dotted(path, key)))

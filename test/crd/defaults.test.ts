@@ -33,6 +33,12 @@ t.test('a default is asked of what its schema says, formats and broken rules inc
   t.match(errorsOf({ type: 'boolean', default: true, ...broken }), [
     `${at} "boolean": rule compile error: compilation failed: ERROR: <input>:1:1: undeclared reference`,
   ])
+  const empty = { 'x-kubernetes-validations': [{ rule: ' ' }] }
+  t.strictSame(errorsOf({ type: 'boolean', default: true, ...empty }), [], 'refused by its words')
+  t.strictSame(
+    errorsOf({ type: 'object', additionalProperties: { type: 'string' }, default: { b: 1 } }),
+    [`${at.replace(':', '.b:')} "integer": .b in body must be of type string: "integer"`],
+  )
   const items = { 'x-kubernetes-preserve-unknown-fields': true }
   t.strictSame(errorsOf({ type: 'array', items, default: [], ...broken }), [
     `${at} "array": rule compiler initialization error: failed to convert to declType for CEL validation rules`,

@@ -89,7 +89,9 @@ export const makeRuleChecker = (
   const rulesOf = ({ rules, schema: at, isRoot: isWhole }: Place): Rule[] => {
     let found = compiled.get(rules)
     if (found === undefined) {
-      const written = rules['x-kubernetes-validations'] ?? []
+      // One without a text is refused elsewhere, and asks for nothing here.
+      const all = rules['x-kubernetes-validations'] ?? []
+      const written = all.filter(({ rule = '' }) => rule.trim() !== '')
       const place = written.length === 0 ? undefined : placeOf(at, isWhole)
       if (written.length === 0) found = []
       else if (place === undefined) found = [noTypeProblem]
