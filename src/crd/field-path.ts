@@ -37,6 +37,10 @@ const unquoted = (quoted: string): string | undefined => {
 
 const nowhere = 'does not refer to a valid field'
 
+/** Of values that may be anything nothing is known. */
+const valuesOf = (schema: StructuralSchema): StructuralSchema | undefined =>
+  schema.additionalProperties === undefined ? undefined : (valueSchemaOf(schema) ?? {})
+
 /** The schema that the path leads to; a text says why there is none. */
 export const followFieldPath = (
   root: StructuralSchema,
@@ -59,8 +63,7 @@ export const followFieldPath = (
     const name = token === '[' ? unquoted(written) : written
     if (name === undefined) return 'invalid escape char'
     shown = schema.properties === undefined ? index(shown, name) : child(shown, name)
-    schema =
-      schema.properties === undefined ? valueSchemaOf(schema) : getOwn(schema.properties, name)
+    schema = schema.properties === undefined ? valuesOf(schema) : getOwn(schema.properties, name)
     if (schema === undefined) return nowhere
     names.push(name)
     if (token === '.') continue
