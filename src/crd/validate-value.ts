@@ -108,9 +108,10 @@ export const validateValue = (
   path: string,
   correlated?: Correlated,
 ): FieldError[] =>
-  validate(value, schema, path, correlated).errors.map((error) =>
-    error.field.startsWith('.') ? { ...error, field: error.field.slice(1) } : error,
-  )
+  validate(value, schema, path, correlated).errors.map((error) => ({
+    ...error,
+    field: error.field === '' ? '<nil>' : error.field.replace(/^\./, ''),
+  }))
 
 const validate = (
   value: JsonValue,
