@@ -58,6 +58,7 @@ class Documents {
   readonly #options: OpenApiOptions
   #rows: readonly ResourceDefinition[] | undefined
   #operations: Map<string, Operation[]> | undefined
+  readonly #hashes = new Map<string, string>()
   readonly #made = new Map<string, { hash: string; document: Promise<Document> }>()
 
   constructor(options: OpenApiOptions) {
@@ -65,6 +66,7 @@ class Documents {
     options.source.onChange(() => {
       this.#rows = undefined
       this.#operations = undefined
+      this.#hashes.clear()
     })
   }
 
@@ -94,12 +96,20 @@ class Documents {
     return this.#operations
   }
 
-  /** A hash of the sources, so that the index does not need the documents. */
+  /**
+   * A hash of the sources, so that the index does not need the documents. It is kept until the table changes: each command
+   * of kubectl reads the index, and schemas are large.
+   */
   hash(name: string): string | undefined {
     const operations = this.operations.get(name)
     if (operations === undefined) return undefined
-    const schemas = this.#customRows(operations).map((row) => row.structuralSchema ?? {})
-    return hashOf(this.#options.build, JSON.stringify(operations), write(schemas))
+    let hash = this.#hashes.get(name)
+    if (hash === undefined) {
+      const schemas = this.#customRows(operations).map((row) => row.structuralSchema ?? {})
+      hash = hashOf(this.#options.build, JSON.stringify(operations), write(schemas))
+      this.#hashes.set(name, hash)
+    }
+    return hash
   }
 
   #customRows(operations: readonly Operation[]): ResourceDefinition[] {

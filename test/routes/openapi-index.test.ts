@@ -1,0 +1,46 @@
+/** The index of /openapi/v3, which each command of kubectl reads first. */
+import { fastify } from 'fastify'
+import t from 'tap'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { installOpenApi } from '#routes/openapi/openapi.js'
+
+t.test('schemas are looked at once for each change of the table', async (t) => {
+  let looks = 0
+  let type = 'string'
+  let changed = () => {}
+  const row = {
+    gvr: { group: 'e.com', version: 'v1', resource: 'notes' },
+    gvk: { group: 'e.com', version: 'v1', kind: 'Note' },
+    ...{ listKind: 'NoteList', namespaced: true, verbs: ['get'], hasStatus: false },
+    ...{ subresources: [], isCustom: true, returnsDeletedObject: false },
+    get structuralSchema() {
+      looks++
+      return { type: 'object', properties: { a: { type } } }
+    },
+  } as unknown as ResourceDefinition
+  const app = fastify()
+  t.teardown(() => app.close())
+  app.addHook('onRequest', async (request) => {
+    Object.assign(request, { kube: { now: 0 } })
+  })
+  const onChange = (listener: () => void) => {
+    changed = listener
+  }
+  installOpenApi(app, {
+    source: { [Symbol.iterator]: () => [row].values(), onChange },
+    remote: { openApiPaths: () => new Map() },
+    build: 'test',
+  } as unknown as Parameters<typeof installOpenApi>[1])
+  const url = async (): Promise<string> => {
+    const { paths } = (await app.inject('/openapi/v3')).json()
+    return paths['apis/e.com/v1'].serverRelativeURL
+  }
+  const first = await url()
+  t.match(first, /hash=[0-9A-F]{128}$/)
+  t.equal(await url(), first)
+  t.equal(looks, 1)
+  type = 'integer'
+  changed()
+  t.not(await url(), first)
+  t.equal(looks, 2)
+})
