@@ -14,7 +14,7 @@ import {
 import { matchesPattern } from '#cel/patterns.js'
 import { goQuote } from '#go/quote.js'
 import { stringify } from '#json/json.js'
-import { getOwn, isJsonObject, jsonEqual } from '#json/object.js'
+import { getOwn, isJsonObject, jsonEqual, withKeysInOrder } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import type { Correlated } from './correlation.js'
 import { matchesFormat } from './formats.js'
@@ -250,7 +250,7 @@ const validateList = (
 }
 
 const printEnum = (value: JsonValue): string =>
-  typeof value === 'string' ? value : stringify(value)
+  typeof value === 'string' ? value : stringify(withKeysInOrder(value))
 
 /** Go converts the value to the type of what is allowed: a fraction is cut off. Null never is among them. */
 const isAllowed = (value: JsonValue, one: JsonValue): boolean =>
@@ -262,7 +262,7 @@ const validateEnum = (value: JsonValue, schema: StructuralSchema, path: string):
   const allowed = schema.enum
   if (allowed === undefined || allowed.length === 0) return []
   if (value !== null && allowed.some((one) => isAllowed(value, one))) return []
-  return [notSupported(path, value, allowed.map(printEnum))]
+  return [notSupported(path, withKeysInOrder(value), allowed.map(printEnum))]
 }
 
 /** Of a whole object these are written by the server in old and new alike, so that they tell of no change. */
