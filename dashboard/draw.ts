@@ -1,4 +1,5 @@
 /** A history as a picture: a bar a lane over one axis of time, which begins shortly before the delete was asked for. Pure. */
+import { visible } from '#src/timeline/visible.js'
 import type { Tone } from './lanes.js'
 import type { PodHistory, Span } from './pod-history.js'
 
@@ -29,7 +30,7 @@ const spanMsMin = 2_000
 const aliveMs = 60_000
 
 const escapeXml = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+  visible(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
 interface Frame {
   readonly from: number

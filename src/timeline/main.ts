@@ -7,6 +7,7 @@ import { isAbout } from './events.js'
 import { explainTerminating } from './explain.js'
 import { followPod } from './follow.js'
 import { deletionAskedAt, type Step, timelineOf } from './timeline.js'
+import { visible } from './visible.js'
 
 interface TimelineOptions {
   readonly namespace: string
@@ -34,7 +35,7 @@ export const formatStep = ({ at, what, exact }: Step, origin: number): string =>
     .padEnd(12)
   const sign = at < origin ? '-' : '+'
   const offset = `${sign}${(Math.abs(at - origin) / 1000).toFixed(exact ? 3 : 0)}s`
-  return `${clock}  ${offset.padStart(10)}  ${what}`
+  return `${clock}  ${offset.padStart(10)}  ${visible(what)}`
 }
 
 /** Those about the Pod, or of the last of its name when it is gone. */

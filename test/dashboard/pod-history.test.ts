@@ -119,6 +119,8 @@ t.test(
     for (const mark of ['delete asked for', 'grace over', 'gone']) t.match(picture, `>${mark}<`)
     t.notMatch(picture, 'script>alert')
     t.match(picture, 'Killing: &#60;script&#62;alert(&#34;&#38;&#34;)&#60;/script&#62;')
+    history.seeEvent(killing('\u001b[31mred\u001b[0m\u0000'), ms(42))
+    t.match(drawHistory(history, ms(50)), 'Killing: ␛[31mred␛[0m␀', 'what XML may not have')
     const boxes = [...picture.matchAll(/<rect x="([\d.]+)" y="(\d+)" width="([\d.]+)"/g)]
     const ends = new Map<string, number>()
     for (const [, x, y, width] of boxes) {

@@ -45,6 +45,11 @@ t.test('the past of a Pod in the order of time, from its object and its events',
     ],
   )
   t.match(formatStep(steps[4]!, ms(10)), /^10:00:11 {13}\+1s {2}Killing: Stopping container c /)
+  t.match(
+    formatStep({ at: ms(1), what: 'Unhealthy: \u001b[31mnot\nready\u0085', exact: false }, ms(1)),
+    / {2}Unhealthy: ␛\[31mnot␊ready\ufffd$/,
+    'what a probe printed is one line and changes no terminal',
+  )
   t.end()
 })
 
