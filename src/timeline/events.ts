@@ -1,4 +1,5 @@
 /** Which Events are about a Pod, and what they say, with what the Pod says of how its containers end. Pure. */
+import { parseTime } from '#api/clock.js'
 import type { PersistedObject } from '#api/object.js'
 
 interface Container {
@@ -38,6 +39,13 @@ export const howItStops = (pod: PersistedObject | undefined, name: string): stri
     signal,
   ]
   return steps.length === 1 ? ` (${signal})` : ` (first ${steps.join(', then ')})`
+}
+
+/** When what an Event tells of was seen last; its own time is that of the first of a series. */
+export const lastSeenAt = (event: PersistedObject): number | undefined => {
+  const time: string | null | undefined =
+    event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime
+  return time ? parseTime(time) : undefined
 }
 
 /** What an Event says, and how often it has. */

@@ -2,6 +2,7 @@
 import { parseTime } from '#api/clock.js'
 import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
+import { statusesOf } from './timeline.js'
 
 interface Situation {
   readonly pod: PersistedObject
@@ -40,10 +41,11 @@ const nodeTrouble = (
   return `Its node ${name} is not Ready (${ready?.reason ?? 'never reported'}): nobody can say that its containers have ended. ${help}`
 }
 
+/** Sidecars and containers of `kubectl debug` hold a Pod up as well. */
 const runningContainers = (pod: PersistedObject): string[] =>
-  (pod.status?.containerStatuses ?? [])
-    .filter((c: { state?: { running?: object } }) => c.state?.running)
-    .map(({ name }: { name: string }) => name)
+  statusesOf(pod)
+    .filter(({ state }) => state?.running)
+    .map(({ name }) => name)
 
 /** Claims to devices, as the Pod names them; that for its extended resources has no name but that of its object. */
 const claimsOf = ({ spec, status }: PersistedObject): string[] => {
@@ -59,7 +61,7 @@ const graceText = (pod: PersistedObject, now: number): string => {
   const { deletionGracePeriodSeconds: grace = 0, deletionTimestamp } = pod.metadata
   const leftMs = parseTime(deletionTimestamp!) - now
   const who = running.length > 0 ? `Still running: ${running.join(', ')}.` : 'No container runs.'
-  const hooks = (pod.spec?.containers ?? [])
+  const hooks = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])]
     .filter(
       ({ name, lifecycle }: { name: string; lifecycle?: { preStop?: object } }) =>
         lifecycle?.preStop && running.includes(name),

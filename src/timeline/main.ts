@@ -3,7 +3,7 @@ import type { PersistedObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
-import { isAbout } from './events.js'
+import { isAbout, lastSeenAt } from './events.js'
 import { explainTerminating } from './explain.js'
 import { followPod } from './follow.js'
 import { deletionAskedAt, type Step, timelineOf } from './timeline.js'
@@ -48,7 +48,7 @@ const findEvents = async (
   if (pod) return items.filter((event) => isAbout(event, pod))
   const named = items.filter(({ involvedObject: o }) => o?.kind === 'Pod' && o.name === name)
   const last = named.reduce<PersistedObject | undefined>(
-    (a, b) => (a && (a.lastTimestamp ?? '') > (b.lastTimestamp ?? '') ? a : b),
+    (a, b) => (a && (lastSeenAt(a) ?? 0) > (lastSeenAt(b) ?? 0) ? a : b),
     undefined,
   )
   return named.filter(({ involvedObject }) => involvedObject.uid === last?.involvedObject.uid)

@@ -6,7 +6,7 @@ import { parseTime } from '#api/clock.js'
 import { type Condition, conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
 import { describeEnd, type Terminated } from './describe-end.js'
-import { describeEvent } from './events.js'
+import { describeEvent, lastSeenAt } from './events.js'
 
 export interface Step {
   /** Milliseconds since the epoch. */
@@ -34,6 +34,12 @@ export const statusesOf = (pod: PersistedObject): ContainerStatus[] => [
   ...(pod.status?.ephemeralContainerStatuses ?? []),
 ]
 
+/** Undefined for a time that nobody knows: of a container that could not be started runtimes tell the epoch. */
+const momentOf = (time: string | null | undefined): number | undefined => {
+  const at = time ? parseTime(time) : 0
+  return at > 0 ? at : undefined
+}
+
 const seconds = (n: number): string => `${n} s`
 
 /** When the delete was asked for: the timestamp on the object is when the grace is over. */
@@ -55,16 +61,17 @@ const describeDisruption = ({ reason = '', message = '' }: Condition): string =>
 const objectSteps = (pod: PersistedObject): Step[] => {
   const steps: Step[] = []
   const add = (time: string | null | undefined, what: string) => {
-    if (time) steps.push({ at: parseTime(time), what, exact: false })
+    const at = momentOf(time)
+    if (at !== undefined) steps.push({ at, what, exact: false })
   }
   add(pod.metadata.creationTimestamp, 'created')
   add(pod.status?.startTime, `seen by the kubelet of node ${pod.spec?.nodeName}`)
   for (const { name, state, lastState } of statusesOf(pod)) {
-    add(state?.running?.startedAt, `container ${name} started`)
     for (const end of [lastState?.terminated, state?.terminated]) {
       add(end?.startedAt, `container ${name} started`)
       if (end) add(end.finishedAt, `container ${name} ${describeEnd(end)}`)
     }
+    add(state?.running?.startedAt, `container ${name} started`)
   }
   const disruption = disruptionOf(pod)
   if (disruption) add(disruption.lastTransitionTime, describeDisruption(disruption))
@@ -78,8 +85,8 @@ const objectSteps = (pod: PersistedObject): Step[] => {
 
 const eventSteps = (pod: PersistedObject | undefined, events: readonly PersistedObject[]): Step[] =>
   events.flatMap((event) => {
-    const time = event.eventTime ?? event.lastTimestamp ?? event.deprecatedLastTimestamp
-    return time ? [{ at: parseTime(time), what: describeEvent(event, pod), exact: false }] : []
+    const at = lastSeenAt(event)
+    return at === undefined ? [] : [{ at, what: describeEvent(event, pod), exact: false }]
   })
 
 /** Steps in order; those of one second keep the order: object first, then its events. */

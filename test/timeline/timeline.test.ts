@@ -53,6 +53,57 @@ t.test('the past of a Pod in the order of time, from its object and its events',
   t.end()
 })
 
+t.test(
+  'a restart within a second is told in its order, and a start that never was not at all',
+  (t) => {
+    const pod = podAt({ restartCount: 2 })
+    pod.status.containerStatuses[0].lastState = {
+      terminated: { exitCode: 3, startedAt: at(2), finishedAt: at(2) },
+    }
+    pod.status.containerStatuses.push({
+      name: 'd',
+      state: {
+        terminated: {
+          exitCode: 128,
+          reason: 'StartError',
+          startedAt: '1970-01-01T00:00:00Z',
+          finishedAt: at(3),
+        },
+      },
+    })
+    t.same(
+      timelineOf(pod, []).map((step) => [(step.at - ms(0)) / 1000, step.what]),
+      [
+        [0, 'created'],
+        [1, 'seen by the kubelet of node n'],
+        [2, 'container c started'],
+        [2, 'container c ended with exit code 3'],
+        [2, 'container c started'],
+        [3, 'container d could not be started (StartError, exit code 128)'],
+      ],
+    )
+    t.end()
+  },
+)
+
+t.test('an Event of a series is told when it was seen last', (t) => {
+  const event: PersistedObject = {
+    kind: 'Event',
+    apiVersion: 'v1',
+    metadata: storedMetadata({}),
+    reason: 'FailedScheduling',
+    message: '0/1 nodes are available',
+    eventTime: '2026-11-21T10:00:02.000000Z',
+    series: { count: 7, lastObservedTime: '2026-11-21T10:00:30.000000Z' },
+    lastTimestamp: null,
+  }
+  t.match(timelineOf(podAt({}), [event]).at(-1), {
+    at: ms(30),
+    what: 'FailedScheduling: 0/1 nodes are available (7 times, last now)',
+  })
+  t.end()
+})
+
 t.test('a watched Pod: what is different from one state to the next', (t) => {
   const running = podAt({})
   const asked = podAt({ metadata: deleted })
@@ -205,6 +256,16 @@ t.test('why a Pod is stuck in Terminating', (t) => {
   )
   const short = podAt({ metadata: { ...deleted, deletionGracePeriodSeconds: 5 } })
   t.match(why(short, node('True'), 50), /^The grace of 5 s is over since 10 s\..* is it running/)
+  const sidecar = { name: 'side', state: { running: { startedAt: at(1) } } }
+  const served = podAt({
+    metadata: deleted,
+    state: killed,
+    spec: {
+      initContainers: [{ name: 'side', restartPolicy: 'Always', lifecycle: { preStop: {} } }],
+    },
+    status: { initContainerStatuses: [sidecar] },
+  })
+  t.match(why(served, node('True')), / Still running: side\. side may be in its preStop hook\.$/)
   t.match(why(asked, node('Unknown')), /^Its node n is not Ready \(NodeStatusUnknown\)/)
   t.match(why(asked, undefined), /does not exist any more/)
   const ended = { state: killed, phase: 'Failed' }
