@@ -1,10 +1,15 @@
 /** The parts of a Pod's life that are drawn as bars, and the state of each at one moment. Pure. */
-import { parseTime } from '#api/clock.js'
+import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
 import { describeEnd, type Terminated } from '#src/timeline/describe-end.js'
 import type { EndpointState, EndpointStates } from '#src/timeline/endpoints.js'
 import { howItStops } from '#src/timeline/events.js'
-import { type ContainerStatus, deletionAskedAt, statusesOf } from '#src/timeline/timeline.js'
+import {
+  type ContainerStatus,
+  deletionAskedAt,
+  momentOf,
+  statusesOf,
+} from '#src/timeline/timeline.js'
 
 /** The kind of state, by which bars are coloured. */
 export type Tone = 'waits' | 'runs' | 'ends' | 'ended' | 'failed'
@@ -85,23 +90,58 @@ export const laneStates = (
   return states
 }
 
-/** What a Pod that is seen for the first time says of its past: when it was made, and when its containers began and ended. */
-export const pastStates = (pod: PersistedObject): PastState[] => {
-  const past: PastState[] = []
-  const add = (lane: string, time: string | null | undefined, state: LaneState) => {
-    if (time) past.push({ lane, at: parseTime(time), state })
-  }
-  const { metadata, ...rest } = pod
-  const { deletionTimestamp: _later, ...alive } = metadata
-  add(objectLane, metadata.creationTimestamp, { text: 'Pending', tone: 'waits' })
-  for (const { name, state } of statusesOf(pod)) {
+const endedPhases: readonly string[] = ['Succeeded', 'Failed']
+
+/** Since when a Pod had the phases that it has had, as far as its status tells. */
+const pastPhases = (pod: PersistedObject): { at: number; phase: string }[] => {
+  const statuses: ContainerStatus[] = pod.status?.containerStatuses ?? []
+  // Nobody keeps when a container started that was restarted since; it was soon after the initialization.
+  const initialized = conditionOf(pod, 'Initialized')?.lastTransitionTime
+  const starts = statuses.flatMap(({ restartCount = 0, state }) => {
     const began = state?.running?.startedAt ?? state?.terminated?.startedAt
-    add(containerLane(name), began, running)
-    add(objectLane, began, objectState({ ...rest, metadata: alive }))
-    if (state?.terminated)
-      add(containerLane(name), state.terminated.finishedAt, endState(state.terminated))
-  }
-  const asked = deletionAskedAt(pod)
-  if (asked !== undefined) past.push({ lane: objectLane, at: asked, state: objectState(pod) })
-  return past.sort((a, b) => a.at - b.at)
+    return momentOf(restartCount > 0 ? (initialized ?? began) : began) ?? []
+  })
+  const ends = statusesOf(pod).flatMap(({ state }) => momentOf(state?.terminated?.finishedAt) ?? [])
+  const { phase } = pod.status ?? {}
+  const created = momentOf(pod.metadata.creationTimestamp)
+  return [
+    ...(created === undefined ? [] : [{ at: created, phase: 'Pending' }]),
+    ...(starts.length === 0 || phase === 'Pending'
+      ? []
+      : [{ at: Math.min(...starts), phase: 'Running' }]),
+    ...(ends.length === 0 || !endedPhases.includes(phase)
+      ? []
+      : [{ at: Math.max(...ends), phase }]),
+  ]
 }
+
+const pastObject = (pod: PersistedObject): PastState[] => {
+  const { deletionTimestamp: _later, ...alive } = pod.metadata
+  const asked = deletionAskedAt(pod)
+  const phases = pastPhases(pod)
+  const moments = [...phases.map(({ at }) => at), ...(asked === undefined ? [] : [asked])]
+  return moments.map((at) => {
+    const { phase = 'Pending' } = phases.findLast((one) => one.at <= at) ?? {}
+    const metadata = asked !== undefined && asked <= at ? pod.metadata : alive
+    return { lane: objectLane, at, state: objectState({ ...pod, metadata, status: { phase } }) }
+  })
+}
+
+const pastContainer = ({ name, state, lastState }: ContainerStatus): PastState[] => {
+  const past: PastState[] = []
+  const add = (time: string | undefined, became: LaneState) => {
+    const at = momentOf(time)
+    if (at !== undefined) past.push({ lane: containerLane(name), at, state: became })
+  }
+  for (const end of [lastState?.terminated, state?.terminated]) {
+    if (end === undefined) continue
+    add(end.startedAt, running)
+    add(end.finishedAt, endState(end))
+  }
+  add(state?.running?.startedAt, running)
+  return past
+}
+
+/** What a Pod that is seen for the first time says of its past: its phases, and when its containers began and ended. */
+export const pastStates = (pod: PersistedObject): PastState[] =>
+  [...pastObject(pod), ...statusesOf(pod).flatMap(pastContainer)].sort((a, b) => a.at - b.at)

@@ -35,7 +35,7 @@ export const statusesOf = (pod: PersistedObject): ContainerStatus[] => [
 ]
 
 /** Undefined for a time that nobody knows: of a container that could not be started runtimes tell the epoch. */
-const momentOf = (time: string | null | undefined): number | undefined => {
+export const momentOf = (time: string | null | undefined): number | undefined => {
   const at = time ? parseTime(time) : 0
   return at > 0 ? at : undefined
 }

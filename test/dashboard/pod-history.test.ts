@@ -107,6 +107,54 @@ t.test(
   },
 )
 
+t.test('the past of a Pod that was restarted, or has ended, has the phases that it had', (t) => {
+  const again = podAt({
+    restartCount: 2,
+    state: { waiting: { reason: 'CrashLoopBackOff' } },
+  })
+  again.status.conditions.push({ type: 'Initialized', status: 'True', lastTransitionTime: at(1) })
+  const end = { exitCode: 3, startedAt: at(30), finishedAt: at(31) }
+  again.status.containerStatuses[0].lastState = { terminated: end }
+  t.same(lanesOf(new PodHistory(again, [], ms(50))), {
+    object: ['0 Pending', '1 Running'],
+    'container c': ['30 runs', '31 ended with exit code 3', '50 CrashLoopBackOff'],
+  })
+  const ended = (from: number, to: number) => ({
+    terminated: { exitCode: 0, startedAt: at(from), finishedAt: at(to) },
+  })
+  const done = podAt({
+    phase: 'Succeeded',
+    state: ended(4, 8),
+    status: { initContainerStatuses: [{ name: 'i', state: ended(2, 3) }] },
+  })
+  t.same(lanesOf(new PodHistory(done, [], ms(50))).object, [
+    '0 Pending',
+    '4 Running',
+    '8 Succeeded',
+  ])
+  const held = podAt({
+    metadata: { deletionTimestamp: at(6), deletionGracePeriodSeconds: 0 },
+    phase: 'Succeeded',
+    state: ended(4, 8),
+  })
+  t.same(lanesOf(new PodHistory(held, [], ms(50))).object, [
+    '0 Pending',
+    '4 Running',
+    '6 Terminating, grace 0 s, Running',
+    '8 Terminating, grace 0 s, Succeeded',
+  ])
+  t.equal(
+    new PodHistory(
+      podAt({ state: { terminated: { ...end, startedAt: '1970-01-01T00:00:00Z' } } }),
+      [],
+      ms(50),
+    ).createdAt,
+    ms(0),
+    'a start that never was is none',
+  )
+  t.end()
+})
+
 t.test(
   'the picture has a bar a state, from the delete on, and what others wrote is text in it',
   (t) => {
