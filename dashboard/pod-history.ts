@@ -21,6 +21,12 @@ export interface Span {
 const graceMsOf = ({ metadata }: PersistedObject): number =>
   metadata.deletionTimestamp === undefined ? 0 : (metadata.deletionGracePeriodSeconds ?? 0) * 1000
 
+/** How it began and how it ends are what is looked at: what came after the beginning makes room. */
+const keep = <T>(list: T[], next: T, max: number): void => {
+  if (list.length >= max) list.splice(1, 1)
+  list.push(next)
+}
+
 /** Milliseconds since the epoch everywhere. */
 export class PodHistory {
   readonly lanes = new Map<string, Span[]>()
@@ -85,8 +91,7 @@ export class PodHistory {
   }
 
   seeEvent(event: PersistedObject, at: number): void {
-    const step = this.#tell(describeEvent(event, this.#pod), at)
-    if (step !== undefined) this.marks.push(step)
+    keep(this.marks, this.#tell(describeEvent(event, this.#pod), at), limits.dashboardStepsMax)
     this.#noteStop(event)
     this.#look(at)
   }
@@ -102,10 +107,9 @@ export class PodHistory {
     if (name !== undefined) this.#stopping.add(name)
   }
 
-  #tell(what: string, at: number): Step | undefined {
-    if (this.steps.length >= limits.dashboardStepsMax) return undefined
+  #tell(what: string, at: number): Step {
     const step = { at, what, exact: true }
-    this.steps.push(step)
+    keep(this.steps, step, limits.dashboardStepsMax)
     return step
   }
 
@@ -120,8 +124,7 @@ export class PodHistory {
     const spans = this.lanes.get(lane) ?? []
     const last = spans.at(-1)?.state
     if (last?.text === state?.text && last?.tone === state?.tone) return
-    if (spans.length >= limits.dashboardSpansMax) spans.splice(1, 1)
-    spans.push({ from, state })
+    keep(spans, { from, state }, limits.dashboardSpansMax)
     this.lanes.set(lane, spans)
   }
 }
