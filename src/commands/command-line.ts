@@ -7,8 +7,8 @@ import {
   type Flags,
   helpFlag,
   helpText,
+  isUsageError,
   parseFlags,
-  UsageError,
   usageMistake,
 } from '#program/flags.js'
 import { packageVersion } from '#program/package-version.js'
@@ -161,7 +161,7 @@ export const runCommandLine = async (
     const fromFile = config === undefined ? [] : await readConfigFile(config, command.flags)
     return await command.run(machine, parseFlags([...fromFile, ...rest], command.flags, command))
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error
+    if (!isUsageError(error)) throw error
     machine.stderr(usageMistake(`kubelevel ${name}`, error.message))
     return 2
   }

@@ -111,7 +111,13 @@ export class Flags {
 }
 
 /** A mistake on the command line: it is one line and exit code 2. */
-export class UsageError extends Error {}
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/** By its name: the bundle of the kubelet has a class of its own. */
+export const isUsageError = (error: unknown): error is UsageError =>
+  error instanceof Error && error.name === 'UsageError'
 
 const problemOf = (flag: Flag, value: string): string | undefined => {
   if (flag.type === 'integer' && !/^-?\d+$/.test(value)) return 'must be a whole number'

@@ -52,6 +52,14 @@ t.test('a config file holds flags by name, and its mistakes are told', async (t)
   t.match(overruled.stderr, /"there"/, 'each value is checked')
 })
 
+/** Of a server that nobody asks. */
+const nowhere = JSON.stringify({
+  'current-context': 'c',
+  contexts: [{ name: 'c', context: { cluster: 'k', user: 'u' } }],
+  clusters: [{ name: 'k', cluster: { server: 'https://127.0.0.1:1' } }],
+  users: [{ name: 'u', user: { token: 't' } }],
+})
+
 t.test('mistakes are one line and exit code 2', async (t) => {
   const mistakes: [string[], RegExp][] = [
     [['serve', '--nonsense'], /unknown flag: --nonsense/],
@@ -96,8 +104,10 @@ t.test('mistakes are one line and exit code 2', async (t) => {
     [['timeline'], /POD is missing/],
     [['kubelet', '--kubeconfig=/does/not/exist'], /--kubeconfig: there is no file/],
     [['kubelet', '--kubeconfig=empty.yaml'], /--kubeconfig: kubeconfig has no context/],
+    [['kubelet', '--kubeconfig=nowhere.yaml', '--eviction-hard=memory'], /malformed pair/],
   ]
   writeFileSync(path.join(folder, 'empty.yaml'), '{}')
+  writeFileSync(path.join(folder, 'nowhere.yaml'), nowhere)
   for (const [args, text] of mistakes) {
     const { status, stderr } = run(...args)
     t.equal(status, 2, args.join(' '))
