@@ -159,7 +159,7 @@ export const runCommandLine = async (
   try {
     const config = command.flags.includes(configFlag) ? configPathOf(rest) : undefined
     const fromFile = config === undefined ? [] : await readConfigFile(config, command.flags)
-    return await command.run(machine, parseFlags([...fromFile, ...rest], command.flags, command))
+    return await command.run(machine, parseFlags(rest, command.flags, { ...command, fromFile }))
   } catch (error) {
     if (!isUsageError(error)) throw error
     machine.stderr(usageMistake(`kubelevel ${name}`, error.message))

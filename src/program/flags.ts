@@ -179,6 +179,8 @@ interface ParseOptions {
   readonly ignored?: readonly Flag[] | undefined
   /** What the one argument that is no flag is called in errors. Without it there is none; in brackets it may be missing. */
   readonly argument?: string | undefined
+  /** Arguments of a file, which those of the command line replace. */
+  readonly fromFile?: readonly string[] | undefined
 }
 
 /** Throws a UsageError. */
@@ -197,7 +199,10 @@ export const parseFlags = (
   const ignored = new Set<string>()
   const lists = new Map<string, string[]>()
   const positionals: string[] = []
-  for (const token of readTokens(args, known)) {
+  const tokensOfFile = readTokens(options.fromFile ?? [], known)
+  for (const [at, token] of [...tokensOfFile, ...readTokens(args, known)].entries()) {
+    // A list that is given again is longer; that of the file counts only where the command line has none.
+    if (at === tokensOfFile.length) lists.clear()
     if (token.kind === 'positional') positionals.push(token.value)
     if (token.kind !== 'option') continue
     const { name, rawName } = token
