@@ -10,8 +10,21 @@ import {
   UsageError,
   verbosityFlag,
 } from '#program/flags.js'
+import { bigIntToIp, parseCidr } from '#validation/network.js'
 import type { ExitCode, Machine } from './machine.js'
 import { keepHeapSmall } from './small-heap.js'
+
+/** As many addresses as a Pod needs: neither the first nor the last of a range is a Pod's. */
+const podCidrProblem = (value: string): string | undefined => {
+  const range = parseCidr(value)
+  const isUsable =
+    range?.family === 'IPv4' &&
+    range.size > 2n &&
+    value.startsWith(`${bigIntToIp(range.base, 'IPv4')}/`)
+  return value === 'none' || isUsable
+    ? undefined
+    : 'must be none or a network of IPv4 such as 10.244.0.0/16'
+}
 
 export const kubeletFlags: readonly Flag[] = [
   {
@@ -34,6 +47,7 @@ export const kubeletFlags: readonly Flag[] = [
   {
     name: 'pod-cidr',
     type: 'string',
+    check: podCidrProblem,
     help: 'range of Pod addresses; none gives Pods the address of the Node',
   },
   {

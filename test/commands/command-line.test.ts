@@ -105,6 +105,12 @@ t.test('mistakes are one line and exit code 2', async (t) => {
     [['kubelet', '--kubeconfig=/does/not/exist'], /--kubeconfig: there is no file/],
     [['kubelet', '--kubeconfig=empty.yaml'], /--kubeconfig: kubeconfig has no context/],
     [['kubelet', '--kubeconfig=nowhere.yaml', '--eviction-hard=memory'], /malformed pair/],
+    ...['x', '10.1.0.0', '10.1.0.5/16', '10.1.0.0/31', 'fd00::/64'].map(
+      (range): [string[], RegExp] => [
+        ['kubelet', `--pod-cidr=${range}`],
+        /--pod-cidr: must be none or a network/,
+      ],
+    ),
   ]
   writeFileSync(path.join(folder, 'empty.yaml'), '{}')
   writeFileSync(path.join(folder, 'nowhere.yaml'), nowhere)
