@@ -1,5 +1,6 @@
 /** Decides about one node of the graph with a fresh look at the server (kubernetes, garbagecollector.go attemptToDeleteItem). */
 import type { OwnerReference, PersistedObject } from '#api/object.js'
+import { Backoff } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
 import type { DiscoveredResource } from '#client/discovery.js'
 import { isConflict, isNotFound } from '#client/errors.js'
@@ -12,6 +13,9 @@ import {
   type Identity,
   orphanFinalizer,
 } from './graph.js'
+
+/** The pause doubles, as in a queue of failures: an owner's kind may be one that nobody can watch. */
+const askAgainMs = { baseMs: 50, maxMs: 10_000 }
 
 interface CollectorDeps {
   client: Client
@@ -31,6 +35,8 @@ interface Owners {
 export class Collector {
   readonly #deps: CollectorDeps
   readonly #absent = new AbsentOwners()
+  /** Owners that exist and that no watch has shown. */
+  readonly #unseen = new WeakMap<GraphNode, Backoff>()
 
   constructor(deps: CollectorDeps) {
     this.#deps = deps
@@ -54,19 +60,25 @@ export class Collector {
     this.#absent.add(uid, namespace)
   }
 
-  async attemptToDelete(node: GraphNode): Promise<void> {
-    if (this.#deps.graph.get(node.identity.uid) !== node) return
-    if (node.beingDeleted && !node.deletingDependents) return
+  async attemptToDelete(node: GraphNode): Promise<{ afterMs: number } | undefined> {
+    if (this.#deps.graph.get(node.identity.uid) !== node) return undefined
+    if (node.beingDeleted && !node.deletingDependents) return undefined
     // Named by a cluster-scoped dependent, which cannot have an owner in a namespace: nowhere to look, but the watch may show it.
-    if (node.identity.namespace === '' && this.#resource(node.identity).namespaced) return
+    if (node.identity.namespace === '' && this.#resource(node.identity).namespaced) return undefined
     const latest = await this.#readLive(node)
     if (latest === undefined) {
       this.noteGone(node.identity)
       this.#deps.graph.gone(node.identity.uid)
-      return
+      return undefined
     }
-    if (node.virtual) return this.#meet(node, latest)
-    if (node.deletingDependents) return this.#finishForeground(node, latest)
+    if (node.virtual) return this.#untilSeen(node)
+    await (node.deletingDependents
+      ? this.#finishForeground(node, latest)
+      : this.#judgeByOwners(node, latest))
+    return undefined
+  }
+
+  async #judgeByOwners(node: GraphNode, latest: PersistedObject): Promise<void> {
     const references = latest.metadata.ownerReferences ?? []
     if (references.length === 0) return
     const owners = await this.#classify(node, references)
@@ -93,13 +105,11 @@ export class Collector {
     await this.#dropFinalizer(node, orphanFinalizer)
   }
 
-  /** The owner exists although the watch has not shown it yet: the watch will. */
-  #meet(node: GraphNode, latest: PersistedObject): void {
-    this.#deps.graph.seen({
-      ...latest,
-      apiVersion: node.identity.apiVersion,
-      kind: node.identity.kind,
-    })
+  /** It exists, and is asked for again until a watch shows it: a list that comes after its end would not tell of it. */
+  #untilSeen(node: GraphNode): { afterMs: number } {
+    const backoff = this.#unseen.get(node) ?? new Backoff(askAgainMs)
+    this.#unseen.set(node, backoff)
+    return { afterMs: backoff.next() }
   }
 
   #resource({ apiVersion, kind }: Identity | OwnerReference): DiscoveredResource {

@@ -1,7 +1,7 @@
 /** What the garbage collector may not decide while it cannot see every dependent. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { internalError } from '#api/errors.js'
+import { expired, internalError } from '#api/errors.js'
 import type { KubeObject, PersistedObject } from '#api/object.js'
 import { Client, type ObjectList, type RawRequest, type WatchOptions } from '#client/client.js'
 import { type ResourceRef, resources } from '#client/resources.js'
@@ -10,7 +10,7 @@ import { Graph } from '#controllers/garbage-collector/graph.js'
 import { limits } from '#limits'
 import { definitionOf, versionOf } from '../server/definition-body.js'
 import { startCluster, until } from './cluster.js'
-import { manage } from './in-process.js'
+import { manage, startControllers } from './in-process.js'
 
 /** Its first question for what kinds there are fails, Secrets come late, can be cut off, and be refused. */
 class BadNetwork extends Client {
@@ -172,6 +172,52 @@ t.test('an owner in a namespace may be seen before or after whom it cannot own',
   t.equal(graph.get('o'), undefined, 'is forgotten with the last that names it')
   t.end()
 })
+
+t.test(
+  'an owner that goes before its watch has shown it takes its dependents with it',
+  async (t) => {
+    const namespace = 'default'
+    const cut = new AbortController()
+    let isMended = false
+    let asked = 0
+    const client = await startControllers(t, ['garbage-collector-controller'], (client) => ({
+      get(...args: Parameters<Client['get']>) {
+        if (args[1].name === 'owner') asked++
+        return client.get(...args)
+      },
+      watch(ref: ResourceRef, options: WatchOptions) {
+        if (ref.resource !== 'configmaps' || isMended) return client.watch(ref, options)
+        // Its history is gone by the time it is back.
+        if (cut.signal.aborted) throw expired('too old resource version')
+        const signal = AbortSignal.any([options.signal, cut.signal])
+        return client.watch(ref, { ...options, signal })
+      },
+      async list(ref: ResourceRef, options = {}) {
+        if (ref.resource === 'configmaps' && cut.signal.aborted && !isMended)
+          throw new Error('away')
+        return client.list(ref, options)
+      },
+    }))
+    const { configMaps, secrets } = resources
+    const own = async (name: string) => {
+      const owner = await client.create(configMaps, { metadata: { name, namespace } })
+      const ownerReferences = [
+        { apiVersion: 'v1', kind: 'ConfigMap', name, uid: owner.metadata.uid },
+      ]
+      await client.create(secrets, { metadata: { name, namespace, ownerReferences } })
+    }
+    const remains = async () => (await client.list(secrets, { namespace })).items.length > 0
+    await own('first')
+    await client.delete(configMaps, { namespace, name: 'first' })
+    await until(async () => !(await remains()))
+    cut.abort()
+    await own('owner')
+    await until(() => asked > 0)
+    await client.delete(configMaps, { namespace, name: 'owner' })
+    isMended = true
+    await until(async () => !(await remains()))
+  },
+)
 
 t.test('an owner in another namespace is reported', async (t) => {
   const { client, spawn, createNamespace } = await startCluster(t)
