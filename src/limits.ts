@@ -100,6 +100,11 @@ export const limits = {
   configDataBytesMax: 1024 * 1024,
   /** Selectable fields of one version of a definition; upstream's MaxSelectableFields. */
   selectableFieldsMax: 8,
+  /** Reported errors of one object, and their characters. Upstream reports all, and runs out of memory where each part is told of with each other, or with the whole. */
+  fieldErrorsMax: 10_000,
+  fieldErrorsCharactersMax: 24 * 1024 * 1024,
+  /** Lines of a part of an object, up to which lines that stay between others that change are looked for: it takes the square of them. */
+  matchedLinesMax: 4_000,
   /** Reported surplus controllers of one object: each report lists all owners. */
   controllersToldMax: 10,
   /** Tries to find a free name for generateName; upstream's maxNameGenerationCreateAttempts. */

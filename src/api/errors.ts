@@ -5,6 +5,7 @@
  */
 import { aggregate } from '#go/aggregate.js'
 import { goQuote } from '#go/quote.js'
+import { limits } from '#limits'
 import type { FieldError } from './field-error.js'
 import {
   formatGroupKind,
@@ -170,6 +171,16 @@ export const forbidden = (gr: GroupResource, name: string, why: string): ApiErro
 const causesOf = (errors: readonly FieldError[]): StatusCause[] =>
   errors.map((e) => ({ reason: e.type, message: e.body, field: e.field }))
 
+/** As many as an answer holds; the first one is always told. */
+const toldOf = (errors: readonly FieldError[]): readonly FieldError[] => {
+  let characters = 0
+  const end = errors.findIndex(({ field, body }, i) => {
+    characters += field.length + body.length
+    return i > 0 && (i >= limits.fieldErrorsMax || characters > limits.fieldErrorsCharactersMax)
+  })
+  return end < 0 ? errors : errors.slice(0, end)
+}
+
 /** Field errors in one text, each different one once; there is one at least. */
 export const aggregateMessage = (errors: readonly FieldError[]): string =>
   aggregate(errors.map((e) => `${e.field}: ${e.body}`))!
@@ -179,8 +190,9 @@ export const invalid = (gk: GroupKind, name: string, errors: readonly FieldError
   const message = `${formatGroupKind(gk)} ${goQuote(name)} is invalid`
   const details = kindDetails(gk, name)
   if (errors.length === 0) return failure({ code: 422, reason: 'Invalid', message, details })
-  details.causes = causesOf(errors)
-  const why = aggregateMessage(errors)
+  const told = toldOf(errors)
+  details.causes = causesOf(told)
+  const why = aggregateMessage(told)
   return failure({ code: 422, reason: 'Invalid', message: `${message}: ${why}`, details })
 }
 

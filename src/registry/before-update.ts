@@ -3,6 +3,7 @@
 import { conflict, failure, invalid, modifiedMessage } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { pushAll } from '#collections/push-all.js'
 import { copyWith } from '#json/copy-with.js'
 import { hasGivenEmpty, holdsGivenOtherwise } from '#json/given-empty.js'
 import { jsonEqual, semanticEqual } from '#json/object.js'
@@ -112,7 +113,7 @@ export const beforeUpdate = (
   restoreMeta(next, previous)
   const repeats = hooks.metadataRevalidation ?? definition.strategy.metadataRevalidation ?? 'full'
   const { errors, again } = validateMetaOnUpdate(meta, previous.metadata, definition, repeats)
-  errors.push(...(hooks.validateUpdate?.(next, previous, ctx, again) ?? []))
+  pushAll(errors, hooks.validateUpdate?.(next, previous, ctx, again) ?? [])
   if (errors.length > 0) {
     const told = withNamedStrings(errors, definition)
     throw invalid(kindShown(next, definition), meta.name ?? '', told)

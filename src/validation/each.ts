@@ -1,7 +1,9 @@
-/** Loops over lists and maps of a spec, with the path of each element. */
+/** Loops over lists and maps of a spec, with the path of each element. They end when there are more errors than are told. */
 
 import { type FieldError, index } from '#api/field-error.js'
+import { pushAll } from '#collections/push-all.js'
 import { sortedKeys } from '#json/entries.js'
+import { limits } from '#limits'
 
 /** For lists that may be long, `isFine` tells what need not be checked, so that no path is made for it. */
 export const each = <T>(
@@ -12,10 +14,10 @@ export const each = <T>(
 ): FieldError[] => {
   const errors: FieldError[] = []
   const length = list?.length ?? 0
-  for (let at = 0; at < length; at++) {
+  for (let at = 0; at < length && errors.length < limits.fieldErrorsMax; at++) {
     if (isFine?.(list![at]!)) continue
     const found = check(list![at]!, index(path, at), at)
-    if (found.length > 0) errors.push(...found)
+    if (found.length > 0) pushAll(errors, found)
   }
   return errors
 }
@@ -27,6 +29,19 @@ export const eachEntry = <T>(
   check: (key: string, value: T, path: string) => FieldError[],
 ): FieldError[] => {
   const errors: FieldError[] = []
-  for (const key of sortedKeys(map ?? {})) errors.push(...check(key, map![key]!, index(path, key)))
+  for (const key of sortedKeys(map ?? {})) {
+    if (errors.length >= limits.fieldErrorsMax) break
+    pushAll(errors, check(key, map![key]!, index(path, key)))
+  }
   return errors
+}
+
+/** Tells of each item whether an equal one came before it. */
+export const makeRepeatCheck = (): ((item: string) => boolean) => {
+  const seen = new Set<string>()
+  return (item) => {
+    const isRepeated = seen.has(item)
+    seen.add(item)
+    return isRepeated
+  }
 }

@@ -5,6 +5,7 @@
  */
 
 import { escapeHtml } from '#json/json.js'
+import { limits } from '#limits'
 
 interface Block {
   a: number
@@ -94,9 +95,28 @@ class Matcher {
   }
 }
 
+/** The same lines at the beginning and at the end, as two blocks. */
+const endsOf = (a: readonly string[], b: readonly string[]): Block[] => {
+  const most = Math.min(a.length, b.length)
+  let before = 0
+  while (before < most && a[before] === b[before]) before++
+  let after = 0
+  while (after < most - before && a.at(-1 - after) === b.at(-1 - after)) after++
+  return [
+    { a: 0, b: 0, size: before },
+    { a: a.length - after, b: b.length - after, size: after },
+  ]
+}
+
+const blocksOf = (a: readonly string[], b: readonly string[]): Block[] => {
+  const length = Math.max(a.length, b.length)
+  return length > limits.matchedLinesMax
+    ? endsOf(a, b).filter(({ size }) => size > 0)
+    : new Matcher(a, b).blocks({ aFrom: 0, aTo: a.length, bFrom: 0, bTo: b.length })
+}
+
 const changesOf = (a: readonly string[], b: readonly string[]): Change[] => {
-  const bounds = { aFrom: 0, aTo: a.length, bFrom: 0, bTo: b.length }
-  const blocks = new Matcher(a, b).blocks(bounds)
+  const blocks = blocksOf(a, b)
   const changes: Change[] = []
   let [i, j] = [0, 0]
   for (const block of [...blocks, { a: a.length, b: b.length, size: 0 }]) {

@@ -2,6 +2,7 @@
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import { parseUrl } from '#go/url.js'
+import { makeRepeatCheck } from './each.js'
 import { validDns1035Label } from './formats.js'
 import { isPort, portMessage } from './network.js'
 
@@ -75,9 +76,10 @@ export const webhookClientErrors = (
 
 /** The versions of a review that a webhook understands, when there are any. */
 export const reviewVersionErrors = (versions: readonly string[], path: string): FieldError[] => {
+  const isRepeated = makeRepeatCheck()
   const errors = versions.flatMap((version, i) => {
     const at = index(path, i)
-    if (versions.indexOf(version) < i) return [invalid(at, version, 'duplicate version')]
+    if (isRepeated(version)) return [invalid(at, version, 'duplicate version')]
     return validDns1035Label(at, version)
   })
   return versions.some((version) => reviewVersions.includes(version))

@@ -14,6 +14,7 @@ import {
 import type { LabelSelector } from '#api/label-selector.js'
 import { isPathSegmentName } from '#api/names.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
+import { makeRepeatCheck } from '#validation/each.js'
 import { aloneIfWildcard, validQualifiedName } from '#validation/formats.js'
 import { validLabelSelector } from '#validation/label-selector.js'
 import { expressionErrors } from './expressions.js'
@@ -86,10 +87,11 @@ export const ruleErrors = (rule: MatchRule, path: string): FieldError[] => {
 const namedRuleErrors = (rule: MatchRule, path: string): FieldError[] => {
   const names = rule.resourceNames ?? []
   const at = child(path, 'resourceNames')
+  const isRepeated = makeRepeatCheck()
   return [
     ...names.flatMap((name, i) => [
       ...isPathSegmentName(name).map((m) => invalid(index(at, i), name, m)),
-      ...(names.indexOf(name) < i ? [duplicate(index(at, i), name)] : []),
+      ...(isRepeated(name) ? [duplicate(index(at, i), name)] : []),
     ]),
     ...ruleErrors(rule, path),
   ]

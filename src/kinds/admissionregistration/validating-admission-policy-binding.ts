@@ -8,6 +8,7 @@ import {
 } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { makeRepeatCheck } from '#validation/each.js'
 import { bindingStrategy } from './admission-policy.js'
 
 const actions = ['Audit', 'Deny', 'Warn']
@@ -16,9 +17,10 @@ const actionErrors = (spec: KubeObject['spec']): FieldError[] => {
   const path = 'spec.validationActions'
   const given: string[] = spec.validationActions ?? []
   if (given.length === 0) return [required(path, 'at least one validation action is required')]
+  const isRepeated = makeRepeatCheck()
   const errors = given.flatMap((action, i) => [
     ...(actions.includes(action) ? [] : [notSupported(index(path, i), action, actions)]),
-    ...(given.indexOf(action) < i ? [duplicate(index(path, i), action)] : []),
+    ...(isRepeated(action) ? [duplicate(index(path, i), action)] : []),
   ])
   return given.includes('Deny') && given.includes('Warn')
     ? [

@@ -15,6 +15,7 @@ import { goQuote } from '#go/quote.js'
 import { type PemBlock, pemBlocks } from '#net/pem.js'
 import { defineKind, type RequestContext } from '#registry/resource-definition.js'
 import { parseCertificateRequest } from '#validation/certificate-request.js'
+import { makeRepeatCheck } from '#validation/each.js'
 import { validSignerName } from './signer-name.js'
 
 const usages = [
@@ -62,9 +63,10 @@ const usageErrors = (given: string[]): FieldError[] => {
   if (given.length === 0) return [required(path)]
   const each = (problem: (usage: string, i: number) => FieldError | false): FieldError[] =>
     given.flatMap((usage, i) => problem(usage, i) || [])
+  const isRepeated = makeRepeatCheck()
   return [
     ...each((usage, i) => !usages.includes(usage) && notSupported(index(path, i), usage, usages)),
-    ...each((usage, i) => given.indexOf(usage) < i && duplicate(index(path, i), usage)),
+    ...each((usage, i) => isRepeated(usage) && duplicate(index(path, i), usage)),
   ]
 }
 
@@ -182,13 +184,16 @@ const contentErrors = (next: KubeObject, previous: KubeObject): FieldError[] => 
 /** New conditions get both times, changed ones a new transition time. */
 const stamp = (next: KubeObject, previous: KubeObject, { now }: RequestContext): void => {
   const time = formatTime(now)
+  const keyOf = ({ type, status }: Condition): string => JSON.stringify([type, status])
+  // Of equal ones the first counts.
+  const before = new Map(
+    conditionsOf(previous)
+      .toReversed()
+      .map((c) => [keyOf(c), c]),
+  )
   for (const condition of conditionsOf(next)) {
     condition.lastUpdateTime ||= time
-    if (condition.lastTransitionTime) continue
-    const before = conditionsOf(previous).find(
-      (c) => c.type === condition.type && c.status === condition.status,
-    )
-    condition.lastTransitionTime = before?.lastTransitionTime || time
+    condition.lastTransitionTime ||= before.get(keyOf(condition))?.lastTransitionTime || time
   }
 }
 

@@ -12,6 +12,7 @@ import {
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantityTexts, parseQuantity } from '#api/quantity.js'
+import { pushAll } from '#collections/push-all.js'
 import { getOwn } from '#json/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
@@ -140,12 +141,12 @@ const itemErrors = (item: LimitItem, path: string): FieldError[] => {
     Object.keys(item[field] ?? {}).flatMap((name) =>
       nameErrors(index(child(path, field), name), name),
     )
-  errors.push(...named('max'), ...named('min'))
+  pushAll(errors, [...named('max'), ...named('min')])
   if (item.type === 'Pod') {
     for (const field of ['default', 'defaultRequest'] as const)
       if (Object.keys(item[field] ?? {}).length > 0)
         errors.push(forbidden(child(path, field), "may not be specified when `type` is 'Pod'"))
-  } else errors.push(...named('default'), ...named('defaultRequest'))
+  } else pushAll(errors, [...named('default'), ...named('defaultRequest')])
   const isClaim = item.type === 'PersistentVolumeClaim'
   if (isClaim && item.min?.storage === undefined && item.max?.storage === undefined)
     errors.push(
@@ -154,7 +155,7 @@ const itemErrors = (item: LimitItem, path: string): FieldError[] => {
         'either minimum or maximum storage value is required, but neither was provided',
       ),
     )
-  errors.push(...named('maxLimitRequestRatio'))
+  pushAll(errors, named('maxLimitRequestRatio'))
   // Defaults, which a Pod may not have, are not compared.
   const { default: _limit, defaultRequest: _request, ...bounds } = item
   const compared: LimitItem = item.type === 'Pod' ? bounds : item

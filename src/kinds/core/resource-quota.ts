@@ -2,6 +2,7 @@ import { child, type FieldError, index, invalid, required } from '#api/field-err
 import type { KubeObject } from '#api/object.js'
 import { compareQuantityTexts } from '#api/quantity.js'
 import { givenEmpty } from '#json/given-empty.js'
+import { limits } from '#limits'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutableMessage, sameJson } from '#validation/immutable.js'
 import { internalForm } from '#validation/internal-form.js'
@@ -36,11 +37,24 @@ const appliesTo = (scope: string, resource: string): boolean => {
   return computeResources.test(resource)
 }
 
-/** Each of them is reported. */
-const misapplied = (scope: string, hard: Quantities): string[] =>
-  scopes.has(scope)
-    ? Object.keys(hard).filter((name) => isQuotaResource(name) && !appliesTo(scope, name))
-    : []
+/** How many resources a scope does not apply to. Counted once for each of the scopes, which a list may repeat. */
+const misappliedOf = (hard: Quantities): ((scope: string) => number) => {
+  const counts = new Map<string, number>()
+  return (scope) => {
+    if (!scopes.has(scope)) return 0
+    let count = counts.get(scope)
+    if (count === undefined) {
+      const names = Object.keys(hard).filter(isQuotaResource)
+      count = names.filter((name) => !appliesTo(scope, name)).length
+      counts.set(scope, count)
+    }
+    return count
+  }
+}
+
+/** Each resource is reported with each scope, in the same words. */
+const repeated = (error: FieldError, count: number): FieldError[] =>
+  Array(Math.min(count, limits.fieldErrorsMax)).fill(error)
 
 const quantitiesErrors = (path: string, quantities: Quantities | undefined): FieldError[] =>
   Object.entries(quantities ?? {}).flatMap(([name, quantity]) => {
@@ -65,10 +79,13 @@ const scopeErrors = ({
 }) => {
   const path = 'spec.scopes'
   const errors: FieldError[] = []
+  const unsupported = invalid(path, given, 'unsupported scope')
+  const unsupportedHere = invalid(path, given, 'unsupported scope applied to resource')
+  const misapplied = misappliedOf(hard)
   for (const scope of given) {
-    if (!scopes.has(scope)) errors.push(invalid(path, given, 'unsupported scope'))
-    for (const _ of misapplied(scope, hard))
-      errors.push(invalid(path, given, 'unsupported scope applied to resource'))
+    if (errors.length > limits.fieldErrorsMax) break
+    if (!scopes.has(scope)) errors.push(unsupported)
+    for (const error of repeated(unsupportedHere, misapplied(scope))) errors.push(error)
   }
   errors.push(...conflicts(path, given, given))
   return errors
@@ -82,16 +99,14 @@ interface ScopeRequirement {
 
 const requirementErrors = (
   requirement: ScopeRequirement,
-  hard: Quantities,
-  printed: unknown,
+  unsupportedHere: readonly FieldError[],
 ): FieldError[] => {
   const path = 'spec.scopeSelector.matchExpressions'
   const { scopeName, operator, values = [] } = requirement
   const errors: FieldError[] = []
   if (!scopes.has(scopeName))
     errors.push(invalid(child(path, 'scopeName'), scopeName, 'unsupported scope'))
-  for (const _ of misapplied(scopeName, hard))
-    errors.push(invalid(path, printed, 'unsupported scope applied to resource'))
+  for (const error of unsupportedHere) errors.push(error)
   if (existsOnlyScopes.has(scopeName) && operator !== 'Exists')
     errors.push(
       invalid(
@@ -127,12 +142,18 @@ const selectorErrors = ({
 }: KubeObject['spec']): FieldError[] => {
   const requirements: ScopeRequirement[] = scopeSelector?.matchExpressions ?? []
   const printed = internalForm('core.v1.ScopeSelector', scopeSelector)
-  const errors = requirements.flatMap((requirement) =>
-    requirementErrors(requirement, hard, printed),
-  )
+  const path = 'spec.scopeSelector.matchExpressions'
+  const unsupported = invalid(path, printed, 'unsupported scope applied to resource')
+  const misapplied = misappliedOf(hard)
+  const errors: FieldError[] = []
+  for (const requirement of requirements) {
+    if (errors.length > limits.fieldErrorsMax) break
+    const unsupportedHere = repeated(unsupported, misapplied(requirement.scopeName))
+    for (const error of requirementErrors(requirement, unsupportedHere)) errors.push(error)
+  }
   // Upstream prints the other list of scopes.
   const names = requirements.map(({ scopeName }) => scopeName)
-  errors.push(...conflicts('spec.scopeSelector.matchExpressions', names, given ?? null))
+  errors.push(...conflicts(path, names, given ?? null))
   return errors
 }
 

@@ -104,12 +104,15 @@ const allocateNewPorts = async (service: KubeObject, pool: PortReservation): Pro
   const spec: ServiceSpec = service.spec
   const ports: ServicePort[] = spec.ports ?? []
   const byPort = new Map<number, number>()
+  const askedFor = new Map<number, number>()
+  for (const { port, nodePort } of ports)
+    if (nodePort && !askedFor.has(port)) askedFor.set(port, nodePort)
   for (const [i, port] of ports.entries()) {
     if (!port.nodePort && !givesNodePorts(spec)) continue
     const path = child(index('spec.ports', i), 'nodePort')
     const shared = byPort.get(port.port)
     if (shared === undefined) {
-      const asked = ports.find((p) => p.port === port.port && (p.nodePort ?? 0) !== 0)?.nodePort
+      const asked = askedFor.get(port.port)
       if (asked !== undefined) await takePort(service, { path, port: asked, pool })
       port.nodePort = asked ?? (await pool.takeAny())
       byPort.set(port.port, port.nodePort)

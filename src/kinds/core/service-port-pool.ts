@@ -50,6 +50,7 @@ export const reservePorts = async (
   // Ports that a dry run holds do not concern others, nor do theirs concern it.
   const others = ctx.dryRun ? new Set<number>() : ports.held
   const own = new Set<number>()
+  let highest = 0
   const isFree = (port: number): boolean => !stored.has(port) && !others.has(port) && !own.has(port)
   const letGo = (port: number): void => {
     own.delete(port)
@@ -58,6 +59,7 @@ export const reservePorts = async (
   /** False when a server that shares the store has it. */
   const hold = async (port: number): Promise<boolean> => {
     own.add(port)
+    highest = Math.max(highest, port)
     others.add(port)
     if (ctx.dryRun) return true
     let isOurs = false
@@ -77,7 +79,7 @@ export const reservePorts = async (
     },
     takeAny: async () => {
       if (ctx.dryRun) {
-        const port = own.size === 0 ? dryRunFirst : Math.max(...own) + 1
+        const port = own.size === 0 ? dryRunFirst : highest + 1
         await hold(port)
         return port
       }

@@ -2,13 +2,15 @@
 import { child, duplicate, type FieldError, index, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
+import { makeRepeatCheck } from '#validation/each.js'
 
 const statusErrors = ({ status = {} }: KubeObject): FieldError[] => {
   const types: string[] = (status.conditions ?? []).map(({ type = '' }) => type)
+  const isRepeated = makeRepeatCheck()
   return types.flatMap((type, i) => {
     const at = child(index('status.conditions', i), 'type')
     return [
-      ...(types.indexOf(type) < i ? [duplicate(at, type)] : []),
+      ...(isRepeated(type) ? [duplicate(at, type)] : []),
       ...(type === '' ? [required(at)] : []),
     ]
   })

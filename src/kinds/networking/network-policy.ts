@@ -9,6 +9,7 @@ import {
 } from '#api/field-error.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
+import { pushAll } from '#collections/push-all.js'
 import { holdsGivenEmpty } from '#json/given-empty.js'
 import { semanticEqual } from '#json/object.js'
 import { defineKind } from '#registry/resource-definition.js'
@@ -103,10 +104,10 @@ const blockErrors = (block: NonNullable<Peer['ipBlock']>, path: string): FieldEr
 const peerErrors = (peer: Peer, path: string): FieldError[] => {
   const errors: FieldError[] = []
   const { podSelector, namespaceSelector, ipBlock } = peer
-  if (podSelector) errors.push(...validLabelSelector(child(path, 'podSelector'), podSelector))
+  if (podSelector) pushAll(errors, validLabelSelector(child(path, 'podSelector'), podSelector))
   if (namespaceSelector)
-    errors.push(...validLabelSelector(child(path, 'namespaceSelector'), namespaceSelector))
-  if (ipBlock) errors.push(...blockErrors(ipBlock, child(path, 'ipBlock')))
+    pushAll(errors, validLabelSelector(child(path, 'namespaceSelector'), namespaceSelector))
+  if (ipBlock) pushAll(errors, blockErrors(ipBlock, child(path, 'ipBlock')))
   if (!podSelector && !namespaceSelector && !ipBlock)
     errors.push(required(path, 'must specify a peer'))
   else if (ipBlock && (podSelector || namespaceSelector))

@@ -8,6 +8,7 @@ import {
 } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { givenEmpty } from '#json/given-empty.js'
+import { limits } from '#limits'
 import { defineKind } from '#registry/resource-definition.js'
 import { validQualifiedName } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
@@ -43,7 +44,8 @@ const requirementErrors = (requirement: TopologyRequirement, path: string): Fiel
 
 const topologyErrors = (terms: TopologyTerm[]): FieldError[] => {
   // Upstream compares a term with all before it, and with as many empty ones as there are terms.
-  const before = terms.map(() => '[]')
+  const before = new Map([['[]', terms.length]])
+  let told = 0
   return terms.flatMap((term, i) => {
     const path = child(index('allowedTopologies', i), 'matchLabelExpressions')
     const requirements = term.matchLabelExpressions ?? []
@@ -59,8 +61,10 @@ const topologyErrors = (terms: TopologyTerm[]): FieldError[] => {
     const whole = JSON.stringify(
       requirements.map((r) => [r.key, [...(r.values ?? [])].sort()]).sort(),
     )
-    errors.push(...before.filter((other) => other === whole).map(() => duplicate(path, '')))
-    before.push(whole)
+    const equal = before.get(whole) ?? 0
+    before.set(whole, equal + 1)
+    for (let n = 0; n < equal && told < limits.fieldErrorsMax; n++, told++)
+      errors.push(duplicate(path, ''))
     return errors
   })
 }

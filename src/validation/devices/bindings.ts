@@ -2,15 +2,34 @@
 import { child, duplicate, type FieldError, index, invalid } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { givenEmpty } from '#json/given-empty.js'
+import { makeRepeatCheck } from '../each.js'
 import { validQualifiedName } from '../formats.js'
 import { validList } from './names.js'
 
 const conditionsMax = 4
 
-const repeatedErrors = (path: string, conditions: string[]): FieldError[] =>
-  conditions.flatMap((condition, i) =>
-    conditions.indexOf(condition) < i ? [duplicate(index(path, i), condition)] : [],
-  )
+const conditionErrors = (
+  path: string,
+  conditions: string[],
+  others: ReadonlySet<string>,
+): FieldError[] => {
+  const isRepeated = makeRepeatCheck()
+  return conditions.flatMap((condition, i) => {
+    const at = index(path, i)
+    return [
+      ...(isRepeated(condition) ? [duplicate(at, condition)] : []),
+      ...(others.has(condition)
+        ? [
+            invalid(
+              at,
+              condition,
+              'bindingFailureConditions must not overlap with bindingConditions',
+            ),
+          ]
+        : []),
+    ]
+  })
+}
 
 export const validBindingConditions = (part: Fields, path: string): FieldError[] => {
   const bindingConditions: string[] = part.bindingConditions ?? []
@@ -21,19 +40,8 @@ export const validBindingConditions = (part: Fields, path: string): FieldError[]
   const errors = [
     ...validList(at, bindingConditions, conditionsMax, named),
     ...validList(failuresAt, failures, conditionsMax, named),
-    ...repeatedErrors(at, bindingConditions),
-    ...failures.flatMap((condition, i) => [
-      ...(failures.indexOf(condition) < i ? [duplicate(index(failuresAt, i), condition)] : []),
-      ...(bindingConditions.includes(condition)
-        ? [
-            invalid(
-              index(failuresAt, i),
-              condition,
-              'bindingFailureConditions must not overlap with bindingConditions',
-            ),
-          ]
-        : []),
-    ]),
+    ...conditionErrors(at, bindingConditions, new Set()),
+    ...conditionErrors(failuresAt, failures, new Set(bindingConditions)),
   ]
   if (bindingConditions.length === 0 && failures.length > 0)
     errors.push(

@@ -9,6 +9,7 @@ import {
   tooMany,
 } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { pushAll } from '#collections/push-all.js'
 import { forgetGivenEmptyField, isGiven } from '#json/given-empty.js'
 import { eachEntry } from '../each.js'
 import { validDnsLabel, validDnsSubdomain, validLength } from '../formats.js'
@@ -104,7 +105,7 @@ const placedBy = (part: Fields, path: string, fields: readonly string[], empty: 
   }
   if (nodeSelector !== undefined) {
     set.push('`nodeSelector`')
-    errors.push(...validNodeSelector(child(path, 'nodeSelector'), nodeSelector))
+    pushAll(errors, validNodeSelector(child(path, 'nodeSelector'), nodeSelector))
   }
   return {
     set,

@@ -137,20 +137,22 @@ const labelKeysErrors = (path: string, term: Fields): FieldError[] => {
   const mismatchKeys: string[] = term.mismatchLabelKeys ?? []
   const { labelSelector } = term
   const matchPath = child(path, 'matchLabelKeys')
+  const lastAt = new Map(matchKeys.map((key, i) => [key, i]))
+  const mismatched = new Set(mismatchKeys)
   return [
     ...labelKeyErrors(matchPath, matchKeys, labelSelector),
     ...labelKeyErrors(child(path, 'mismatchLabelKeys'), mismatchKeys, labelSelector),
     ...repeatedKeys(labelSelector ?? {})
-      .filter((key) => matchKeys.includes(key))
+      .filter((key) => lastAt.has(key))
       .map((key) =>
         invalid(
-          index(path, matchKeys.lastIndexOf(key)),
+          index(path, lastAt.get(key)!),
           key,
           'exists in both matchLabelKeys and labelSelector',
         ),
       ),
     ...each(matchPath, matchKeys, (key, at) =>
-      mismatchKeys.includes(key)
+      mismatched.has(key)
         ? [invalid(at, key, 'exists in both matchLabelKeys and mismatchLabelKeys')]
         : [],
     ),
@@ -212,8 +214,11 @@ const minDomainsErrors = (path: string, constraint: Fields): FieldError[] => {
 export const validTopologySpread = (
   path: string,
   constraints: Fields[] | undefined,
-): FieldError[] =>
-  each(path, constraints, (constraint, at, i) => {
+): FieldError[] => {
+  const pairOf = ({ topologyKey = '', whenUnsatisfiable = '' }: Fields): string =>
+    JSON.stringify([topologyKey, whenUnsatisfiable])
+  const lastAt = new Map((constraints ?? []).map((constraint, i) => [pairOf(constraint), i]))
+  return each(path, constraints, (constraint, at, i) => {
     const { maxSkew, topologyKey = '', whenUnsatisfiable = '' } = constraint
     const keyAt = child(at, 'topologyKey')
     const errors = maxSkew > 0 ? [] : [invalid(child(at, 'maxSkew'), maxSkew, notPositive)]
@@ -221,10 +226,7 @@ export const validTopologySpread = (
     if (!actions.includes(whenUnsatisfiable))
       errors.push(notSupported(child(at, 'whenUnsatisfiable'), whenUnsatisfiable, actions))
     // The first of two is the one that upstream names.
-    const isRepeated = (constraints ?? [])
-      .slice(i + 1)
-      .some((o) => o.topologyKey === topologyKey && o.whenUnsatisfiable === whenUnsatisfiable)
-    if (isRepeated)
+    if (lastAt.get(pairOf(constraint)) !== i)
       errors.push(
         duplicate(
           child(at, '{topologyKey, whenUnsatisfiable}'),
@@ -241,3 +243,4 @@ export const validTopologySpread = (
       ...validLabelSelector(child(at, 'labelSelector'), constraint.labelSelector),
     ]
   })
+}

@@ -15,6 +15,7 @@ import {
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
 import { validId } from '../formats.js'
+import { byName } from './by-name.js'
 
 const linuxUserErrors = (path: string, { uid, gid, supplementalGroups }: Fields): FieldError[] => [
   ...validId(child(path, 'uid'), uid),
@@ -60,34 +61,46 @@ const claimPrefix = 'claim:'
 const claimDetail =
   "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
 
-const ownerErrors = (path: string, name: string, { resources }: Fields): FieldError[] => {
-  if (!name.startsWith(claimPrefix))
-    return Object.hasOwn(resources?.requests ?? {}, name)
-      ? []
-      : [invalid(path, name, "must match one of the container's resource requests")]
-  const claims = ((resources?.claims ?? []) as Fields[]).map(
-    (claim) => `${claimPrefix}${claim.name}${claim.request ? `/${claim.request}` : ''}`,
-  )
-  return claims.includes(name) ? [] : [invalid(path, name, claimDetail)]
-}
+/** What a container's own resources may be called in its status. */
+const ownersOf = ({ resources }: Fields): ReadonlySet<string> =>
+  new Set([
+    ...Object.keys(resources?.requests ?? {}).filter((name) => !name.startsWith(claimPrefix)),
+    ...((resources?.claims ?? []) as Fields[]).map(
+      (claim) => `${claimPrefix}${claim.name}${claim.request ? `/${claim.request}` : ''}`,
+    ),
+  ])
+
+const ownerDetail = (name: string): string =>
+  name.startsWith(claimPrefix) ? claimDetail : "must match one of the container's resource requests"
 
 export const allocatedErrors = (
   path: string,
   statuses: Fields[] | undefined,
   containers: Fields[] | undefined,
-): FieldError[] =>
-  each(path, statuses, ({ name, allocatedResourcesStatus }, at) => {
-    const container = containers?.find((candidate) => candidate.name === name)
+): FieldError[] => {
+  const known = byName(containers as { name?: string }[] | undefined)
+  const made = new Map<string, ReadonlySet<string> | undefined>()
+  return each(path, statuses, ({ name, allocatedResourcesStatus }, at) => {
+    if (!allocatedResourcesStatus) return []
+    const container = known.get(name)
+    // A status of no container of the Pod's is let through, upstream too.
+    if (!made.has(name)) made.set(name, container && ownersOf(container))
+    const owners = made.get(name)
     return each(
       child(at, 'allocatedResourcesStatus'),
-      allocatedResourcesStatus as Fields[] | undefined,
-      (allocated, where) => [
-        // A status of no container of the Pod's is let through, upstream too.
-        ...(container ? ownerErrors(child(where, 'name'), allocated.name ?? '', container) : []),
-        ...healthErrors(child(where, 'resources'), allocated.resources),
-      ],
+      allocatedResourcesStatus as Fields[],
+      (allocated, where) => {
+        const owner: string = allocated.name ?? ''
+        return [
+          ...(owners === undefined || owners.has(owner)
+            ? []
+            : [invalid(child(where, 'name'), owner, ownerDetail(owner))]),
+          ...healthErrors(child(where, 'resources'), allocated.resources),
+        ]
+      },
     )
   })
+}
 
 export const noAllocatedErrors = (path: string, statuses: Fields[] | undefined): FieldError[] =>
   each(path, statuses, ({ allocatedResourcesStatus }, at) =>

@@ -205,7 +205,7 @@ export const validContainers = (path: string, pod: PodContext): FieldError[] => 
   ]
 }
 
-const namesOf = (containers: Fields[] | undefined): string[] =>
+export const namesOf = (containers: Fields[] | undefined): string[] =>
   (containers ?? []).map((container) => container.name ?? '')
 
 export const validInitContainers = (path: string, pod: PodContext): FieldError[] => {

@@ -67,6 +67,7 @@ export const validVolumeMounts = (
   const devices = new Map<string, string>(
     ((container.volumeDevices ?? []) as Fields[]).map((d) => [d.name ?? '', d.devicePath ?? '']),
   )
+  const devicePaths = new Set(devices.values())
   const seen = new Set<string>()
   return each(path, container.volumeMounts as Fields[], (mount, at) => {
     const { name = '', mountPath = '' } = mount
@@ -79,7 +80,7 @@ export const validVolumeMounts = (
     seen.add(mountPath)
     if (devices.has(name))
       errors.push(invalid(child(at, 'name'), name, 'must not already exist in volumeDevices'))
-    if ([...devices.values()].includes(mountPath))
+    if (devicePaths.has(mountPath))
       errors.push(
         invalid(
           child(at, 'mountPath'),
@@ -104,6 +105,7 @@ export const validVolumeDevices = (
   const mounts = new Map<string, string>(
     ((container.volumeMounts ?? []) as Fields[]).map((m) => [m.name ?? '', m.mountPath ?? '']),
   )
+  const mountPaths = new Set(mounts.values())
   const names = new Set<string>()
   const paths = new Set<string>()
   return each(path, container.volumeDevices as Fields[], (device, at) => {
@@ -130,7 +132,7 @@ export const validVolumeDevices = (
     else paths.add(devicePath)
     if (mounts.has(name))
       errors.push(invalid(nameAt, name, 'must not already exist in volumeMounts'))
-    if ([...mounts.values()].includes(devicePath))
+    if (mountPaths.has(devicePath))
       errors.push(invalid(pathAt, devicePath, 'must not already exist as a path in volumeMounts'))
     if (name !== '') names.add(name)
     return errors

@@ -16,6 +16,7 @@ import { each } from '../each.js'
 import { validDnsLabel, validDnsSubdomain, validQualifiedName } from '../formats.js'
 import { immutable } from '../immutable.js'
 import { familyOf, validIp, withoutLeadingZeros } from '../network.js'
+import { byName } from './by-name.js'
 import { allocatedErrors, noAllocatedErrors, userErrors } from './container-status.js'
 import { annotationChanges } from './pod-update.js'
 
@@ -51,28 +52,34 @@ const stateErrors = (
   next: KubeObject,
   previous: KubeObject,
   mayRestart: (name: string, exitCode: number) => boolean,
-): FieldError[] =>
-  each(
+): FieldError[] => {
+  const running = new Set(
+    ((next.status[field] ?? []) as Fields[])
+      .filter(({ state }) => state?.terminated === undefined)
+      .map(({ name }) => name),
+  )
+  return each(
     `status.${field}`,
     previous.status?.[field] as Fields[] | undefined,
-    ({ name, state }, at) => {
-      if (state?.terminated === undefined) return []
-      const runsAgain = ((next.status[field] ?? []) as Fields[]).some(
-        (status) => status.name === name && status.state?.terminated === undefined,
-      )
-      return runsAgain && !mayRestart(name, state.terminated.exitCode ?? 0)
+    ({ name, state }, at) =>
+      state?.terminated !== undefined &&
+      running.has(name) &&
+      !mayRestart(name, state.terminated.exitCode ?? 0)
         ? [forbidden(child(at, 'state'), 'may not be transitioned to non-terminated state')]
-        : []
-    },
+        : [],
   )
+}
 
 const stateErrorsOf = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const { restartPolicy, containers, initContainers } = previous.spec
   const all = mayRestartAll(previous.spec)
   // A status of no container of the Pod's belongs to nothing that could restart.
-  const of = (list: RestartableContainer[] | undefined) => (name: string, exitCode: number) => {
-    const container = list?.find((candidate) => candidate.name === name)
-    return all || (container !== undefined && shouldRestart(container, restartPolicy, exitCode))
+  const of = (list: RestartableContainer[] | undefined) => {
+    const containers = byName(list)
+    return (name: string, exitCode: number) => {
+      const container = containers.get(name)
+      return all || (container !== undefined && shouldRestart(container, restartPolicy, exitCode))
+    }
   }
   return [
     ...stateErrors('containerStatuses', next, previous, of(containers)),
@@ -82,12 +89,12 @@ const stateErrorsOf = (next: KubeObject, previous: KubeObject): FieldError[] => 
 }
 
 const claimStatusErrors = ({ spec, status }: KubeObject): FieldError[] => {
-  const claims = ((spec.resourceClaims ?? []) as Fields[]).map(({ name }) => name)
+  const claims = byName(spec.resourceClaims as { name?: string }[] | undefined)
   const seen = new Set<string>()
   return each('status.resourceClaimStatuses', status.resourceClaimStatuses as Fields[], (s, at) => {
     const { name = '', resourceClaimName } = s
     const errors: FieldError[] = []
-    if (!claims.includes(name))
+    if (!claims.has(name))
       errors.push(
         invalid(
           child(at, 'name'),
@@ -110,11 +117,14 @@ const extendedClaimErrors = ({ spec, status }: KubeObject): FieldError[] => {
   const claim: Fields | undefined = status.extendedResourceClaimStatus
   if (!claim) return []
   const path = 'status.extendedResourceClaimStatus'
-  const containers = [...(spec.initContainers ?? []), ...spec.containers] as Fields[]
+  // Of equal names the last one counts.
+  const containers = new Map(
+    [...(spec.initContainers ?? []), ...spec.containers].map((c: Fields) => [c.name, c]),
+  )
   const seen = new Set<string>()
   const mapping = (m: Fields, at: string): FieldError[] => {
     const { containerName = '', resourceName = '', requestName = '' } = m
-    const container = containers.findLast(({ name }) => name === containerName)
+    const container = containers.get(containerName)
     const key = JSON.stringify([containerName, resourceName, requestName])
     const errors: FieldError[] = []
     if (!container)
@@ -157,10 +167,8 @@ const addressErrors = (
   addresses: Fields[] = [],
   previous: Fields[] = [],
 ): FieldError[] => {
-  const known = previous.map(({ ip }) => ip)
-  const errors = each(path, addresses, ({ ip = '' }, at) =>
-    known.includes(ip) ? [] : validIp(at, ip),
-  )
+  const known = new Set(previous.map(({ ip }) => ip))
+  const errors = each(path, addresses, ({ ip = '' }, at) => (known.has(ip) ? [] : validIp(at, ip)))
   if (addresses.length < 2) return errors
   const odd = addresses.findIndex(
     ({ ip = '' }) => isIP(ip) === 0 && withoutLeadingZeros(ip) === undefined,

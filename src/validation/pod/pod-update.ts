@@ -1,6 +1,7 @@
 /** What may change in a pod that exists (kubernetes, core/validation: ValidatePodUpdate and its kin). */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { pushAll } from '#collections/push-all.js'
 import { forgetGivenEmptyField, givenEmpty } from '#json/given-empty.js'
 import { semanticEqual } from '#json/object.js'
 import { each } from '../each.js'
@@ -32,7 +33,7 @@ export const annotationChanges = (next: KubeObject, previous: KubeObject): Field
       refuse(key, 'may not remove or update')
   for (const key of Object.keys(after))
     if (isFixedAnnotation(key) && !Object.hasOwn(before, key)) refuse(key, 'may not add')
-  errors.push(...validPodAnnotations(path, next.metadata.annotations, next.spec))
+  pushAll(errors, validPodAnnotations(path, next.metadata.annotations, next.spec))
   return errors
 }
 
@@ -75,7 +76,9 @@ const deadlineErrors = (
   return { errors: [], stop: false }
 }
 
-const withoutSeconds = ({ tolerationSeconds: _seconds, ...rest }: Fields): Fields => rest
+/** All of a toleration but its seconds. */
+const tolerated = ({ key = '', operator = '', value = '', effect = '' }: Fields): string =>
+  JSON.stringify([key, operator, value, effect])
 
 const tolerationErrors = (
   next: Fields[] = [],
@@ -83,20 +86,18 @@ const tolerationErrors = (
   areFine = false,
 ): FieldError[] => {
   const path = 'spec.tolerations'
-  const isKept =
-    sameJson(next, previous) ||
-    previous.every((old) =>
-      next.some((toleration) => sameJson(withoutSeconds(toleration), withoutSeconds(old))),
-    )
-  if (isKept) return areFine ? [] : validTolerations(path, next)
+  const given = new Set(next.map(tolerated))
+  if (previous.every((old) => given.has(tolerated(old))))
+    return areFine ? [] : validTolerations(path, next)
   return [forbidden(path, 'existing toleration can not be modified except its tolerationSeconds')]
 }
 
-const gateErrors = (next: Fields[] = [], previous: Fields[] = []): FieldError[] =>
-  next.flatMap(({ name }, i) =>
+const gateErrors = (next: Fields[] = [], previous: Fields[] = []): FieldError[] => {
+  const had = new Set(previous.map(({ name }) => name))
+  const lastAt = new Map(next.map(({ name }, i) => [name, i]))
+  return next.flatMap(({ name }, i) =>
     // Of equal ones upstream names the last.
-    previous.some((gate) => gate.name === name) ||
-    next.findLastIndex((gate) => gate.name === name) > i
+    had.has(name) || lastAt.get(name) !== i
       ? []
       : [
           forbidden(
@@ -105,6 +106,7 @@ const gateErrors = (next: Fields[] = [], previous: Fields[] = []): FieldError[] 
           ),
         ],
   )
+}
 
 const nodeSelectorErrors = (next: Fields, previous: Fields = {}): FieldError[] =>
   Object.keys(previous).some((key) => next.nodeSelector?.[key] !== previous[key])
@@ -228,11 +230,11 @@ export const validatePodUpdate = (next: KubeObject, previous: KubeObject): Field
   )
   errors.push(...deadline.errors)
   if (deadline.stop) return errors
-  errors.push(
+  pushAll(errors, [
     ...tolerationErrors(next.spec.tolerations, previous.spec.tolerations, isFine),
     ...gateErrors(next.spec.schedulingGates, previous.spec.schedulingGates),
     ...gatedErrors(next.spec, previous.spec),
-  )
+  ])
   const spec = munged(next.spec, previous.spec)
   if (!semanticEqual(spec, previous.spec))
     errors.push(
@@ -251,12 +253,18 @@ export const validateEphemeralContainersUpdate = (
   if (previous.metadata.annotations?.[mirrorAnnotation] !== undefined)
     return [forbidden('[]', 'static pods do not support ephemeral containers')]
   const path = 'spec.ephemeralContainers'
-  const after = (next.spec.ephemeralContainers ?? []) as Fields[]
+  // Of equal names the last one counts.
+  const after = new Map(
+    ((next.spec.ephemeralContainers ?? []) as Fields[]).map((container) => [
+      container.name,
+      container,
+    ]),
+  )
   return [
     ...validPod(next),
     ...annotationChanges(next, previous),
     ...((previous.spec.ephemeralContainers ?? []) as Fields[]).flatMap((old) => {
-      const found = after.find((container) => container.name === old.name)
+      const found = after.get(old.name)
       const what = `existing ephemeral containers ${JSON.stringify(old.name)}`
       if (found === undefined) return [forbidden(path, `${what} may not be removed\n`)]
       return semanticEqual(found, old)

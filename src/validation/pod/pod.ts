@@ -1,10 +1,12 @@
 /** Pods when they are created: what their spec, annotations and names must agree on. */
+import { containerLists } from '#api/container-lists.js'
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { pushAll } from '#collections/push-all.js'
 import { goQuote } from '#go/quote.js'
 import { each } from '../each.js'
 import { validRelativePath } from '../formats.js'
-import { untrimmedImage } from './containers.js'
+import { namesOf, untrimmedImage } from './containers.js'
 import { validPodSpec } from './pod-spec.js'
 import {
   profilesMatchAnnotations,
@@ -16,20 +18,18 @@ import { appArmorPrefix } from './security.js'
 const mirrorAnnotation = 'kubernetes.io/config.mirror'
 const deletionCostAnnotation = 'controller.kubernetes.io/pod-deletion-cost'
 
-const appArmorErrors = (path: string, key: string, profile: string, spec: Fields): FieldError[] => {
+const appArmorErrors = (
+  path: string,
+  key: string,
+  profile: string,
+  containers: ReadonlySet<string>,
+): FieldError[] => {
   const at = index(path, key)
   const name = key.slice(appArmorPrefix.length)
-  const containers: Fields[] = [
-    ...(spec.initContainers ?? []),
-    ...(spec.containers ?? []),
-    ...(spec.ephemeralContainers ?? []),
-  ]
   const isProfile =
     ['', 'runtime/default', 'unconfined'].includes(profile) || profile.startsWith('localhost/')
   return [
-    ...(containers.some((container) => container.name === name)
-      ? []
-      : [invalid(at, name, 'container not found')]),
+    ...(containers.has(name) ? [] : [invalid(at, name, 'container not found')]),
     ...(isProfile
       ? []
       : [invalid(at, profile, `invalid AppArmor profile name: ${goQuote(profile)}`)]),
@@ -69,8 +69,10 @@ export const validPodAnnotations = (
   for (const key of keys)
     if (key === seccompAnnotation || key.startsWith(seccompPrefix))
       errors.push(...seccompErrors(child(path, key), given[key]!))
-  for (const key of keys)
-    if (key.startsWith(appArmorPrefix)) errors.push(...appArmorErrors(path, key, given[key]!, spec))
+  const ofAppArmor = keys.filter((key) => key.startsWith(appArmorPrefix))
+  if (ofAppArmor.length === 0) return errors
+  const containers = new Set(containerLists.flatMap((list) => namesOf(spec[list])))
+  for (const key of ofAppArmor) errors.push(...appArmorErrors(path, key, given[key]!, containers))
   return errors
 }
 
@@ -137,6 +139,6 @@ export const validatePodCreate = (pod: KubeObject): FieldError[] => {
     errors.push(
       forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'),
     )
-  errors.push(...profilesMatchAnnotations('spec', pod.metadata.annotations, spec))
+  pushAll(errors, profilesMatchAnnotations('spec', pod.metadata.annotations, spec))
   return errors
 }

@@ -3,6 +3,7 @@ import { child, type FieldError, forbidden, index, invalid } from '#api/field-er
 import type { Fields, KubeObject } from '#api/object.js'
 import { podQos } from '#api/pod-qos.js'
 import { isSidecar } from '#api/pod-resources.js'
+import { pushAll } from '#collections/push-all.js'
 import { sameJson } from '../immutable.js'
 import { validPod } from './pod.js'
 
@@ -142,14 +143,14 @@ export const validateResize = (next: KubeObject, previous: KubeObject): FieldErr
     ...orderErrors('initContainers', inits, initsBefore),
   ]
   if (moved.length > 0) return [...errors, ...moved]
-  errors.push(
+  pushAll(errors, [
     ...removedFrom('initContainers', inits, initsBefore),
     ...removedFrom('containers', containers, before),
     ...before
       .filter((old, i) => changesMore(containers[i]!, old))
       .map(() => forbidden('spec', `${onlyResources} are mutable`)),
     ...initErrors(inits, initsBefore),
-  )
+  ])
   const gainsOrLosesAll =
     (next.spec.resources === undefined) !== (previous.spec.resources === undefined)
   if (errors.length === 0 && gainsOrLosesAll && !hasOwnAmounts(next.spec))

@@ -99,6 +99,19 @@ const requestErrors = (
   })
 }
 
+/** Made once for all containers of a Pod. */
+const toldClaims = new WeakMap<ReadonlySet<string>, string>()
+
+const told = (podClaims: ReadonlySet<string>): string => {
+  let text = toldClaims.get(podClaims)
+  if (text === undefined) {
+    const names = [...podClaims].filter((claim) => claim !== '').sort()
+    text = names.length === 0 ? ' which is empty' : `: ${names.join(', ')}`
+    toldClaims.set(podClaims, text)
+  }
+  return text
+}
+
 const claimErrors = (
   path: string,
   claims: Fields[] | undefined,
@@ -106,6 +119,8 @@ const claimErrors = (
 ): FieldError[] => {
   if (claims === undefined) return []
   const seen = new Set<string>()
+  /** How many requests of a claim have been named. */
+  const requestsOf = new Map<string, number>()
   return each(path, claims, ({ name = '', request = '' }, at): FieldError[] => {
     if (name === '') return [required(at)]
     const errors: FieldError[] = []
@@ -113,17 +128,20 @@ const claimErrors = (
     else {
       if (request !== '') errors.push(...validDnsLabel(child(at, 'request'), request))
       const key = request === '' ? name : `${name}/${request}`
-      // The whole claim overlaps with each request of it that was named before.
-      const overlapping = [...seen].filter((one) => request === '' && one.startsWith(`${name}/`))
       if (seen.has(key)) errors.push(duplicate(at, key))
-      else errors.push(...overlapping.map(() => duplicate(at, name)))
+      else {
+        // The whole claim overlaps with each request of it that was named before.
+        const overlapping = request === '' ? (requestsOf.get(name) ?? 0) : 0
+        for (let n = 0; n < overlapping; n++) errors.push(duplicate(at, name))
+        const slash = key.indexOf('/')
+        const claim = key.slice(0, slash)
+        if (slash >= 0) requestsOf.set(claim, (requestsOf.get(claim) ?? 0) + 1)
+      }
       seen.add(key)
     }
     if (!podClaims.has(name)) {
-      const names = [...podClaims].filter((claim) => claim !== '').sort()
-      const which = names.length === 0 ? ' which is empty' : `: ${names.join(', ')}`
       const missing = notFound(at, name)
-      const detail = `must be one of the names in pod.spec.resourceClaims${which}`
+      const detail = `must be one of the names in pod.spec.resourceClaims${told(podClaims)}`
       errors.push({ ...missing, body: `${missing.body}: ${detail}` })
     }
     return errors

@@ -74,26 +74,22 @@ const appArmorErrors = (path: string, profile: Fields | undefined): FieldError[]
 
 const escalationErrors = (path: string, context: Fields): FieldError[] => {
   if (context.allowPrivilegeEscalation !== false) return []
-  const why = 'cannot set `allowPrivilegeEscalation` to false and'
-  const errors: FieldError[] = []
-  if (context.privileged === true)
-    errors.push(
-      invalid(
-        path,
-        internalForm('core.v1.SecurityContext', context),
-        `${why} \`privileged\` to true`,
-      ),
+  const refuse = (what: string): FieldError =>
+    invalid(
+      path,
+      internalForm('core.v1.SecurityContext', context),
+      `cannot set \`allowPrivilegeEscalation\` to false and ${what}`,
     )
-  for (const capability of context.capabilities?.add ?? [])
-    if (capability === 'CAP_SYS_ADMIN')
-      errors.push(
-        invalid(
-          path,
-          internalForm('core.v1.SecurityContext', context),
-          `${why} \`capabilities.Add\` CAP_SYS_ADMIN`,
-        ),
-      )
-  return errors
+  const added = ((context.capabilities?.add ?? []) as string[]).filter(
+    (capability) => capability === 'CAP_SYS_ADMIN',
+  )
+  return [
+    ...(context.privileged === true ? [refuse('`privileged` to true')] : []),
+    // One for each, which all print the whole context.
+    ...(added.length > 0
+      ? Array(added.length).fill(refuse('`capabilities.Add` CAP_SYS_ADMIN'))
+      : []),
+  ]
 }
 
 const procMounts = ['Default', 'Unmasked']

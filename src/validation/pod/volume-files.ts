@@ -1,6 +1,7 @@
 /** Volumes made of files that the API holds (kubernetes, core/validation). */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
+import { pushAll } from '#collections/push-all.js'
 import { each } from '../each.js'
 import { validLocalPath } from '../formats.js'
 import { validLabelSelector } from '../label-selector.js'
@@ -113,7 +114,7 @@ class Projection {
       errors.push(required(path, 'either name or signerName must be specified'))
     else if (signerName === '')
       errors.push(required(child(path, 'signerName'), 'must be a valid signer name'))
-    else errors.push(...validLabelSelector(child(path, 'labelSelector'), labelSelector))
+    else pushAll(errors, validLabelSelector(child(path, 'labelSelector'), labelSelector))
     if (file === '') errors.push(required(child(path, 'path')))
     return [...errors, ...validLocalPath(child(path, 'path'), file), ...this.#claim(file, file)]
   }

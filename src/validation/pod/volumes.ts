@@ -12,6 +12,7 @@ import {
 import { isDns1123Subdomain } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
+import { pushAll } from '#collections/push-all.js'
 import { goQuote } from '#go/quote.js'
 import { validDnsLabel } from '../formats.js'
 import { validClaimSpec, validClaimTemplateMeta } from './claim-spec.js'
@@ -166,7 +167,7 @@ export const checkVolumes = (
     )
     if (known.has(name)) own.push(duplicate(child(at, 'name'), name))
     if (own.length === 0) known.set(name, volume)
-    errors.push(...own)
+    pushAll(errors, own)
     const claim = volume.persistentVolumeClaim?.claimName
     if (claim !== undefined && ephemeralClaims.has(claim))
       errors.push(

@@ -9,6 +9,7 @@ import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { goQuote } from '#go/quote.js'
 import { ipWarnings } from '../network.js'
 import { bareLabelWarning, labelWarning, nodeTermWarnings } from '../node-labels.js'
+import { portNameWarnings, portsOf, portWarnings } from './port-warnings.js'
 import { seccompAnnotation, seccompPrefix } from './profile-annotations.js'
 import { appArmorPrefix } from './security.js'
 import { volumeWarnings } from './volume-warnings.js'
@@ -169,69 +170,6 @@ const hidingWarnings = (path: string, env: Fields[] = []): string[] => {
   return warnings
 }
 
-interface PlacedPort {
-  readonly at: string
-  readonly port: Fields
-}
-
-/** How two ports with one number and protocol clash; undefined if they do not. */
-const portClash = (port: Fields, other: Fields): string | undefined => {
-  const [ip, otherIp] = [port.hostIP ?? '', other.hostIP ?? '']
-  const [hostPort, otherHostPort] = [port.hostPort ?? 0, other.hostPort ?? 0]
-  if (hostPort === otherHostPort && ip === otherIp) return 'duplicate'
-  if (hostPort === 0 || otherHostPort === 0) return 'overlapping'
-  return hostPort === otherHostPort && (ip === '') !== (otherIp === '')
-    ? 'dangerously ambiguous'
-    : undefined
-}
-
-/** Of all containers: they share the network of their pod. */
-const portWarnings = (ports: readonly PlacedPort[]): string[] => {
-  if (ports.length === 0) return []
-  const before = new Map<string, PlacedPort[]>()
-  return ports.flatMap((placed) => {
-    const { at, port } = placed
-    const { name = '', hostPort = 0, containerPort, protocol, hostIP = '' } = port
-    const key = `${containerPort}/${protocol}`
-    const others = before.get(key) ?? []
-    before.set(key, [...others, placed])
-    const printed = `{Name:${name} HostPort:${hostPort} ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`
-    return [
-      ...(hostIP !== '' && hostPort === 0
-        ? [`${at}: hostIP set without hostPort: ${printed}`]
-        : []),
-      ...others.flatMap((other) => {
-        const clash = portClash(port, other.port)
-        return clash === undefined ? [] : [`${at}: ${clash} port definition with ${other.at}`]
-      }),
-    ]
-  })
-}
-
-const portsOf = (path: string, containers: Fields[]): PlacedPort[] =>
-  containers.flatMap(({ ports = [] }, i) =>
-    (ports as Fields[]).map((port, j) => ({
-      at: index(child(index(path, i), 'ports'), j),
-      port,
-    })),
-  )
-
-/** The first port of a name is the one that is found by it. */
-const portNameWarnings = (ports: readonly PlacedPort[]): string[] => {
-  if (ports.length === 0) return []
-  const first = new Map<string, string>()
-  return ports.flatMap(({ at, port: { name } }) => {
-    if (!name) return []
-    const other = first.get(name)
-    if (other === undefined) first.set(name, at)
-    return other === undefined
-      ? []
-      : [
-          `${at}: duplicate port name ${goQuote(name)} with ${other}, services and probes that select ports by name will use ${other}`,
-        ]
-  })
-}
-
 interface Pod {
   readonly spec: Fields
   readonly annotations: Fields
@@ -273,7 +211,7 @@ export const podSpecWarnings = (
   const pod: Pod = { spec, annotations, annotationsAt, isTemplate: metaPath !== 'metadata' }
   const aliases = ((spec.hostAliases ?? []) as Fields[]).map(({ ip }): string => ip ?? '')
   const secrets = ((spec.imagePullSecrets ?? []) as Fields[]).map(({ name }): string => name ?? '')
-  const ports = containerLists.flatMap((list) => (spec[list] ? portsOf(at(list), spec[list]) : []))
+  const ports = portsOf(spec, containerLists, path)
   return [
     ...nodeWarnings(path, spec),
     ...spreadWarnings(path, spec.topologySpreadConstraints),

@@ -52,10 +52,14 @@ export const sharedIndex = (
       const interval = readInterval(part, completions)
       return typeof interval === 'string' ? [] : [interval]
     })
-  const others = intervals(other)
-  for (const [from, to] of intervals(one)) {
-    const hit = others.find(([f, t]) => from <= t && f <= to)
-    if (hit !== undefined) return Math.max(from, hit[0])
+  const [ones, others] = [intervals(one), intervals(other)]
+  for (let i = 0, j = 0; i < ones.length && j < others.length; ) {
+    const [from, to] = ones[i]!
+    const [otherFrom, otherTo] = others[j]!
+    if (from <= otherTo && otherFrom <= to) return Math.max(from, otherFrom)
+    // Both are in order, or that is reported elsewhere.
+    if (from <= otherFrom) i++
+    else j++
   }
   return undefined
 }
