@@ -183,3 +183,18 @@ t.test('a port of health checks that may not change is told of with all else', a
     { field: 'spec.ports', message: 'Required value' },
   ])
 })
+
+t.test('an update that gives two ports one node port is a 500 that says so', async (t) => {
+  const { api, create } = await start(t)
+  const made = await create('a', { type: 'NodePort', ports: [{ name: 'a', port: 80 }] })
+  const [{ nodePort }] = made.body.spec.ports
+  const withProtocol = (protocol: string) => (service: KubeObject) => {
+    service.spec.ports.push({ name: 'b', port: 81, protocol, nodePort })
+  }
+  const change = (protocol: string) =>
+    api.replace('v1/services', 'a', withProtocol(protocol), { namespace: 'a' })
+  const refused = await change('TCP')
+  t.equal(refused.code, 500)
+  t.equal(refused.body.message, `duplicate nodePort: {TCP ${nodePort}}`)
+  t.equal((await change('UDP')).code, 200, 'of another protocol it is another port')
+})

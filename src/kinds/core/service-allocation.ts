@@ -1,5 +1,5 @@
 /** What a Service is given: families, addresses, ports (kubernetes, pkg/registry/core/service/storage/alloc.go). */
-import { ApiError, internalError, invalid as invalidObject } from '#api/errors.js'
+import { ApiError, failure, internalError, invalid as invalidObject } from '#api/errors.js'
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import type { RequestContext, Reservation, Strategy } from '#registry/resource-definition.js'
@@ -131,6 +131,7 @@ const allocateChangedPorts = async (
     needsNodePort(previous) ? (previous.ports ?? []).map((p) => p.nodePort ?? 0) : [],
   )
   const got = new Set<number>()
+  const given = new Set<string>()
   for (const [i, port] of (spec.ports ?? []).entries()) {
     if (port.nodePort) {
       if (!before.has(port.nodePort) && !got.has(port.nodePort)) {
@@ -141,7 +142,11 @@ const allocateChangedPorts = async (
     } else if (givesNodePorts(spec)) {
       port.nodePort = await pool.takeAny()
       got.add(port.nodePort)
-    }
+    } else continue
+    // Upstream returns this as a plain error: a 500 with only a message.
+    const printed = `{${port.protocol} ${port.nodePort}}`
+    if (given.has(printed)) throw failure({ code: 500, message: `duplicate nodePort: ${printed}` })
+    given.add(printed)
   }
 }
 
