@@ -1,5 +1,6 @@
 /** /healthz, /livez and /readyz, whole and check by check. Upstream: pkg/server/healthz. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Query } from '#registry/query.js'
 import type { HealthResults } from './health-results.js'
 import { sendNotFound } from './not-found.js'
 
@@ -34,8 +35,8 @@ const plain = (reply: FastifyReply, code: number, text: string): FastifyReply =>
 const answerAll =
   (endpoint: string, checks: readonly HealthCheck[], { warn, results }: Told) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const query = new URLSearchParams(request.url.split('?')[1] ?? '')
-    const excluded = new Set(query.getAll('exclude'))
+    const query = new Query(request.url)
+    const excluded = new Set(query.texts('exclude'))
     const lines: string[] = []
     let failed = false
     for (const { name, check } of checks) {

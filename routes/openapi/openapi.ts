@@ -8,6 +8,7 @@ import type { JsonObject } from '#json/value.js'
 import { discoveryOperations } from '#openapi/discovery-operations.js'
 import { type Operation, resourceOperations } from '#openapi/operations.js'
 import { formatYaml } from '#registry/encode/yaml.js'
+import { Query } from '#registry/query.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { parseAccept } from '../answers/accept.js'
 import { serveContent } from '../answers/serve-content.js'
@@ -253,7 +254,7 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
     reply.header('vary', 'Accept')
     const form = acceptedForm(request, [protobufV3, formerProtobufV3])
     if (form === undefined) return reply.code(406).send()
-    const asked = new URLSearchParams(request.url.split('?')[1] ?? '').get('hash')
+    const asked = new Query(request.url).text('hash')
     reply.header('content-type', form === 'json' ? json : protobufV3)
     if (asked && asked !== hash) {
       reply.header('etag', `"${hash}"`)

@@ -7,6 +7,7 @@ import { isPathSegmentName } from '#api/names.js'
 import type { RequestInfo } from '#api/request-info.js'
 import { parseFieldSelector, parseLabelSelector, SelectorError } from '#api/selectors.js'
 import { parseInt64 } from '#json/int64.js'
+import { Query } from '#registry/query.js'
 
 const namespaceSubresources = new Set(['status', 'finalize'])
 /** Old verbs in the path: `/api/v1/watch/pods`. */
@@ -46,15 +47,9 @@ const nonResource = (path: string, method: string): RequestInfo => ({
   parts: [],
 })
 
-/** A watch parameter counts unless it says false: conversion of a present but odd value yields true. */
-const asksForWatch = (query: URLSearchParams): boolean => {
-  const value = query.get('watch')
-  return value !== null && !['false', '0'].includes(value.toLowerCase())
-}
-
-const isReadable = (query: URLSearchParams, parameter: string, read: (text: string) => unknown) => {
-  const text = query.get(parameter)
-  if (text === null) return true
+const isReadable = (query: Query, parameter: string, read: (text: string) => unknown) => {
+  const text = query.textIfGiven(parameter)
+  if (text === undefined) return true
   try {
     return read(text) !== undefined
   } catch (error) {
@@ -67,8 +62,8 @@ const isReadable = (query: URLSearchParams, parameter: string, read: (text: stri
  * The one name that a list is for, if it is a legal path segment. Where any option cannot be read, upstream has no
  * name.
  */
-const nameOfList = (query: URLSearchParams): string => {
-  const selector = query.get('fieldSelector') ?? ''
+const nameOfList = (query: Query): string => {
+  const selector = query.text('fieldSelector')
   if (!selector.includes('metadata.name')) return ''
   const isDecoded =
     isReadable(query, 'limit', parseInt64) &&
@@ -87,13 +82,12 @@ const nameOfList = (query: URLSearchParams): string => {
 export const parseRequestInfo = (method: string, url: string): RequestInfo => {
   const mark = url.indexOf('?')
   const path = decode(mark < 0 ? url : url.slice(0, mark))
-  const rawQuery = mark < 0 ? '' : url.slice(mark + 1)
   const parts = segmentsOf(path)
   if (parts.length < 3 || (parts[0] !== 'api' && parts[0] !== 'apis'))
     return nonResource(path, method)
   const grouped = parts[0] === 'apis'
   if (grouped && parts.length < 4) return nonResource(path, method)
-  return resourceInfo(path, method, rawQuery, {
+  return resourceInfo(path, method, url, {
     apiGroup: grouped ? parts[1]! : '',
     apiVersion: parts[grouped ? 2 : 1]!,
     rest: parts.slice(grouped ? 3 : 2),
@@ -131,7 +125,7 @@ interface Identified {
 const resourceInfo = (
   path: string,
   method: string,
-  rawQuery: string,
+  url: string,
   { apiGroup, apiVersion, rest }: Identified,
 ): RequestInfo => {
   let parts = rest
@@ -150,17 +144,14 @@ const resourceInfo = (
   let fieldSelector = ''
   let labelSelector = ''
   const subresource = verb === 'proxy' ? '' : (parts[2] ?? '')
-  if (name === '' && verb === 'get') {
-    const query = new URLSearchParams(rawQuery)
-    verb = asksForWatch(query) ? 'watch' : 'list'
-    fieldSelector = query.get('fieldSelector') ?? ''
-    labelSelector = query.get('labelSelector') ?? ''
-    name = nameOfList(query)
-  } else if (name === '' && verb === 'delete') {
-    verb = 'deletecollection'
-    const query = new URLSearchParams(rawQuery)
-    fieldSelector = query.get('fieldSelector') ?? ''
-    labelSelector = query.get('labelSelector') ?? ''
+  if (name === '' && (verb === 'get' || verb === 'delete')) {
+    const query = new Query(url)
+    fieldSelector = query.text('fieldSelector')
+    labelSelector = query.text('labelSelector')
+    if (verb === 'get') {
+      verb = query.flag('watch') ? 'watch' : 'list'
+      name = nameOfList(query)
+    } else verb = 'deletecollection'
   }
   return {
     isResourceRequest: true,

@@ -2,6 +2,7 @@
 
 import { badRequest } from '#api/errors.js'
 import { durationMs, durationProblem } from '#go/duration.js'
+import { Query } from '#registry/query.js'
 import type { Filter } from './kube-request.js'
 import { isLongRunning } from './long-running.js'
 import { lateError } from './open-requests.js'
@@ -16,7 +17,7 @@ export const requestTimeout =
     const url = request.url
     // Long-running requests have no deadline, so their parameter is not read.
     if (!url.includes('timeout=') || isLongRunning(request.kube.info)) return
-    const text = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('timeout')
+    const text = new Query(url).text('timeout')
     if (!text) return
     const problem = durationProblem(text)
     if (problem !== undefined)
