@@ -4,6 +4,7 @@ import type { UserInfo } from '#api/user-info.js'
 import { whenKnown } from '#async/when-known.js'
 import { Kept } from '#collections/kept.js'
 import { aggregate } from '#go/aggregate.js'
+import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 import { type Attributes, type Authorizer, type Decision, noOpinion } from './authorizer.js'
 import { type PolicyRule, ruleAllows, type Subject, subjectApplies } from './rbac-rules.js'
@@ -42,15 +43,15 @@ type Grants = readonly (Grant | Error)[]
 
 const describeSubject = (subject: Subject, namespace: string): string =>
   subject.kind === 'ServiceAccount'
-    ? `ServiceAccount ${JSON.stringify(`${subject.name}/${subject.namespace || namespace}`)}`
-    : `${subject.kind} ${JSON.stringify(subject.name)}`
+    ? `ServiceAccount ${goQuote(`${subject.name}/${subject.namespace || namespace}`)}`
+    : `${subject.kind} ${goQuote(subject.name)}`
 
 const describeGrant = (binding: Binding, subject: Subject): string => {
   const { kind, name } = binding.roleRef
-  const role = `${kind} ${JSON.stringify(name)} to ${describeSubject(subject, binding.namespace)}`
+  const role = `${kind} ${goQuote(name)} to ${describeSubject(subject, binding.namespace)}`
   return binding.namespace === ''
-    ? `ClusterRoleBinding ${JSON.stringify(binding.name)} of ${role}`
-    : `RoleBinding ${JSON.stringify(`${binding.name}/${binding.namespace}`)} of ${role}`
+    ? `ClusterRoleBinding ${goQuote(binding.name)} of ${role}`
+    : `RoleBinding ${goQuote(`${binding.name}/${binding.namespace}`)} of ${role}`
 }
 
 const errorsOf = (grants: Grants): Error[] => grants.filter((grant) => grant instanceof Error)

@@ -19,7 +19,7 @@ import {
   attributesOf,
   errorAndReasonOf,
 } from '#authz/authorizer.js'
-import { goQuote } from '#go/quote.js'
+import { goQuote, goStrings } from '#go/quote.js'
 import { sortedEntries } from '#json/entries.js'
 import { limits } from '#limits'
 import { validDomainPrefixedPath } from '#validation/formats.js'
@@ -63,13 +63,12 @@ const readWanted = (request: FastifyRequest): Wanted | undefined => {
 
 /** Go's %#v of user.DefaultInfo: upstream prints it in the message. */
 const printWanted = ({ uid, groups, extra }: Wanted): string => {
-  const strings = (list: readonly string[]) => list.map((item) => JSON.stringify(item)).join(', ')
-  const groupText = groups.length === 0 ? '[]string(nil)' : `[]string{${strings(groups)}}`
+  const groupText = groups.length === 0 ? '[]string(nil)' : goStrings(groups)
   const entries = sortedEntries(extra)
   const extraText =
     entries.length === 0
       ? 'map[string][]string(nil)'
-      : `map[string][]string{${entries.map(([k, v]) => `${goQuote(k)}:[]string{${strings(v)}}`).join(', ')}}`
+      : `map[string][]string{${entries.map(([k, v]) => `${goQuote(k)}:${goStrings(v)}`).join(', ')}}`
   return `&user.DefaultInfo{Name:"", UID:${goQuote(uid)}, Groups:${groupText}, Extra:${extraText}}`
 }
 

@@ -29,3 +29,7 @@ export const goQuote = (text: string): string =>
 
 /** A list of texts as Go's %q prints it. */
 export const goQuoteList = (texts: readonly string[]): string => `[${texts.map(goQuote).join(' ')}]`
+
+/** A slice of texts as Go's %#v prints it, if it is not nil. */
+export const goStrings = (texts: readonly string[]): string =>
+  `[]string{${texts.map(goQuote).join(', ')}}`

@@ -23,7 +23,7 @@ import {
   pathSegmentName,
 } from '#api/names.js'
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '#api/object.js'
-import { goQuote } from '#go/quote.js'
+import { goStrings } from '#go/quote.js'
 import { sortedKeys } from '#json/entries.js'
 import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
@@ -210,8 +210,6 @@ const changed = (path: string, next: unknown, previous: unknown): FieldError[] =
   next === previous || jsonEqual(next ?? null, previous ?? null)
     ? []
     : [invalid(path, next ?? null, immutable)]
-
-const goStrings = (values: string[]): string => `[]string{${values.map(goQuote).join(', ')}}`
 
 /** Upstream's ValidateObjectMetaAccessorUpdate. */
 const validateMetaChange = (

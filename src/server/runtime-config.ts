@@ -3,6 +3,7 @@
 import type { GroupVersionResource } from '#api/group-version.js'
 import { aggregate } from '#go/aggregate.js'
 import { goBooleanProblem, parseGoBoolean } from '#go/boolean.js'
+import { goQuote } from '#go/quote.js'
 import { enablement } from '#openapi/schemas.js'
 import type { ServerOptions } from './options.js'
 
@@ -104,7 +105,7 @@ export const readRuntimeConfig = (
       )
     if (resource !== undefined && resource !== resource.toLowerCase())
       throw new Error(
-        `invalid key ${key}: group/version/resource and resource is always lowercase plural, not ${JSON.stringify(resource)}`,
+        `invalid key ${key}: group/version/resource and resource is always lowercase plural, not ${goQuote(resource)}`,
       )
     const on = isOn(preference, config)
     if (resource === undefined) byVersion.set(groupVersion, on)

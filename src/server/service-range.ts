@@ -1,4 +1,5 @@
 /** The ranges of cluster IPs and node ports, from kube-apiserver's flags. */
+import { goQuote } from '#go/quote.js'
 import type { PortRange } from '#kinds/core/node-ports.js'
 import { bigIntToIp, type Cidr, familyOf, parseCidrSloppily } from '#validation/network.js'
 import { advertiseAddress } from './advertise-address.js'
@@ -48,7 +49,7 @@ export const parsePortRange = (text: string): PortRange => {
   const [, low = '', sign, high] = /^([^-+]*)(?:([-+])(.*))?$/s.exec(given)!
   const numberOf = (part: string): number => {
     if (!/^[-+]?\d+$/.test(part))
-      throw new Error(`strconv.Atoi: parsing ${JSON.stringify(part)}: invalid syntax`)
+      throw new Error(`strconv.Atoi: parsing ${goQuote(part)}: invalid syntax`)
     return Number(part)
   }
   const first = numberOf(low)

@@ -306,7 +306,32 @@ t.test('masters may be anybody, others only whom they may impersonate', async (t
     extra: { team: ['x'] },
   })
   t.equal((await as('alicetoken', { 'impersonate-user': 'eve' })).status, 403)
-  t.equal((await as('mastertoken', { 'impersonate-group': 'x' })).status, 400)
+  t.match((await as('mastertoken', { 'impersonate-group': 'x\u00a0' })).body, {
+    code: 400,
+    message: 'Groups:[]string{"x\\u00a0"}, Extra:map[string][]string(nil)}',
+  })
+})
+
+t.test('a decision names the binding that made it, and for whom, as Go quotes names', async (t) => {
+  const apiGroup = 'rbac.authorization.k8s.io'
+  const name = 'odd\u00a0one'
+  const body = {
+    metadata: { name: 'b' },
+    roleRef: { apiGroup, kind: 'ClusterRole', name: 'cluster-admin' },
+    subjects: [{ apiGroup, kind: 'User', name }],
+  }
+  t.equal((await create(`${rbac}/clusterrolebindings`, body)).status, 201)
+  const resourceAttributes = { verb: 'get', resource: 'pods', namespace: 'default' }
+  const review = await call(server, {
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/subjectaccessreviews',
+    body: { spec: { user: name, resourceAttributes } },
+  })
+  t.strictSame(review.body.status, {
+    allowed: true,
+    reason:
+      'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "cluster-admin" to User "odd\\u00a0one"',
+  })
 })
 
 t.test('readers beyond the limit are sent away with a hint when to come back', async (t) => {

@@ -9,7 +9,7 @@ import type {
 } from '#authz/authorization-configuration.js'
 import { allOf } from '#authz/full-authorizer.js'
 import { aggregate } from '#go/aggregate.js'
-import { goQuote } from '#go/quote.js'
+import { goQuoteList } from '#go/quote.js'
 import { limits } from '#limits'
 import type { ServerOptions } from '../options.js'
 import type { StartedParts } from '../started-parts.js'
@@ -37,7 +37,7 @@ const checkModes = ({
       ? ['cannot specify --authorization-webhook-config-file without mode Webhook']
       : []),
     ...(new Set(modes).size < modes.length
-      ? [`authorization-mode [${modes.map(goQuote).join(' ')}] has mode specified more than once`]
+      ? [`authorization-mode ${goQuoteList(modes)} has mode specified more than once`]
       : []),
   ])
   if (problem !== undefined) throw new Error(problem)

@@ -1,6 +1,7 @@
 /** What kube-apiserver's --tls flags choose, in the words of Node and OpenSSL. */
 import { X509Certificate } from 'node:crypto'
 import type { SecureContextOptions, SecureVersion } from 'node:tls'
+import { goQuote } from '#go/quote.js'
 import type { CertificatePair } from '../credentials/credentials.js'
 import { readPair } from '../credentials/identity.js'
 import type { ServerOptions, SniCertKey } from '../options.js'
@@ -13,7 +14,7 @@ const versions: Readonly<Record<string, SecureVersion>> = {
 }
 
 export const tlsVersionProblem = (version: string): string | undefined =>
-  version in versions ? undefined : `unknown tls version ${JSON.stringify(version)}`
+  version in versions ? undefined : `unknown tls version ${goQuote(version)}`
 
 /** TLS 1.3's suites cannot be chosen, as in Go. */
 const suitesOfTls13 = [
