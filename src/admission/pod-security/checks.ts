@@ -3,6 +3,7 @@
  * its reason and detail, or undefined when the pod passes.
  */
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 
 export interface Violation {
   reason: string
@@ -38,8 +39,7 @@ export const subjectOf = (
   ],
 })
 
-const quoted = (values: Iterable<string>): string =>
-  [...values].map((v) => JSON.stringify(v)).join(', ')
+const quoted = (values: readonly string[]): string => values.map((v) => `"${v}"`).join(', ')
 const sorted = (values: Iterable<string>): string[] => [...new Set(values)].sort()
 const plural = (word: string, n: number): string => (n === 1 ? word : `${word}s`)
 const named = (containers: readonly Container[]): string =>
@@ -63,17 +63,16 @@ const appArmor: Check = ({ metadata, spec, containers }) => {
     value === '' || value === 'runtime/default' || value.startsWith('localhost/')
   const annotations = Object.entries(metadata.annotations ?? {})
     .filter(([key, value]) => key.startsWith(prefix) && !allowed(value))
-    .map(([key, value]) => `${key}="${value}"`)
+    .map(([key, value]) => `${key}=${goQuote(value)}`)
     .sort()
   const podBad = isBad(context(spec).appArmorProfile)
   const bad = containers.filter((c) => isBad(context(c).appArmorProfile))
   const values = [...(podBad || bad.length > 0 ? ['Unconfined'] : []), ...annotations]
   if (values.length === 0) return undefined
   const notes = annotations.length > 0 ? [plural('annotation', annotations.length)] : []
-  const texts = values.map((v) => `"${v}"`).join(', ')
   return violated(
     `forbidden AppArmor ${plural('profile', values.length)}`,
-    `${setters(podBad, bad, notes)} must not set AppArmor profile type to ${texts}`,
+    `${setters(podBad, bad, notes)} must not set AppArmor profile type to ${quoted(values)}`,
   )
 }
 
@@ -206,12 +205,12 @@ const seccompAnnotations: Check = ({ metadata: { annotations = {} }, containers 
     value !== 'runtime/default' &&
     value !== 'docker/default' &&
     !value.startsWith('localhost/')
-  const bad = sorted(keys.filter((key) => isBad(annotations[key])))
+  const bad = keys.filter((key) => isBad(annotations[key]))
   if (bad.length === 0) return undefined
-  const texts = bad.map((key) => `${key}=${quoted([annotations[key]!])}`)
+  const texts = sorted(bad.map((key) => `${key}=${goQuote(annotations[key]!)}`))
   return violated(
     'seccompProfile',
-    `forbidden ${plural('annotation', bad.length)} ${texts.join(', ')}`,
+    `forbidden ${plural('annotation', texts.length)} ${texts.join(', ')}`,
   )
 }
 

@@ -1,0 +1,41 @@
+import t from 'tap'
+import { subjectOf, violations } from '#admission/pod-security/checks.js'
+
+const detailsOf = (
+  level: string,
+  spec: Record<string, unknown>,
+  { annotations = {}, minor = Number.POSITIVE_INFINITY } = {},
+): string[] => {
+  const metadata = { name: 'p', annotations } as Parameters<typeof subjectOf>[0]
+  return violations(level, subjectOf(metadata, spec, minor)).map(({ detail }) => detail)
+}
+
+// joinQuote of upstream's package policy: quotes around each value, which is as it was sent.
+t.test('values stand between quotes as they were sent', async (t) => {
+  const containers = [
+    {
+      name: 'c',
+      securityContext: {
+        capabilities: { add: ['a"b', 'c\\d'] },
+        seLinuxOptions: { type: 'x\ty' },
+      },
+    },
+  ]
+  t.same(detailsOf('baseline', { containers }), [
+    'container "c" must not include "a"b", "c\\d" in securityContext.capabilities.add',
+    'container "c" set forbidden securityContext.seLinuxOptions: type "x\ty"',
+  ])
+})
+
+t.test('profiles of annotations are quoted as by %q, and ordered with them', async (t) => {
+  const appArmor = { 'container.apparmor.security.beta.kubernetes.io/c': 'a"b\u0007' }
+  t.same(detailsOf('baseline', { containers: [{ name: 'c' }] }, { annotations: appArmor }), [
+    'annotation must not set AppArmor profile type to "container.apparmor.security.beta.kubernetes.io/c="a\\"b\\a""',
+  ])
+  const prefix = 'container.seccomp.security.alpha.kubernetes.io/'
+  const seccomp = { [`${prefix}c`]: 'x\u0007', [`${prefix}c-1`]: 'y' }
+  const containers = [{ name: 'c' }, { name: 'c-1' }]
+  t.same(detailsOf('baseline', { containers }, { annotations: seccomp, minor: 18 }), [
+    `forbidden annotations ${prefix}c-1="y", ${prefix}c="x\\a"`,
+  ])
+})
