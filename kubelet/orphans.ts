@@ -2,7 +2,7 @@
 import { sleep } from '#async/sleep.js'
 import { Backoff } from '#client/backoff.js'
 import { messageOf } from '#client/errors.js'
-import type { EventSubject } from '#client/event-recorder.js'
+import type { EventSubject } from '#client/event-sink.js'
 import { killPod } from './kill-pod.js'
 import type { PodContext } from './pod-context.js'
 import type { Container } from './runtime.js'

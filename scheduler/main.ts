@@ -1,5 +1,5 @@
 /** The scheduler process: `kubelevel scheduler`. */
-import { createEventRecorder } from '#client/event-recorder.js'
+import { createEventSeriesRecorder } from '#client/event-series-recorder.js'
 import { InformerFactory } from '#client/informer-factory.js'
 import { type ElectionSettings, runElected } from '#client/leader-election.js'
 import { electionSettingsOf, leaderElectionFlags } from '#client/leader-election-flags.js'
@@ -14,9 +14,10 @@ interface SchedulerOptions extends ProcessDeps {
 }
 
 const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise<void> => {
-  const { client, clock, log, schedulerName } = options
+  const { client, clock, log, hostname, schedulerName } = options
   const informers = new InformerFactory({ client, log })
-  const recorder = createEventRecorder({ client, component: schedulerName, clock, log })
+  const component = schedulerName
+  const recorder = createEventSeriesRecorder({ client, component, hostname, clock, log })
   const scheduler = new Scheduler({ client, informers, recorder, clock, log, schedulerName })
   // Deciding before all running Pods are known would overfill nodes.
   await informers.start(signal)

@@ -3,14 +3,15 @@ import { type Clock, formatTime } from '#api/clock.js'
 import { conditionOf, sinceWhen } from '#api/conditions.js'
 import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
-import type { EventRecorder } from '#client/event-recorder.js'
+import type { EventSeriesRecorder } from '#client/event-series-recorder.js'
 import { conditionPatch, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { limits } from '#limits'
 import { type Preemption, preemptionReason } from './preemption.js'
 
 interface PodWriterDeps {
   client: Client
-  recorder: EventRecorder
+  recorder: EventSeriesRecorder
   clock: Clock
   schedulerName: string
 }
@@ -20,6 +21,13 @@ interface Failure {
   message: string
   keepsNomination: boolean
 }
+
+/** An Event's note has a length that the server holds it to. Upstream: truncateMessage. */
+const truncated = (message: string): string =>
+  message.length <= limits.eventMessageLengthMax
+    ? message
+    : `${message.slice(0, limits.eventMessageLengthMax - cut.length)}${cut}`
+const cut = ' ...'
 
 export class PodWriter {
   readonly #deps: PodWriterDeps
@@ -52,9 +60,7 @@ export class PodWriter {
   }
 
   async reportFailure(pod: Pod, { reason, message, keepsNomination }: Failure): Promise<void> {
-    this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', message, {
-      action: 'Scheduling',
-    })
+    this.#tellFailure(pod, message)
     const known = conditionOf(pod, 'PodScheduled')
     const isKnown =
       known?.status === 'False' && known.reason === reason && known.message === message
@@ -77,18 +83,22 @@ export class PodWriter {
       nominatedNodeName: node,
       ...this.#condition(pod, 'PodScheduled', 'False', 'Unschedulable', message),
     })
-    this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', message, {
-      action: 'Scheduling',
-    })
+    this.#tellFailure(pod, message)
     for (const victim of victims) {
       const told = `Preempted by pod ${pod.metadata.uid} on node ${node}`
-      if (givesUp(victim)) this.#tellVictim(victim, `${told} (in kube-scheduler memory).`)
-      else if (await this.#evict(victim)) this.#tellVictim(victim, told)
+      if (givesUp(victim)) this.#tellVictim(victim, pod, `${told} (in kube-scheduler memory).`)
+      else if (await this.#evict(victim)) this.#tellVictim(victim, pod, told)
     }
   }
 
-  #tellVictim(victim: Pod, message: string): void {
-    this.#deps.recorder.event(victim, 'Normal', 'Preempted', message, { action: 'Preempting' })
+  #tellFailure(pod: Pod, message: string): void {
+    const options = { action: 'Scheduling' }
+    this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', truncated(message), options)
+  }
+
+  #tellVictim(victim: Pod, preemptor: Pod, message: string): void {
+    const options = { action: 'Preempting', related: preemptor }
+    this.#deps.recorder.event(victim, 'Normal', 'Preempted', message, options)
   }
 
   /** False: it ends already. */

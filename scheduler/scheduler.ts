@@ -6,7 +6,7 @@ import type { Clock } from '#api/clock.js'
 import { withOwnSignal } from '#async/own-signal.js'
 import type { Client } from '#client/client.js'
 import { isNotFound, messageOf } from '#client/errors.js'
-import type { EventRecorder } from '#client/event-recorder.js'
+import type { EventSeriesRecorder } from '#client/event-series-recorder.js'
 import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
 import type { Log } from '#client/log.js'
@@ -28,7 +28,7 @@ import type { ClaimFindings } from './volume-claims.js'
 interface SchedulerDeps {
   client: Client
   informers: InformerFactory
-  recorder: EventRecorder
+  recorder: EventSeriesRecorder
   clock: Clock
   log: Log
   /** Pods that name another scheduler are left alone. */

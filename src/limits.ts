@@ -396,6 +396,9 @@ export const limits = {
   eventBurstMax: 25,
   eventRefillMs: 300_000,
   eventMessageLengthMax: 1_024,
+  /** Without another a series of Events is over after this time, and one that lasts is written so often; client-go's finishTime and refreshTime. */
+  eventSeriesEndMs: 360_000,
+  eventSeriesRefreshMs: 1_800_000,
   /** After this many messages of one reason within the time, the next ones become one event; client-go's. */
   similarEventsMax: 10,
   similarEventsMs: 600_000,

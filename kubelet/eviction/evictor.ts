@@ -4,7 +4,8 @@
  */
 import { sleep } from '#async/sleep.js'
 import { messageOf } from '#client/errors.js'
-import type { EventRecorder, EventSubject } from '#client/event-recorder.js'
+import type { EventRecorder } from '#client/event-recorder.js'
+import type { EventSubject } from '#client/event-sink.js'
 import type { Log } from '#client/log.js'
 import { tolerates } from '#client/pod.js'
 import { limits } from '#limits'

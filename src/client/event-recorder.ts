@@ -3,22 +3,15 @@
  * only become one; an object that has very many is cut off for a while. The rules of client-go's record package.
  */
 import { type Clock, formatTime } from '#api/clock.js'
-import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
-import { sleep } from '#async/sleep.js'
 import { limits } from '#limits'
 import type { Client } from './client.js'
-import { isAlreadyExists, isNotFound, isTooManyRequests, messageOf } from './errors.js'
+import { isAlreadyExists, isNotFound } from './errors.js'
+import { EventSink, type EventSubject, referenceTo } from './event-sink.js'
 import type { Log } from './log.js'
-import { systemRandom } from './random.js'
 import type { ResourceRef } from './resources.js'
 
-type EventType = 'Normal' | 'Warning'
-export interface EventSubject {
-  kind: string
-  apiVersion: string
-  metadata: { name?: string; namespace?: string; uid?: string; resourceVersion?: string }
-}
+export type EventType = 'Normal' | 'Warning'
 interface EventOptions {
   fieldPath?: string
   annotations?: Readonly<Record<string, string>>
@@ -62,7 +55,7 @@ interface Bucket {
   atMs: number
 }
 
-const evictOldest = <V>(map: Map<string, V>, max: number): void => {
+export const evictOldest = <V>(map: Map<string, V>, max: number): void => {
   while (map.size > max) map.delete(map.keys().next().value!)
 }
 
@@ -133,22 +126,6 @@ const makeWriter = (client: Client): ((key: string, body: EventBody) => () => Pr
   }
 }
 
-const involvedObject = (
-  { kind, apiVersion, metadata }: EventSubject,
-  fieldPath: string | undefined,
-) => {
-  const { namespace, name = '', uid = '', resourceVersion } = metadata
-  return {
-    kind,
-    apiVersion,
-    name,
-    uid,
-    ...(namespace ? { namespace } : {}),
-    ...(resourceVersion ? { resourceVersion } : {}),
-    ...(fieldPath ? { fieldPath } : {}),
-  }
-}
-
 interface EventRecorderOptions {
   client: Client
   /** Upstream's name of the component. */
@@ -161,42 +138,23 @@ interface EventRecorderOptions {
   retryMs?: number
 }
 
-/** A refusal would be repeated; what did not reach the server, or comes at a bad time for it, is tried again (recordEvent). */
-const isFinal = (error: unknown): boolean => error instanceof ApiError && !isTooManyRequests(error)
-
 export const createEventRecorder = ({
   client,
   component,
   host = '',
   clock,
   log,
-  retryMs = 10_000,
+  retryMs,
 }: EventRecorderOptions): EventRecorder => {
   const admits = makeSpamFilter(clock)
   const isCombined = makeAggregator(clock)
   const write = makeWriter(client)
-  const ending = new AbortController()
-  const record = async (key: string, body: EventBody): Promise<void> => {
-    const attempt = write(key, body)
-    for (let tries = 1; ; tries++) {
-      try {
-        return await attempt()
-      } catch (error) {
-        if (isFinal(error) || tries === limits.eventTriesMax || ending.signal.aborted) throw error
-      }
-      // Not all recorders at once, when a server is there again.
-      const ms = tries === 1 ? retryMs * systemRandom() : retryMs
-      await sleep(ms, ending.signal, { ref: false })
-    }
-  }
-  let waiting = 0
-  let tail: Promise<void> = Promise.resolve()
-  let sequence = 0
+  const sink = new EventSink({ log, retryMs })
   return {
     event(subject, type, reason, message, { fieldPath, annotations, action } = {}) {
       const { namespace, name = '', uid = '' } = subject.metadata
       const subjectKey = `${subject.kind}/${namespace}/${name}/${uid}`
-      if (waiting >= limits.eventsWaitingMax || !admits(subjectKey)) return
+      if (sink.isFull || !admits(subjectKey)) return
       const now = clock.now()
       const group = [subjectKey, type, reason, action].join('\n')
       const combined = isCombined(group, message)
@@ -209,12 +167,11 @@ export const createEventRecorder = ({
         kind: 'Event',
         apiVersion: 'v1',
         metadata: {
-          // The name must differ between events of one millisecond; upstream has nanoseconds there.
-          name: `${name}.${(BigInt(now) * 1_000_000n + BigInt(sequence++ % 1_000_000)).toString(16)}`,
+          name: sink.nameOf(subject, now),
           namespace: namespace || 'default',
           ...(annotations && !combined ? { annotations } : {}),
         },
-        involvedObject: involvedObject(subject, fieldPath),
+        involvedObject: { ...referenceTo(subject), ...(fieldPath ? { fieldPath } : {}) },
         reason,
         message: text,
         type,
@@ -227,15 +184,8 @@ export const createEventRecorder = ({
         reportingInstance: combined ? '' : host,
         ...(action && !combined ? { action } : {}),
       }
-      waiting++
-      tail = tail
-        .then(() => record(key, body))
-        .catch((error) => log.debug({ reason, error: messageOf(error) }, 'event was not recorded'))
-        .finally(() => waiting--)
+      sink.add(reason, () => write(key, body))
     },
-    flush: () => {
-      ending.abort()
-      return tail
-    },
+    flush: () => sink.flush(),
   }
 }

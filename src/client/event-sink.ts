@@ -1,0 +1,90 @@
+/** Where the Events of a process go: one after the other, each until the server has taken or refused it. */
+import { ApiError } from '#api/errors.js'
+import { sleep } from '#async/sleep.js'
+import { limits } from '#limits'
+import { isTooManyRequests, messageOf } from './errors.js'
+import type { Log } from './log.js'
+import { systemRandom } from './random.js'
+
+export interface EventSubject {
+  kind: string
+  apiVersion: string
+  metadata: { name?: string; namespace?: string; uid?: string; resourceVersion?: string }
+}
+
+/** Upstream's GetReference. */
+export const referenceTo = ({ kind, apiVersion, metadata }: EventSubject) => {
+  const { namespace, name = '', uid = '', resourceVersion } = metadata
+  return {
+    kind,
+    apiVersion,
+    name,
+    uid,
+    ...(namespace ? { namespace } : {}),
+    ...(resourceVersion ? { resourceVersion } : {}),
+  }
+}
+
+/** A refusal would be repeated; what did not reach the server, or comes at a bad time for it, is tried again (client-go, recordEvent). */
+const isFinal = (error: unknown): boolean => error instanceof ApiError && !isTooManyRequests(error)
+
+interface EventSinkOptions {
+  log: Log
+  /** Pause before an Event is tried again. Default: client-go's. */
+  retryMs?: number | undefined
+}
+
+export class EventSink {
+  readonly #log: Log
+  readonly #retryMs: number
+  readonly #ending = new AbortController()
+  #waiting = 0
+  #tail: Promise<void> = Promise.resolve()
+  #sequence = 0
+
+  constructor({ log, retryMs = 10_000 }: EventSinkOptions) {
+    this.#log = log
+    this.#retryMs = retryMs
+  }
+
+  get isFull(): boolean {
+    return this.#waiting >= limits.eventsWaitingMax
+  }
+
+  /** Differs between Events of one millisecond, too; upstream has nanoseconds there. */
+  nameOf({ metadata }: EventSubject, nowMs: number): string {
+    const nanoseconds = BigInt(nowMs) * 1_000_000n + BigInt(this.#sequence++ % 1_000_000)
+    return `${metadata.name ?? ''}.${nanoseconds.toString(16)}`
+  }
+
+  /** `begin` is called when those before are written or dropped; what it returns may be called several times. */
+  add(reason: string, begin: () => () => Promise<void>): void {
+    this.#waiting++
+    this.#tail = this.#tail
+      .then(() => this.#write(begin()))
+      .catch((error) =>
+        this.#log.debug({ reason, error: messageOf(error) }, 'event was not recorded'),
+      )
+      .finally(() => this.#waiting--)
+  }
+
+  /** As `flush` of a recorder. */
+  flush(): Promise<void> {
+    this.#ending.abort()
+    return this.#tail
+  }
+
+  async #write(attempt: () => Promise<void>): Promise<void> {
+    const { signal } = this.#ending
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt()
+      } catch (error) {
+        if (isFinal(error) || tries === limits.eventTriesMax || signal.aborted) throw error
+      }
+      // Not all recorders at once, when a server is there again.
+      const ms = tries === 1 ? this.#retryMs * systemRandom() : this.#retryMs
+      await sleep(ms, signal, { ref: false })
+    }
+  }
+}
