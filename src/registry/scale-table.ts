@@ -30,8 +30,14 @@ const cellsOf = (
 export const scaleTable = (isCustom: boolean): Pick<ResourceDefinition, 'columns' | 'cells'> => ({
   columns: [
     column('Name', 'string', `${schemaNames.objectMeta}.name`, isCustom ? 'name' : ''),
-    column('Desired', 'integer', `${autoscaling}.ScaleSpec.replicas`),
-    column('Available', 'integer', `${autoscaling}.ScaleStatus.replicas`),
+    {
+      ...column('Desired', 'integer', `${autoscaling}.ScaleSpec.replicas`),
+      ...(isCustom && { description: 'Number of desired replicas' }),
+    },
+    {
+      ...column('Available', 'integer', `${autoscaling}.ScaleStatus.replicas`),
+      ...(isCustom && { description: 'Number of actual replicas' }),
+    },
     column('Age', isCustom ? 'date' : 'string', `${schemaNames.objectMeta}.creationTimestamp`),
   ],
   // Columns of custom resources are read off the JSON, which leaves zero replicas out.

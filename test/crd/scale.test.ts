@@ -15,3 +15,14 @@ t.test('a path through __proto__ is one of the object, and changes no other', as
   t.match(scale.read!(written), { spec: { replicas: 5 } })
   t.notOk('replicas' in {})
 })
+
+t.test('its table says what the numbers are, in words of its own', async (t) => {
+  const { table } = scaleSubresource({
+    specReplicasPath: '.spec.a',
+    statusReplicasPath: '.status.a',
+  })
+  t.match(table?.columns?.slice(1, 3), [
+    { name: 'Desired', description: 'Number of desired replicas' },
+    { name: 'Available', description: 'Number of actual replicas' },
+  ])
+})
