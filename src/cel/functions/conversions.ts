@@ -48,12 +48,15 @@ const stringToUint = (text: string): Uint => {
   return new Uint(value)
 }
 
-const doubleShape = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
+const digits = String.raw`\d+(?:_\d+)*`
+const doubleShape = new RegExp(
+  `^[+-]?(?:${digits}(?:\\.(?:${digits})?)?|\\.${digits})(?:[eE][+-]?${digits})?$`,
+)
 const stringToDouble = (text: string): number => {
   if (/^[+-]?inf(?:inity)?$/i.test(text)) return text.startsWith('-') ? -Infinity : Infinity
   if (/^nan$/i.test(text)) return Number.NaN
-  const value = Number(text)
-  if (!doubleShape.test(text) || !Number.isFinite(value)) throw failed(text, 'double')
+  const value = doubleShape.test(text) ? Number(text.replaceAll('_', '')) : Number.NaN
+  if (!Number.isFinite(value)) throw failed(text, 'double')
   return value
 }
 

@@ -87,12 +87,29 @@ const readClause = (format: string, start: number): { clause: Clause; end: numbe
 
 const quoted = (text: string): string => JSON.stringify(text)
 
+const utf8 = (bytes: Uint8Array): string => {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    const why = '"invalid UTF-8 in bytes, cannot convert to string"'
+    throw new FormatError(`could not convert argument ${why} to string`)
+  }
+}
+
+/** With so many digits behind the point; half a last digit goes to the even one, not up as with `toFixed` alone. */
+const fixed = (value: number, digits: number): string => {
+  const [whole = '', fraction = ''] = value.toFixed(100).split('.')
+  if (!/^50*$/.test(fraction.slice(digits))) return value.toFixed(digits)
+  const kept = digits === 0 ? whole : `${whole}.${fraction.slice(0, digits)}`
+  return /[02468]$/.test(kept) ? kept : value.toFixed(digits)
+}
+
 /** A value inside a list or map. */
 const nested = (value: CelValue): string => {
   if (typeof value === 'string') return quoted(value)
-  if (value instanceof Uint8Array) return `b${quoted(Buffer.from(value).toString())}`
+  if (value instanceof Uint8Array) return `b${quoted(utf8(value))}`
   if (typeof value === 'number')
-    return Number.isFinite(value) ? value.toFixed(6) : quoted(formatDouble(value))
+    return Number.isFinite(value) ? fixed(value, 6) : quoted(formatDouble(value))
   if (value instanceof Timestamp) return `timestamp(${quoted(formatTimestamp(value))})`
   if (value instanceof Duration) return `duration(${quoted(formatDuration(value))})`
   if (
@@ -115,13 +132,17 @@ const asText = (value: CelValue): string => {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return formatDouble(value)
   if (value instanceof Uint) return String(value.value)
-  if (value instanceof Uint8Array) return Buffer.from(value).toString()
+  if (value instanceof Uint8Array) return utf8(value)
   if (value instanceof Timestamp) return formatTimestamp(value)
   if (value instanceof Duration) return formatDuration(value)
   if (value instanceof TypeValue) return value.name
   if (Array.isArray(value)) return `[${value.map(nested).join(', ')}]`
   if (!(value instanceof MapValue)) throw new FormatError(complaint('s', typeNameOf(value)))
-  const entries = value.keys().map((key) => [nested(key), nested(value.get(key)!)] as const)
+  const entries = value.keys().map((key) => {
+    if (typeof key === 'number')
+      throw new FormatError('no formatting function for map key of type double')
+    return [nested(key), nested(value.get(key)!)] as const
+  })
   entries.sort(([a], [b]) => compareTexts(a, b))
   return `{${entries.map(([key, inner]) => `${key}:${inner}`).join(', ')}}`
 }
@@ -180,7 +201,7 @@ const formatClause = ({ kind, precision }: Clause, value: CelValue): string | un
   if (number === undefined) return undefined
   if (!Number.isFinite(number)) return withoutDigits(number)
   const digits = Math.min(precision, 100)
-  return kind === 'f' ? grouped(number.toFixed(digits)) : scientific(number, digits)
+  return kind === 'f' ? grouped(fixed(number, digits)) : scientific(number, digits)
 }
 
 export const formatString = (format: string, args: readonly CelValue[]): string => {
