@@ -310,7 +310,7 @@ class Planner {
         const key = entry.key.run(evaluation)
         const value = entry.value.run(evaluation)
         const present = entry.isOptional ? this.#optionalEntry(key, value) : value
-        if (present !== undefined) map.add(key, present)
+        if (present !== undefined) map.set(key, present)
       }
       return map
     }

@@ -2,7 +2,9 @@
 import {
   CelError,
   type CelValue,
+  isTyped,
   MapValue,
+  noSuchOverload,
   Optional,
   StructValue,
   typeNameOf,
@@ -26,7 +28,10 @@ const elementOf = (list: readonly CelValue[], index: CelValue): CelValue | undef
 const noSuchKey = (key: CelValue): CelError => new CelError(`no such key: ${printKey(key)}`)
 
 const find = (value: CelValue, key: CelValue): CelValue | undefined => {
-  if (value instanceof MapValue) return value.get(key)
+  if (value instanceof MapValue) {
+    if (isTyped(value) && typeof key !== 'string') throw noSuchOverload()
+    return value.get(key)
+  }
   if (Array.isArray(value)) return elementOf(value, key)
   if (value instanceof StructValue) return value.fields.get(String(key))
   return undefined
@@ -36,7 +41,11 @@ const find = (value: CelValue, key: CelValue): CelValue | undefined => {
 export const select = (value: CelValue, key: CelValue): CelValue => {
   if (value instanceof Optional) return selectOptional(value, key)
   const found = find(value, key)
-  if (found !== undefined) return found
+  if (found !== undefined) {
+    if (Array.isArray(value) && isTyped(value) && typeof key !== 'bigint')
+      throw new CelError(`unsupported index: ${printKey(key)}`)
+    return found
+  }
   throw Array.isArray(value)
     ? new CelError(`index out of bounds: ${printKey(key)}`)
     : noSuchKey(key)

@@ -122,11 +122,15 @@ export class EntryMap extends MapValue {
 
   /** False when the key is there already. */
   add(key: CelValue, value: CelValue): boolean {
+    if (this.get(key) !== undefined) return false
+    this.set(key, value)
+    return true
+  }
+  /** Whether or not the key is there already. */
+  set(key: CelValue, value: CelValue): void {
     const id = keyOf(key)
     if (id === undefined) throw new CelError(`unsupported key type`)
-    if (this.#entries.has(id)) return false
     this.#entries.set(id, [key, value])
-    return true
   }
   get(key: CelValue): CelValue | undefined {
     const id = keyOf(key)
@@ -175,6 +179,14 @@ const numberOf = (value: CelValue): bigint | number | undefined =>
       ? value.value
       : undefined
 
+/** Lists and maps with a schema (apiserver, pkg/cel/common): upstream compares them with their like alone. */
+const typed = new WeakSet<object>()
+export const asTyped = <T extends object>(value: T): T => {
+  typed.add(value)
+  return value
+}
+export const isTyped = (value: object): boolean => typed.has(value)
+
 /** Lists of custom resources that have no order: sets, and lists whose items are told apart by keys. */
 export interface ListKind {
   /** A set has no item twice; in a map a later one is put in the place of that with its keys. */
@@ -202,7 +214,7 @@ export const concatenate = (
   b: readonly CelValue[],
 ): readonly CelValue[] => {
   const kind = listKinds.get(a)
-  if (kind === undefined) return [...a, ...b]
+  if (kind === undefined) return isTyped(a) ? asTyped([...a, ...b]) : [...a, ...b]
   const { isSet, identityOf } = kind
   const result = [...a]
   const identities = [...kind.identities()]
@@ -216,7 +228,7 @@ export const concatenate = (
       result.push(item)
     } else if (!isSet) result[at] = item
   }
-  return withListKind(result, { isSet, identityOf, identities: () => identities })
+  return asTyped(withListKind(result, { isSet, identityOf, identities: () => identities }))
 }
 
 /** A question that has no answer is one of no. */
@@ -248,14 +260,6 @@ const structsEqual = (a: StructValue, b: StructValue): boolean =>
     return other !== undefined && equal(value, other)
   })
 
-/** Lists and maps with a schema (apiserver, pkg/cel/common): upstream compares them with their like alone. */
-const typed = new WeakSet<object>()
-export const asTyped = <T extends object>(value: T): T => {
-  typed.add(value)
-  return value
-}
-export const isTyped = (value: object): boolean => typed.has(value)
-
 /** What is of another kind is another value, or no question for what has a schema. */
 const unlike = (a: object): false => {
   if (typed.has(a)) throw noSuchOverload()
@@ -285,13 +289,18 @@ export const equal = (a: CelValue, b: CelValue): boolean => {
   const left = numberOf(a)
   if (left !== undefined) {
     const right = numberOf(b)
-    // biome-ignore lint/suspicious/noDoubleEquals: BigInt and number are compared by value.
-    return right !== undefined && left == right
+    return right !== undefined && orderNumbers(left, right) === 0
   }
   return typeof a === 'object' ? objectsEqual(a, b) : a === b
 }
 
 export const order = <T>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** An int is compared with a double as the double next to it; NaN is not equal to anything. */
+const orderNumbers = (a: bigint | number, b: bigint | number): number => {
+  if (typeof a === typeof b) return Number.isNaN(a) || Number.isNaN(b) ? 1 : order(a, b)
+  return orderNumbers(Number(a), Number(b))
+}
 
 /** Strings are ordered by code points, as their UTF-8 is. */
 const orderStrings = (a: string, b: string): number =>
@@ -305,7 +314,7 @@ export const compareValues = (a: CelValue, b: CelValue): number => {
     if (right === undefined) throw noSuchOverload()
     if (Number.isNaN(left) || Number.isNaN(right))
       throw new CelError('NaN values cannot be ordered')
-    return order(left, right)
+    return orderNumbers(left, right)
   }
   if (typeof a === 'string' && typeof b === 'string') return orderStrings(a, b)
   if (typeof a === 'boolean' && typeof b === 'boolean') return order(a, b)

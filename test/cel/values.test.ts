@@ -3,8 +3,13 @@ import t, { type Test } from 'tap'
 import { makeRuleChecker } from '#crd/rules/check-rules.js'
 import type { StructuralSchema } from '#crd/structural-schema.js'
 
-const properties = {}
-const self = {}
+const text = { type: 'string' }
+const properties = {
+  l: { type: 'array', items: { type: 'integer' } },
+  m: { type: 'object', additionalProperties: text },
+  set: { type: 'array', 'x-kubernetes-list-type': 'set', items: text },
+}
+const self = { l: [3, 1], m: { x: '1' }, set: ['x', 'y'] }
 
 /** The value as `format` shows it, or why there is none. */
 const yields = (expression: string): string => {
@@ -22,6 +27,27 @@ const answers = async (t: Test, all: [string, string][]) => {
   for (const [expression, answer] of all)
     t.equal(yields(expression).replace(/ evaluating rule.*| for rule.*/, ''), answer, expression)
 }
+const noOverload =
+  "'no such overload': call arguments did not match a supported operator, function or macro signature"
+
+t.test('lists and maps with a schema are asked for what it says, and stay so when they grow', (t) =>
+  answers(t, [
+    ['dyn(self.l)[0]', '= 3'],
+    ['dyn(self.l)[1.0]', 'unsupported index: 1'],
+    ['dyn(self.l)[1u]', 'unsupported index: 1'],
+    ['dyn(self.l)[9.0]', 'index out of bounds: 9'],
+    ['dyn(self.l)[?1.0].hasValue()', '= true'],
+    ['dyn([3, 1])[1.0]', '= 1'],
+    ['dyn(self.m)[1]', noOverload],
+    ["dyn({'x': '1'})[1]", 'no such key: 1'],
+    ['self.set + ["z"]', noOverload],
+    ['["z"] + self.set', '= ["z", "x", "y"]'],
+  ]),
+)
+
+t.test('the last value of a key that a literal names twice counts', (t) =>
+  answers(t, [['{1: "a", 1: "b"}', '= {1:"b"}']]),
+)
 
 t.test('numbers are printed and read as in Go', (t) =>
   answers(t, [
@@ -32,6 +58,17 @@ t.test('numbers are printed and read as in Go', (t) =>
     ['"%.2f".format([2.675])', '= 2.67'],
     ['[0.0078125]', '= [0.007812]'],
     ['double("1_0.2_5e0_1")', '= 102.5'],
+  ]),
+)
+
+t.test('an int is compared with a double as the double next to it', (t) =>
+  answers(t, [
+    ['dyn(9007199254740993) == 9007199254740992.0', '= true'],
+    ['9007199254740993 > 9007199254740992.0', '= false'],
+    ['18446744073709551615u < 18446744073709551616.0', '= false'],
+    ['9007199254740993 > 9007199254740992', '= true'],
+    ['dyn(double("NaN")) == double("NaN")', '= false'],
+    ['[double("NaN")] == [double("NaN")]', '= false'],
   ]),
 )
 
