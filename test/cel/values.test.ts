@@ -72,6 +72,19 @@ t.test('an int is compared with a double as the double next to it', (t) =>
   ]),
 )
 
+t.test('a float of a quantity is an integer and a power of ten', (t) =>
+  answers(t, [
+    ['quantity("0.3").asApproximateFloat()', '= 0.30000000000000004'],
+    ['quantity("0.7").asApproximateFloat()', '= 0.7000000000000001'],
+    ['quantity("0.3Ki").asApproximateFloat()', '= 307.20000000000005'],
+    ['quantity("0.3").add(quantity("0.4")).asApproximateFloat()', '= 0.7000000000000001'],
+    ['quantity("1e30").asApproximateFloat()', '= 1e+30'],
+    ['quantity("3m").asApproximateFloat()', '= 0.003'],
+    ['quantity("1.5Gi").asApproximateFloat()', '= 1.610612736e+09'],
+    ['quantity("1Ei").asApproximateFloat()', '= 1.152921504606847e+18'],
+  ]),
+)
+
 t.test('what has no text is not printed', (t) =>
   answers(t, [
     ['{1.5: 1}', 'not shown'],

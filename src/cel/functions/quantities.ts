@@ -10,10 +10,13 @@ class QuantityValue extends KubernetesValue {
   readonly quantity: Quantity
   /** Upstream keeps it in an int64 with a power of ten, which is all that it makes ints of. */
   readonly isSmall: boolean
-  constructor(quantity: Quantity, isSmall: boolean) {
+  /** How many decimals it was written with: floats are made of an integer and a power of ten. */
+  readonly decimals: number
+  constructor(quantity: Quantity, isSmall: boolean, decimals: number) {
     super()
     this.quantity = quantity
     this.isSmall = isSmall
+    this.decimals = decimals
   }
   equals(other: this): boolean {
     return this.quantity.nano === other.quantity.nano
@@ -31,9 +34,24 @@ const isSmallText = (text: string): boolean => {
   return fraction === '' && 14 - whole.length - Math.floor((power * 3) / 10) >= 0
 }
 
+const decimalPowers: Readonly<Record<string, number>> = {
+  ...{ n: -9, u: -6, m: -3 },
+  ...{ k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 },
+}
+
+/** Negative for powers of ten; there are no more than nine. */
+const decimalsOf = (text: string): number => {
+  const [, fraction = '', suffix = ''] = /^[+-]?\d*(?:\.(\d*))?(.*)$/s.exec(text) ?? []
+  const exponent = /^[eE]([+-]?\d+)$/.exec(suffix)?.[1] ?? '0'
+  return Math.min(fraction.length - (decimalPowers[suffix] ?? Number(exponent)), 9)
+}
+
+const toFloat = ({ quantity: { nano }, decimals }: QuantityValue): number =>
+  Number(nano / 10n ** BigInt(9 - decimals)) * Number(`1e${-decimals}`)
+
 const parse = (text: string): QuantityValue => {
   try {
-    return new QuantityValue(parseQuantity(text), isSmallText(text))
+    return new QuantityValue(parseQuantity(text), isSmallText(text), decimalsOf(text))
   } catch (error) {
     throw new CelError((error as Error).message)
   }
@@ -59,8 +77,16 @@ const toInteger = (value: QuantityValue): bigint => {
   return value.quantity.nano / unit
 }
 
-const plus = ({ quantity, isSmall }: QuantityValue, nano: bigint, isOtherSmall = true) =>
-  new QuantityValue(makeQuantity(quantity.nano + nano, quantity.format), isSmall && isOtherSmall)
+const ofInt = (value: bigint, { quantity }: QuantityValue): QuantityValue =>
+  new QuantityValue(makeQuantity(value * unit, quantity.format), true, 0)
+
+const plus = (a: QuantityValue, b: QuantityValue, sign = 1n): QuantityValue => {
+  const [own, other] = [a.quantity.nano, b.quantity.nano]
+  const sum = makeQuantity(own + sign * other, a.quantity.format)
+  const decimals =
+    other === 0n ? a.decimals : own === 0n ? b.decimals : Math.max(a.decimals, b.decimals)
+  return new QuantityValue(sum, a.isSmall && b.isSmall, decimals)
+}
 
 export const quantityFunctions: Implementations = {
   string_to_quantity: parse,
@@ -69,11 +95,11 @@ export const quantityFunctions: Implementations = {
   quantity_is_greater_than: (a: QuantityValue, b: QuantityValue) => compare(a, b) > 0,
   quantity_is_less_than: (a: QuantityValue, b: QuantityValue) => compare(a, b) < 0,
   quantity_compare_to: (a: QuantityValue, b: QuantityValue) => BigInt(compare(a, b)),
-  quantity_get_float: ({ quantity: { nano } }: QuantityValue) => Number(nano) / 1e9,
+  quantity_get_float: toFloat,
   quantity_get_int: toInteger,
   quantity_is_integer: isInteger,
-  quantity_add: (a: QuantityValue, b: QuantityValue) => plus(a, b.quantity.nano, b.isSmall),
-  quantity_add_int: (a: QuantityValue, b: bigint) => plus(a, b * unit),
-  quantity_sub: (a: QuantityValue, b: QuantityValue) => plus(a, -b.quantity.nano, b.isSmall),
-  quantity_sub_int: (a: QuantityValue, b: bigint) => plus(a, -b * unit),
+  quantity_add: (a: QuantityValue, b: QuantityValue) => plus(a, b),
+  quantity_add_int: (a: QuantityValue, b: bigint) => plus(a, ofInt(b, a)),
+  quantity_sub: (a: QuantityValue, b: QuantityValue) => plus(a, b, -1n),
+  quantity_sub_int: (a: QuantityValue, b: bigint) => plus(a, ofInt(b, a), -1n),
 }
