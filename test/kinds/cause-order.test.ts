@@ -101,3 +101,16 @@ t.test(
     ])
   },
 )
+
+t.test('drivers of a CSINode that change are told of in the order that they had', async (t) => {
+  const api = await startApiInMemory()
+  t.teardown(api.close)
+  const nodes = 'storage.k8s.io/v1/csinodes'
+  const driver = (nodeID: string) => (name: string) => ({ name, nodeID })
+  const spec = { drivers: ['a', 'b'].map(driver('1')) }
+  await api.create(nodes, { metadata: { name: 'n' }, spec })
+  const change = (node: KubeObject) =>
+    Object.assign(node.spec, { drivers: ['b', 'a'].map(driver('2')) })
+  const { body } = await api.replace(nodes, 'n', change)
+  t.match(body.details.causes, [{ message: /"Name":"a"/ }, { message: /"Name":"b"/ }])
+})

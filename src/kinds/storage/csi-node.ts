@@ -68,15 +68,15 @@ export default defineKind({
     generation: 'none',
     validate,
     validateUpdate: (next, previous) => {
-      const before = new Map<string, Driver>(
-        (previous.spec.drivers ?? []).map((d: Driver) => [d.name, d]),
+      const given = new Map<string, Driver[]>()
+      for (const driver of (next.spec.drivers ?? []) as Driver[])
+        given.set(driver.name, [...(given.get(driver.name) ?? []), driver])
+      // Told of in the order of those that are stored.
+      const changed = ((previous.spec.drivers ?? []) as Driver[]).flatMap((old) =>
+        (given.get(old.name) ?? []).flatMap((driver) =>
+          immutable('spec.drivers', fixed(driver), fixed(old), 'storage.v1.CSINodeDriver'),
+        ),
       )
-      const changed = ((next.spec.drivers ?? []) as Driver[]).flatMap((driver) => {
-        const old = before.get(driver.name)
-        return old === undefined
-          ? []
-          : immutable('spec.drivers', fixed(driver), fixed(old), 'storage.v1.CSINodeDriver')
-      })
       return [...validate(next), ...changed]
     },
   },
