@@ -3,12 +3,12 @@ import type { KubeObject } from '#api/object.js'
 import { listAll } from '#registry/list-all.js'
 import { startApiInMemory } from './api-in-memory.js'
 
-const start = async (t: { teardown(f: () => Promise<void>): void }, cidr = '10.0.0.0/24') => {
+const start = async (t: { teardown(f: () => Promise<void>): void }, ...cidrs: string[]) => {
   const api = await startApiInMemory()
   t.teardown(() => api.close())
   await api.create('networking.k8s.io/v1/servicecidrs', {
     metadata: { name: 'kubernetes' },
-    spec: { cidrs: [cidr] },
+    spec: { cidrs: cidrs.length > 0 ? cidrs : ['10.0.0.0/24'] },
   })
   const addresses = async (): Promise<string[]> => {
     const page = await listAll(api.store('networking.k8s.io', 'ipaddresses'))
@@ -197,4 +197,29 @@ t.test('an update that gives two ports one node port is a 500 that says so', asy
   t.equal(refused.code, 500)
   t.equal(refused.body.message, `duplicate nodePort: {TCP ${nodePort}}`)
   t.equal((await change('UDP')).code, 200, 'of another protocol it is another port')
+})
+
+t.test('a second address comes with its family, and does not change', async (t) => {
+  const { api, create, addresses } = await start(t, '10.0.0.0/24', 'fd00::/112')
+  const both = { ipFamilyPolicy: 'PreferDualStack', clusterIP: '10.0.0.5', ports }
+  await create('a', { ...both, clusterIPs: ['10.0.0.5', 'fd00::5'] })
+  await create('b', { clusterIP: '10.0.0.6', ports })
+  const change = (name: string, spec: object) =>
+    api.replace('v1/services', name, (service) => Object.assign(service.spec, spec), {
+      namespace: 'a',
+    })
+  const second = (ip: string) => ({
+    ipFamilyPolicy: 'PreferDualStack',
+    clusterIPs: ['10.0.0.6', ip],
+  })
+  const given = await change('b', second('fd00::6'))
+  t.equal(given.code, 200)
+  for (const other of ['fd00::5', 'fd00::7', 'fd01::7']) {
+    const { code, body } = await change('b', second(other))
+    t.equal(code, 422)
+    t.match(body.details.causes, [
+      { field: 'spec.clusterIPs[1]', message: /may not change once set$/ },
+    ])
+  }
+  t.same((await addresses()).sort(), ['10.0.0.5', '10.0.0.6', 'fd00::5', 'fd00::6'])
 })

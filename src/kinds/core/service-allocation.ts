@@ -246,6 +246,9 @@ const allocateChangedIps = async (
   const kept = before.clusterIPs ?? []
   // One that was made by way of its status has no address, and is given none later. The first address is for life: a different one is for validation to refuse, not to be allocated.
   if (kept[0] === undefined || spec.clusterIPs?.[0] !== kept[0]) return []
+  // So is a second one that changes: only a second family is given an address.
+  const isUpgraded = before.ipFamilies?.length === 1 && spec.ipFamilies?.length === 2
+  if (!isUpgraded) return []
   return allocateIps(service, ctx, ranges, kept)
 }
 
