@@ -205,3 +205,29 @@ t.test('what is unknown, empty or the default shows as kube-apiserver prints it'
   t.equal(cell('ResourceQuota', '', quota, 2), 'limits.cpu: 0/1')
   t.equal(cell('Event', '', { metadata: {} }, 9), '', 'a bookmark')
 })
+
+t.test(
+  'of tens of thousands of endpoints and gates those that are shown are printed',
+  async (t) => {
+    const length = 40_000
+    const many = <T>(part: (i: number) => T): T[] => Array.from({ length }, (_, i) => part(i))
+    const addresses = many(() => ({ ip: '10.0.0.1' }))
+    const endpoints = (...subsets: object[]) => rowOf('Endpoints', '', object({ subsets }))[1]
+    t.equal(
+      endpoints(
+        { addresses, ports: many((port) => ({ port })) },
+        { addresses: [{ ip: 'fd00::1' }] },
+      ),
+      `10.0.0.1:0,10.0.0.1:0,10.0.0.1:0 + ${length ** 2 + 1 - 3} more...`,
+    )
+    const [first] = addresses
+    t.equal(
+      endpoints({ addresses: [first], ports: [{ port: 1 }, { port: 2 }] }, { addresses: [first] }),
+      '10.0.0.1:1,10.0.0.1:2,10.0.0.1',
+    )
+    const readinessGates = many((i) => ({ conditionType: `a/${i}` }))
+    const condition = (status: string) => (i: number) => ({ type: `a/${i}`, status })
+    const conditions = [condition('False')(0), ...many(condition('True'))]
+    t.equal(rowOf('Pod', '', pod({ readinessGates }, { conditions }))[8], `${length - 1}/${length}`)
+  },
+)

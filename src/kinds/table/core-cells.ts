@@ -1,6 +1,6 @@
 /** Rows of the core kinds that hold no pods. Rules: kubernetes pkg/printers/internalversion. */
 import type { KubeObject } from '#api/object.js'
-import { age, type Cells, formatLabels, listWithMore, since } from './format.js'
+import { age, type Cells, formatLabels, listWithMore, shownMax, since } from './format.js'
 
 interface LoadBalancerIngress {
   ip?: string
@@ -57,15 +57,23 @@ interface EndpointSubset {
   addresses?: { ip: string }[]
   ports?: { port: number }[]
 }
+/** No more than are shown: tens of thousands of addresses with as many ports would be billions. */
+const firstEndpoints = ({ addresses = [], ports = [] }: EndpointSubset): string[] => {
+  const first = addresses.slice(0, shownMax)
+  return ports.length === 0
+    ? first.map((a) => a.ip)
+    : ports.slice(0, shownMax).flatMap((p) => first.map((a) => hostPort(a.ip, p.port)))
+}
+
 /** Subsets without a ready address are printed as nothing. */
 export const endpointsCells: Cells = (object, now) => {
   const subsets: EndpointSubset[] = object.subsets ?? []
-  const entries = subsets.flatMap(({ addresses = [], ports = [] }) =>
-    ports.length === 0
-      ? addresses.map((a) => a.ip)
-      : ports.flatMap((p) => addresses.map((a) => hostPort(a.ip, p.port))),
+  const count = subsets.reduce(
+    (sum, { addresses = [], ports = [] }) => sum + addresses.length * Math.max(ports.length, 1),
+    0,
   )
-  const shown = subsets.length === 0 ? '<none>' : listWithMore(entries)
+  const shown =
+    subsets.length === 0 ? '<none>' : listWithMore(subsets.flatMap(firstEndpoints), count)
   return [object.metadata.name, shown, age(object, now)]
 }
 

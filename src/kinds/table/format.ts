@@ -26,12 +26,12 @@ export const showLabelSelector = (selector: LabelSelector | null | undefined): s
   formatLabelSelector(selector) || '<none>'
 
 /** Entries that are shown of a long list. */
-const shownMax = 3
+export const shownMax = 3
 
-/** The first entries, then `+ N more...`. */
-export const listWithMore = (entries: readonly string[]): string => {
+/** The first entries, then `+ N more...`; `count` of them all, where only the first are given. */
+export const listWithMore = (entries: readonly string[], count = entries.length): string => {
   const shown = entries.slice(0, shownMax).join(',')
-  return entries.length > shownMax ? `${shown} + ${entries.length - shownMax} more...` : shown
+  return count > shownMax ? `${shown} + ${count - shownMax} more...` : shown
 }
 
 /** Names and images of a pod template's containers. */

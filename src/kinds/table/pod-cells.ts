@@ -128,7 +128,11 @@ const podProgress = (pod: KubeObject, sidecars: ReadonlySet<string>): Progress =
 const readinessGates = (pod: KubeObject): string => {
   const gates: { conditionType: string }[] = pod.spec?.readinessGates ?? []
   if (gates.length === 0) return '<none>'
-  const ready = gates.filter((gate) => hasTrueCondition(pod, gate.conditionType)).length
+  const statuses = new Map<string, string>()
+  // The first of a type counts.
+  for (const { type, status } of pod.status?.conditions ?? [])
+    if (!statuses.has(type)) statuses.set(type, status)
+  const ready = gates.filter((gate) => statuses.get(gate.conditionType) === 'True').length
   return `${ready}/${gates.length}`
 }
 
