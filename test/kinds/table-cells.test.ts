@@ -231,3 +231,19 @@ t.test(
     t.equal(rowOf('Pod', '', pod({ readinessGates }, { conditions }))[8], `${length - 1}/${length}`)
   },
 )
+
+t.test('of two conditions of one type the first tells how a Job or a Pod is', async (t) => {
+  const conditions = (type: string) => ['False', 'True'].map((status) => ({ type, status }))
+  const job = object({ status: { conditions: conditions('Suspended') } })
+  t.equal(rowOf('Job', 'batch', job)[1], 'Running')
+  const waiting = { name: 'i', restartCount: 3, state: { waiting: { reason: 'X' } } }
+  const running = { name: 'c', restartCount: 7, ready: true, state: { running: {} } }
+  const status = {
+    phase: 'Running',
+    initContainerStatuses: [waiting],
+    containerStatuses: [running],
+    conditions: conditions('Initialized'),
+  }
+  const [ready, reason, restarts] = columns(pod({ initContainers: [{ name: 'i' }] }, status))
+  t.same([ready, reason, restarts], ['0/1', 'Init:X', '3'])
+})

@@ -32,10 +32,14 @@ const finishedAt = (status: ContainerStatus): number => {
 }
 const endReason = ({ reason, signal, exitCode }: Terminated): string =>
   reason || (signal ? `Signal:${signal}` : `ExitCode:${exitCode ?? 0}`)
-const hasTrueCondition = (pod: KubeObject, type: string): boolean =>
+const isReady = (pod: KubeObject): boolean =>
   (pod.status?.conditions ?? []).some(
-    (c: { type: string; status: string }) => c.type === type && c.status === 'True',
+    (c: { type: string; status: string }) => c.type === 'Ready' && c.status === 'True',
   )
+/** Of these the first counts, of those above any. */
+const isInitialized = (pod: KubeObject): boolean =>
+  (pod.status?.conditions ?? []).find((c: { type: string }) => c.type === 'Initialized')?.status ===
+  'True'
 
 /** Undefined when this init container is done or serves as a sidecar, else what the pod waits for. */
 const initReason = (
@@ -96,7 +100,7 @@ const containerProgress = (pod: KubeObject, progress: Progress): void => {
     }
   }
   if (progress.reason !== 'Completed') return
-  if (hasRunning && hasTrueCondition(pod, 'Ready')) progress.reason = 'Running'
+  if (hasRunning && isReady(pod)) progress.reason = 'Running'
   else if (failure !== '') progress.reason = failure
   else if (hasRunning) progress.reason = 'NotReady'
 }
@@ -114,7 +118,7 @@ const podProgress = (pod: KubeObject, sidecars: ReadonlySet<string>): Progress =
     ready: 0,
   }
   const { initializing, sidecar } = initProgress(pod, progress, sidecars)
-  if (!initializing || hasTrueCondition(pod, 'Initialized')) {
+  if (!initializing || isInitialized(pod)) {
     progress = { ...progress, restarts: sidecar.restarts, lastRestart: sidecar.lastRestart }
     containerProgress(pod, progress)
   }

@@ -65,10 +65,9 @@ export const daemonSetCells: Cells = (object, now) => [
 
 /** The first of these that holds is the job's status; a job that ends shows it before its conditions do. */
 const jobStatus = (job: KubeObject): string => {
+  // The first of a type counts.
   const isTrue = (type: string): boolean =>
-    (job.status?.conditions ?? []).some(
-      (c: { type: string; status: string }) => c.type === type && c.status === 'True',
-    )
+    (job.status?.conditions ?? []).find((c: { type: string }) => c.type === type)?.status === 'True'
   const of = (types: string[]): string | undefined => types.find(isTrue)
   const ended = of(['Complete', 'Failed'])
   if (ended) return ended
