@@ -1,6 +1,7 @@
 /** The health protocol of gRPC (grpc.health.v1.Health/Check). Loaded only when a Pod has such a probe. */
 import {
   type Client,
+  type ClientUnaryCall,
   credentials,
   type GrpcObject,
   loadPackageDefinition,
@@ -44,7 +45,7 @@ export const Health = (v1 as GrpcObject).Health as ServiceClientConstructor
 type Check = (
   request: { service: string },
   done: (error: ServiceError | null, answer?: { status: string }) => void,
-) => void
+) => ClientUnaryCall
 
 const failureOf = ({ code, details }: ServiceError): string =>
   code === status.UNIMPLEMENTED
@@ -71,14 +72,20 @@ export const askGrpc = (question: GrpcQuestion, signal: AbortSignal): Promise<Ou
   const within = `within ${timeoutSeconds}s`
   let late = `timeout: failed to connect service "${address}" ${within}: context deadline exceeded`
   return new Promise<Outcome>((resolve) => {
+    let call: ClientUnaryCall | undefined
     const fail = (message: string) => resolve(failed(message))
-    signal.addEventListener('abort', () => fail(late), { once: true })
-    if (signal.aborted) fail(late)
+    const end = (): void => {
+      fail(late)
+      // A call that nobody answers would hold its connection, whose client is closed.
+      call?.cancel()
+    }
+    signal.addEventListener('abort', end, { once: true })
+    if (signal.aborted) end()
     client.waitForReady(Number.POSITIVE_INFINITY, (error) => {
-      if (error) return
+      if (error || signal.aborted) return
       late = `timeout: health rpc did not complete ${within}`
       const { Check } = client as unknown as { Check: Check }
-      Check.call(client, { service }, (refusal, answer) => {
+      call = Check.call(client, { service }, (refusal, answer) => {
         if (refusal) fail(failureOf(refusal))
         else if (answer?.status === 'SERVING') resolve(ok)
         else fail(`service unhealthy (responded with "${answer?.status}")`)
