@@ -46,3 +46,43 @@ t.test('a default range that waits to be removed is not said to be ready', async
   await eventually('what comes after the range was looked at', isChecked)
   t.notOk((await call(server, { path: cidr })).body.status?.conditions)
 })
+
+t.test(
+  'what somebody changes of priority levels is put back, unless its annotation says no',
+  async (t) => {
+    const server = await startServer(t)
+    const levels = `${flowControl}/prioritylevelconfigurations`
+    const automatic = 'apf.kubernetes.io/autoupdate-spec'
+    const headers = { 'content-type': 'application/merge-patch+json' }
+    const shares = (nominalConcurrencyShares: number) => ({ limited: { nominalConcurrencyShares } })
+    const patch = async (name: string, spec: object, says?: string | null) => {
+      const metadata = says === undefined ? {} : { annotations: { [automatic]: says } }
+      const path = `${levels}/${name}`
+      const { status } = await call(server, {
+        method: 'PATCH',
+        path,
+        headers,
+        body: { metadata, spec },
+      })
+      t.equal(status, 200, name)
+    }
+    await patch('workload-high', shares(6), 'false')
+    await patch('system', shares(7), null)
+    await patch('leader-election', {}, null)
+    const exempt = { nominalConcurrencyShares: 3, lendablePercent: 9 }
+    await patch('exempt', { exempt }, 'false')
+    await patch('workload-low', shares(5))
+    const seen = async (name: string) => {
+      const { metadata, spec } = (await call(server, { path: `${levels}/${name}` })).body
+      const { nominalConcurrencyShares } = spec.limited ?? spec.exempt
+      return `${metadata.annotations?.[automatic]} ${nominalConcurrencyShares}`
+    }
+    const isPutBack = async () => (await seen('workload-low')) === 'true 100'
+    await eventually('what was changed is put back', isPutBack)
+    // As kube-apiserver v1.36 had left them after its minute.
+    t.equal(await seen('workload-high'), 'false 6')
+    t.equal(await seen('system'), 'false 7', 'it was changed while nothing was said')
+    t.equal(await seen('leader-election'), 'true 10')
+    t.equal(await seen('exempt'), 'true 3', 'its shares may be changed')
+  },
+)

@@ -19,6 +19,7 @@ import { applyConditions, type FieldManagerOf } from '../apply-conditions.js'
 import { serviceCidrsOf } from '../service-range.js'
 import { unlessRefused, untilStored } from '../until-stored.js'
 import { type ClientTrust, dataOf, type KeptConfigMap, keptConfigMaps } from './config-maps.js'
+import { revised } from './flow-control-objects.js'
 
 interface ObjectDeps {
   readonly stores: RequestContext['stores']
@@ -232,11 +233,27 @@ const ensureDefaultCidrs = async (deps: BootstrapDeps): Promise<void> => {
   if (defaultCidr !== undefined) await ensureDefaultCidr(deps, defaultCidr)
 }
 
+/** Makes again what is missing, and puts back what has been changed and is kept up to date. */
+const keepFlowControl = async (deps: BootstrapDeps, path: string): Promise<void> => {
+  const store = storeOf(deps, path)
+  const ctx = { ...internalContext(deps), fieldManager: flowControlManager }
+  for (const body of bootstrapObjects()[path] ?? []) {
+    const existing = await ensure(deps, path, body)
+    if (existing === undefined || revised(existing, body) === undefined) continue
+    await untilStored(deps.caller, () =>
+      store.update(ctx, existing.metadata.name!, (current) => {
+        const kept = { ...current!, metadata: { ...current!.metadata } }
+        return revised(kept, cloneJson(body)) ?? kept
+      }),
+    )
+  }
+}
+
 /** Makes again those that upstream's controllers look after for as long as the server runs. */
 export const ensureKept = async (deps: BootstrapDeps): Promise<void> => {
   await ensureAll(deps, namespacesPath)
   await ensureDefaultCidrs(deps)
-  for (const path of Object.keys(managers)) await ensureAll(deps, path)
+  for (const path of Object.keys(managers)) await keepFlowControl(deps, path)
 }
 
 /** Runs before the server listens. Rejects if an object can be neither read nor created. */

@@ -1,6 +1,6 @@
 /**
  * Makes again what somebody has deleted of the system namespaces, the default ServiceCIDR, the flow schemas and the
- * priority levels. Upstream's controllers look every ten seconds (defaultservicecidr) or every minute (systemnamespaces,
+ * priority levels, and puts back what has been changed of the latter two. Upstream's controllers look every ten seconds (defaultservicecidr) or every minute (systemnamespaces,
  * the producer of flow control); the other objects of a start are made at a start alone.
  */
 import { limits } from '#limits'
