@@ -33,6 +33,10 @@ export const anybody = { rejectUnauthorized: false } as const
 const unreachable = (error: NetError, url: URL): Error =>
   failure({ code: 500, message: `Get "${url.href}": ${goNetError(error)}` }, { cause: error })
 
+/** The same for an upgrade, whose connection is made by hand. */
+const notDialled = (error: NetError): Error =>
+  failure({ code: 500, message: `error dialing backend: ${goNetError(error)}` }, { cause: error })
+
 const request = (
   { url, tls = anybody, agent }: Destination,
   options: { method: string; headers: OutgoingHttpHeaders; signal: AbortSignal },
@@ -217,7 +221,7 @@ export const forwardUpgrade = async (
     outgoing.once('upgrade', (answer, upstream, rest) => resolve({ answer, upstream, rest }))
     outgoing.once('response', (answer) => resolve({ answer }))
     outgoing.on('error', (error) =>
-      reject((options.unreachable ?? unreachable)(error, destination.url)),
+      reject((options.unreachable ?? notDialled)(error, destination.url)),
     )
     outgoing.end()
   })

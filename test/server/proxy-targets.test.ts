@@ -130,4 +130,15 @@ t.test('what logs and sessions are asked for is read before any kubelet is', asy
   ]
   for (const [path, code, message] of rows)
     t.match((await call(server, { path: `${core}/pods/${path}` })).body, { code, message }, path)
+  const upgrade = await call(server, {
+    path: `${core}/pods/one/exec?command=a&stdout=1`,
+    headers: {
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    },
+  })
+  const message = 'error dialing backend: dial tcp 127.0.0.1:1: connect: connection refused'
+  t.match(upgrade.body, { code: 500, message })
 })
