@@ -110,7 +110,7 @@ const runWith = async (spec: ProcessSpec, { flags, config, signal }: Given): Pro
     return 0
   } catch (error) {
     if (error instanceof UsageError) throw error
-    log.error({ error: messageOf(error) }, 'ended')
+    process.stderr.write(`kubelevel ${spec.name}: ${messageOf(error)}\n`)
     return 1
   } finally {
     client.close()
