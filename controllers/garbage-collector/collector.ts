@@ -65,11 +65,11 @@ export class Collector {
     if (node.beingDeleted && !node.deletingDependents) return undefined
     // Named by a cluster-scoped dependent, which cannot have an owner in a namespace: nowhere to look, but the watch may show it.
     if (node.identity.namespace === '' && this.#resource(node.identity).namespaced) return undefined
+    const sought = this.#sought(node.identity)
     const latest = await this.#readLive(node)
     if (latest === undefined) {
-      this.noteGone(node.identity)
-      this.#deps.graph.gone(node.identity.uid)
-      return undefined
+      this.noteGone(sought)
+      return this.#deps.graph.absent(node, sought) ? this.#untilSeen(node) : undefined
     }
     if (node.virtual) return this.#untilSeen(node)
     await (node.deletingDependents
@@ -116,6 +116,11 @@ export class Collector {
     const resource = this.#deps.resourceOf(apiVersion, kind)
     if (resource === undefined) throw new Error(`no resource for kind ${kind} of ${apiVersion}`)
     return resource
+  }
+
+  /** An owner in no namespace is named with that of its dependent. */
+  #sought(identity: Identity): Identity {
+    return this.#resource(identity).namespaced ? identity : { ...identity, namespace: '' }
   }
 
   #at(identity: Identity): { namespace?: string; name: string } {

@@ -47,6 +47,21 @@ const identityOf = (object: PersistedObject): Identity => ({
   namespace: object.metadata.namespace ?? '',
 })
 
+/** Where the owner is looked for that a dependent names. */
+const namedBy = (
+  { apiVersion, kind, name, uid }: OwnerReference,
+  { identity: { namespace } }: GraphNode,
+): Identity => ({ apiVersion, kind, name, uid, namespace })
+
+const isSame = (one: Identity, other: Identity): boolean =>
+  groupOf(one.apiVersion) === groupOf(other.apiVersion) &&
+  one.kind === other.kind &&
+  one.name === other.name &&
+  one.namespace === other.namespace
+
+const referenceTo = (uid: string, dependent: GraphNode): OwnerReference =>
+  dependent.owners.find((o) => o.uid === uid)!
+
 const isTerminating = (object: PersistedObject): boolean =>
   object.metadata.deletionTimestamp !== undefined
 const waitsFor = (object: PersistedObject, finalizer: string): boolean =>
@@ -86,6 +101,24 @@ export class Graph {
       const owner = this.#nodes.get(ownerUid)
       if (owner?.deletingDependents) this.#attention.delete(owner)
     }
+  }
+
+  /**
+   * No object of the node's uid is where it was sought. It counts as gone, unless the watch has shown it elsewhere meanwhile.
+   * True: somebody names it in another way, and so it is to be sought. Who names it rightly must not be forgotten.
+   */
+  absent(node: GraphNode, sought: Identity): boolean {
+    if (!node.virtual && !isSame(node.identity, sought)) return false
+    const names = (dependent: GraphNode): boolean =>
+      matches(referenceTo(sought.uid, dependent), { identity: sought }, dependent)
+    const other = [...node.dependents].find((d) => !d.beingDeleted && !names(d))
+    if (!node.virtual || other === undefined) {
+      this.gone(sought.uid)
+      return false
+    }
+    for (const dependent of node.dependents) if (names(dependent)) this.#attention.delete(dependent)
+    node.identity = namedBy(referenceTo(sought.uid, other), other)
+    return true
   }
 
   #insert(object: PersistedObject): void {
@@ -148,18 +181,16 @@ export class Graph {
     if (known !== undefined) {
       known.dependents.add(node)
       if (!known.virtual && !isReachable(known, node)) this.#attention.foreignOwner(node, reference)
-      if (!known.virtual && !matches(reference, known, node)) this.#attention.delete(node)
+      const isMeant = known.virtual
+        ? isSame(known.identity, namedBy(reference, node))
+        : matches(reference, known, node)
+      // An owner that nobody has seen is sought where one dependent says; the others are looked at by themselves.
+      if (!isMeant) this.#attention.delete(node)
       else if (known.deletingDependents) this.#attention.delete(node)
       return
     }
     const owner: GraphNode = {
-      identity: {
-        apiVersion: reference.apiVersion,
-        kind: reference.kind,
-        name: reference.name,
-        uid: reference.uid,
-        namespace: node.identity.namespace,
-      },
+      identity: namedBy(reference, node),
       owners: [],
       dependents: new Set([node]),
       virtual: true,
@@ -186,12 +217,18 @@ const waitedBefore = (previous: PersistedObject | undefined, finalizer: string):
   previous !== undefined && waitsFor(previous, finalizer)
 
 /** A reference has to name what its uid belongs to. */
-const matches = (reference: OwnerReference, owner: GraphNode, dependent: GraphNode): boolean =>
+const matches = (
+  reference: OwnerReference,
+  owner: Pick<GraphNode, 'identity'>,
+  dependent: GraphNode,
+): boolean =>
   reference.kind === owner.identity.kind &&
   reference.name === owner.identity.name &&
   groupOf(reference.apiVersion) === groupOf(owner.identity.apiVersion) &&
   isReachable(owner, dependent)
 
 /** A cluster-scoped owner is fine from anywhere. */
-const isReachable = ({ identity: { namespace } }: GraphNode, dependent: GraphNode): boolean =>
-  namespace === '' || namespace === dependent.identity.namespace
+const isReachable = (
+  { identity: { namespace } }: Pick<GraphNode, 'identity'>,
+  dependent: GraphNode,
+): boolean => namespace === '' || namespace === dependent.identity.namespace

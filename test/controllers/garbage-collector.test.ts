@@ -1,11 +1,13 @@
 /** What the garbage collector may not decide while it cannot see every dependent. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { expired, internalError } from '#api/errors.js'
+import { expired, internalError, notFound } from '#api/errors.js'
 import type { KubeObject, PersistedObject } from '#api/object.js'
 import { Client, type ObjectList, type RawRequest, type WatchOptions } from '#client/client.js'
+import type { EventRecorder } from '#client/event-recorder.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { AbsentOwners } from '#controllers/garbage-collector/absent-owners.js'
+import { Collector } from '#controllers/garbage-collector/collector.js'
 import { Graph } from '#controllers/garbage-collector/graph.js'
 import { limits } from '#limits'
 import { definitionOf, versionOf } from '../server/definition-body.js'
@@ -218,6 +220,63 @@ t.test(
     await until(async () => !(await remains()))
   },
 )
+
+t.test('an owner that one names wrongly keeps the dependents that name it rightly', async (t) => {
+  const object = (kind: string, metadata: object) =>
+    ({ apiVersion: 'v1', kind, metadata: { ...metadata } }) as PersistedObject
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: 'o' }]
+  const owner = object('ConfigMap', { name: 'o', uid: 'o', namespace: 'here' })
+  const own = object('Secret', { name: 'own', uid: 'own', namespace: 'here', ownerReferences })
+  const stranger = object('Secret', { name: 's', uid: 's', namespace: 'there', ownerReferences })
+  const clusterScoped = object('PersistentVolume', { name: 'v', uid: 'v', ownerReferences })
+  const start = (get: (at: { namespace?: string }) => Promise<PersistedObject>) => {
+    let attended: string[] = []
+    const graph = new Graph({
+      delete: ({ identity }) => attended.push(identity.uid),
+      owned: () => {},
+      orphan: () => {},
+      foreignOwner: () => {},
+    })
+    const collector = new Collector({
+      graph,
+      client: { get: (_: unknown, at: { namespace?: string }) => get(at) } as object as Client,
+      recorder: { event: () => {}, flush: async () => {} } as object as EventRecorder,
+      resourceOf: () => ({ ...resources.configMaps, verbs: [] }),
+      again: () => {},
+    })
+    const told = (): string[] => {
+      const uids = attended
+      attended = []
+      return uids
+    }
+    return { graph, collector, told }
+  }
+  const absent = () => Promise.reject(notFound(resources.configMaps, 'o'))
+
+  const late = start(() => {
+    for (const shown of [own, owner]) late.graph.seen(shown)
+    return absent()
+  })
+  late.graph.seen(stranger)
+  await late.collector.attemptToDelete(late.graph.get('o')!)
+  t.ok(late.told().includes('s'), 'who names it wrongly is looked at')
+  late.graph.gone('o')
+  t.ok(late.told().includes('own'), 'shown while it was sought')
+
+  const later = start(({ namespace }) => (namespace === 'here' ? Promise.resolve(owner) : absent()))
+  for (const shown of [stranger, own]) later.graph.seen(shown)
+  t.ok(await later.collector.attemptToDelete(later.graph.get('o')!), 'is sought again')
+  t.ok(later.told().includes('s'))
+  t.ok(await later.collector.attemptToDelete(later.graph.get('o')!), 'is there, not shown yet')
+  later.graph.seen(owner)
+  later.told()
+  later.graph.gone('o')
+  t.ok(later.told().includes('own'), 'shown after it was sought')
+
+  const nowhere = start(absent)
+  for (const shown of [clusterScoped, own]) nowhere.graph.seen(shown)
+  t.ok(nowhere.told().includes('own'), 'one beside a cluster-scoped one is looked at by itself')
+})
 
 t.test('an owner in another namespace is reported', async (t) => {
   const { client, spawn, createNamespace } = await startCluster(t)
