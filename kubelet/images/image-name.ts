@@ -1,4 +1,5 @@
 /** Names of images: registry, repository, tag and digest (github.com/distribution/reference). */
+import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 
 const hostPart = '(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])'
@@ -51,7 +52,7 @@ const problemOf = (name: string): string | undefined => {
 export const parseImageName = (name: string): { image: string } | { problem: string } => {
   const problem = problemOf(name)
   if (problem !== undefined)
-    return { problem: `couldn't parse image name ${JSON.stringify(name)}: ${problem}` }
+    return { problem: `couldn't parse image name ${goQuote(name)}: ${problem}` }
   const { tag: given, digest: pinned } = reference.exec(withRegistry(name))!.groups!
   return { image: given === undefined && pinned === undefined ? `${name}:latest` : name }
 }

@@ -3,6 +3,7 @@ import { ApiError, badRequest, internalError, invalid, problemOfDecoding } from 
 import { invalid as invalidField } from '#api/field-error.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import { readWritten, withWrittenNumbers } from '#json/as-written.js'
 import { parseWithTrace } from '#json/json.js'
 import { isJsonObject, withKeysInOrder } from '#json/object.js'
@@ -90,7 +91,7 @@ const refuseVersionless = (call: PatchCall, result: JsonValue, text: () => strin
   const unknown = Object.keys(result)
     .filter((key) => key !== 'kind' && key !== 'apiVersion')
     .sort()
-    .map((key) => `unknown field ${JSON.stringify(key)}`)
+    .map((key) => `unknown field ${goQuote(key)}`)
   reportErrors(call, unknown, text)
   throw badRequest(
     `the name of the object (${name} based on URL) was undeterminable: name must be provided`,

@@ -70,6 +70,20 @@ t.test('an expression has the same value, or ends in the same error', (t) => {
   t.end()
 })
 
+t.test('texts in errors are quoted as by %q', (t) => {
+  const rules = {
+    "semver('1.2.3+a\\u0007b').major()": String.raw`build meta data "a\ab"`,
+    "semver('1.2\\u0007.3').major()": String.raw`minor number "2\a"`,
+    "timestamp(self.d).getHours('\\u000705:00')": String.raw`strconv.Atoi: parsing "\a05"`,
+  }
+  for (const [expression, text] of Object.entries(rules)) {
+    const rule = { rule: `${expression} == 1`, message: 'm' }
+    const [error] = makeRuleChecker(schemaWith(rule))!.check({ spec }, undefined)
+    t.ok(error?.body.includes(text), `${expression}: ${error?.body}`)
+  }
+  t.end()
+})
+
 const tenTimes = (expression: string, loops: number): string =>
   loops === 0
     ? expression

@@ -35,4 +35,6 @@ t.test('what is no name is refused in its words', async (t) => {
     t.match(parseImageName(name), { problem: `"${name}": ${format}` })
   for (const [name, why] of Object.entries(refused))
     t.same(parseImageName(name), { problem: `couldn't parse image name "${name}": ${why}` })
+  const problem = String.raw`couldn't parse image name "a\a\u200b": ${format}`
+  t.same(parseImageName('a\u0007\u200b'), { problem }, 'quoted as by %q')
 })

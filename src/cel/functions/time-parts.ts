@@ -1,4 +1,5 @@
 /** `getHours()` and the like, of timestamps in a zone and of durations (cel-go, common/stdlib/standard.go). */
+import { goQuote } from '#go/quote.js'
 import type { Implementations } from '../evaluation.js'
 import { calendarOf } from '../times.js'
 import { CelError, type Duration, type Timestamp } from '../values.js'
@@ -28,7 +29,7 @@ const namedOffset = (timestamp: Timestamp, zone: string): number => {
 
 const numberIn = (text: string): number => {
   if (/^[+-]?\d+$/.test(text)) return Number(text)
-  throw new CelError(`strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`)
+  throw new CelError(`strconv.Atoi: parsing ${goQuote(text)}: invalid syntax`)
 }
 
 /** A zone's name, or an offset such as `-08:30`. */

@@ -1,4 +1,5 @@
 /** Semantic versions (apiserver, pkg/cel/library/semverlib.go; github.com/blang/semver's messages). */
+import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 import type { Implementations } from '../evaluation.js'
 import { CelError, KubernetesValue, order } from '../values.js'
@@ -25,7 +26,7 @@ const fail = (why: string): never => {
 const unsigned = (digits: string): bigint => {
   const value = digits.length > limits.uint64DigitsMax ? undefined : BigInt(digits)
   if (value === undefined || BigInt.asUintN(64, value) !== value)
-    return fail(`strconv.ParseUint: parsing ${JSON.stringify(digits)}: value out of range`)
+    return fail(`strconv.ParseUint: parsing ${goQuote(digits)}: value out of range`)
   return value
 }
 
@@ -33,15 +34,9 @@ const numberNames = ['major', 'minor', 'patch']
 
 const readNumber = (text: string, place: number): bigint => {
   const name = numberNames[place]!
-  const shown = JSON.stringify(text)
-  if (!/^\d+$/.test(text))
-    return fail(
-      place === 2 && text === ''
-        ? 'strconv.ParseUint: parsing "": invalid syntax'
-        : text === ''
-          ? 'strconv.ParseUint: parsing "": invalid syntax'
-          : `Invalid character(s) found in ${name} number ${shown}`,
-    )
+  const shown = goQuote(text)
+  if (text === '') return fail('strconv.ParseUint: parsing "": invalid syntax')
+  if (!/^\d+$/.test(text)) return fail(`Invalid character(s) found in ${name} number ${shown}`)
   if (text.length > 1 && text.startsWith('0'))
     return fail(
       `${name[0]!.toUpperCase()}${name.slice(1)} number must not contain leading zeroes ${shown}`,
@@ -50,7 +45,7 @@ const readNumber = (text: string, place: number): bigint => {
 }
 
 const checkPreRelease = (part: string): void => {
-  const shown = JSON.stringify(part)
+  const shown = goQuote(part)
   if (part === '') fail('Prerelease is empty')
   if (/^\d+$/.test(part)) {
     if (part.length > 1 && part.startsWith('0'))
@@ -77,7 +72,7 @@ const parse = (text: string): Semver => {
   for (const part of build ?? []) {
     if (part === '') fail('Build meta data is empty')
     if (!/^[0-9A-Za-z-]+$/.test(part))
-      fail(`Invalid character(s) found in build meta data ${JSON.stringify(part)}`)
+      fail(`Invalid character(s) found in build meta data ${goQuote(part)}`)
   }
   return new Semver([major, minor, number], preRelease)
 }

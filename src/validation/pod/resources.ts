@@ -6,6 +6,7 @@ import {
   forbidden,
   invalid,
   notFound,
+  notSupported,
   required,
   shownAsJson,
 } from '#api/field-error.js'
@@ -29,13 +30,7 @@ type ResourceList = Readonly<Record<string, string>>
 const podLevelResourceName = (path: string, name: string): FieldError[] => {
   const errors = validResourceName(path, name)
   if (errors.length > 0 || name === 'cpu' || name === 'memory' || isHugePages(name)) return errors
-  return [
-    {
-      type: 'FieldValueNotSupported',
-      field: path,
-      body: `Unsupported value: ${JSON.stringify(name)}: supported values: "cpu", "hugepages-", "memory"`,
-    },
-  ]
+  return [notSupported(path, name, ['cpu', 'hugepages-', 'memory'])]
 }
 
 /** An amount that is not negative, and whole for what is counted. */
