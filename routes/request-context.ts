@@ -1,6 +1,7 @@
 /** Makes the registry's RequestContext from a Fastify request. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Kept } from '#collections/kept.js'
+import { unprintable } from '#go/quote.js'
 import { limits } from '#limits'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { WriteOptions } from '#registry/validate-options.js'
@@ -13,7 +14,7 @@ const managerOfUserAgent = (userAgent: string): string => {
   const first = Buffer.from(userAgent, 'latin1').toString().split('/')[0] ?? ''
   let manager = ''
   for (const char of first) {
-    if (!/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char)) continue
+    if (unprintable.test(char)) continue
     if (Buffer.byteLength(manager + char) > limits.fieldManagerLengthMax) break
     manager += char
   }

@@ -9,14 +9,14 @@ const short: Readonly<Record<number, string>> = {
   34: '\\"',
   92: '\\\\',
 }
-// Go's unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII space.
-const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
+/** Whatever Go's unicode.IsPrint refuses: all but letters, marks, numbers, punctuation, symbols and the ASCII space. */
+export const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u
 
 const escaped = (char: string): string => {
   const code = char.codePointAt(0)!
   const known = short[code]
   if (known !== undefined) return known
-  if (printable.test(char)) return char
+  if (!unprintable.test(char)) return char
   if (code < 0x80) return `\\x${code.toString(16).padStart(2, '0')}`
   return code > 0xffff
     ? `\\U${code.toString(16).padStart(8, '0')}`

@@ -9,6 +9,7 @@ import {
   shownAsJson,
   tooLong,
 } from '#api/field-error.js'
+import { unprintable } from '#go/quote.js'
 import { limits } from '#limits'
 import type { DeleteOptions } from './resource-definition.js'
 
@@ -20,12 +21,9 @@ export interface WriteOptions {
   force?: boolean
 }
 
-// Go's unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII space.
-const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
-
 const codePoint = (char: string): string => {
   const code = `U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
-  return printable.test(char) ? `${code} '${char}'` : code
+  return unprintable.test(char) ? code : `${code} '${char}'`
 }
 
 const isPlain = /^[ -~]*$/
@@ -37,7 +35,7 @@ export const validateFieldManager = (manager: string, path: string): FieldError[
     errors.push(tooLong(path, limits.fieldManagerLengthMax))
   let at = 0
   for (const char of manager) {
-    if (!printable.test(char))
+    if (unprintable.test(char))
       errors.push(
         invalid(path, manager, `invalid character ${codePoint(char)} (at position ${at})`),
       )

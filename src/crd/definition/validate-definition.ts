@@ -10,6 +10,7 @@ import {
   required,
 } from '#api/field-error.js'
 import { isDns1035Label, isDns1123Subdomain } from '#api/names.js'
+import { unprintable } from '#go/quote.js'
 import { jsonEqual } from '#json/object.js'
 import { hasDefaults } from '../apply-defaults.js'
 import { validateRules } from '../rules/validate-rules.js'
@@ -137,10 +138,9 @@ const validateDeprecation = (version: DefinitionVersion, path: string): FieldErr
   if (Buffer.byteLength(text) > 256)
     errors.push(invalid(path, text, 'must be <= 256 characters long'))
   if (text.length === 0) errors.push(invalid(path, text, 'must not be an empty string'))
-  // What Go's unicode.IsPrint says: letters, marks, numbers, punctuation, symbols and the plain space.
-  const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.exec(text)
-  if (unprintable !== null) {
-    const at = Buffer.byteLength(text.slice(0, unprintable.index))
+  const bad = unprintable.exec(text)
+  if (bad !== null) {
+    const at = Buffer.byteLength(text.slice(0, bad.index))
     const why = `must only contain printable UTF-8 characters; non-printable character found at index ${at}`
     errors.push(invalid(path, text, why))
   }
