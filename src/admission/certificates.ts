@@ -5,13 +5,13 @@ import type { AttributesOf } from '#registry/admission.js'
 import { parseCertificateRequest } from '#validation/certificate-request.js'
 import { type AdmissionPlugin, isAbout, refuse } from './plugin.js'
 
+const requests = { group: 'certificates.k8s.io', resource: 'certificatesigningrequests' }
+
 export const certificateSubjectRestriction: AdmissionPlugin = {
   name: 'CertificateSubjectRestriction',
   resources: ['certificatesigningrequests'],
   validate: (attributes) => {
-    const group = 'certificates.k8s.io'
-    const resource = 'certificatesigningrequests'
-    if (!isAbout(attributes, { group, resource, operations: ['CREATE'] })) return
+    if (!isAbout(attributes, { ...requests, operations: ['CREATE'] })) return
     const { spec } = attributes.object
     if (spec.signerName !== 'kubernetes.io/kube-apiserver-client') return
     const request = parseCertificateRequest(spec.request ?? '')
@@ -25,8 +25,6 @@ export const certificateSubjectRestriction: AdmissionPlugin = {
 
 /** Whether the user may do `verb` to the signer of that name. */
 export type AuthorizeSigner = (user: UserInfo, verb: string, name: string) => Promise<boolean>
-
-const requests = { group: 'certificates.k8s.io', resource: 'certificatesigningrequests' }
 
 /** The signer itself, or all of its domain. */
 const mayActFor = async (

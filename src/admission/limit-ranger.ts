@@ -6,7 +6,14 @@ import { compareQuantityTexts, parseQuantity } from '#api/quantity.js'
 import { whenKnown } from '#async/when-known.js'
 import { aggregate } from '#go/aggregate.js'
 import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
-import { type AdmissionPlugin, isAbout, isPodCreate, listObjects, refuse } from './plugin.js'
+import {
+  type AdmissionPlugin,
+  isAbout,
+  isPodCreate,
+  listObjects,
+  podResizes,
+  refuse,
+} from './plugin.js'
 
 type Resources = Record<string, string>
 interface Container {
@@ -29,13 +36,6 @@ const claimWrites = {
   group: '',
   resource: 'persistentvolumeclaims',
   operations: ['CREATE', 'UPDATE'],
-} as const
-
-export const podResizes = {
-  group: '',
-  resource: 'pods',
-  subresource: 'resize',
-  operations: ['UPDATE'],
 } as const
 
 const itemsOf = (limitRange: KubeObject): LimitItem[] => limitRange.spec?.limits ?? []

@@ -50,6 +50,13 @@ export const podWrites = {
   operations: ['CREATE', 'UPDATE'],
 } as const
 
+export const podResizes = {
+  group: '',
+  resource: 'pods',
+  subresource: 'resize',
+  operations: ['UPDATE'],
+} as const
+
 export const namespaces = { group: '', resource: 'namespaces' }
 
 /** Whether the request is about a Namespace itself: it carries its name as its namespace, too. */

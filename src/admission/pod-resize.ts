@@ -16,14 +16,8 @@ import {
 import { whenKnown } from '#async/when-known.js'
 import { semanticEqual } from '#json/object.js'
 import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
-import { type AdmissionPlugin, findObject, isAbout, refuse } from './plugin.js'
+import { type AdmissionPlugin, findObject, isAbout, podResizes, refuse } from './plugin.js'
 
-const resizes = {
-  group: '',
-  resource: 'pods',
-  subresource: 'resize',
-  operations: ['UPDATE'],
-} as const
 const nodes = { group: '', resource: 'nodes' }
 
 /** Checks a resize of a pod that is on a node against that node. Throws 403 when there is no such node. */
@@ -31,7 +25,7 @@ const onNodeOfResized = (
   attributes: AdmissionAttributes,
   check: (node: KubeObject, attributes: AttributesOf<'UPDATE'>) => void,
 ): void | Promise<void> => {
-  if (!isAbout(attributes, resizes)) return
+  if (!isAbout(attributes, podResizes)) return
   const { ctx, object, oldObject } = attributes
   const { spec } = object
   if (!spec.nodeName || semanticEqual(spec, oldObject.spec)) return

@@ -1,10 +1,11 @@
 /** A request in the version that a rule names: its objects are converted, and back when they were changed (apiserver, pkg/admission/conversion.go). */
+import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
 import { formatGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { bodyDefinition } from '#registry/body-definition.js'
-import { decodeMade } from '#registry/decode.js'
+import { type Decoded, decodeMade } from '#registry/decode.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { checkVersion } from './patched-type.js'
 
@@ -65,11 +66,17 @@ export const inVersion = async (
   }
 }
 
-/** The result of a change, decoded in its version; strict errors become warnings. */
-export const decodeVersion = (
-  { definition }: VersionedRequest,
-  value: JsonValue,
-): { object: KubeObject; strictErrors: readonly string[] } => decodeMade(definition, value)
+/**
+ * The result of a change, decoded in its version like a body, defaults included. Throws a 500 for what cannot be decoded:
+ * it is no error of the client's.
+ */
+export const decodeVersion = ({ definition }: VersionedRequest, value: JsonValue): Decoded => {
+  try {
+    return decodeMade(definition, value)
+  } catch (error) {
+    throw error instanceof ApiError ? internalError(problemOfDecoding(error)) : error
+  }
+}
 
 /** Puts the new content into the object that the chain holds on to, in the order of the new one. */
 export const replaceContent = (object: KubeObject, next: KubeObject): void => {
@@ -88,9 +95,8 @@ export const writeBack = async ({
   if (object === undefined || target === undefined || object === target) return
   const { apiVersion } = target
   if (object.apiVersion === apiVersion) return replaceContent(target, object)
-  if (original.definition.isCustom)
-    checkVersion(object as unknown as JsonObject, original.definition)
-  const next = await convert(object, definition, { definition: original.definition, apiVersion })
-  const isCustom = original.definition.isCustom
-  replaceContent(target, isCustom ? decodeMade(original.definition, next).object : next)
+  const stored = original.definition
+  if (stored.isCustom) checkVersion(object as unknown as JsonObject, stored)
+  const next = await convert(object, definition, { definition: stored, apiVersion })
+  replaceContent(target, stored.isCustom ? decodeMade(stored, next).object : next)
 }

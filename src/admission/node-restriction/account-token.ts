@@ -9,7 +9,8 @@ import { goQuote } from '#go/quote.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { refuse } from '../plugin.js'
 import type { Authorize } from '../policies/cel.js'
-import { csiDriverOf, findListed } from './csi-driver-of.js'
+import { csiDriverOf } from './csi-driver-of.js'
+import { findListed } from './find-listed.js'
 import { findPod } from './pods.js'
 
 const csiDrivers = {

@@ -1,12 +1,10 @@
 /**
  * The CSI driver behind a volume, including volumes from before CSI that a driver has taken over (csi-translation-lib).
  */
-import { notFound } from '#api/errors.js'
-import type { GroupResource } from '#api/group-version.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { volumeClaimName } from '#api/pod-references.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { findObject } from '../plugin.js'
+import { findListed } from './find-listed.js'
 
 const ebsProblem = ({ volumeID }: Fields): string | undefined => {
   const found = /^aws:\/\/[^/]*(\/.*)?$/.exec(volumeID)
@@ -43,17 +41,6 @@ const driverOfSource = (sources: Fields): string | undefined => {
   const problem = found?.problem?.(sources[found.source])
   if (problem !== undefined) throw new Error(problem)
   return found?.driver
-}
-
-/** Throws notFound, in the words of upstream's listers. */
-export const findListed = async (
-  { ctx }: AdmissionAttributes,
-  resource: GroupResource & { singular: string },
-  named: { name: string; namespace?: string },
-): Promise<KubeObject> => {
-  const found = await findObject(ctx, resource, named)
-  if (found !== undefined) return found
-  throw notFound({ group: resource.group, resource: resource.singular }, named.name)
 }
 
 const claims = {

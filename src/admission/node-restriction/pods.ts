@@ -1,23 +1,19 @@
 /** A node may create mirror Pods, delete its own Pods and write their status. */
-import { notFound } from '#api/errors.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
 import { semanticEqual } from '#json/object.js'
 import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
 import { apiReferenceOf } from '#validation/pod/api-reference.js'
-import { findObject, refuse } from '../plugin.js'
+import { refuse } from '../plugin.js'
+import { findListed } from './find-listed.js'
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror'
 
-/** As it is stored. Throws notFound, in the words of upstream's listers. */
-export const findPod = async (
-  { ctx, namespace }: AdmissionAttributes,
-  name: string,
-): Promise<KubeObject> => {
-  const pod = await findObject(ctx, { group: '', resource: 'pods' }, { name, namespace })
-  if (pod === undefined) throw notFound({ group: '', resource: 'pod' }, name)
-  return pod
-}
+const nodes = { group: '', resource: 'nodes', singular: 'node' }
+const pods = { group: '', resource: 'pods', singular: 'pod' }
+
+export const findPod = (attributes: AdmissionAttributes, name: string): Promise<KubeObject> =>
+  findListed(attributes, pods, { name, namespace: attributes.namespace })
 
 /** The only owner of a mirror Pod may be the Node itself. */
 const checkOwner = async (node: string, attributes: AttributesOf<'CREATE'>): Promise<void> => {
@@ -37,9 +33,7 @@ const checkOwner = async (node: string, attributes: AttributesOf<'CREATE'>): Pro
     )
   if (owner.blockOwnerDeletion === true)
     throw refuse(attributes, `${who} must not set blockOwnerDeletion on an owner reference`)
-  const nodes = { group: '', resource: 'nodes' }
-  const stored = await findObject(attributes.ctx, nodes, { name: node })
-  if (stored === undefined) throw notFound({ group: '', resource: 'node' }, node)
+  const stored = await findListed(attributes, nodes, { name: node })
   if (owner.uid !== stored.metadata.uid)
     throw refuse(
       attributes,

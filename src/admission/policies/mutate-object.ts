@@ -1,5 +1,5 @@
 /** Applies the results of mutations to an object (apiserver, pkg/admission/plugin/policy/mutating/patch). */
-import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
+import { internalError } from '#api/errors.js'
 import {
   formatGroupVersion,
   formatGroupVersionKind,
@@ -70,16 +70,6 @@ const atomicPaths = (type: FieldType, value: JsonValue, path: string): string[] 
   ]
 }
 
-/** Decoded like a body, defaults included. If that fails it is a 500, as upstream, not a client's error. */
-const decoded = (request: VersionedRequest, value: JsonValue) => {
-  try {
-    return decodeVersion(request, value)
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error
-    throw internalError(problemOfDecoding(error))
-  }
-}
-
 const jsonOf = (value: CelValue, what: string): JsonValue => {
   try {
     return toJson(value)
@@ -91,13 +81,13 @@ const jsonOf = (value: CelValue, what: string): JsonValue => {
 /** What was merged has no JSON: upstream converts it to the type of the version, in which integers overflow. */
 const converted = (request: VersionedRequest, merged: JsonObject): KubeObject => {
   const { gvk, schemaName } = request.definition
-  if (schemaName === undefined) return decoded(request, merged).object
+  if (schemaName === undefined) return decodeVersion(request, merged).object
   const problem = problemOf(merged, schemaName)
   if (problem !== undefined)
     throw new MutationError(
       `unable to convert unstructured object to ${formatGroupVersionKind(gvk)}: ${problem}`,
     )
-  return decoded(request, overflown(merged, schemaName)).object
+  return decodeVersion(request, overflown(merged, schemaName)).object
 }
 
 /** The object with the configuration merged into it. */
@@ -190,7 +180,7 @@ export const applyJsonPatches = (
   }
   const foreign = checkType(request.definition, patched)
   if (foreign !== undefined) throw foreignKind(request, foreign)
-  const { object: next, strictErrors } = decoded(request, patched)
+  const { object: next, strictErrors } = decodeVersion(request, patched)
   // The decoder assumes a missing apiVersion; for a custom resource nothing can be assumed.
   if (request.definition.isCustom && !(patched as JsonObject).apiVersion) next.apiVersion = ''
   if (strictErrors.length > 0)

@@ -3,8 +3,7 @@ import { formatGroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { isTerminating } from '#api/quota/pod-usage.js'
 import type { WriteAttributes } from '#registry/admission.js'
-import { podResizes } from '../limit-ranger.js'
-import { isAbout } from '../plugin.js'
+import { isAbout, podResizes } from '../plugin.js'
 
 const isMain = ({ subresource }: WriteAttributes): boolean => subresource === ''
 

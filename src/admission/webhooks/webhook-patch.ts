@@ -1,6 +1,6 @@
 /** What a mutating webhook answered, put into the object (plugin/webhook/mutating/dispatcher.go). */
 import { goKindOf } from '#api/decoder-texts.js'
-import { ApiError, failure, internalError, problemOfDecoding } from '#api/errors.js'
+import { failure, internalError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
 import { JsonSyntaxError, parse } from '#json/json.js'
@@ -37,10 +37,7 @@ const applied = (object: KubeObject, patch: readonly JsonObject[]): JsonValue =>
   }
 }
 
-/**
- * Decoded again as its kind, defaults included. Throws a 500: failurePolicy does not cover an object that can no longer
- * be decoded.
- */
+/** Throws a 500 where it can no longer be decoded: failurePolicy does not cover that. */
 const patched = (
   request: VersionedRequest,
   object: KubeObject,
@@ -54,11 +51,7 @@ const patched = (
   if (foreign !== undefined)
     throw failure({ code: 500, message: foreignKindProblem(definition, foreign, false) })
   if (definition.isCustom && isJsonObject(value)) checkVersion(value, definition)
-  try {
-    return decodeVersion(request, value).object
-  } catch (error) {
-    throw error instanceof ApiError ? internalError(problemOfDecoding(error)) : error
-  }
+  return decodeVersion(request, value).object
 }
 
 /** In place: the chain holds on to the object. Yields whether anything changed. */
