@@ -10,6 +10,7 @@ import { allKnown, whenKnown } from '#async/when-known.js'
 import {
   type Compare,
   type EventBatch,
+  type HealthQuestion,
   type KeyValue,
   type Operation,
   type RangeOptions,
@@ -82,19 +83,14 @@ export class EncryptedDriver implements StorageDriver {
     return { ...result, kvs: await allKnown(result.kvs.map((kv) => this.#open(kv))) }
   }
 
-  txn(compares: readonly Compare[], operations: readonly Operation[]): Promise<TransactionResult> {
-    let sealed: readonly Operation[]
-    try {
-      sealed = operations.map((operation) => this.#seal(operation))
-    } catch (cause) {
-      const { message } = cause as Error
-      return Promise.reject(new StorageError('NotTransformed', message, { cause }))
-    }
-    return this.#driver.txn(compares, sealed).then(async (result) => {
-      if (result.succeeded) return result
-      const current = await Promise.all(result.current.map((kv) => kv && this.#open(kv)))
-      return { ...result, current }
-    })
+  async txn(
+    compares: readonly Compare[],
+    operations: readonly Operation[],
+  ): Promise<TransactionResult> {
+    const result = await this.#driver.txn(compares, this.#sealed(operations))
+    if (result.succeeded) return result
+    const current = await Promise.all(result.current.map((kv) => kv && this.#open(kv)))
+    return { ...result, current }
   }
 
   /** The inner watch is opened at once, because a watch "from now" begins with this call. */
@@ -110,7 +106,7 @@ export class EncryptedDriver implements StorageDriver {
     return this.#driver.compactedRevision()
   }
 
-  health(question: Parameters<StorageDriver['health']>[0]): Promise<string | undefined> {
+  health(question: HealthQuestion): Promise<string | undefined> {
     return this.#driver.health(question)
   }
 
@@ -149,6 +145,14 @@ export class EncryptedDriver implements StorageDriver {
       return opened instanceof Promise ? opened.then(done, failed) : done(opened)
     } catch (error) {
       return failed(error)
+    }
+  }
+
+  #sealed(operations: readonly Operation[]): Operation[] {
+    try {
+      return operations.map((operation) => this.#seal(operation))
+    } catch (cause) {
+      throw new StorageError('NotTransformed', (cause as Error).message, { cause })
     }
   }
 
