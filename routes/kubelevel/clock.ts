@@ -5,11 +5,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Clock, formatTime } from '#api/clock.js'
-import { badRequest } from '#api/errors.js'
 import { clockMovesPath, clockPath } from '#api/movable-clock.js'
 import { printedDuration } from '#go/duration.js'
 import { sendJson } from '../answers/respond.js'
-import { bodyOf } from '../request-body.js'
+import { jsonBodyOf } from './json-body.js'
 
 interface MovedClock extends Required<Clock> {
   readonly aheadMs: number
@@ -17,14 +16,8 @@ interface MovedClock extends Required<Clock> {
   advance(by: string): void
 }
 
-const advanceOf = (request: FastifyRequest): string => {
-  try {
-    return (JSON.parse(String(bodyOf(request))) as { advance: string } | null)?.advance ?? ''
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    throw badRequest(`the move is no JSON: ${error.message}`)
-  }
-}
+const advanceOf = (request: FastifyRequest): string =>
+  (jsonBodyOf(request, 'move') as { advance?: string } | null)?.advance ?? ''
 
 const nextMove = (clock: MovedClock, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

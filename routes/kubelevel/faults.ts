@@ -1,8 +1,7 @@
 /** `/kubelevel/faults`: rules by which requests fail on purpose, for tests. Authorized like `/kubelevel/snapshots`. */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { badRequest } from '#api/errors.js'
+import type { FastifyInstance } from 'fastify'
 import { sendJson } from '../answers/respond.js'
-import { bodyOf } from '../request-body.js'
+import { jsonBodyOf } from './json-body.js'
 
 interface Fault {
   readonly id: string
@@ -13,7 +12,7 @@ interface Fault {
 
 interface Faults {
   /** Throws 422. */
-  add(rule: object): Fault
+  add(rule: unknown): Fault
   list(): readonly Fault[]
   /** Throws 404. */
   find(id: string): Fault
@@ -24,20 +23,11 @@ const path = '/kubelevel/faults'
 
 const shown = ({ id, rule, seen }: Fault): object => ({ id, ...rule, seen })
 
-const ruleOf = (request: FastifyRequest): object => {
-  try {
-    return JSON.parse(String(bodyOf(request)))
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    throw badRequest(`the rule is no JSON: ${error.message}`)
-  }
-}
-
 export const installFaults = (app: FastifyInstance, faults: Faults): void => {
   const all = (): object => ({ faults: faults.list().map(shown) })
   app.get(path, async (request, reply) => sendJson(request, reply, all()))
   app.post(path, async (request, reply) =>
-    sendJson(request, reply, shown(faults.add(ruleOf(request))), 201),
+    sendJson(request, reply, shown(faults.add(jsonBodyOf(request, 'rule'))), 201),
   )
   app.delete(path, async (request, reply) => {
     const removed = all()
