@@ -6,6 +6,7 @@ import { textOf } from '#json/utf8.js'
 import { limits } from '#limits'
 import type { YamlReader } from '#registry/yaml/reader.js'
 import { type ParsedYaml, parseYaml } from '#registry/yaml/yaml.js'
+import { bareType } from './answers/accept.js'
 import { inputMediaType } from './answers/negotiation.js'
 
 const noBytes = Buffer.alloc(0)
@@ -21,8 +22,7 @@ export const bodyOf = ({ body }: FastifyRequest): Buffer => {
 
 export const applyType = 'application/apply-patch+yaml'
 
-const isApply = ({ bodyType }: FastifyRequest): boolean =>
-  (bodyType.split(';')[0] ?? '').trim() === applyType
+const isApply = ({ bodyType }: FastifyRequest): boolean => bareType(bodyType) === applyType
 
 /** What JSON may hold and YAML not; bytes that are not UTF-8; escapes that YAML does not have. */
 const leftToYaml = /[\x7f-\x84\x86-\x9f\ufffd-\uffff]|\\[u/]/

@@ -1,4 +1,4 @@
-/** Reads the Accept header. */
+/** Reads headers that name media types: Accept and Content-Type. */
 import { type ApiError, failure } from '#api/errors.js'
 
 export interface Clause {
@@ -57,18 +57,29 @@ export const parseAccept = (header: string | undefined): readonly Clause[] => {
   return clauses
 }
 
-const typesOf = (header: string): string[] =>
-  header.split(',').map((clause) => (clause.split(';')[0] ?? '').trim())
+/** A media type without its parameters. */
+export const bareType = (mediaType: string): string => mediaType.split(';', 1)[0]!.trim()
+
+/** The media types of a header, without their parameters. */
+export const bareTypes = (header: string): string[] => header.split(',').map(bareType)
 
 /** go-restful's choice of a route: does any type of the header, without parameters, appear among the route's? */
 export const fitsRoute = (header: string | undefined, produced: readonly string[]): boolean =>
-  !header || typesOf(header).some((type) => type === '*/*' || produced.includes(type))
+  !header || bareTypes(header).some((type) => type === '*/*' || produced.includes(type))
 
-/** What go-restful says of the type of a body that the route does not take, though the method has no use for any body. */
+/** What go-restful says of the type of a body that no route takes. */
+export const noRouteForType = (): ApiError =>
+  failure({
+    code: 415,
+    reason: 'UnsupportedMediaType',
+    message: '415: Unsupported Media Type',
+    details: {},
+  })
+
+/** Throws 415 for a type that the route does not take, though the method has no use for any body. */
 export const checkContentType = (header: string, consumed: readonly string[]): void => {
-  if (!header || typesOf(header).some((type) => consumed.includes(type))) return
-  const message = '415: Unsupported Media Type'
-  throw failure({ code: 415, reason: 'UnsupportedMediaType', message, details: {} })
+  if (!header || bareTypes(header).some((type) => consumed.includes(type))) return
+  throw noRouteForType()
 }
 
 /** What go-restful says before a handler runs, for routes that list their media types. */

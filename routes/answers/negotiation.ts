@@ -10,6 +10,7 @@ import { limits } from '#limits'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {
   asksForKind,
+  bareType,
   type Clause,
   fitsRoute,
   notAcceptable as notAcceptableRoute,
@@ -203,7 +204,7 @@ export const inputMediaType = (
 ): 'json' | 'yaml' | 'protobuf' | undefined => {
   if (header === undefined || header === '' || header === json) return 'json'
   if (!isMediaType(header)) return undefined
-  const type = (header.split(';')[0] ?? '').trim().toLowerCase()
+  const type = bareType(header).toLowerCase()
   if (type === json) return 'json'
   if (type === yaml) return 'yaml'
   return type === protobuf ? 'protobuf' : undefined

@@ -1,8 +1,9 @@
 /** PATCH: four types of patches, one way to store the result (apiserver, handlers/patch.go). */
 import type { FastifyRequest } from 'fastify'
-import { failure, notFound, unsupportedMediaType } from '#api/errors.js'
+import { notFound, unsupportedMediaType } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { textOf } from '#json/utf8.js'
+import { bareType, bareTypes, noRouteForType } from '../answers/accept.js'
 import { negotiateOutput } from '../answers/negotiation.js'
 import { sendShown } from '../answers/respond.js'
 import type { Target, VerbHandler } from '../api-deps.js'
@@ -30,24 +31,18 @@ const typeCalled = (name: string): PatchType | undefined =>
 
 /** Whether go-restful finds a route for the type: it takes a list of types when it knows one of them. */
 export const hasPatchRoute = ({ bodyType }: FastifyRequest): boolean =>
-  bodyType.split(',').some((one) => typeCalled((one.split(';')[0] ?? '').trim()) !== undefined)
+  bareTypes(bodyType).some((type) => typeCalled(type) !== undefined)
 
 /** Throws 415. Built-in routes refuse a type that no route knows in go-restful's words; the rest is apiserver's. */
 export const patchTypeOf = (request: FastifyRequest, { definition }: Target): PatchType => {
-  const found = typeCalled((request.bodyType.split(';')[0] ?? '').trim())
+  const found = typeCalled(bareType(request.bodyType))
   if (definition.isCustom) {
     const accepted = namesOfTypes.filter((name) => patchTypes[name] !== 'strategic')
     if (found === undefined || found === 'strategic') throw unsupportedMediaType(accepted)
     return found
   }
   if (found !== undefined) return found
-  if (!hasPatchRoute(request))
-    throw failure({
-      code: 415,
-      reason: 'UnsupportedMediaType',
-      message: '415: Unsupported Media Type',
-      details: {},
-    })
+  if (!hasPatchRoute(request)) throw noRouteForType()
   throw unsupportedMediaType(namesOfTypes)
 }
 
