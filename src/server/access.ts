@@ -5,7 +5,7 @@
 import type { FastifyRequest } from 'fastify'
 import { internalError } from '#api/errors.js'
 import type { GroupVersionKind } from '#api/group-version.js'
-import type { ObjectMeta } from '#api/object.js'
+import type { KubeObject, ObjectMeta } from '#api/object.js'
 import { once } from '#async/once.js'
 import {
   type Authenticator,
@@ -28,7 +28,7 @@ import { aggregate } from '#go/aggregate.js'
 import { beginStatusUpdate } from '#kinds/resource/resource-claim.js'
 import type { MetricFamily } from '#metrics/metric-family.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
-import type { KindDefinition, Strategy } from '#registry/resource-definition.js'
+import type { KindDefinition, RequestContext, Strategy } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
@@ -81,24 +81,17 @@ const withEscalationCheck = (
   const hook = kind.group === rbacGroup ? hookOf[kind.kind] : undefined
   if (hook === undefined) return kind
   const { resource, check } = hook
+  const begin = async (
+    object: KubeObject,
+    previous: KubeObject | undefined,
+    { user, namespace = '' }: RequestContext,
+  ): Promise<undefined> => {
+    await check(deps, { user, namespace, resource, object, previous })
+  }
   const strategy: Strategy = {
     ...kind.strategy,
-    beginCreate: (object, ctx) =>
-      check(deps, {
-        user: ctx.user,
-        namespace: ctx.namespace ?? '',
-        resource,
-        object,
-        previous: undefined,
-      }).then(() => undefined),
-    beginUpdate: (object, previous, ctx) =>
-      check(deps, {
-        user: ctx.user,
-        namespace: ctx.namespace ?? '',
-        resource,
-        object,
-        previous,
-      }).then(() => undefined),
+    beginCreate: (object, ctx) => begin(object, undefined, ctx),
+    beginUpdate: begin,
   }
   return { ...kind, strategy }
 }
