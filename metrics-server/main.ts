@@ -4,6 +4,7 @@ import { sleep } from '#async/sleep.js'
 import { Backoff } from '#client/backoff.js'
 import { messageOf } from '#client/errors.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
+import { durationMs } from '#go/duration.js'
 import { machineAddress } from '#net/machine-address.js'
 import { portProblem } from '#program/flags.js'
 import { readFrontProxyTrust } from './front-proxy.js'
@@ -88,6 +89,7 @@ export const metricsServerProcess: ProcessSpec = {
       name: 'metric-resolution',
       type: 'duration',
       default: '15s',
+      check: (value) => (durationMs(value) >= 1_000 ? undefined : 'must be 1s or more'),
       help: 'how often usage is read from kubelets',
     },
   ],

@@ -66,6 +66,7 @@ export const runClientProcess = async (
     ProcessSpec
   >
   const { KUBECONFIG } = machine.env
-  const given = KUBECONFIG === undefined ? args : [`--kubeconfig=${KUBECONFIG}`, ...args]
+  // An empty variable is one that is not set, as for kubectl.
+  const given = KUBECONFIG ? [`--kubeconfig=${KUBECONFIG}`, ...args] : args
   return (await runProcess({ ...loaded[exportName]!, help }, given, machine.stopSignal)) as ExitCode
 }

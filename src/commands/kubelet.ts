@@ -155,8 +155,7 @@ const readShutdownGrace = (flags: Flags) => {
 export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode> => {
   keepHeapSmall()
   const shutdownGrace = readShutdownGrace(flags)
-  const kubeconfig = flags.text('kubeconfig') ?? machine.env.KUBECONFIG ?? '.kubelevel/kubeconfig'
-  // Here, where a UsageError is the class that the command line knows: the bundle of the kubelet has its own.
+  const kubeconfig = flags.text('kubeconfig') ?? (machine.env.KUBECONFIG || '.kubelevel/kubeconfig')
   const config = await readKubeconfigOfFlag(kubeconfig)
   const manifestPath = flags.text('pod-manifest-path')
   const manifests = manifestPath && {

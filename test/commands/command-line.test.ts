@@ -17,6 +17,8 @@ t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 const run = (...args: string[]) =>
   spawnSync(process.execPath, [mainFile, ...args], {
     cwd: folder,
+    // Not the cluster of whoever runs the tests: an empty one is none, as for kubectl.
+    env: { ...process.env, KUBECONFIG: '' },
     timeout: 120_000,
     killSignal: 'SIGKILL',
     encoding: 'utf8',
@@ -101,6 +103,7 @@ t.test('mistakes are one line and exit code 2', async (t) => {
     [['controller-manager', '--node-monitor-period=5'], /must be a duration/],
     [['controller-manager', '--node-eviction-rate=fast'], /must be a number/],
     [['metrics-server', '--secure-port=70000'], /must be a port/],
+    [['metrics-server', '--metric-resolution=0s'], /must be 1s or more/],
     [['timeline'], /POD is missing/],
     [['kubelet', '--kubeconfig=/does/not/exist'], /--kubeconfig: there is no file/],
     [['kubelet', '--kubeconfig=empty.yaml'], /--kubeconfig: kubeconfig has no context/],
@@ -120,6 +123,12 @@ t.test('mistakes are one line and exit code 2', async (t) => {
     t.match(stderr, text)
     t.equal(stderr.trim().split('\n').length, 1, 'one line')
   }
+})
+
+t.test('an empty KUBECONFIG is not the name of a file', (t) => {
+  for (const command of ['scheduler', 'kubelet'])
+    t.match(run(command).stderr, /there is no file \.kubelevel\/kubeconfig /, command)
+  t.end()
 })
 
 t.test('each command explains itself', async (t) => {
