@@ -138,6 +138,7 @@ type StorageErrorCode =
   | 'FutureRevision'
   | 'Unavailable'
   | 'UnknownOutcome'
+  /** The store is full. The write that filled etcd is made all the same, and told so (quotaApplierV3). */
   | 'NoSpace'
   /** A write failed for another reason than space. Reads go on. */
   | 'ReadOnly'

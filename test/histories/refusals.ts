@@ -14,7 +14,8 @@ const etcdAway =
 
 const refusals: readonly Refusal[] = [
   { code: 429, reason: 'TooManyRequests', message: /./, isCertain: true },
-  { code: 500, message: /^etcdserver: mvcc: database space exceeded$/, isCertain: true },
+  // The write that fills etcd is made all the same, and told so (quotaApplierV3).
+  { code: 500, message: /^etcdserver: mvcc: database space exceeded$/ },
   { code: 500, message: etcdAway },
   { code: 503, reason: 'ServiceUnavailable', message: /./, isCertain: true },
   {
