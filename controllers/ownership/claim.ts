@@ -6,7 +6,12 @@ import { isInvalid, isNotFound } from '#client/errors.js'
 import { apiVersionOf, type ResourceRef } from '#client/resources.js'
 import { controllerRefOf } from '../controller.js'
 
-export const ownerReference = (ref: ResourceRef, owner: PersistedObject): OwnerReference => ({
+/** What of an object an owner reference to it says. */
+export interface Owner {
+  readonly metadata: { readonly name: string; readonly uid: string }
+}
+
+export const ownerReference = (ref: ResourceRef, owner: Owner): OwnerReference => ({
   apiVersion: apiVersionOf(ref),
   kind: ref.kind,
   name: owner.metadata.name,

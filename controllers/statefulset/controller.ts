@@ -9,6 +9,7 @@ import type { WorkQueue } from '#client/work-queue.js'
 import { jsonEqual } from '#json/object.js'
 import type { ControllerContext } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
+import type { Owner } from '../ownership/claim.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
 import { slowStart } from '../pods/pod-control.js'
@@ -76,17 +77,20 @@ const createPod = async (
   const known = revisions.find((r) => r.metadata.name === revision)
   const template = known === undefined ? set.spec.template : templateOf(known)
   const pod = statefulPod(set, ordinal, { template, revision })
+  let created: Pod
   try {
-    const created = await context.client.create<Pod>(resources.pods, { ...pod })
+    created = await context.client.create<Pod>(resources.pods, { ...pod })
     context.informers.for<Pod>(resources.pods).observe(created)
-    await ownClaims(sync, created)
-    tellOfPod(sync, 'Create', pod.metadata.name)
   } catch (error) {
     // The name is still taken: by the one that is ending, or by a stranger. Never two of one name.
-    if (!isAlreadyExists(error) && !isNamespaceTerminating(error))
-      tellOfPod(sync, 'Create', pod.metadata.name, error)
+    if (isAlreadyExists(error) || isNamespaceTerminating(error)) throw error
+    // Its claims are there, and may have to go with the set.
+    await ownClaims(sync, { metadata: { name: podName(set, ordinal), uid: '' } })
+    tellOfPod(sync, 'Create', pod.metadata.name, error)
     throw error
   }
+  await ownClaims(sync, created)
+  tellOfPod(sync, 'Create', pod.metadata.name)
 }
 
 const createClaims = async (sync: Sync, ordinal: number): Promise<void> => {
@@ -113,7 +117,7 @@ const createClaims = async (sync: Sync, ordinal: number): Promise<void> => {
   }
 }
 
-const claimsOf = ({ context, set }: Sync, pod: Pod): PersistedObject[] => {
+const claimsOf = ({ context, set }: Sync, pod: Owner): PersistedObject[] => {
   const { store } = context.informers.for(resources.persistentVolumeClaims)
   return (set.spec.volumeClaimTemplates ?? [])
     .map((t) => store.get(`${set.metadata.namespace}/${claimName(set, t, ordinalOf(set, pod))}`))
@@ -121,7 +125,7 @@ const claimsOf = ({ context, set }: Sync, pod: Pod): PersistedObject[] => {
 }
 
 /** True when a claim of the Pod had to change hands. */
-const ownClaims = async (sync: Sync, pod: Pod): Promise<boolean> => {
+const ownClaims = async (sync: Sync, pod: Owner): Promise<boolean> => {
   const { context, set } = sync
   let changed = false
   for (const claim of claimsOf(sync, pod)) {

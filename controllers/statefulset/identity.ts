@@ -51,15 +51,19 @@ const podIndexLabel = 'apps.kubernetes.io/pod-index'
 export const podName = (set: StatefulSet, ordinal: number): string =>
   `${set.metadata.name}-${ordinal}`
 
+interface Named {
+  readonly metadata: { readonly name: string }
+}
+
 /** -1 for a Pod whose name is not one of the set's. */
-export const ordinalOf = (set: StatefulSet, pod: Pod): number => {
+export const ordinalOf = (set: StatefulSet, pod: Named): number => {
   const prefix = `${set.metadata.name}-`
   const rest = pod.metadata.name.slice(prefix.length)
   return pod.metadata.name.startsWith(prefix) && /^\d+$/.test(rest) ? Number(rest) : -1
 }
 
 /** Whether the Pod is one of those that the size asks for. */
-export const isInRange = (set: StatefulSet, pod: Pod): boolean => {
+export const isInRange = (set: StatefulSet, pod: Named): boolean => {
   const index = ordinalOf(set, pod) - (set.spec.ordinals?.start ?? 0)
   return index >= 0 && index < (set.spec.replicas ?? 1)
 }

@@ -4,13 +4,12 @@
  * isClaimOwnerUpToDate and updateClaimOwnerRefForSetAndPod.
  */
 import type { OwnerReference, PersistedObject } from '#api/object.js'
-import type { Pod } from '#client/pod.js'
 import { apiVersionOf, type ResourceRef, resources } from '#client/resources.js'
-import { ownerReference } from '../ownership/claim.js'
+import { type Owner, ownerReference } from '../ownership/claim.js'
 import type { StatefulSet } from './identity.js'
 
 const names =
-  (ref: ResourceRef, owner: PersistedObject) =>
+  (ref: ResourceRef, owner: Owner) =>
   (o: OwnerReference): boolean =>
     o.kind === ref.kind && o.apiVersion === apiVersionOf(ref) && o.name === owner.metadata.name
 
@@ -22,7 +21,7 @@ const deletes = (set: StatefulSet): { withSet: boolean; whenScaled: boolean } =>
 /** The owner references as they should be, or undefined when nothing is to change. */
 export const claimOwners = (
   claim: PersistedObject,
-  { set, pod, inRange }: { set: StatefulSet; pod: Pod; inRange: boolean },
+  { set, pod, inRange }: { set: StatefulSet; pod: Owner; inRange: boolean },
 ): OwnerReference[] | undefined => {
   const owners = claim.metadata.ownerReferences ?? []
   const isSet = names(resources.statefulSets, set)

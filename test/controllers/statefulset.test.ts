@@ -155,6 +155,7 @@ t.test('where the first Pod of a parallel set is refused, the others are not tri
       spec: { priorityClassName: 'unknown', containers: [{ name: 'main', image: 'x' }] },
     },
     volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: claim }],
+    persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' },
   })
   const refused = async () =>
     (await client.list<KubeObject>(resources.events, { namespace })).items.filter(
@@ -167,8 +168,9 @@ t.test('where the first Pod of a parallel set is refused, the others are not tri
   t.same(notes, ['db-0'])
   const claims = await client.list(resources.persistentVolumeClaims, { namespace })
   t.same(
-    claims.items.map(({ metadata }) => metadata.name),
-    ['data-db-0'],
+    claims.items.map(({ metadata }) => [metadata.name, metadata.ownerReferences?.[0]?.kind]),
+    [['data-db-0', 'StatefulSet']],
+    'its claim goes with the set all the same',
   )
 })
 
