@@ -29,7 +29,14 @@ import {
   rollingStep,
   type Scale,
 } from './rollout.js'
-import { deploymentStatus, failedNote, hasDeadline, msUntilDeadline, setNote } from './status.js'
+import {
+  deploymentStatus,
+  failedNote,
+  hasDeadline,
+  msUntilDeadline,
+  noted,
+  setNote,
+} from './status.js'
 
 interface Sync {
   context: ControllerContext
@@ -37,7 +44,7 @@ interface Sync {
   deployment: Deployment
   sets: OwnedSet[]
 }
-type Note = ReturnType<typeof setNote> | undefined
+type Note = ReturnType<typeof setNote>
 
 const observeSet = ({ context }: Sync, set: OwnedSet): OwnedSet => {
   context.informers.for<OwnedSet>(resources.replicaSets).observe(set)
@@ -66,75 +73,69 @@ const applyScale = async (sync: Sync, { set, replicas }: Scale): Promise<void> =
   )
 }
 
-interface Step {
-  newSet: OwnedSet | undefined
-  note: Note
-}
-
 /**
  * The ReplicaSet of the current template, with correct annotations; its revision is the Deployment's, too. With `make` it
  * is created if missing.
  */
-const newSetOf = async (sync: Sync, { make }: { readonly make: boolean }): Promise<Step> => {
+const newSetOf = async (
+  sync: Sync,
+  { make }: { readonly make: boolean },
+): Promise<OwnedSet | undefined> => {
   const found = findNewSet(sync.deployment, sync.sets)
   const olds = sync.sets.filter((s) => s !== found)
-  if (found === undefined && !make) return { newSet: undefined, note: undefined }
-  const step =
-    found === undefined ? await createNewSet(sync, olds) : await keepNewSet(sync, found, olds)
-  await writeRevision(sync, step.newSet)
-  return step
+  if (found !== undefined) return keepNewSet(sync, found, olds)
+  return make ? createNewSet(sync, olds) : undefined
 }
 
-const keepNewSet = async (sync: Sync, found: OwnedSet, olds: readonly OwnedSet[]) => {
+const keepNewSet = async (
+  sync: Sync,
+  found: OwnedSet,
+  olds: readonly OwnedSet[],
+): Promise<OwnedSet> => {
   const { deployment } = sync
   const annotations = newSetAnnotations(deployment, found, olds)
   const minReadySeconds = deployment.spec.minReadySeconds ?? 0
-  const isNoted = progressing(deployment.status) !== undefined || !hasDeadline(deployment)
-  const note = isNoted ? undefined : setNote(found, false)
-  if (!differs(found, annotations) && (found.spec.minReadySeconds ?? 0) === minReadySeconds)
-    return { newSet: found, note }
-  const newSet = await updateSet(sync, {
-    ...found,
-    metadata: { ...found.metadata, annotations },
-    spec: { ...found.spec, minReadySeconds },
-  })
-  return { newSet, note }
+  const isRight =
+    !differs(found, annotations) && (found.spec.minReadySeconds ?? 0) === minReadySeconds
+  const newSet = isRight
+    ? found
+    : await updateSet(sync, {
+        ...found,
+        metadata: { ...found.metadata, annotations },
+        spec: { ...found.spec, minReadySeconds },
+      })
+  const isNoted = progressing(deployment.status) !== undefined
+  await tellOfSet(sync, newSet, isNoted ? undefined : setNote(newSet, false))
+  return newSet
 }
 
-const createNewSet = async (sync: Sync, olds: readonly OwnedSet[]) => {
+const createNewSet = async (sync: Sync, olds: readonly OwnedSet[]): Promise<OwnedSet> => {
   const { deployment, recorder, context } = sync
   const wanted = makeNewSet(deployment, olds)
+  let newSet: OwnedSet
   try {
-    const newSet = observeSet(
-      sync,
-      await context.client.create<OwnedSet>(resources.replicaSets, wanted),
-    )
-    sync.sets.push(newSet)
-    if (replicasOf(newSet) > 0)
-      recorder.event(
-        deployment,
-        'Normal',
-        'ScalingReplicaSet',
-        `Scaled up replica set ${newSet.metadata.name} from 0 to ${replicasOf(newSet)}`,
-      )
-    return { newSet, note: setNote(newSet, true) }
+    newSet = await context.client.create<OwnedSet>(resources.replicaSets, wanted)
   } catch (error) {
-    if (!isAlreadyExists(error)) throw await createFailed(sync, wanted, error)
-    await resolveCollision(sync, wanted.metadata.name)
+    if (isAlreadyExists(error)) await resolveCollision(sync, wanted.metadata.name)
+    else if (!isNamespaceTerminating(error)) await tellOfFailure(sync, wanted.metadata.name, error)
     throw error
   }
+  sync.sets.push(observeSet(sync, newSet))
+  if (replicasOf(newSet) > 0)
+    recorder.event(
+      deployment,
+      'Normal',
+      'ScalingReplicaSet',
+      `Scaled up replica set ${newSet.metadata.name} from 0 to ${replicasOf(newSet)}`,
+    )
+  await tellOfSet(sync, newSet, setNote(newSet, true))
+  return newSet
 }
 
-const createFailed = async (
-  sync: Sync,
-  wanted: { metadata: { name: string } },
-  error: unknown,
-): Promise<unknown> => {
-  if (isNamespaceTerminating(error)) return error
-  const message = `Failed to create new replica set "${wanted.metadata.name}": ${messageOf(error)}`
+const tellOfFailure = async (sync: Sync, name: string, error: unknown): Promise<void> => {
+  const message = `Failed to create new replica set "${name}": ${messageOf(error)}`
   sync.recorder.event(sync.deployment, 'Warning', 'ReplicaSetCreateError', message)
-  await writeStatus(sync, undefined, { note: failedNote(message), rollsOut: true })
-  return error
+  if (hasDeadline(sync.deployment)) await writeNote(sync, sync.deployment, failedNote(message))
 }
 
 /** Another set has our name: increments the collision count, so that the next hash differs. */
@@ -152,32 +153,42 @@ const resolveCollision = async (sync: Sync, name: string): Promise<void> => {
   await updateStatus(context, resources.deployments, deployment, status)
 }
 
+/** `next` is the Deployment, perhaps with other annotations: written with the status they are no new generation. */
+const writeNote = async (sync: Sync, next: Deployment, note: Note | undefined): Promise<void> => {
+  const { context } = sync
+  const status = note === undefined ? next.status : noted(next, note, context.clock.now())
+  sync.deployment = await updateStatus(context, resources.deployments, next, status)
+}
+
+/**
+ * The Deployment shows the revision of its new set, and that it was made or found. At once, as upstream: a later round,
+ * after what comes next has failed, would know the set already.
+ */
+const tellOfSet = async (sync: Sync, newSet: OwnedSet, note: Note | undefined): Promise<void> => {
+  const { deployment } = sync
+  const revision = String(revisionOf(newSet))
+  const wanted = hasDeadline(deployment) ? note : undefined
+  if (wanted === undefined && deployment.metadata.annotations?.[revisionAnnotation] === revision)
+    return
+  const annotations = { ...deployment.metadata.annotations, [revisionAnnotation]: revision }
+  await writeNote(
+    sync,
+    { ...deployment, metadata: { ...deployment.metadata, annotations } },
+    wanted,
+  )
+}
+
 const writeStatus = async (
   sync: Sync,
   newSet: OwnedSet | undefined,
-  round: { note?: Note; rollsOut: boolean },
+  { rollsOut }: { readonly rollsOut: boolean },
 ): Promise<void> => {
   const { deployment, context, sets } = sync
-  const now = context.clock.now()
-  const status = deploymentStatus(deployment, newSet, sets, { now, ...round })
+  const status = deploymentStatus(deployment, newSet, sets, { now: context.clock.now(), rollsOut })
   const { terminatingReplicas = 0, ...rest } = deployment.status ?? {}
   const before = { ...rest, terminatingReplicas }
   if (!jsonEqual(before, status))
     await updateStatus(context, resources.deployments, deployment, status)
-}
-
-/**
- * The Deployment shows the revision of its new set. Written with the status, as upstream does: a change of annotations
- * by the main resource would count as a new generation.
- */
-const writeRevision = async (sync: Sync, newSet: OwnedSet): Promise<void> => {
-  const { deployment, context } = sync
-  const revision = String(revisionOf(newSet))
-  if (deployment.metadata.annotations?.[revisionAnnotation] === revision) return
-  const annotations = { ...deployment.metadata.annotations, [revisionAnnotation]: revision }
-  const metadata = { ...deployment.metadata, annotations }
-  const next = { ...deployment, metadata }
-  sync.deployment = await updateStatus(context, resources.deployments, next, deployment.status)
 }
 
 const oldSetsOf = ({ sets }: Sync, newSet: OwnedSet | undefined): OwnedSet[] =>
@@ -225,29 +236,28 @@ const oldPodsRun = (sync: Sync, newSet: OwnedSet | undefined): boolean => {
     .some((pod) => !isPodTerminal(pod) && olds.has(controllerRefOf(pod)?.uid ?? ''))
 }
 
-const rollOut = async (sync: Sync): Promise<Step> => {
+const rollOut = async (sync: Sync): Promise<OwnedSet | undefined> => {
   const recreate = sync.deployment.spec.strategy?.type === 'Recreate'
   if (recreate) {
     const present = await newSetOf(sync, { make: false })
-    const down = recreateDown(oldSetsOf(sync, present.newSet))
+    const down = recreateDown(oldSetsOf(sync, present))
     for (const step of down) await applyScale(sync, step)
-    if (down.length > 0 || oldPodsRun(sync, present.newSet)) return present
+    if (down.length > 0 || oldPodsRun(sync, present)) return present
   }
-  const result = await newSetOf(sync, { make: true })
-  const newSet = result.newSet!
+  const newSet = (await newSetOf(sync, { make: true }))!
   const olds = oldSetsOf(sync, newSet)
   const steps = recreate
     ? recreateUp(sync.deployment, newSet)
     : rollingStep(sync.deployment, newSet, olds)
   for (const step of steps) await applyScale(sync, step)
   if (steps.length === 0 && isComplete(sync, newSet)) await cleanUp(sync, newSet)
-  return { newSet: findNewSet(sync.deployment, sync.sets), note: result.note }
+  return findNewSet(sync.deployment, sync.sets)
 }
 
-const scaleOnly = async (sync: Sync): Promise<Step> => {
-  const result = await newSetOf(sync, { make: false })
-  const olds = oldSetsOf(sync, result.newSet)
-  const steps = proportionalScale(sync.deployment, result.newSet, olds)
+const scaleOnly = async (sync: Sync): Promise<OwnedSet | undefined> => {
+  const newSet = await newSetOf(sync, { make: false })
+  const olds = oldSetsOf(sync, newSet)
+  const steps = proportionalScale(sync.deployment, newSet, olds)
   for (const step of steps) await applyScale(sync, step)
   // Sets whose size did not change need the annotations, too, or the Deployment would seem to be scaling for ever. A
   // single one that has its size keeps that which another strategy allowed. Upstream: scale.
@@ -258,8 +268,8 @@ const scaleOnly = async (sync: Sync): Promise<Step> => {
       (active.length > 1 || isScaling(sync.deployment, active))
     )
       await rememberSize(sync, set)
-  if (sync.deployment.spec.paused) await cleanUp(sync, result.newSet)
-  return result
+  if (sync.deployment.spec.paused) await cleanUp(sync, newSet)
+  return newSet
 }
 
 const rememberSize = async (sync: Sync, set: OwnedSet): Promise<void> => {
@@ -283,8 +293,8 @@ const syncDeployment = async (
     return undefined
   }
   const rollsOut = !deployment.spec.paused && !isScaling(deployment, claimed)
-  const { newSet, note } = rollsOut ? await rollOut(sync) : await scaleOnly(sync)
-  await writeStatus(sync, newSet, { note, rollsOut })
+  const newSet = rollsOut ? await rollOut(sync) : await scaleOnly(sync)
+  await writeStatus(sync, newSet, { rollsOut })
   const afterMs = msUntilDeadline(sync.deployment, context.clock.now())
   return afterMs === undefined ? undefined : { afterMs }
 }

@@ -177,10 +177,14 @@ const pausing = (deployment: Deployment): Wanted | undefined => {
   return undefined
 }
 
+/** The status with a step that the Progressing condition tells of: a set was made or found, or could not be made. */
+export const noted = (deployment: Deployment, note: Wanted, now: number): DeploymentStatus => ({
+  ...deployment.status,
+  conditions: put(deployment.status?.conditions ?? [], note, formatTime(now)),
+})
+
 interface Round {
   now: number
-  /** A step that the Progressing condition tells of (a set was made or found). */
-  note?: Wanted | undefined
   /** False while it is paused, scaled or deleted: then nothing is said of its progress (upstream's syncDeploymentStatus). */
   rollsOut: boolean
 }
@@ -189,12 +193,11 @@ export const deploymentStatus = (
   deployment: Deployment,
   newSet: OwnedSet | undefined,
   all: readonly OwnedSet[],
-  { now, note, rollsOut }: Round,
+  { now, rollsOut }: Round,
 ): DeploymentStatus => {
   const time = formatTime(now)
   const next = counts(deployment, newSet, all)
   let conditions = deployment.status?.conditions ?? []
-  if (note !== undefined) conditions = put(conditions, note, time)
   const pause = pausing(deployment)
   if (pause !== undefined) conditions = put(conditions, pause, time)
   conditions = put(conditions, availability(deployment, next), time)

@@ -1,8 +1,10 @@
-/** Which Pods a ReplicaSet takes, and what it notes of its Deployment; seen with kube-controller-manager 1.36. */
+/** Which Pods a ReplicaSet takes, and what it and its Deployment note of each other; seen with kube-controller-manager 1.36. */
 import t from 'tap'
+import { failure } from '#api/errors.js'
 import type { PersistedObject } from '#api/object.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
-import { resources } from '#client/resources.js'
+import { type ResourceRef, resources } from '#client/resources.js'
+import type { Deployment } from '#controllers/deployment/deployment.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
 
@@ -98,4 +100,41 @@ t.test('a paused Deployment that has its size keeps how far it could grow', asyn
   await change({ replicas: 3 })
   await untilSeen()
   t.same(await sizes(), ['3', '4'])
+})
+
+t.test('that a new set was made is told at once, whatever fails next', async (t) => {
+  let refusals = 0
+  const client = await startControllers(t, ['deployment-controller'], (own) => ({
+    update: (ref: ResourceRef, object: PersistedObject, options?: object) => {
+      if (ref !== resources.replicaSets || refusals++ > 0) return own.update(ref, object, options)
+      return Promise.reject(failure({ code: 409, reason: 'Conflict', message: 'it has changed' }))
+    },
+  }))
+  const at = { name: 'web', namespace }
+  const progress = async () => {
+    const { status } = await client.get<Deployment>(resources.deployments, at)
+    return status?.conditions?.find(({ type }) => type === 'Progressing')
+  }
+  await client.create(resources.deployments, {
+    metadata: at,
+    spec: {
+      replicas: 1,
+      progressDeadlineSeconds: 2,
+      minReadySeconds: 1,
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } },
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec },
+    },
+  })
+  // No Pod comes, as nobody makes any.
+  await until(async () => (await progress())?.reason === 'ProgressDeadlineExceeded')
+  const before = await progress()
+  await client.patch(
+    resources.deployments,
+    at,
+    { spec: { template: { metadata: { annotations: { version: '2' } } } } },
+    { type: 'merge' },
+  )
+  await until(async () => (await progress())?.message !== before?.message)
+  t.ok(refusals > 0)
 })
