@@ -165,7 +165,8 @@ const handOn = async (
   reply.code(answer.statusCode ?? 502)
   copyHeaders(headers, reply)
   copyTrailers(answer, reply)
-  reply.raw.once('pipe', () => sendHeadSoon(reply))
+  // What is made of a page may still turn out to be impossible: upstream reads all of it first.
+  if (body === answer) reply.raw.once('pipe', () => sendHeadSoon(reply))
   return reply.send(body)
 }
 
