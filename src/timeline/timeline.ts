@@ -83,10 +83,12 @@ const objectSteps = (pod: PersistedObject): Step[] => {
   return steps
 }
 
+/** Their times have seconds or, of the scheduler, microseconds: cut, so that those of one second keep their order. */
 const eventSteps = (pod: PersistedObject | undefined, events: readonly PersistedObject[]): Step[] =>
   events.flatMap((event) => {
     const at = lastSeenAt(event)
-    return at === undefined ? [] : [{ at, what: describeEvent(event, pod), exact: false }]
+    if (at === undefined) return []
+    return [{ at: at - (at % 1000), what: describeEvent(event, pod), exact: false }]
   })
 
 /** Steps in order; those of one second keep the order: object first, then its events. */

@@ -104,6 +104,26 @@ t.test('an Event of a series is told when it was seen last', (t) => {
   t.end()
 })
 
+t.test('Events of one second keep their order, however exact their times are', (t) => {
+  const event = (reason: string, times: object): PersistedObject => ({
+    kind: 'Event',
+    apiVersion: 'v1',
+    metadata: storedMetadata({}),
+    reason,
+    message: 'm',
+    ...times,
+  })
+  const steps = timelineOf(undefined, [
+    event('Scheduled', { eventTime: '2026-11-21T10:00:02.678000Z', lastTimestamp: null }),
+    event('Pulled', { eventTime: null, lastTimestamp: '2026-11-21T10:00:02Z' }),
+  ])
+  t.same(
+    steps.map(({ what }) => what),
+    ['Scheduled: m', 'Pulled: m'],
+  )
+  t.end()
+})
+
 t.test('a watched Pod: what is different from one state to the next', (t) => {
   const running = podAt({})
   const asked = podAt({ metadata: deleted })
