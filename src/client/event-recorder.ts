@@ -3,11 +3,16 @@
  * only become one; an object that has very many is cut off for a while. The rules of client-go's record package.
  */
 import { type Clock, formatTime } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import type { Client } from './client.js'
-import { isAlreadyExists, isNotFound } from './errors.js'
-import { EventSink, type EventSubject, referenceTo } from './event-sink.js'
+import { isNotFound } from './errors.js'
+import {
+  createEvent,
+  type EventBody,
+  EventSink,
+  type EventSubject,
+  referenceTo,
+} from './event-sink.js'
 import type { Log } from './log.js'
 import type { ResourceRef } from './resources.js'
 
@@ -38,9 +43,6 @@ const coreEvents: ResourceRef = {
   namespaced: true,
 }
 
-interface EventBody extends KubeObject {
-  metadata: { name: string; namespace: string; annotations?: Readonly<Record<string, string>> }
-}
 interface KnownEvent {
   namespace: string
   name: string
@@ -100,10 +102,7 @@ const makeWriter = (client: Client): ((key: string, body: EventBody) => () => Pr
   const known = new Map<string, KnownEvent>()
   const create = async (key: string, body: EventBody): Promise<void> => {
     const { namespace, name } = body.metadata
-    // Nobody else takes its name: one that is there is ours, and only the answer was lost.
-    await client.create(coreEvents, body, { namespace }).catch((error: unknown) => {
-      if (!isAlreadyExists(error)) throw error
-    })
+    await createEvent(client, coreEvents, body)
     known.set(key, { namespace, name, count: 1 })
     evictOldest(known, limits.eventsKept)
   }

@@ -4,12 +4,17 @@
  * then while it lasts, and when nothing was added to it for a while.
  */
 import { type Clock, formatMicroTime } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import type { Client } from './client.js'
-import { isAlreadyExists, isNotFound } from './errors.js'
+import { isNotFound } from './errors.js'
 import { type EventType, evictOldest } from './event-recorder.js'
-import { EventSink, type EventSubject, referenceTo } from './event-sink.js'
+import {
+  createEvent,
+  type EventBody,
+  EventSink,
+  type EventSubject,
+  referenceTo,
+} from './event-sink.js'
 import type { Log } from './log.js'
 import { resources } from './resources.js'
 
@@ -33,7 +38,7 @@ export interface EventSeriesRecorder {
 }
 
 interface Known {
-  readonly body: KubeObject & { metadata: { name: string; namespace: string } }
+  readonly body: EventBody
   /** From 2 on it is a series. */
   count: number
   lastMs: number
@@ -62,13 +67,7 @@ export const createEventSeriesRecorder = ({
   const sink = new EventSink({ log })
   const known = new Map<string, Known>()
 
-  const create = async (body: Known['body']): Promise<void> => {
-    const { namespace } = body.metadata
-    // Nobody else takes its name: one that is there is ours, and only the answer was lost.
-    await client.create(resources.events, body, { namespace }).catch((error: unknown) => {
-      if (!isAlreadyExists(error)) throw error
-    })
-  }
+  const create = (body: EventBody): Promise<void> => createEvent(client, resources.events, body)
   const writeSeries = (one: Known): void => {
     one.writtenMs = clock.now()
     const { body, count, lastMs } = one

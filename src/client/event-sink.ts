@@ -1,10 +1,13 @@
 /** Where the Events of a process go: one after the other, each until the server has taken or refused it. */
 import { ApiError } from '#api/errors.js'
+import type { KubeObject } from '#api/object.js'
 import { sleep } from '#async/sleep.js'
 import { limits } from '#limits'
-import { isTooManyRequests, messageOf } from './errors.js'
+import type { Client } from './client.js'
+import { isAlreadyExists, isTooManyRequests, messageOf } from './errors.js'
 import type { Log } from './log.js'
 import { systemRandom } from './random.js'
+import type { ResourceRef } from './resources.js'
 
 export interface EventSubject {
   kind: string
@@ -23,6 +26,22 @@ export const referenceTo = ({ kind, apiVersion, metadata }: EventSubject) => {
     ...(namespace ? { namespace } : {}),
     ...(resourceVersion ? { resourceVersion } : {}),
   }
+}
+
+export interface EventBody extends KubeObject {
+  metadata: { name: string; namespace: string; annotations?: Readonly<Record<string, string>> }
+}
+
+/** Nobody else takes its name: one that is there is ours, and only the answer was lost. */
+export const createEvent = async (
+  client: Client,
+  ref: ResourceRef,
+  body: EventBody,
+): Promise<void> => {
+  const { namespace } = body.metadata
+  await client.create(ref, body, { namespace }).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error
+  })
 }
 
 /** A refusal would be repeated; what did not reach the server, or comes at a bad time for it, is tried again (client-go, recordEvent). */
