@@ -6,7 +6,7 @@ import type { WorkQueue } from '#client/work-queue.js'
 import { limits } from '#limits'
 import type { ControllerContext } from '../controller.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
-import { nextAvailabilityMs } from '../pods/availability.js'
+import { lookWhenAvailable } from '../pods/availability.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'
 import {
   type ControllerRevision,
@@ -125,8 +125,8 @@ const sync = async (
   const after = observe()
   const status = daemonStatus(after, collisionCount)
   if (status !== undefined) await updateStatus(context, resources.daemonSets, set, status)
-  const availableMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
-  for (const ms of [waitMs, availableMs]) if (ms !== undefined) tools.queue.addAfter(keyOf(set), ms)
+  lookWhenAvailable(tools.queue, set, after.pods, after.now)
+  if (waitMs !== undefined) tools.queue.addAfter(keyOf(set), waitMs)
   if (failed !== undefined) throw failed
   const used = new Set([hash, ...after.pods.map(revisionOf)])
   const old = revisions.filter((r) => r.metadata.uid !== revision.metadata.uid)

@@ -1,13 +1,12 @@
 /** Keeps as many Pods as a ReplicaSet or ReplicationController wants; upstream's replicaset-controller. */
 import type { LabelSelector } from '#api/label-selector.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
-import { keyOf } from '#client/object-store.js'
 import { isPodActive, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'
 import { type Controller, type ControllerContext, controllerRefOf } from '../controller.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
-import { nextAvailabilityMs } from '../pods/availability.js'
+import { lookWhenAvailable } from '../pods/availability.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'
 import { updateStatus } from '../update-object.js'
 import { planReplicas, type ReplicaPlan, type ReplicaSet, replicaStatus } from './reconcile.js'
@@ -97,8 +96,7 @@ const sync = async (
   const now = clock.now()
   const status = replicaStatus(set, after, { now, failure })
   if (status !== undefined) await updateStatus(context, ref, set, status)
-  const afterMs = nextAvailabilityMs(after.filter(isPodActive), set.spec.minReadySeconds ?? 0, now)
-  if (afterMs !== undefined) queue.addAfter(keyOf(set), afterMs)
+  lookWhenAvailable(queue, set, after.filter(isPodActive), now)
   if (error !== undefined) throw error
 }
 

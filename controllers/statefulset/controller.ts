@@ -11,7 +11,7 @@ import type { ControllerContext } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import type { Owner } from '../ownership/claim.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
-import { nextAvailabilityMs } from '../pods/availability.js'
+import { lookWhenAvailable } from '../pods/availability.js'
 import { slowStart } from '../pods/pod-control.js'
 import {
   type ControllerRevision,
@@ -278,8 +278,7 @@ const syncSet = async (
   const status = statefulSetStatus(after, collisionCount)
   if (!jsonEqual({ collisionCount: 0, ...set.status }, status))
     await writeStatus(context, set, status)
-  const afterMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
-  if (afterMs !== undefined) queue.addAfter(keyOf(set), afterMs)
+  lookWhenAvailable(queue, set, after.pods, after.now)
   if (failed !== undefined) throw failed
   const used = new Set([updateRevision, after.currentRevision, ...after.pods.map(revisionOf)])
   const idle = all.filter((r) => !used.has(r.metadata.name))
