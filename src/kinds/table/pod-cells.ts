@@ -1,5 +1,6 @@
 /** A pod's row: readiness, why it is not running, restarts. Rule: kubernetes pkg/printers/internalversion printPod. */
 import { parseTime } from '#api/clock.js'
+import { isConditionTrue } from '#api/conditions.js'
 import type { KubeObject } from '#api/object.js'
 import { humanDuration } from '#registry/human-duration.js'
 import { age, type Cells } from './format.js'
@@ -32,14 +33,11 @@ const finishedAt = (status: ContainerStatus): number => {
 }
 const endReason = ({ reason, signal, exitCode }: Terminated): string =>
   reason || (signal ? `Signal:${signal}` : `ExitCode:${exitCode ?? 0}`)
+/** Any condition of the type counts here; elsewhere the first does. */
 const isReady = (pod: KubeObject): boolean =>
   (pod.status?.conditions ?? []).some(
     (c: { type: string; status: string }) => c.type === 'Ready' && c.status === 'True',
   )
-/** Of these the first counts, of those above any. */
-const isInitialized = (pod: KubeObject): boolean =>
-  (pod.status?.conditions ?? []).find((c: { type: string }) => c.type === 'Initialized')?.status ===
-  'True'
 
 /** Undefined when this init container is done or serves as a sidecar, else what the pod waits for. */
 const initReason = (
@@ -118,7 +116,7 @@ const podProgress = (pod: KubeObject, sidecars: ReadonlySet<string>): Progress =
     ready: 0,
   }
   const { initializing, sidecar } = initProgress(pod, progress, sidecars)
-  if (!initializing || isInitialized(pod)) {
+  if (!initializing || isConditionTrue(pod, 'Initialized')) {
     progress = { ...progress, restarts: sidecar.restarts, lastRestart: sidecar.lastRestart }
     containerProgress(pod, progress)
   }

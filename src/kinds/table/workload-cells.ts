@@ -1,5 +1,6 @@
 /** Rows of the kinds that make pods. Rules: kubernetes pkg/printers/internalversion. */
 import { parseTime } from '#api/clock.js'
+import { isConditionTrue } from '#api/conditions.js'
 import type { KubeObject } from '#api/object.js'
 import { humanDuration } from '#registry/human-duration.js'
 import {
@@ -65,9 +66,7 @@ export const daemonSetCells: Cells = (object, now) => [
 
 /** The first of these that holds is the job's status; a job that ends shows it before its conditions do. */
 const jobStatus = (job: KubeObject): string => {
-  // The first of a type counts.
-  const isTrue = (type: string): boolean =>
-    (job.status?.conditions ?? []).find((c: { type: string }) => c.type === type)?.status === 'True'
+  const isTrue = (type: string): boolean => isConditionTrue(job, type)
   const of = (types: string[]): string | undefined => types.find(isTrue)
   const ended = of(['Complete', 'Failed'])
   if (ended) return ended
