@@ -78,7 +78,7 @@ export const allocatedErrors = (
   statuses: Fields[] | undefined,
   containers: Fields[] | undefined,
 ): FieldError[] => {
-  const known = byName(containers as { name?: string }[] | undefined)
+  const known = byName(containers)
   const made = new Map<string, ReadonlySet<string> | undefined>()
   return each(path, statuses, ({ name, allocatedResourcesStatus }, at) => {
     if (!allocatedResourcesStatus) return []

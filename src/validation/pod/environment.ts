@@ -12,6 +12,7 @@ import {
   validEnvName,
   validNoBacksteps,
 } from '../formats.js'
+import { byName } from './by-name.js'
 import { environmentFields, validFieldRef, validResourceFieldRef } from './field-references.js'
 
 const keySelector = (path: string, { name = '', key = '' }: Fields): FieldError[] => [
@@ -101,7 +102,7 @@ const readsFiles = ({ env }: Fields): boolean =>
 /** Files of variables lie in emptyDir volumes; looked at last, over all containers (validateFileKeyRefVolumes). */
 export const validFileKeyVolumes = (path: string, spec: Fields): FieldError[] => {
   if (!hasContainer(spec, readsFiles)) return []
-  const volumes = new Map(((spec.volumes ?? []) as Fields[]).map((v) => [v.name ?? '', v]))
+  const volumes = byName(spec.volumes as Fields[] | undefined)
   const inVariable = ({ valueFrom }: Fields, at: string): FieldError[] => {
     if (valueFrom?.fileKeyRef === undefined) return []
     const { volumeName = '' } = valueFrom.fileKeyRef

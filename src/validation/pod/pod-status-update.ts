@@ -89,7 +89,7 @@ const stateErrorsOf = (next: KubeObject, previous: KubeObject): FieldError[] => 
 }
 
 const claimStatusErrors = ({ spec, status }: KubeObject): FieldError[] => {
-  const claims = byName(spec.resourceClaims as { name?: string }[] | undefined)
+  const claims = byName(spec.resourceClaims as Fields[] | undefined)
   const seen = new Set<string>()
   return each('status.resourceClaimStatuses', status.resourceClaimStatuses as Fields[], (s, at) => {
     const { name = '', resourceClaimName } = s
@@ -117,10 +117,7 @@ const extendedClaimErrors = ({ spec, status }: KubeObject): FieldError[] => {
   const claim: Fields | undefined = status.extendedResourceClaimStatus
   if (!claim) return []
   const path = 'status.extendedResourceClaimStatus'
-  // Of equal names the last one counts.
-  const containers = new Map(
-    [...(spec.initContainers ?? []), ...spec.containers].map((c: Fields) => [c.name, c]),
-  )
+  const containers = byName<Fields>([...(spec.initContainers ?? []), ...spec.containers])
   const seen = new Set<string>()
   const mapping = (m: Fields, at: string): FieldError[] => {
     const { containerName = '', resourceName = '', requestName = '' } = m

@@ -10,6 +10,7 @@ import { sameJson } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
 import { validTolerations } from '../toleration.js'
 import { unifiedDiff } from '../unified-diff.js'
+import { byName } from './by-name.js'
 import { untrimmedImage } from './containers.js'
 import { isFineSpec, validPod, validPodAnnotations } from './pod.js'
 import { appArmorPrefix } from './security.js'
@@ -253,13 +254,7 @@ export const validateEphemeralContainersUpdate = (
   if (previous.metadata.annotations?.[mirrorAnnotation] !== undefined)
     return [forbidden('[]', 'static pods do not support ephemeral containers')]
   const path = 'spec.ephemeralContainers'
-  // Of equal names the last one counts.
-  const after = new Map(
-    ((next.spec.ephemeralContainers ?? []) as Fields[]).map((container) => [
-      container.name,
-      container,
-    ]),
-  )
+  const after = byName(next.spec.ephemeralContainers as Fields[] | undefined)
   return [
     ...validPod(next),
     ...annotationChanges(next, previous),
