@@ -69,8 +69,11 @@ export default defineKind({
     validate,
     validateUpdate: (next, previous) => {
       const given = new Map<string, Driver[]>()
-      for (const driver of (next.spec.drivers ?? []) as Driver[])
-        given.set(driver.name, [...(given.get(driver.name) ?? []), driver])
+      for (const driver of (next.spec.drivers ?? []) as Driver[]) {
+        const sameName = given.get(driver.name)
+        if (sameName === undefined) given.set(driver.name, [driver])
+        else sameName.push(driver)
+      }
       // Told of in the order of those that are stored.
       const changed = ((previous.spec.drivers ?? []) as Driver[]).flatMap((old) =>
         (given.get(old.name) ?? []).flatMap((driver) =>
