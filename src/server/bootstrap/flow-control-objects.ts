@@ -3,18 +3,16 @@
  * registry/flowcontrol/ensurer): a spec that is kept up to date is put back, and an annotation says whether it is.
  */
 import type { KubeObject } from '#api/object.js'
+import { parseGoBoolean } from '#go/boolean.js'
 import { jsonEqual } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
 
 const annotation = 'apf.kubernetes.io/autoupdate-spec'
 const mandatory: readonly (string | undefined)[] = ['exempt', 'catch-all']
 
-/** Go's ParseBool; undefined for what is none. */
-const saysAutomatic = ({ metadata }: KubeObject): boolean | undefined => {
-  const text = metadata.annotations?.[annotation] ?? ''
-  if (/^(1|t|T|true|TRUE|True)$/.test(text)) return true
-  return /^(0|f|F|false|FALSE|False)$/.test(text) ? false : undefined
-}
+/** Undefined where the annotation says neither. */
+const saysAutomatic = ({ metadata }: KubeObject): boolean | undefined =>
+  parseGoBoolean(metadata.annotations?.[annotation] ?? '')
 
 /** Nobody has changed it yet, or it is said to be kept up to date. */
 const isAutomatic = (stored: KubeObject): boolean =>
