@@ -2,6 +2,7 @@
 
 import { type IpAddress as Address, parseAddress } from '#go/ip-address.js'
 import { goQuote } from '#go/quote.js'
+import { isGlobalUnicast } from '#net/global-unicast.js'
 import type { Implementations } from '../evaluation.js'
 import { CelError, KubernetesValue, noSuchOverload } from '../values.js'
 
@@ -147,14 +148,7 @@ const inRange = ({ family, bits }: Address, of4: string, of6: string): boolean =
 }
 const isLoopback = ({ address }: Ip): boolean => inRange(address, '127.0.0.0/8', '::1/128')
 const isUnspecified = ({ address }: Ip): boolean => address.bits === 0n
-const isMulticast = ({ address }: Ip): boolean => inRange(address, '224.0.0.0/4', 'ff00::/8')
 const isLinkLocal = ({ address }: Ip): boolean => inRange(address, '169.254.0.0/16', 'fe80::/10')
-const isGlobal = (ip: Ip): boolean =>
-  !isUnspecified(ip) &&
-  !isLoopback(ip) &&
-  !isMulticast(ip) &&
-  !isLinkLocal(ip) &&
-  !(ip.address.family === 4 && ip.address.bits === 0xffffffffn)
 
 export const addressFunctions: Implementations = {
   string_to_ip: toIp,
@@ -166,7 +160,7 @@ export const addressFunctions: Implementations = {
   ip_is_loopback: isLoopback,
   ip_is_link_local_multicast: ({ address }: Ip) => inRange(address, '224.0.0.0/24', 'ff02::/16'),
   ip_is_link_local_unicast: isLinkLocal,
-  ip_is_global_unicast: isGlobal,
+  ip_is_global_unicast: ({ address }: Ip) => isGlobalUnicast(print(address)),
   string_to_cidr: toCidr,
   is_cidr: (text: string) => parses(() => parsePrefix(text)),
   cidr_to_string: ({ address, length }: Cidr) => `${print(address)}/${length}`,
