@@ -27,6 +27,7 @@ import { readLive } from '../read-live.js'
 import { updateStatus } from '../update-object.js'
 import { type Accounting, account, countReleased } from './accounting.js'
 import { endingOf, msUntilDeadline } from './ending.js'
+import { type Failures, failuresSince, noFailures } from './failures.js'
 import { failureAnnotations } from './indexes.js'
 import {
   conditionIn,
@@ -112,12 +113,18 @@ const release = async ({ client, informers }: ControllerContext, pod: Pod): Prom
   }
 }
 
+interface JobControl {
+  pods: PodControl
+  /** By the uids of Jobs that go on. */
+  failures: Map<string, Failures>
+}
+
 class JobSync {
   readonly #context: ControllerContext
-  readonly #control: PodControl
+  readonly #control: JobControl
   #job: Job
 
-  constructor(context: ControllerContext, control: PodControl, job: Job) {
+  constructor(context: ControllerContext, control: JobControl, job: Job) {
     this.#context = context
     this.#control = control
     this.#job = job
@@ -127,6 +134,10 @@ class JobSync {
     return ownedBy<Pod>(this.#context, this.#job, resources.pods)
   }
 
+  #failures(): Failures {
+    return this.#control.failures.get(this.#job.metadata.uid) ?? noFailures
+  }
+
   async #write(status: JobStatus): Promise<void> {
     if (jsonEqual(this.#job.status ?? {}, status)) return
     this.#job = await updateStatus(this.#context, resources.jobs, this.#job, status)
@@ -134,6 +145,7 @@ class JobSync {
 
   async run(): Promise<{ afterMs: number } | undefined> {
     if (this.#job.metadata.deletionTimestamp !== undefined || isFinished(this.#job)) {
+      this.#control.failures.delete(this.#job.metadata.uid)
       await inParallel(this.#pods().filter(isTracked), (pod) => release(this.#context, pod))
       const { status = {} } = this.#job
       if (!isFinished(this.#job)) await this.#write(runningCounts(status, this.#pods()))
@@ -149,12 +161,14 @@ class JobSync {
     // Pods finish while others are let go: one that is over but not noted would look like one that is missing.
     while (accounting.release.length > 0) {
       const now = this.#context.clock.now()
+      const failures = failuresSince(this.#failures(), this.#job, this.#pods())
       const ending = endingOf(this.#job, accounting.noted, this.#pods(), { now, ...accounting })
       const conditions = this.#job.status?.conditions ?? []
       await this.#write({
         ...runningCounts(accounting.noted, this.#pods()),
         ...(ending === undefined ? {} : { conditions: withTarget(conditions, ending, now) }),
       })
+      this.#control.failures.set(this.#job.metadata.uid, failures)
       await inParallel(accounting.release, (pod) => release(this.#context, pod))
       accounting = account(this.#job, this.#pods())
     }
@@ -170,7 +184,7 @@ class JobSync {
     const ending = endingOf(job, counted, this.#pods(), { now, ...accounting })
     const plan =
       ending === undefined
-        ? planPods(job, counted, this.#pods(), now)
+        ? planPods(job, counted, this.#pods(), { failures: this.#failures(), now })
         : { create: [], delete: this.#pods().filter(isPodActive), waitMs: 0 }
     // What is decided is stored before Pods are ended for it.
     if (ending !== undefined && plan.delete.length > 0)
@@ -178,10 +192,10 @@ class JobSync {
     await inParallel(plan.delete, async (pod) => {
       // A Pod that goes because it is no longer needed has not failed.
       if (ending?.type !== 'Failed') await release(this.#context, pod)
-      await this.#control.delete(pod, job)
+      await this.#control.pods.delete(pod, job)
     })
     const { error } = await slowStart(plan.create.length, (i) =>
-      this.#control.create(newPod(job, plan.create[i]!), job),
+      this.#control.pods.create(newPod(job, plan.create[i]!), job),
     )
     const status = jobStatus(job, counted, this.#pods(), { now, ending })
     this.#tell(status)
@@ -198,7 +212,16 @@ class JobSync {
     const job = this.#job
     const isNew = (type: string) =>
       conditionIn({ status }, type) !== undefined && conditionIn(job, type) === undefined
-    if (isNew('Complete')) recorder.event(job, 'Normal', 'Completed', 'Job completed')
+    if (isNew('Complete')) {
+      if ((status.succeeded ?? 0) > (job.spec.completions ?? Number.POSITIVE_INFINITY))
+        recorder.event(
+          job,
+          'Warning',
+          'TooManySucceededPods',
+          'Too many succeeded pods running after completion count reached',
+        )
+      recorder.event(job, 'Normal', 'Completed', 'Job completed')
+    }
     if (isNew('Failed')) {
       const { reason = '', message = '' } = conditionIn({ status }, 'Failed')!
       recorder.event(job, 'Warning', reason, message)
@@ -215,8 +238,12 @@ const jobs = ownerController<Job>({
   owned: resources.pods,
   selectorOf: (job) => job.spec.selector,
   backoff,
-  prepare(context) {
-    const control = new PodControl(context, component)
+  prepare(context, informer) {
+    const control = {
+      pods: new PodControl(context, component),
+      failures: new Map<string, Failures>(),
+    }
+    informer.handle({ onDelete: (job) => control.failures.delete(job.metadata.uid) })
     return async (job) => {
       if (job.spec.managedBy && job.spec.managedBy !== builtInManager) return undefined
       return new JobSync(context, control, job).run()

@@ -4,7 +4,8 @@ import { parseTime } from '#api/clock.js'
 import { type Condition, conditionOf } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
-import { isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
+import { isSidecar } from '#api/pod-resources.js'
+import { type ContainerStatus, isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 
 export interface Job extends NamespacedObject {
@@ -69,11 +70,22 @@ export const hasFailed = (job: Job, pod: Pod): boolean =>
 export const isOver = (job: Job, pod: Pod): boolean => hasSucceeded(pod) || hasFailed(job, pod)
 export const isEnding = (pod: Pod): boolean => isTerminating(pod) && !isPodTerminal(pod)
 
+/** When the last of them ended, or `before` if that was later; undefined while one has not. */
+const lastEnd = (statuses: ContainerStatus[], before?: number): number | undefined => {
+  const ends = statuses.map(({ state }) => state?.terminated?.finishedAt)
+  if (!ends.every((at) => at !== undefined)) return undefined
+  return ends.reduce((last, at) => Math.max(last ?? 0, parseTime(at)), before)
+}
+
 /** When the containers ended; else when the Pod was not ready any more, or was asked to go. Upstream: getFinishedTime. */
 export const finishedAt = (pod: Pod): number => {
-  const ends = (pod.status?.containerStatuses ?? []).map((s) => s.state?.terminated?.finishedAt)
-  if (ends.length > 0 && ends.every((at) => at !== undefined))
-    return Math.max(...ends.map((at) => parseTime(at)))
+  const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {}
+  const sidecars = (pod.spec.initContainers ?? []).filter(isSidecar).map(({ name }) => name)
+  const ended = lastEnd(
+    initContainerStatuses.filter(({ name }) => sidecars.includes(name)),
+    lastEnd(containerStatuses),
+  )
+  if (ended !== undefined) return ended
   const ready = conditionOf(pod, 'Ready')
   if (ready?.status === 'False' && ready.lastTransitionTime)
     return parseTime(ready.lastTransitionTime)

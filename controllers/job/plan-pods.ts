@@ -3,10 +3,10 @@ import { isPodActive, type Pod } from '#client/pod.js'
 import { limits } from '#limits'
 import { byProgress } from '../pods/rank.js'
 import { total } from './ending.js'
+import { backoffLeft, type Failures } from './failures.js'
 import { hasIndex, predecessors, retriesPerIndex, triesOf } from './indexes.js'
 import {
   finishedAt,
-  hasSucceeded,
   indexOf,
   isEnding,
   isIndexed,
@@ -16,25 +16,6 @@ import {
   onlyReplaceFailed,
   parseIndexes,
 } from './job.js'
-
-/** Upstream's DefaultJobPodFailureBackOff and its maximum. */
-const backoffBaseMs = 10_000
-const backoffMaxMs = 600_000
-
-/** How long no new Pod may be made, by the failures since the last success. */
-const backoffMs = (job: Job, pods: readonly Pod[], now: number): number => {
-  const over = pods.filter((p) => isOver(job, p)).sort((a, b) => finishedAt(b) - finishedAt(a))
-  const lastSuccess = over.findIndex(hasSucceeded)
-  const failures = (lastSuccess < 0 ? over : over.slice(0, lastSuccess)).filter(
-    (p) => p.status?.phase === 'Failed',
-  )
-  return failures.length === 0 ? 0 : backoffLeft(failures.length, failures[0]!, now)
-}
-
-const backoffLeft = (failures: number, last: Pod, now: number): number => {
-  const wait = Math.min(backoffMaxMs, backoffBaseMs * 2 ** (failures - 1))
-  return Math.max(0, finishedAt(last) + wait - now)
-}
 
 interface PodPlan {
   create: NewIndex[]
@@ -64,7 +45,7 @@ export const planPods = (
   job: Job,
   status: JobStatus,
   pods: readonly Pod[],
-  now: number,
+  { failures, now }: { failures: Failures; now: number },
 ): PodPlan => {
   const active = pods.filter(isPodActive)
   if (job.spec.suspend) return { create: [], delete: active, waitMs: 0 }
@@ -79,7 +60,7 @@ export const planPods = (
   // Those that are made now bring the Job back for the others.
   const missing = Math.min(limits.jobPodsAtOnceMax, Math.max(0, -surplus - ending))
   // With a limit for each index, each has its own back-off.
-  const waitMs = missing > 0 && retriesPerIndex(job) === undefined ? backoffMs(job, pods, now) : 0
+  const waitMs = missing > 0 && retriesPerIndex(job) === undefined ? backoffLeft(failures, now) : 0
   if (missing === 0 || waitMs > 0) return { create: [], delete: [...extra], waitMs }
   const made = isIndexed(job)
     ? planIndexes(job, status, { pods, missing, now })
@@ -98,7 +79,8 @@ const planIndexes = (
   const waits = new Map(
     free.map((index) => {
       const last = before.get(index)
-      return [index, last === undefined ? 0 : backoffLeft(triesOf(last) + 1, last, now)]
+      const failures = last && { count: triesOf(last) + 1, lastAt: finishedAt(last) }
+      return [index, failures === undefined ? 0 : backoffLeft(failures, now)]
     }),
   )
   const due = free.filter((index) => waits.get(index) === 0)

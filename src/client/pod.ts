@@ -109,7 +109,7 @@ export interface PodSpec {
     resourceClaimTemplateName?: string
   }[]
 }
-interface ContainerStatus {
+export interface ContainerStatus {
   name: string
   restartCount?: number
   ready?: boolean

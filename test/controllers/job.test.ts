@@ -4,7 +4,8 @@ import type { KubeObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { account, countReleased } from '#controllers/job/accounting.js'
-import { indexLabel, type Job, trackingFinalizer } from '#controllers/job/job.js'
+import { failuresSince, noFailures } from '#controllers/job/failures.js'
+import { finishedAt, indexLabel, type Job, trackingFinalizer } from '#controllers/job/job.js'
 import { planPods } from '#controllers/job/plan-pods.js'
 import { runningCounts } from '#controllers/job/status.js'
 import { storedMetadata } from '../stored-metadata.js'
@@ -82,10 +83,54 @@ t.test('a status lists no more finished Pods at once than upstream', (t) => {
 t.test('a round makes and ends no more Pods than one of upstream, whatever a Job asks for', (t) => {
   const spec = { parallelism: 2_000_000_000, template: { spec: { containers: [] } } }
   const huge = { ...job([]), spec } as unknown as Job
-  t.equal(planPods(huge, {}, [], 0).create.length, 500)
+  t.equal(planPods(huge, {}, [], { failures: noFailures, now: 0 }).create.length, 500)
   const pods = Array.from({ length: 700 }, (_, i) => pod(`p-${i}`, 'Running', false))
   const none = { ...huge, spec: { ...spec, parallelism: 0 } } as unknown as Job
-  t.equal(planPods(none, {}, pods, 0).delete.length, 500)
+  t.equal(planPods(none, {}, pods, { failures: noFailures, now: 0 }).delete.length, 500)
+  t.end()
+})
+
+t.test('a Pod that was deleted delays its successor as one that failed does', (t) => {
+  const second = (n: number) => new Date(n * 1000).toISOString()
+  const over = (name: string, phase: string, finishedAt: number): Pod => {
+    const terminated = { exitCode: 1, finishedAt: second(finishedAt) }
+    const containerStatuses = [{ name: 'c', state: { terminated } }]
+    return { ...pod(name, phase, false), status: { phase, containerStatuses } }
+  }
+  const deleted = pod('deleted', 'Running', false)
+  deleted.metadata.deletionTimestamp = second(130)
+  deleted.metadata.deletionGracePeriodSeconds = 30
+  const going = { ...job([]), spec: { template: { spec: { containers: [] } } } } as unknown as Job
+  const waitMs = (failures: typeof noFailures, now: number) =>
+    planPods(going, {}, [], { failures, now: now * 1000 }).waitMs
+  const one = failuresSince(noFailures, going, [deleted])
+  t.same([waitMs(one, 101), waitMs(one, 110)], [9_000, 0], 'nothing is left of the Pod')
+  const three = failuresSince(one, going, [over('a', 'Failed', 111), over('b', 'Failed', 112)])
+  t.equal(waitMs(three, 112), 40_000)
+  const noted = { ...going, status: { uncountedTerminatedPods: { failed: ['a', 'b'] } } }
+  t.same(failuresSince(three, noted, [over('a', 'Failed', 111)]), three, 'each counts once')
+  const ended = [over('c', 'Failed', 200), over('d', 'Succeeded', 201), over('e', 'Failed', 202)]
+  t.equal(waitMs(failuresSince(three, going, ended), 202), 10_000, 'since the last success')
+  t.same(failuresSince(three, going, [over('d', 'Succeeded', 201)]).count, 0)
+  t.end()
+})
+
+t.test('a Pod has finished when its last sidecar has', (t) => {
+  const ended = (name: string, finishedAt: string) => ({
+    name,
+    state: { terminated: { exitCode: 0, finishedAt } },
+  })
+  const initContainers = [{ name: 'first' }, { name: 'sidecar', restartPolicy: 'Always' }]
+  const late = pod('p', 'Succeeded', false)
+  Object.assign(late.spec, { initContainers })
+  Object.assign(late.status, {
+    containerStatuses: [ended('main', '2026-01-01T00:00:05Z')],
+    initContainerStatuses: [
+      ended('first', '2026-01-01T00:00:09Z'),
+      ended('sidecar', '2026-01-01T00:00:07Z'),
+    ],
+  })
+  t.equal(finishedAt(late), Date.parse('2026-01-01T00:00:07Z'))
   t.end()
 })
 

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { parseTime } from '#api/clock.js'
 import type { Pod } from '#client/pod.js'
+import { noFailures } from '#controllers/job/failures.js'
 import { indexLabel, type Job } from '#controllers/job/job.js'
 import { planPods } from '#controllers/job/plan-pods.js'
 import { rankForDeletion } from '#controllers/pods/rank.js'
@@ -89,7 +90,8 @@ t.test(
     ]
     const job = (parallelism: number) =>
       ({ spec: { completionMode: 'Indexed', completions: 3, parallelism } }) as Job
-    const deleted = (parallelism: number) => names(planPods(job(parallelism), {}, pods, 0).delete)
+    const deleted = (parallelism: number) =>
+      names(planPods(job(parallelism), {}, pods, { failures: noFailures, now: 0 }).delete)
     t.same(deleted(3), ['first-pending', 'beyond', 'unnamed'])
     t.same(deleted(2), ['first-pending', 'beyond', 'unnamed', 'second-pending'])
     t.end()

@@ -12,6 +12,7 @@ import { type DaemonSet, planDaemons } from '#controllers/daemonset/reconcile.js
 import { planUpdate } from '#controllers/daemonset/update.js'
 import { account, countReleased } from '#controllers/job/accounting.js'
 import { endingOf } from '#controllers/job/ending.js'
+import { noFailures } from '#controllers/job/failures.js'
 import { failureAnnotations } from '#controllers/job/indexes.js'
 import {
   indexLabel,
@@ -71,7 +72,9 @@ t.test('each index has its tries, wherever the counter dies on the way', (t) => 
           }
           const counted = countReleased(accounting.noted, pods)
           ending = endingOf(job, counted, pods, { now, ...accounting })
-          const plan = ending === undefined ? planPods(job, counted, pods, now) : { create: [] }
+          const failures = noFailures
+          const plan =
+            ending === undefined ? planPods(job, counted, pods, { failures, now }) : { create: [] }
           for (const { index, before } of plan.create) {
             if (dies()) return
             const annotations = {
