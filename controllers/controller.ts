@@ -178,7 +178,7 @@ export const controllerRefOf = (object: PersistedObject) =>
 export const enqueueOwner = <T extends PersistedObject>(
   informer: Informer<T>,
   kind: ResourceRef,
-  queue: WorkQueue,
+  queue: Pick<WorkQueue, 'add'>,
   /** Called for objects without a controller, which somebody may want to adopt. */
   orphan?: (object: T) => void,
 ): void => {

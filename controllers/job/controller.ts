@@ -44,6 +44,8 @@ import { jobStatus, runningCounts, withTarget } from './status.js'
 const component = 'job-controller'
 /** Upstream's DefaultJobApiBackOff and MaxJobApiBackOff: Pods that a quota refuses are not tried for at once. */
 const backoff = { backoffBaseMs: 1000, backoffMaxMs: 60_000 }
+/** Upstream's SyncJobBatchPeriod: Pods that end within it are counted, and judged, together. */
+const gatherMs = 1000
 const builtInManager = 'kubernetes.io/job-controller'
 
 const withIndex = (pod: NewPod, job: Job, index: number, before: Pod | undefined): NewPod => {
@@ -238,6 +240,7 @@ const jobs = ownerController<Job>({
   owned: resources.pods,
   selectorOf: (job) => job.spec.selector,
   backoff,
+  gatherMs,
   prepare(context, informer) {
     const control = {
       pods: new PodControl(context, component),

@@ -10,7 +10,6 @@ import {
   type Controller,
   type ControllerContext,
   controllerRefOf,
-  enqueueOwn,
   enqueueOwner,
   newQueue,
   queueRun,
@@ -27,6 +26,8 @@ interface OwnerKind<T extends NamespacedObject> {
   selectorOf(owner: T): LabelSelector | undefined
   /** How long it waits after a sync that failed; client-go's default when it is not given. */
   backoff?: WorkQueueOptions
+  /** How long news of what it owns, and of its own status, is gathered before they wake it, ms; not at all when not given. */
+  gatherMs?: number
   /** Registers what else wakes it, and gives the sync of one owner. */
   prepare(
     context: ControllerContext,
@@ -42,10 +43,19 @@ export const ownerController = <T extends NamespacedObject>(kind: OwnerKind<T>):
     const owners = context.informers.for<T>(kind.ref)
     const owned = context.informers.for<NamespacedObject>(kind.owned)
     const queue = newQueue(kind.backoff)
-    enqueueOwn(owners, queue)
-    enqueueOwner(owned, kind.ref, queue, (object) => {
+    const gathered = { add: (key: string) => queue.addAfter(key, kind.gatherMs ?? 0) }
+    owners.handle({
+      onAdd: (owner) => queue.add(keyOf(owner)),
+      onUpdate(next, { metadata: { generation } }) {
+        const wakes = next.metadata.generation === generation ? gathered : queue
+        wakes.add(keyOf(next))
+      },
+      onDelete: (owner) => queue.add(keyOf(owner)),
+    })
+    enqueueOwner(owned, kind.ref, gathered, (object) => {
       for (const owner of owners.store.byIndex('namespace', object.metadata.namespace))
-        if (matchesSelector(kind.selectorOf(owner), object.metadata.labels)) queue.add(keyOf(owner))
+        if (matchesSelector(kind.selectorOf(owner), object.metadata.labels))
+          gathered.add(keyOf(owner))
     })
     const sync = syncStored(owners, kind.prepare(context, owners, queue))
     return queueRun(context, queue, whileSeeing(owned, sync))

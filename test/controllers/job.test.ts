@@ -9,7 +9,7 @@ import { finishedAt, indexLabel, type Job, trackingFinalizer } from '#controller
 import { planPods } from '#controllers/job/plan-pods.js'
 import { runningCounts } from '#controllers/job/status.js'
 import { storedMetadata } from '../stored-metadata.js'
-import { until } from './cluster.js'
+import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
 
 const pod = (name: string, phase: string, isTerminating: boolean): Pod => ({
@@ -201,6 +201,36 @@ t.test('a Pod that comes back to its Job is tracked again', async (t) => {
   const owners = async () => (await client.get<Pod>(resources.pods, at)).metadata.ownerReferences
   await until(async () => (await owners())?.[0]?.uid === metadata.ownerReferences?.[0]?.uid)
   t.same((await client.get(resources.pods, at)).metadata.finalizers, [trackingFinalizer])
+})
+
+t.test('Pods that fail within a second are judged together', async (t) => {
+  const controllers = ['job-controller', 'serviceaccount-controller']
+  const client = await startControllers(t, controllers)
+  await untilPodsAreLetIn(client, namespace)
+  await client.create(resources.jobs, {
+    metadata: { name: 'j', namespace },
+    spec: {
+      ...{ completionMode: 'Indexed', completions: 2, parallelism: 2 },
+      ...{ backoffLimitPerIndex: 0, maxFailedIndexes: 0 },
+      template: { spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'x' }] } },
+    },
+  })
+  const pods = async () => (await client.list<Pod>(resources.pods, { namespace })).items
+  await until(async () => (await pods()).length === 2)
+  await Promise.all(
+    (await pods()).map(({ metadata: { name } }) =>
+      client.patch(
+        resources.pods,
+        { namespace, name },
+        { status: { phase: 'Failed' } },
+        { type: 'merge', subresource: 'status' },
+      ),
+    ),
+  )
+  const status = async () =>
+    (await client.get<Job>(resources.jobs, { namespace, name: 'j' })).status
+  await until(async () => (await status()).conditions?.some(({ type }) => type === 'Failed'))
+  t.equal((await status()).failedIndexes, '0,1')
 })
 
 t.test('a finished Pod that is noted does not count as running', async (t) => {
