@@ -18,6 +18,7 @@ import {
   queueRun,
 } from '../controller.js'
 import { inParallel } from '../pods/pod-control.js'
+import { podsByClaim } from './pods-by-claim.js'
 
 const claimFinalizer = 'kubernetes.io/pvc-protection'
 const volumeFinalizer = 'kubernetes.io/pv-protection'
@@ -88,10 +89,7 @@ export const claimProtectionController: Controller = {
   start(context) {
     const { client, informers } = context
     const claims = informers.for<Claim>(resources.persistentVolumeClaims)
-    const pods = informers.for<Pod>(resources.pods)
-    pods.store.addIndex('claim', (pod) =>
-      claimNames(pod).map((name) => `${pod.metadata.namespace}/${name}`),
-    )
+    const pods = podsByClaim(context)
     claims.store.addIndex('unsettled', (claim) =>
       isEnding(claim) === isProtected(claim, claimFinalizer) ? [claim.metadata.namespace] : [],
     )

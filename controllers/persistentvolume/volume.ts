@@ -32,6 +32,10 @@ export const migrationAnnotations = ({ metadata }: Volume): Record<string, strin
     : { ...annotations, [migratedTo]: made.driver }
 }
 
+/** Whether it was made for its claim. */
+export const isProvisioned = ({ metadata }: Volume): boolean =>
+  metadata.annotations?.[provisionedBy] !== undefined
+
 /**
  * Who deletes the volume when its claim is gone: the binder, the driver that made it (or its data would be lost sight
  * of), or nobody, and why. Upstream: findDeletablePlugin.

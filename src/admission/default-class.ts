@@ -1,29 +1,6 @@
 /** The classes that claims and ingresses get when they name none (plugin/pkg/admission/{storage,network}). */
-import type { KubeObject } from '#api/object.js'
+import { defaultStorageClassOf, namesStorageClass, newestDefault } from '#api/default-class.js'
 import { type AdmissionPlugin, isAbout, listObjects } from './plugin.js'
-
-/** The class that is the default of its kind: the newest one that says so, then the first by name. */
-const newestDefault = (
-  classes: readonly KubeObject[],
-  annotations: readonly string[],
-): KubeObject | undefined => {
-  const isDefault = (o: KubeObject): boolean =>
-    annotations.some((key) => o.metadata.annotations?.[key] === 'true')
-  const created = (o: KubeObject): string => o.metadata.creationTimestamp ?? ''
-  return classes
-    .filter(isDefault)
-    .sort((a, b) =>
-      created(a) === created(b)
-        ? (a.metadata.name ?? '') < (b.metadata.name ?? '')
-          ? -1
-          : 1
-        : created(a) < created(b)
-          ? 1
-          : -1,
-    )[0]
-}
-
-const betaClass = 'volume.beta.kubernetes.io/storage-class'
 
 export const defaultStorageClass: AdmissionPlugin = {
   name: 'DefaultStorageClass',
@@ -36,18 +13,12 @@ export const defaultStorageClass: AdmissionPlugin = {
     }
     if (!isAbout(attributes, claims)) return
     const claim = attributes.object
-    const named =
-      claim.spec?.storageClassName !== undefined ||
-      claim.metadata.annotations?.[betaClass] !== undefined
-    if (named) return
+    if (namesStorageClass(claim)) return
     const classes = await listObjects(attributes.ctx, {
       group: 'storage.k8s.io',
       resource: 'storageclasses',
     })
-    const found = newestDefault(classes, [
-      'storageclass.kubernetes.io/is-default-class',
-      'storageclass.beta.kubernetes.io/is-default-class',
-    ])
+    const found = defaultStorageClassOf(classes)
     if (found === undefined) return
     claim.spec ??= {}
     claim.spec.storageClassName = found.metadata.name

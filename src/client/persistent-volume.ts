@@ -97,7 +97,8 @@ export const classOf = (o: Claim | Volume): string =>
   o.spec.storageClassName ??
   ''
 
-const isFor = (volume: Volume, claim: Claim): boolean =>
+/** The volume names the claim, be it bound to it or only meant for it. */
+export const isFor = (volume: Volume, claim: Claim): boolean =>
   volume.spec.claimRef?.name === claim.metadata.name &&
   volume.spec.claimRef?.namespace === claim.metadata.namespace &&
   (!volume.spec.claimRef?.uid || volume.spec.claimRef.uid === claim.metadata.uid)
@@ -105,26 +106,39 @@ const isFor = (volume: Volume, claim: Claim): boolean =>
 const isFree = ({ spec, status }: Volume): boolean =>
   spec.claimRef === undefined && status?.phase === 'Available'
 
-const fits = (volume: Volume, claim: Claim): boolean =>
-  classOf(volume) === classOf(claim) &&
-  (volume.spec.volumeAttributesClassName ?? '') === (claim.spec.volumeAttributesClassName ?? '') &&
-  (claim.spec.accessModes ?? []).every((mode) => (volume.spec.accessModes ?? []).includes(mode)) &&
-  (claim.spec.selector === undefined ||
-    matchesSelector(claim.spec.selector, volume.metadata.labels))
+const attributesClassOf = ({ spec }: Claim | Volume): string => spec.volumeAttributesClassName ?? ''
 
-/** The volume that names the claim, or that the claim names. */
-export const promisedVolume = (claim: Claim, volumes: readonly Volume[]): Volume | undefined => {
-  if (!claim.spec.volumeName) return volumes.find((v) => isFor(v, claim))
-  const named = volumes.find((v) => v.metadata.name === claim.spec.volumeName)
-  const free = named?.spec.claimRef === undefined
-  return named !== undefined && (free || isFor(named, claim)) ? named : undefined
+export const isModeOf = (volume: Volume, claim: Claim): boolean =>
+  (volume.spec.volumeMode ?? 'Filesystem') === (claim.spec.volumeMode ?? 'Filesystem')
+
+const hasModes = (volume: Volume, claim: Claim): boolean =>
+  (claim.spec.accessModes ?? []).every((mode) => (volume.spec.accessModes ?? []).includes(mode))
+
+/** What keeps the claim from the volume that it names, in upstream's words (checkVolumeSatisfyClaim). */
+export const mismatchOf = (volume: Volume, claim: Claim): string | undefined => {
+  if (volume.metadata.deletionTimestamp !== undefined)
+    return `the volume is marked for deletion ${JSON.stringify(volume.metadata.name)}`
+  if (compareSizes(volume, claim) < 0) return 'requested PV is too small'
+  if (classOf(volume) !== classOf(claim)) return 'storageClassName does not match'
+  if (attributesClassOf(volume) !== attributesClassOf(claim))
+    return 'volumeAttributesClassName does not match'
+  if (!isModeOf(volume, claim)) return 'incompatible volumeMode'
+  return hasModes(volume, claim) ? undefined : 'incompatible accessMode'
 }
 
-/** Volumes of the right size and mode, be they promised or free. */
+/** All that even a volume has to be that is meant for the claim. */
 const isUsable = (volume: Volume, claim: Claim): boolean =>
   volume.metadata.deletionTimestamp === undefined &&
-  (volume.spec.volumeMode ?? 'Filesystem') === (claim.spec.volumeMode ?? 'Filesystem') &&
+  isModeOf(volume, claim) &&
+  attributesClassOf(volume) === attributesClassOf(claim) &&
   compareSizes(volume, claim) >= 0
+
+const isChoice = (volume: Volume, claim: Claim): boolean =>
+  isFree(volume) &&
+  hasModes(volume, claim) &&
+  classOf(volume) === classOf(claim) &&
+  (claim.spec.selector === undefined ||
+    matchesSelector(claim.spec.selector, volume.metadata.labels))
 
 /**
  * The volume that is already promised to the claim, else the smallest free one that fits. A promised one that does not
@@ -133,13 +147,32 @@ const isUsable = (volume: Volume, claim: Claim): boolean =>
 export const findVolume = (
   claim: Claim,
   volumes: readonly Volume[],
-  suits: (volume: Volume) => boolean = () => true,
+  suits: (volume: Volume) => boolean,
 ): Volume | undefined => {
   const usable = volumes.filter((v) => isUsable(v, claim))
-  const promised = promisedVolume(claim, usable)
+  const promised = usable.find((v) => isFor(v, claim))
   if (promised !== undefined) return suits(promised) ? promised : undefined
-  if (claim.spec.volumeName) return undefined
-  return usable.filter((v) => isFree(v) && fits(v, claim) && suits(v)).sort(compareSizes)[0]
+  return usable.filter((v) => isChoice(v, claim) && suits(v)).sort(compareSizes)[0]
+}
+
+/**
+ * What the binder binds: the fewest modes that do are better than the smallest size (findByClaim). Which volume suits a
+ * claim that waits for its Pod, only the scheduler can say, unless one is promised.
+ */
+export const chooseVolume = (
+  claim: Claim,
+  volumes: readonly Volume[],
+  waits: boolean,
+): Volume | undefined => {
+  const able = volumes.filter((v) => hasModes(v, claim))
+  const countOf = ({ spec }: Volume): number => (spec.accessModes ?? []).length
+  const counts = [...new Set(able.map(countOf))].sort((a, b) => a - b)
+  for (const count of counts) {
+    const alike = able.filter((v) => countOf(v) === count)
+    const found = findVolume(claim, alike, (v) => !waits || isFor(v, claim))
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 export const claimReference = (claim: Claim) => ({
