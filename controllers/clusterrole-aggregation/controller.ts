@@ -2,12 +2,12 @@
 
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { PersistedObject } from '#api/object.js'
-import { isNotFound } from '#client/errors.js'
-import { resources } from '#client/resources.js'
+import { apiVersionOf, resources } from '#client/resources.js'
 import { jsonEqual } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
-import { type Controller, newQueue, queueRun } from '../controller.js'
-import { updateObject } from '../update-object.js'
+import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
+
+const component = 'clusterrole-aggregation-controller'
 
 interface ClusterRole extends PersistedObject {
   aggregationRule?: { clusterRoleSelectors?: LabelSelector[] }
@@ -28,8 +28,29 @@ export const aggregatedRules = (role: ClusterRole, roles: readonly ClusterRole[]
   return rules
 }
 
+/** Applied: if no role is chosen, rules that somebody else gave stay. The uid keeps a role that is gone from coming back. */
+const apply = async (
+  { client, informers }: ControllerContext,
+  { metadata: { name, uid } }: ClusterRole,
+  rules: readonly JsonValue[],
+): Promise<void> => {
+  const ref = resources.clusterRoles
+  const applied = {
+    apiVersion: apiVersionOf(ref),
+    kind: ref.kind,
+    metadata: { name, uid },
+    ...(rules.length === 0 ? {} : { rules }),
+  }
+  const written = await client.patch<ClusterRole>(ref, { name }, applied, {
+    type: 'apply',
+    fieldManager: component,
+    force: true,
+  })
+  informers.for<ClusterRole>(ref).observe(written)
+}
+
 export const clusterRoleAggregationController: Controller = {
-  name: 'clusterrole-aggregation-controller',
+  name: component,
   start(context) {
     const { informers } = context
     const roles = informers.for<ClusterRole>(resources.clusterRoles)
@@ -44,11 +65,7 @@ export const clusterRoleAggregationController: Controller = {
       if (role?.aggregationRule === undefined) return
       const rules = aggregatedRules(role, roles.store.list())
       if (jsonEqual(role.rules ?? [], rules)) return
-      try {
-        await updateObject(context, resources.clusterRoles, { ...role, rules })
-      } catch (error) {
-        if (!isNotFound(error)) throw error
-      }
+      await apply(context, role, rules)
     })
   },
 }
