@@ -13,8 +13,9 @@ const finalizerName = 'kubernetes'
 /** So that a burst of creates and deletes is settled before the work begins; upstream waits 5 s. */
 const firstLookMs = 100
 
-const ownFinalizerHolds = (namespace: PersistedObject): boolean =>
-  (namespace.spec?.finalizers ?? []).includes(finalizerName)
+/** Whoever holds it: its contents go all the same. */
+const isHeld = (namespace: PersistedObject): boolean =>
+  (namespace.spec?.finalizers ?? []).length > 0
 
 const writeConditions = async (
   { client, clock }: ControllerContext,
@@ -61,7 +62,7 @@ const syncNamespace = async (
 ): Promise<{ afterMs: number } | undefined> => {
   // The phase is the server's business; what counts is the live object with its uid.
   const namespace = await context.client.get(resources.namespaces, { name })
-  if (namespace.metadata.deletionTimestamp === undefined || !ownFinalizerHolds(namespace)) return
+  if (namespace.metadata.deletionTimestamp === undefined || !isHeld(namespace)) return
   const { found, discoveryError } = await discoverAll(context)
   const result = await emptyNamespace({
     client: context.client,
@@ -84,7 +85,7 @@ export const namespaceController: Controller = {
     const namespaces = context.informers.for(resources.namespaces)
     const queue = newQueue()
     const look = (namespace: PersistedObject): void => {
-      if (namespace.metadata.deletionTimestamp !== undefined && ownFinalizerHolds(namespace))
+      if (namespace.metadata.deletionTimestamp !== undefined && isHeld(namespace))
         queue.addAfter(keyOf(namespace), firstLookMs)
     }
     namespaces.handle({ onAdd: look, onUpdate: look })

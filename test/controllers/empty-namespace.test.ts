@@ -4,6 +4,8 @@ import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { resources } from '#client/resources.js'
 import { emptyNamespace } from '#controllers/namespace/empty-namespace.js'
+import { until } from './cluster.js'
+import { startControllers } from './in-process.js'
 
 const now = Date.parse('2026-01-01T00:01:00Z')
 const verbs = ['delete', 'deletecollection', 'list']
@@ -52,4 +54,20 @@ t.test('what else is in a namespace goes, too, if its Pods cannot be deleted at 
     now,
   })
   t.same({ deleted, contentErrors }, { deleted: ['configmaps'], contentErrors: ['no Pod may go'] })
+})
+
+t.test('a namespace that others hold is emptied, too, and left to them', async (t) => {
+  const client = await startControllers(t, ['namespace-controller'])
+  const { namespaces, configMaps } = resources
+  const name = 'held'
+  const made = await client.create(namespaces, { metadata: { name } })
+  const finalizers = ['example.com/hold']
+  const held = { ...made, spec: { finalizers } }
+  await client.update(namespaces, held, { subresource: 'finalize' })
+  await client.create(configMaps, { metadata: { name: 'c', namespace: name } })
+  await client.delete(namespaces, { name })
+  const now = () => client.get<KubeObject>(namespaces, { name })
+  await until(async () => (await now()).status.conditions?.length > 0)
+  t.same((await client.list(configMaps, { namespace: name })).items, [])
+  t.same((await now()).spec.finalizers, finalizers)
 })
