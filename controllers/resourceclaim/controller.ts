@@ -3,7 +3,7 @@
  * Pod has ended; keeps account of who uses a claim. Upstream's resourceclaim-controller. The scheduler allocates devices.
  */
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
-import { messageOf } from '#client/errors.js'
+import { isNotFound, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod, PodSpec, PodStatus } from '#client/pod.js'
 import { type ResourceClaim, resourceClaimKeys, usedClaimKeys } from '#client/resource-claim.js'
@@ -106,9 +106,12 @@ class ClaimMaker {
         name: templateName,
       })
     } catch (error) {
-      throw new Error(
-        `resource claim template ${JSON.stringify(templateName)}: ${messageOf(error)}`,
-      )
+      const name = JSON.stringify(templateName)
+      // Upstream looks for it in a cache, whose errors have a kind.
+      const problem = isNotFound(error)
+        ? `resourceclaimtemplate.resource.k8s.io ${name} not found`
+        : messageOf(error)
+      throw new Error(`resource claim template ${name}: ${problem}`)
     }
     const { blockOwnerDeletion: _none, ...owner } = ownerReference(resources.pods, pod)
     const { metadata } = template.spec
