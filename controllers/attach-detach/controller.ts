@@ -16,6 +16,7 @@ import { type Controller, type ControllerContext, newQueue, queueRun } from '../
 import { deleteObject } from '../delete-object.js'
 import { podsOfNodes } from '../pods/pods-of-nodes.js'
 import {
+  attachWaitMs,
   isShared,
   mayDetach,
   takenBy,
@@ -50,6 +51,8 @@ class AttachDetach {
   readonly #unwantedSince = new Map<string, number>()
   /** Last states of deleted Nodes that still have volumes. */
   readonly #gone = new Map<string, Node>()
+  /** By attachment, since when its driver has been waited for. */
+  readonly #askedSince = new Map<string, number>()
   /** By node, attachments that wait because another node has the volume, so that each is reported once. */
   readonly #refused = new Map<string, ReadonlySet<string>>()
 
@@ -107,6 +110,7 @@ class AttachDetach {
       },
       onDelete: ({ metadata }) => {
         this.#unwantedSince.delete(metadata.name)
+        this.#askedSince.delete(metadata.name)
         // Another node may wait for its volume.
         this.#addAllNodes(queue)
       },
@@ -194,7 +198,34 @@ class AttachDetach {
     }
     if (node !== undefined) await this.#tellNode(node, there, leaving)
     for (const attachment of leaving) await this.#detach(attachment)
-    return waits ? { afterMs: unmountWaitMs } : undefined
+    const afterMs = Math.min(
+      this.#tellSilent(there, wanted),
+      waits ? unmountWaitMs : Number.POSITIVE_INFINITY,
+    )
+    return Number.isFinite(afterMs) ? { afterMs } : undefined
+  }
+
+  /** Tells Pods of drivers that do not answer, again and again; says when the next one is due. */
+  #tellSilent(there: readonly VolumeAttachment[], wanted: ReadonlyMap<string, Wanted>): number {
+    const now = this.#context.clock.now()
+    let dueMs = Number.POSITIVE_INFINITY
+    for (const { metadata, spec, status } of there) {
+      const entry = wanted.get(metadata.name)
+      if (entry === undefined || status?.attached) {
+        this.#askedSince.delete(metadata.name)
+        continue
+      }
+      let since = this.#askedSince.get(metadata.name) ?? now
+      if (now - since >= attachWaitMs) {
+        const handle = entry.volume.spec.csi?.volumeHandle
+        const problem = `timed out waiting for external-attacher of ${spec.attacher} CSI driver to attach volume ${handle}`
+        this.#tellFailure(entry, problem)
+        since = now
+      }
+      this.#askedSince.set(metadata.name, since)
+      dueMs = Math.min(dueMs, since + attachWaitMs - now)
+    }
+    return dueMs
   }
 
   /** False while another node has the volume. */
@@ -288,16 +319,18 @@ class AttachDetach {
   #tellOutcome({ metadata, spec, status }: VolumeAttachment, before: VolumeAttachment): void {
     const entry = this.#wantedOn(spec.nodeName).get(metadata.name)
     if (entry === undefined) return
-    const volume = JSON.stringify(spec.source.persistentVolumeName ?? '')
+    const name = JSON.stringify(entry.volume.metadata.name)
     if (status?.attached && !before.status?.attached)
-      this.#tellPods(entry.pods, 'Normal', `AttachVolume.Attach succeeded for volume ${volume} `)
+      this.#tellPods(entry.pods, 'Normal', `AttachVolume.Attach succeeded for volume ${name} `)
     const { message = '', time } = status?.attachError ?? {}
-    if (status?.attachError !== undefined && time !== before.status?.attachError?.time)
-      this.#tellPods(
-        entry.pods,
-        'Warning',
-        `AttachVolume.Attach failed for volume ${volume} : ${message}`,
-      )
+    if (status?.attachError === undefined || time === before.status?.attachError?.time) return
+    this.#askedSince.delete(metadata.name)
+    this.#tellFailure(entry, message)
+  }
+
+  #tellFailure({ pods, volume }: Wanted, problem: string): void {
+    const name = JSON.stringify(volume.metadata.name)
+    this.#tellPods(pods, 'Warning', `AttachVolume.Attach failed for volume ${name} : ${problem}`)
   }
 
   #tellPods(pods: readonly Pod[], type: 'Normal' | 'Warning', message: string): void {

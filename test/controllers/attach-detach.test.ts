@@ -123,12 +123,11 @@ t.test(
     await status(resources.nodes, 'n1', { volumesInUse: [unique] })
 
     await run('second', 'n2')
-    const told = async () =>
+    const messages = async (): Promise<string[]> =>
       (
         await client.list({ ...resources.pods, resource: 'events', kind: 'Event' }, { namespace })
-      ).items
-        .map(({ message }) => message)
-        .filter((message) => message.startsWith('Multi-Attach'))
+      ).items.map(({ message }) => message)
+    const told = async () => (await messages()).filter((text) => text.startsWith('Multi-Attach'))
     await until(async () => (await told()).length > 0)
     t.same(await told(), [
       'Multi-Attach error for volume "pv" Volume is already used by pod(s) first',
@@ -147,5 +146,13 @@ t.test(
     t.same(await nodesWithIt(), ['n2'])
     await client.delete(resources.pods, { namespace, name: 'second' }, { gracePeriodSeconds: 0 })
     await until(async () => (await nodesWithIt()).join() === 'n1')
+
+    const silence =
+      'AttachVolume.Attach failed for volume "pv" : timed out waiting for external-attacher of d.io CSI driver to attach volume h-one'
+    await until(async () => {
+      const body = { advance: '2m' }
+      await client.request({ method: 'POST', path: '/kubelevel/clock', body })
+      return (await messages()).includes(silence)
+    })
   },
 )
