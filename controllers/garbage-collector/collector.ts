@@ -11,6 +11,7 @@ import {
   type Graph,
   type GraphNode,
   type Identity,
+  namedBy,
   orphanFinalizer,
 } from './graph.js'
 
@@ -52,12 +53,12 @@ export class Collector {
     )
   }
 
-  noteOwned({ identity }: GraphNode, { uid }: OwnerReference): void {
-    this.#absent.delete(uid, identity.namespace)
+  noteOwned(dependent: GraphNode, reference: OwnerReference): void {
+    this.#absent.delete(namedBy(reference, dependent.identity))
   }
 
-  noteGone({ uid, namespace }: Identity): void {
-    this.#absent.add(uid, namespace)
+  noteGone(owner: Identity): void {
+    this.#absent.add(owner)
   }
 
   async attemptToDelete(node: GraphNode): Promise<{ afterMs: number } | undefined> {
@@ -168,7 +169,8 @@ export class Collector {
     const resource = this.#resource(reference)
     const namespace = resource.namespaced ? node.identity.namespace : ''
     if (resource.namespaced && namespace === '') return 'invalid'
-    if (this.#absent.has(reference.uid, namespace)) return undefined
+    const sought = namedBy(reference, { namespace })
+    if (this.#absent.has(sought)) return undefined
     try {
       const owner = await this.#deps.client.get(
         resource,
@@ -179,7 +181,7 @@ export class Collector {
     } catch (error) {
       if (!isNotFound(error)) throw error
     }
-    this.#absent.add(reference.uid, namespace)
+    this.#absent.add(sought)
     return undefined
   }
 

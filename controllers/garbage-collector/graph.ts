@@ -47,10 +47,10 @@ const identityOf = (object: PersistedObject): Identity => ({
   namespace: object.metadata.namespace ?? '',
 })
 
-/** Where the owner is looked for that a dependent names. */
-const namedBy = (
+/** Where the owner is looked for that somebody in the namespace names. */
+export const namedBy = (
   { apiVersion, kind, name, uid }: OwnerReference,
-  { identity: { namespace } }: GraphNode,
+  { namespace }: Pick<Identity, 'namespace'>,
 ): Identity => ({ apiVersion, kind, name, uid, namespace })
 
 const isSame = (one: Identity, other: Identity): boolean =>
@@ -117,7 +117,7 @@ export class Graph {
       return false
     }
     for (const dependent of node.dependents) if (names(dependent)) this.#attention.delete(dependent)
-    node.identity = namedBy(referenceTo(sought.uid, other), other)
+    node.identity = namedBy(referenceTo(sought.uid, other), other.identity)
     return true
   }
 
@@ -182,7 +182,7 @@ export class Graph {
       known.dependents.add(node)
       if (!known.virtual && !isReachable(known, node)) this.#attention.foreignOwner(node, reference)
       const isMeant = known.virtual
-        ? isSame(known.identity, namedBy(reference, node))
+        ? isSame(known.identity, namedBy(reference, node.identity))
         : matches(reference, known, node)
       // An owner that nobody has seen is sought where one dependent says; the others are looked at by themselves.
       if (!isMeant) this.#attention.delete(node)
@@ -190,7 +190,7 @@ export class Graph {
       return
     }
     const owner: GraphNode = {
-      identity: namedBy(reference, node),
+      identity: namedBy(reference, node.identity),
       owners: [],
       dependents: new Set([node]),
       virtual: true,

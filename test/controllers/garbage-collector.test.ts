@@ -312,6 +312,29 @@ t.test('an owner in another namespace is reported', async (t) => {
   t.ok(items.length > 0, 'a cluster-scoped object is kept all the same')
 })
 
+t.test('whoever names an owner wrongly goes alone', async (t) => {
+  const client = await startControllers(t, ['garbage-collector-controller'])
+  const namespace = 'default'
+  const { configMaps, secrets } = resources
+  const own = (...owners: [name: string, object: PersistedObject][]) =>
+    owners.map(([name, { metadata }]) => {
+      return { apiVersion: 'v1', kind: 'ConfigMap', name, uid: metadata.uid }
+    })
+  const make = (ref: ResourceRef, metadata: object) =>
+    client.create<PersistedObject>(ref, { metadata: { namespace, ...metadata } })
+  const kept = await make(configMaps, { name: 'kept' })
+  const dropped = await make(configMaps, { name: 'dropped' })
+  const ownerReferences = own(['kept', kept], ['dropped', dropped])
+  await make(secrets, { name: 'right', ownerReferences })
+  await make(secrets, { name: 'wrong', ownerReferences: own(['no-such-name', kept]) })
+  const get = (name: string) =>
+    client.get<PersistedObject>(secrets, { namespace, name }).catch(() => undefined)
+  await until(async () => (await get('wrong')) === undefined)
+  await client.delete(configMaps, { namespace, name: 'dropped' })
+  await until(async () => (await get('right'))?.metadata.ownerReferences?.length !== 2)
+  t.same((await get('right'))?.metadata.ownerReferences, own(['kept', kept]))
+})
+
 const eventsRef: ResourceRef = {
   group: '',
   version: 'v1',
@@ -322,9 +345,14 @@ const eventsRef: ResourceRef = {
 
 t.test('the latest absent owners are remembered, each in its namespace', (t) => {
   const absent = new AbsentOwners()
-  for (let i = 0; i <= limits.absentOwnersKept; i++) absent.add(`uid-${i}`, 'ns')
-  t.notOk(absent.has('uid-0', 'ns'))
-  t.ok(absent.has('uid-1', 'ns'))
-  t.notOk(absent.has('uid-1', ''))
+  const owner = (i: number, namespace = 'ns') => {
+    const name = `owner-${i}`
+    return { apiVersion: 'v1', kind: 'ConfigMap', name, uid: `uid-${i}`, namespace }
+  }
+  for (let i = 0; i <= limits.absentOwnersKept; i++) absent.add(owner(i))
+  t.notOk(absent.has(owner(0)))
+  t.ok(absent.has(owner(1)))
+  t.notOk(absent.has(owner(1, '')))
+  t.notOk(absent.has({ ...owner(1), name: 'another' }), 'of the same uid')
   t.end()
 })
