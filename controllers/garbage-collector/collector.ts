@@ -83,6 +83,7 @@ export class Collector {
     const references = latest.metadata.ownerReferences ?? []
     if (references.length === 0) return
     const owners = await this.#classify(node, references)
+    if (owners === undefined) return
     if (owners.solid.length > 0) {
       const out = [...owners.dangling, ...owners.waiting]
       if (out.length > 0) await this.#dropOwners(node, latest, out)
@@ -146,12 +147,16 @@ export class Collector {
     }
   }
 
-  async #classify(node: GraphNode, references: readonly OwnerReference[]): Promise<Owners> {
+  /** Undefined if it is in no namespace and names an owner that is in one: then nothing is done about it. */
+  async #classify(
+    node: GraphNode,
+    references: readonly OwnerReference[],
+  ): Promise<Owners | undefined> {
     const owners: Owners = { solid: [], dangling: [], waiting: [] }
     for (const reference of references) {
       const owner = await this.#liveOwner(node, reference)
+      if (owner === 'invalid') return undefined
       if (owner === undefined) owners.dangling.push(reference)
-      else if (owner === 'invalid') owners.solid.push(reference)
       else if (
         owner.metadata.deletionTimestamp !== undefined &&
         (owner.metadata.finalizers ?? []).includes(foregroundFinalizer)

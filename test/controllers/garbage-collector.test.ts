@@ -335,6 +335,37 @@ t.test('whoever names an owner wrongly goes alone', async (t) => {
   t.same((await get('right'))?.metadata.ownerReferences, own(['kept', kept]))
 })
 
+t.test('an object in no namespace that names an owner in one is left as it is', async (t) => {
+  const ownerReferences = [
+    { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', name: 'gone', uid: 'g' },
+    { apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: 'o' },
+  ]
+  const metadata = { name: 'v', uid: 'v', ownerReferences }
+  const volume = { apiVersion: 'v1', kind: 'PersistentVolume', metadata } as PersistedObject
+  const written: string[] = []
+  const client = {
+    get: async (ref: ResourceRef) => {
+      if (ref.resource !== 'persistentvolumes') throw notFound(ref, 'it')
+      return volume
+    },
+    patch: async () => written.push('patched'),
+    delete: async () => written.push('deleted'),
+  }
+  const ignored = { delete: () => {}, orphan: () => {}, owned: () => {}, foreignOwner: () => {} }
+  const graph = new Graph(ignored)
+  const refs = [resources.persistentVolumes, resources.storageClasses, resources.configMaps]
+  const collector = new Collector({
+    graph,
+    client: client as object as Client,
+    recorder: { event: () => {}, flush: async () => {} } as object as EventRecorder,
+    resourceOf: (_, kind) => ({ ...refs.find((ref) => ref.kind === kind)!, verbs: [] }),
+    again: () => {},
+  })
+  graph.seen(volume)
+  await collector.attemptToDelete(graph.get('v')!)
+  t.same(written, [], 'not even the owner that is gone is taken off')
+})
+
 const eventsRef: ResourceRef = {
   group: '',
   version: 'v1',
