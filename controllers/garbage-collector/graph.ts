@@ -131,7 +131,7 @@ export class Graph {
       deletingDependents: waitsFor(object, foregroundFinalizer),
     }
     this.#nodes.set(node.identity.uid, node)
-    for (const owner of node.owners) this.#link(node, owner)
+    this.#linkAll(node, node.owners)
     if (node.deletingDependents) this.#attendForeground(node)
     // At a start, an owner may have gone while nobody watched: virtual owners are asked for, and that tells.
   }
@@ -171,23 +171,34 @@ export class Graph {
       }
     }
     const added = next.filter((o) => !previous.some((p) => p.uid === o.uid))
-    for (const owner of added) this.#link(node, owner)
+    this.#linkAll(node, added)
     if (added.length > 0 || previous.length > next.length) this.#attention.delete(node)
   }
 
-  #link(node: GraphNode, reference: OwnerReference): void {
+  /** Of the references that are wrong only the first is told of. */
+  #linkAll(node: GraphNode, references: readonly OwnerReference[]): void {
+    let isRight = true
+    for (const reference of references) {
+      const known = this.#nodes.get(reference.uid)
+      if (isRight && known?.virtual === false && !isReachable(known, node))
+        this.#attention.foreignOwner(node, reference)
+      isRight = this.#link(node, reference) && isRight
+    }
+  }
+
+  /** Says whether the owner is, as far as is known, the one that is named. */
+  #link(node: GraphNode, reference: OwnerReference): boolean {
     this.#attention.owned(node, reference)
     const known = this.#nodes.get(reference.uid)
     if (known !== undefined) {
       known.dependents.add(node)
-      if (!known.virtual && !isReachable(known, node)) this.#attention.foreignOwner(node, reference)
       const isMeant = known.virtual
         ? isSame(known.identity, namedBy(reference, node.identity))
         : matches(reference, known, node)
       // An owner that nobody has seen is sought where one dependent says; the others are looked at by themselves.
       if (!isMeant) this.#attention.delete(node)
       else if (known.deletingDependents) this.#attention.delete(node)
-      return
+      return isMeant
     }
     const owner: GraphNode = {
       identity: namedBy(reference, node.identity),
@@ -199,6 +210,7 @@ export class Graph {
     }
     this.#nodes.set(reference.uid, owner)
     this.#attention.delete(owner)
+    return true
   }
 
   #unlink(node: GraphNode, reference: OwnerReference): void {

@@ -168,6 +168,11 @@ t.test('an owner in a namespace may be seen before or after whom it cannot own',
   }
   t.same(toldOf(owner, dependent).told, ['d of o'])
   t.same(toldOf(dependent, owner).told, ['d of o'])
+  const other = object('ConfigMap', { name: 'p', uid: 'p', namespace: 'there' })
+  const another = { apiVersion: 'v1', kind: 'ConfigMap', name: 'p', uid: 'p' }
+  const ofBoth = { name: 'd', uid: 'd', ownerReferences: [...ownerReferences, another] }
+  const two = object('PersistentVolume', ofBoth)
+  t.same(toldOf(owner, other, two).told, ['d of o'], 'once for an object')
   const { graph } = toldOf(dependent)
   t.equal(graph.get('o')?.virtual, true, 'an owner that is only named')
   graph.gone('d')
