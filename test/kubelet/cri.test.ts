@@ -143,7 +143,11 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     )
     const pod = await node.ready('web')
     t.ok(pod.status!.podIP!.startsWith(subnetPrefix))
-    t.match(pod.status!.containerStatuses![0]!.containerID, /^containerd:\/\//)
+    t.match(pod.status!.containerStatuses![0], {
+      containerID: /^containerd:\/\//,
+      image: imageName,
+      imageID: /^sha256:/,
+    })
     t.equal(await get(`http://${pod.status!.podIP}:8080/index.html`), 'served\n')
     t.equal(await node.logs('web'), 'up\n')
     t.match(await node.logs('web', '?timestamps=true'), /^\d{4}-\d\d-\d\dT[^ ]+Z up\n$/)

@@ -32,7 +32,7 @@ export interface CriContainer {
   id: string
   pod_sandbox_id: string
   metadata: { name: string; attempt: number }
-  image: { image: string }
+  /** The image's id; its status has the name by which the image was pulled, too. */
   image_ref: string
   state: number
   created_at: number
@@ -44,6 +44,8 @@ export interface CriContainerStatus {
   started_at: number
   finished_at: number
   exit_code: number
+  image: { image: string } | null
+  image_ref: string
   reason: string
   message: string
   log_path: string
@@ -93,8 +95,9 @@ export const toContainer = (
   pod: identityOf(row.labels),
   name: row.metadata.name,
   attempt: row.metadata.attempt,
-  image: row.image.image,
-  imageId: row.image_ref,
+  // In lists, runtimes call an image what the kubelet has called it: its id.
+  image: status.image?.image ?? '',
+  imageId: status.image_ref,
   hash: row.annotations[annotationNames.hash] ?? '',
   state: stateOf(status.state),
   createdAt: milliseconds(row.created_at),
