@@ -54,7 +54,8 @@ export const killPod = (deps: KillDeps, options: PodKillOptions): PodKill => {
         container,
         spec: pod ? findContainer(pod, container.name) : undefined,
         graceSeconds,
-        message: `Stopping container ${container.name}`,
+        // One that was made and not started has nothing to be told of (ConvertPodStatusToRunningPod).
+        message: container.state === 'created' ? '' : `Stopping container ${container.name}`,
         ...(before.length > 0
           ? { turn: Promise.all(before.map(({ id }) => ended.get(id)!.gone)).then(() => {}) }
           : {}),

@@ -12,10 +12,11 @@ const containerOf = (name: string): Container =>
 /** Containers end when they are told to here, and what was asked of the runtime is noted. */
 const runtimeOf = () => {
   const asked: string[] = []
+  const told: string[] = []
   const ends = new Map<string, (error?: Error) => void>()
   const deps: KillDeps = {
     clock: systemClock,
-    event: () => {},
+    event: (_type, reason, message) => told.push(`${reason}: ${message}`),
     target: () => {
       throw new Error('no hooks here')
     },
@@ -29,7 +30,7 @@ const runtimeOf = () => {
       },
     } as unknown as KillDeps['runtime'],
   }
-  return { deps, asked, end: (id: string, error?: Error) => ends.get(id)!(error) }
+  return { deps, asked, told, end: (id: string, error?: Error) => ends.get(id)!(error) }
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 const podOf = (spec: object): Pod =>
@@ -50,6 +51,19 @@ t.test('a container that cannot be ended does not end the wait for the others', 
   t.notOk(over, 'whoever tries again now would end b a second time, with its preStop')
   end('b')
   await t.rejects(done, /busy/)
+})
+
+t.test('nobody is told of the end of a container that was never started', async (t) => {
+  const { deps, asked, told, end } = runtimeOf()
+  const made: Container = { ...containerOf('made'), state: 'created' }
+  const pod = podOf({ containers: [{ name: 'made' }, { name: 'started' }] })
+  const containers = [made, containerOf('started')]
+  const { done } = killPod(deps, { pod, containers, graceSeconds: 30 })
+  await turn()
+  for (const id of asked) end(id)
+  await done
+  t.same(asked, ['made', 'started'])
+  t.same(told, ['Killing: Stopping container started'])
 })
 
 t.test('a sidecar waits for a main container that is being ended for its probe', async (t) => {
