@@ -23,6 +23,8 @@ interface Entry {
   /** Everything of the Pod is gone from this node. */
   finished: boolean
   gone: boolean
+  /** It was deleted from here; a finalizer may hold it. */
+  deleted: boolean
   busy: boolean
   retryMs: number
 }
@@ -103,12 +105,16 @@ export class StatusWriter {
     const { uid } = pod.metadata
     const entry = this.#entries.get(uid)
     if (!entry) {
-      const fresh = { known: pod, status, finished, gone: false, busy: false, retryMs: retryMinMs }
-      this.#entries.set(uid, fresh)
+      const begin = { gone: false, deleted: false, busy: false, retryMs: retryMinMs }
+      this.#entries.set(uid, { known: pod, status, finished, ...begin })
     } else {
       entry.status = status
       entry.finished = finished
-      if (revisionOf(pod) >= revisionOf(entry.known)) entry.known = pod
+      if (revisionOf(pod) >= revisionOf(entry.known)) {
+        entry.known = pod
+        // One that was restored since has a grace again.
+        entry.deleted &&= pod.metadata.deletionGracePeriodSeconds === 0
+      }
     }
     this.#enqueue(uid)
   }
@@ -192,15 +198,18 @@ export class StatusWriter {
     return true
   }
 
-  async #deleteIfDue(uid: string, { known, finished, gone }: Entry): Promise<void> {
+  async #deleteIfDue(uid: string, entry: Entry): Promise<void> {
+    const { known, finished, gone, deleted } = entry
     const { metadata, status } = known
-    if (!finished || gone || !metadata.deletionTimestamp) return
+    if (!finished || gone || deleted || !metadata.deletionTimestamp) return
     if (!isTerminalPhase(status?.phase)) return
     try {
-      await this.#client.delete(resources.pods, metadata, {
+      const answer = await this.#client.delete(resources.pods, metadata, {
         gracePeriodSeconds: 0,
         preconditions: { uid },
       })
+      entry.known = answer as Pod
+      entry.deleted = true
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error)) throw error
     }
