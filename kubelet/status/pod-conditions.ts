@@ -125,7 +125,8 @@ const conditionFor = (
   type: string,
   finding: Finding,
 ): PodCondition => {
-  const { generation } = pod.metadata
+  // Upstream says of no generation whether all containers restart.
+  const generation = type === 'AllContainersRestarting' ? undefined : pod.metadata.generation
   const last = conditionOf({ status: previous }, type) ?? conditionOf(pod, type)
   return {
     type,

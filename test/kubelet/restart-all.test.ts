@@ -12,7 +12,8 @@ const spec = {
     { name: 'other', image: 'i' },
   ],
 }
-const pod = { metadata: { name: 'p', namespace: 'default', uid: 'u' }, spec } as unknown as Pod
+const metadata = { name: 'p', namespace: 'default', uid: 'u', generation: 1 }
+const pod = { metadata, spec } as unknown as Pod
 
 const saidOf = (phase: PodPhase, ...ends: Partial<Container>[]) => {
   const containers = ends.map((end) => ({ name: 'asking', state: 'exited', halted: false, ...end }))
@@ -26,21 +27,21 @@ const saidOf = (phase: PodPhase, ...ends: Partial<Container>[]) => {
   }
   const conditions = makeConditions(input as unknown as StatusInput, phase, [])
   const said = conditions.find(({ type }) => type === 'AllContainersRestarting')
-  return [said?.status, said?.reason]
+  return [said?.status, said?.reason, said?.observedGeneration]
 }
 
 t.test(
   'that all containers restart is told from the end that asks for it to their removal',
   async (t) => {
-    t.same(saidOf('Running', { exitCode: 42 }), ['True', 'RestartAllContainersStarted'])
-    t.same(saidOf('Running'), ['False', undefined])
-    t.same(saidOf('Running', { exitCode: 1 }), ['False', undefined])
-    t.same(saidOf('Running', { exitCode: 42, name: 'other' }), ['False', undefined])
+    t.same(saidOf('Running', { exitCode: 42 }), ['True', 'RestartAllContainersStarted', undefined])
+    t.same(saidOf('Running'), ['False', undefined, undefined])
+    t.same(saidOf('Running', { exitCode: 1 }), ['False', undefined, undefined])
+    t.same(saidOf('Running', { exitCode: 42, name: 'other' }), ['False', undefined, undefined])
     t.same(
       saidOf('Running', { exitCode: 42, halted: true }),
-      ['False', undefined],
+      ['False', undefined, undefined],
       'the node goes down',
     )
-    t.same(saidOf('Failed', { exitCode: 42 }), ['False', 'PodFailed'])
+    t.same(saidOf('Failed', { exitCode: 42 }), ['False', 'PodFailed', undefined])
   },
 )
