@@ -12,6 +12,7 @@ import {
   formatPod,
   isTerminalPhase,
   type Pod,
+  type PodPhase,
   type PodStatus,
   statusesOf,
 } from './pod.js'
@@ -50,7 +51,8 @@ export class PodWorker {
   #status: PodStatus
   readonly #abort = new AbortController()
   #termination: PodTermination | undefined
-  #atEnd: readonly Container[] | undefined
+  /** What it was when its end began. */
+  #atEnd: { containers: readonly Container[]; phase: PodPhase | undefined } | undefined
   #forcedEnd: ForcedEnd | undefined
   readonly #whenStopped: (() => void)[] = []
   #halting = false
@@ -247,7 +249,7 @@ export class PodWorker {
 
   #beginTermination(): void {
     this.#state = 'terminating'
-    this.#atEnd = this.#view.containers()
+    this.#atEnd = { containers: this.#view.containers(), phase: this.#status.phase }
     this.#sync.checkDeadline()
     this.#abort.abort()
     this.#timer.cancel()
@@ -285,7 +287,7 @@ export class PodWorker {
   /** While it ends, containers are shown as they were when that began, until all is over (SyncTerminatingPod). */
   #shown(): readonly Container[] {
     const isOver = this.#isStopped() || this.#termination?.failed === true
-    return (isOver ? undefined : this.#atEnd) ?? this.#view.containers()
+    return (isOver ? undefined : this.#atEnd?.containers) ?? this.#view.containers()
   }
 
   #followProbes(): void {
@@ -338,6 +340,7 @@ export class PodWorker {
       verdict: this.#sync.verdict,
       nodeAddress,
       previous: { ...this.#status, qosClass: this.#pod.status?.qosClass },
+      phaseBefore: this.#atEnd?.phase,
       now: clock.now(),
     })
   }
