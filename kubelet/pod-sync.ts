@@ -7,6 +7,7 @@ import type { PodFacts } from './downward.js'
 import { ImagePulls } from './images/image-pulls.js'
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
 import {
+  allContainers,
   type ContainerSpec,
   findContainer,
   formatPod,
@@ -71,6 +72,8 @@ export class PodSync {
   #telling: NodeJS.Timeout | undefined
   #admitted = false
   #volumesAt: number | undefined
+  /** How many containers the Pod had then: one that debugs it may mount what none has mounted. */
+  #volumesFor = 0
   #failures = 0
   #unattachedSince: number | undefined
 
@@ -111,9 +114,11 @@ export class PodSync {
     const { runtime, clock } = this.#context
     if (this.checkDeadline()) return
     const facts = this.#host.facts()
-    if (this.#volumesAt === undefined || this.#refreshIsDue(facts)) {
+    const containers = allContainers(facts.pod).length
+    if (containers !== this.#volumesFor || this.#refreshIsDue(facts)) {
       if (!(await this.#prepareVolumes(facts, signal))) return
       this.#volumesAt = clock.now()
+      this.#volumesFor = containers
     }
     if (signal.aborted) return
     const sandbox = this.#host.sandbox() ?? (await this.#makeSandbox(signal))

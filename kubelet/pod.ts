@@ -116,6 +116,7 @@ export interface ContainerSpec extends RestartableContainer {
   resources?: ContainerResources
   resizePolicy?: { resourceName: string; restartPolicy: string }[]
   volumeMounts?: VolumeMount[]
+  volumeDevices?: { name: string }[]
   livenessProbe?: Probe
   readinessProbe?: Probe
   startupProbe?: Probe

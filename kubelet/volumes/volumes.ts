@@ -9,10 +9,12 @@ import { MountError, NotAttached } from '../csi/mount-error.js'
 import { fieldValue, type PodFacts, resourceValue } from '../downward.js'
 import type { DataObject, ObjectReader } from '../object-reader.js'
 import {
+  allContainers,
   type ContainerSpec,
   type DownwardItem,
   findContainer,
   type KeyToPath,
+  type Pod,
   type VolumeProjection,
   type VolumeSpec,
 } from '../pod.js'
@@ -112,7 +114,7 @@ export class Volumes {
   }
 
   /**
-   * Makes, or brings up to date, every volume of the Pod. Throws VolumeError and MountError; and NotAttached, when all
+   * Makes, or brings up to date, every volume that a container of the Pod mounts. Throws VolumeError and MountError; and NotAttached, when all
    * others have been made. Nothing is mounted for the Pod after `ended`.
    */
   prepare(facts: PodFacts, ended: AbortSignal): Promise<void> {
@@ -121,7 +123,7 @@ export class Volumes {
 
   async #prepare(facts: PodFacts, ended: AbortSignal): Promise<void> {
     const unattached: string[] = []
-    for (const volume of facts.pod.spec.volumes ?? []) {
+    for (const volume of mountedVolumes(facts.pod)) {
       ended.throwIfAborted()
       try {
         await this.#prepareOne(facts, volume, ended)
@@ -141,7 +143,7 @@ export class Volumes {
   /** True when what a volume shows can change while the Pod lives. */
   changes({ pod }: PodFacts): boolean {
     return (
-      (pod.spec.volumes ?? []).some(
+      mountedVolumes(pod).some(
         ({ configMap, secret, downwardAPI, projected }) =>
           configMap || secret || downwardAPI || projected,
       ) || this.#options.csi.isRepublished(pod.metadata.uid)
@@ -343,6 +345,16 @@ export class Volumes {
     this.#tokens.set(key, { token: made.token, renewAt })
     return made.token
   }
+}
+
+/** Nobody waits for what no container mounts (GetPodVolumeNames). */
+const mountedVolumes = (pod: Pod): VolumeSpec[] => {
+  const names = new Set(
+    allContainers(pod).flatMap(({ volumeMounts = [], volumeDevices = [] }) =>
+      [...volumeMounts, ...volumeDevices].map(({ name }) => name),
+    ),
+  )
+  return (pod.spec.volumes ?? []).filter(({ name }) => names.has(name))
 }
 
 const sizeOf = ({ pod, allocatable }: PodFacts, sizeLimit: string | number | undefined): number =>

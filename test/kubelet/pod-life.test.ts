@@ -237,6 +237,42 @@ t.test('a missing ConfigMap holds the container until it is there', async (t) =>
 })
 
 t.test(
+  'a volume that no container mounts is waited for when one that debugs it does',
+  async (t) => {
+    const node = await startNode(t)
+    const volumes = [{ name: 'v', configMap: { name: 'late' } }]
+    await node.run('p', script('exec sleep 8206.5'), { volumes })
+    await node.ready('p')
+    const shell = {
+      name: 'shell',
+      image: 'none.example/shell',
+      ...script('cat $CONTAINER_ROOT/v/x; exit 4'),
+      volumeMounts: [{ name: 'v', mountPath: '/v' }],
+    }
+    await node.client.patch(
+      resources.pods,
+      { namespace: 'default', name: 'p' },
+      { spec: { ephemeralContainers: [shell] } },
+      { type: 'strategic', subresource: 'ephemeralcontainers' },
+    )
+    await eventually('what it waits for', async () =>
+      (await node.events('p')).some(({ message }) =>
+        /^MountVolume.SetUp failed for volume "v" : configmap "late" not found/.test(`${message}`),
+      ),
+    )
+    await node.client.create(resources.configMaps, {
+      metadata: { name: 'late', namespace: 'default' },
+      data: { x: 'now' },
+    })
+    await node.until(
+      'p',
+      ({ status }) => status?.ephemeralContainerStatuses?.[0]?.state.terminated?.exitCode === 4,
+    )
+    t.equal(await node.logs('p', '?container=shell'), 'now')
+  },
+)
+
+t.test(
   'probes: startup holds the others, liveness restarts, readiness decides on Ready',
   async (t) => {
     const node = await startNode(t)

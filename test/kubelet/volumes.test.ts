@@ -14,7 +14,10 @@ const facts = {
     kind: 'Pod',
     apiVersion: 'v1',
     metadata: storedMetadata({ name: 'p', namespace: 'default', uid: 'u' }),
-    spec: { containers: [], volumes: [{ name: 'v', configMap: { name: 'm' } }] },
+    spec: {
+      containers: [{ name: 'c', volumeMounts: [{ name: 'v', mountPath: '/v' }] }],
+      volumes: [{ name: 'v', configMap: { name: 'm' } }],
+    },
   },
   podIps: [],
   nodeAddress: '',
