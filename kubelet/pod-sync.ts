@@ -1,7 +1,9 @@
 /** One pass over a Pod that should run: admission, volumes, sandbox, then what its containers need. */
 import { parseTime } from '#api/clock.js'
 import { unlessAborted } from '#async/sleep.js'
+import { nextTurn } from '#async/turns.js'
 import { resourcesOf } from './container-resources.js'
+import { AttachmentWait } from './csi/attachment-wait.js'
 import { NotAttached } from './csi/mount-error.js'
 import type { PodFacts } from './downward.js'
 import { ImagePulls } from './images/image-pulls.js'
@@ -25,6 +27,7 @@ import { type Container, type Sandbox, StartError } from './runtime.js'
 import { makeSandboxConfig } from './sandbox-config.js'
 import { hashOf, type StartRequest, startContainer } from './start-container.js'
 import type { ContainerProblem, Verdict } from './status/status-input.js'
+import { UntoldEnds } from './status/untold-ends.js'
 
 /** What a pass needs from the Pod's worker. */
 export interface PodHost {
@@ -38,6 +41,8 @@ export interface PodHost {
   firstAttempt(name: string): number
   killDeps(): KillDeps
   event(type: 'Normal' | 'Warning', reason: string, message: string, name?: string): void
+  /** Reads what containers have said of their end. */
+  readMessages(): Promise<void>
   /** Computes the status of this moment; the returned function writes it. */
   statusToTell(): () => void
   wake(): void
@@ -46,7 +51,6 @@ export interface PodHost {
 
 /** Pause before volumes and containers that could not be made are tried again; it doubles. */
 const retryMs = { first: 500, last: 60_000 }
-const attachMs = 123_000
 /** Maximum age of the contents of ConfigMap and Secret volumes; upstream's sync frequency. */
 const resyncMs = 60_000
 /** If a start takes longer, its progress is written. */
@@ -66,6 +70,7 @@ export class PodSync {
   readonly #backoffToldAt = new Map<string, number>()
   /** Containers that were ended to be started again, until the next pass sees it. */
   readonly #killed = new Set<string>()
+  readonly #untold = new UntoldEnds()
   /** Those of them that are replaced whatever the Pod's restartPolicy. */
   readonly #replaced = new Set<string>()
   #nothingStays = false
@@ -75,13 +80,15 @@ export class PodSync {
   /** How many containers the Pod had then: one that debugs it may mount what none has mounted. */
   #volumesFor = 0
   #failures = 0
-  #unattachedSince: number | undefined
+  readonly #attachment = new AttachmentWait()
 
   constructor(context: PodContext, host: PodHost) {
     this.#context = context
     this.#host = host
     this.#backoff = new RestartBackoff(context.backoff)
     this.#pulls = new ImagePulls(context.clock, context.backoff)
+    // Ends before this kubelet come with the first status: until then it knows of no container whether it is ready.
+    this.#untold.take(host.containers())
   }
 
   isReplaced(containerId: string): boolean {
@@ -123,6 +130,7 @@ export class PodSync {
     if (signal.aborted) return
     const sandbox = this.#host.sandbox() ?? (await this.#makeSandbox(signal))
     if (!sandbox) return
+    await this.#tellEnds()
     const asking = this.#host.containers().find((one) => asksForAll(this.#host.pod, one))
     if (asking) {
       // Upstream has no back-off here, but its passes are further apart.
@@ -151,6 +159,16 @@ export class PodSync {
     await this.#carryOut(actions, sandbox, signal)
     await this.#resizeRunning()
     if (actions.waitMs !== undefined) this.#host.wakeIn(Math.min(actions.waitMs, resyncMs))
+  }
+
+  /** An end is told before what follows from it. To end one and start it again is one step. */
+  async #tellEnds(): Promise<void> {
+    const ended = this.#host.containers().filter(({ id }) => !this.#killed.has(id))
+    if (!this.#untold.take(ended)) return
+    await this.#host.readMessages()
+    this.#host.statusToTell()()
+    // Or the status that the pass ends with would be written in its place.
+    await nextTurn()
   }
 
   async #resizeRunning(): Promise<void> {
@@ -249,30 +267,17 @@ export class PodSync {
     try {
       // A driver that hangs must not hold up the Pod's end; what it mounts yet is undone behind it.
       await unlessAborted(this.#context.volumes.prepare(facts, signal), signal)
-      this.#unattachedSince = undefined
+      this.#attachment.end()
       return true
     } catch (error) {
       if (signal.aborted) return false
-      if (error instanceof NotAttached) this.#awaitAttachment(error)
-      else {
-        this.#host.event('Warning', 'FailedMount', (error as Error).message)
-        this.#retry()
-      }
+      const waits = error instanceof NotAttached
+      const message = waits ? this.#attachment.complaint(error) : (error as Error).message
+      if (message !== undefined) this.#host.event('Warning', 'FailedMount', message)
+      if (waits) this.#host.wakeIn(retryMs.first)
+      else this.#retry()
       return false
     }
-  }
-
-  /** Upstream tells of it when it has waited long (podAttachAndMountTimeout), and each time it has waited as long again. */
-  #awaitAttachment({ volumes }: NotAttached): void {
-    const now = performance.now()
-    this.#unattachedSince ??= now
-    if (now - this.#unattachedSince >= attachMs) {
-      const names = `[${volumes.join(' ')}]`
-      const message = `Unable to attach or mount volumes: unmounted volumes=${names}, unattached volumes=${names}, failed to process volumes=[]: context deadline exceeded`
-      this.#host.event('Warning', 'FailedMount', message)
-      this.#unattachedSince = now
-    }
-    this.#host.wakeIn(retryMs.first)
   }
 
   async #prepareDevices(signal: AbortSignal): Promise<boolean> {

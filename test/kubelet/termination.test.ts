@@ -182,10 +182,15 @@ t.test('a sidecar does not wait for the end of an init container', async (t) => 
 t.test('a kubelet that was killed adopts what runs, without a restart', async (t) => {
   const node = await startNode(t, { kubelet: 'process' })
   const first = await node.startProcess()
-  await node.run('p', {
-    ...script(`exec sleep ${sleepFor(8105)}`),
-    readinessProbe: { exec: { command: ['true'] }, periodSeconds: 1, timeoutSeconds: 30 },
-  })
+  const ended = { name: 'ended', image: 'none.example/ended', ...script('true') }
+  await node.run(
+    'p',
+    {
+      ...script(`exec sleep ${sleepFor(8105)}`),
+      readinessProbe: { exec: { command: ['true'] }, periodSeconds: 1, timeoutSeconds: 30 },
+    },
+    { initContainers: [ended] },
+  )
   const before = await node.ready('p')
   first.kill('SIGKILL')
   t.equal(processesWith(sleepFor(8105)).length, 2, 'shim and process live on')
@@ -196,11 +201,14 @@ t.test('a kubelet that was killed adopts what runs, without a restart', async (t
     const { signal } = stop
     const options = { namespace: 'default', resourceVersion, signal }
     for await (const { object } of node.client.watch<Pod>(resources.pods, options)) {
+      if (object.metadata.name !== 'p') continue
       seen.push(object.status?.conditions?.find(({ type }) => type === 'Ready')?.status)
     }
   })().catch(() => {})
   await node.startProcess()
-  await sleep(1_000)
+  // By the time that this one is ready, what there is to say of the other has been said.
+  await node.run('next', script('exec sleep 1000'))
+  await node.ready('next')
   stop.abort()
   await watching
   t.notOk(seen.includes('False'), 'its endpoints do not flap')
@@ -210,8 +218,8 @@ t.test('a kubelet that was killed adopts what runs, without a restart', async (t
     before.status!.containerStatuses![0]!.containerID,
   )
   t.equal(after.status!.containerStatuses![0]!.restartCount, 0)
-  await node.delete('p', 1)
-  await node.gone('p')
+  for (const name of ['p', 'next']) await node.delete(name, 1)
+  for (const name of ['p', 'next']) await node.gone(name)
 })
 
 /** Moments of a termination at which the kubelet is killed; each must end as if it had lived. */
