@@ -1,10 +1,16 @@
 /** Ends all containers of a Pod: in parallel, but sidecars after the main ones and in reverse order. */
+import { aggregate } from '#go/aggregate.js'
+import { goQuote } from '#go/quote.js'
+import { textOf } from './grpc/error-text.js'
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
 import { findContainer, isEphemeral, isSidecar, type Pod } from './pod.js'
 import type { Container } from './runtime.js'
 
 export interface PodKill {
-  /** Settles when every container has ended or could not be: another try must not meet one that is still under way. */
+  /**
+   * Settles when every container has ended or could not be: another try must not meet one that is still under way.
+   * Rejects with what `endFailed` makes.
+   */
   readonly done: Promise<void>
   shorten(graceSeconds: number): void
 }
@@ -31,9 +37,29 @@ const mustEndBefore = (pod: Pod, container: Container): ((other: Container) => b
   }
 }
 
-const allOver = async (all: readonly Promise<void>[]): Promise<void> => {
-  const failed = (await Promise.allSettled(all)).find(({ status }) => status === 'rejected')
-  if (failed?.status === 'rejected') throw failed.reason
+/** What upstream says of a step that failed on the way of a Pod's end (SyncResult). */
+export const failureOf = (
+  action: 'KillContainer' | 'KillPodSandbox',
+  target: string,
+  reason: unknown,
+): string =>
+  `failed to ${goQuote(action)} for ${goQuote(target)} with ${action}Error: ${goQuote(textOf(reason))}`
+
+/** Its `errors` are texts. */
+export const endFailed = (failures: readonly string[]): AggregateError =>
+  new AggregateError(failures, aggregate(failures))
+
+const allOver = async (
+  kills: readonly ContainerKill[],
+  containers: readonly Container[],
+): Promise<void> => {
+  const results = await Promise.allSettled(kills.map(({ done }) => done))
+  const failures = results.flatMap((result, i) =>
+    result.status === 'rejected'
+      ? [failureOf('KillContainer', containers[i]!.name, result.reason)]
+      : [],
+  )
+  if (failures.length > 0) throw endFailed(failures)
 }
 
 export const killPod = (deps: KillDeps, options: PodKillOptions): PodKill => {
@@ -66,7 +92,7 @@ export const killPod = (deps: KillDeps, options: PodKillOptions): PodKill => {
     return kill
   })
   return {
-    done: allOver(kills.map(({ done }) => done)),
+    done: allOver(kills, live),
     shorten: (seconds) => {
       for (const kill of kills) kill.shorten(seconds)
     },

@@ -1,7 +1,7 @@
 /** The end of a Pod on this node: its containers, tried again until none is left, then its network and its folder. */
 import { sleep } from '#async/sleep.js'
 import type { ContainerKill, KillDeps } from './kill-container.js'
-import { killPod, type PodKill } from './kill-pod.js'
+import { endFailed, failureOf, killPod, type PodKill } from './kill-pod.js'
 import { formatPod, type Pod } from './pod.js'
 import type { PodContext } from './pod-context.js'
 import type { Prober } from './probes/prober.js'
@@ -93,11 +93,21 @@ export class PodTermination {
       graceSeconds: this.#graceSeconds,
       underWay: kills,
     })
-    await this.#kill.done
-    // Ended ones are swept too: what they have left behind goes with the Pod.
-    await Promise.all(containers.map(({ id }) => runtime.stopContainer(id, { graceMs: 0 }).done))
-    prober.stop()
-    for (const { id } of runtime.sandboxesOf(pod.metadata.uid)) await runtime.stopSandbox(id)
+    const failures: string[] = await this.#kill.done.then(
+      () => [],
+      ({ errors }: AggregateError) => errors,
+    )
+    if (failures.length === 0) {
+      // Ended ones are swept too: what they have left behind goes with the Pod.
+      await Promise.all(containers.map(({ id }) => runtime.stopContainer(id, { graceMs: 0 }).done))
+      prober.stop()
+    }
+    // It takes with it what could not be ended before.
+    for (const { id } of runtime.sandboxesOf(pod.metadata.uid))
+      await runtime
+        .stopSandbox(id)
+        .catch((error) => failures.push(failureOf('KillPodSandbox', pod.metadata.uid, error)))
+    if (failures.length > 0) throw endFailed(failures)
     await dynamicResources.unprepare(pod.metadata.uid)
   }
 }

@@ -138,7 +138,10 @@ t.test(
     const runtime = {
       name: 'fake',
       containersOf: () => [container()],
-      sandboxesOf: () => [],
+      sandboxesOf: () => [{ id: 's', ips: [] }],
+      stopSandbox: async () => {
+        if (state === 'running') throw new Error('it is in use')
+      },
       stopContainer: () => {
         const done = async () => {
           if (failuresLeft-- > 0) throw new Error('device or resource busy')
@@ -177,7 +180,9 @@ t.test(
     await eventually('the end', () => worker.state === 'terminated' && said.at(-1)?.finished)
     t.same(
       events.filter((event) => event.includes('FailedKillPod')),
-      Array(2).fill('Warning FailedKillPod error killing pod: device or resource busy'),
+      Array(2).fill(
+        'Warning FailedKillPod error killing pod: [failed to "KillContainer" for "main" with KillContainerError: "device or resource busy", failed to "KillPodSandbox" for "u" with KillPodSandboxError: "it is in use"]',
+      ),
     )
     for (const { status, finished, failuresLeft: left } of said)
       if (left >= 0)
