@@ -389,7 +389,7 @@ export const limits = {
   clientConnectionsMax: 16,
   /** Deleted objects that an informer remembers, so that the late answer to a write does not bring one back. */
   goneObjectsKept: 1_000,
-  /** client-go's of events: known ones, waiting ones, tries of one, burst of one object, refill of one more, characters of a message. */
+  /** client-go's of events: known ones, waiting ones, tries of one, burst of one object and type, refill of one more, characters of a message. */
   eventsKept: 4_096,
   eventsWaitingMax: 1_000,
   eventTriesMax: 12,

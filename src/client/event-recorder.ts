@@ -61,17 +61,18 @@ export const evictOldest = <V>(map: Map<string, V>, max: number): void => {
   while (map.size > max) map.delete(map.keys().next().value!)
 }
 
-/** Whether an object may have one more event now: a burst, then one at a time. */
-const makeSpamFilter = (clock: Clock): ((subjectKey: string) => boolean) => {
+/** Whether an object may have one more event of a type now: a burst, then one at a time. */
+const makeSpamFilter = (clock: Clock): ((subjectKey: string, type: EventType) => boolean) => {
   const buckets = new Map<string, Bucket>()
-  return (subjectKey) => {
+  return (subjectKey, type) => {
+    const key = `${subjectKey}/${type}`
     const now = clock.now()
-    const bucket = buckets.get(subjectKey) ?? { tokens: limits.eventBurstMax, atMs: now }
+    const bucket = buckets.get(key) ?? { tokens: limits.eventBurstMax, atMs: now }
     const tokens = Math.min(
       limits.eventBurstMax,
       bucket.tokens + (now - bucket.atMs) / limits.eventRefillMs,
     )
-    buckets.set(subjectKey, { tokens: tokens >= 1 ? tokens - 1 : tokens, atMs: now })
+    buckets.set(key, { tokens: tokens >= 1 ? tokens - 1 : tokens, atMs: now })
     evictOldest(buckets, limits.eventsKept)
     return tokens >= 1
   }
@@ -153,7 +154,7 @@ export const createEventRecorder = ({
     event(subject, type, reason, message, { fieldPath, annotations, action } = {}) {
       const { namespace, name = '', uid = '' } = subject.metadata
       const subjectKey = `${subject.kind}/${namespace}/${name}/${uid}`
-      if (sink.isFull || !admits(subjectKey)) return
+      if (sink.isFull || !admits(subjectKey, type)) return
       const now = clock.now()
       const group = [subjectKey, type, reason, action].join('\n')
       const combined = isCombined(group, message)
