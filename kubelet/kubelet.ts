@@ -1,6 +1,7 @@
 /** The kubelet: a worker for each Pod of the node. Containers without a Pod are ended. */
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
+import { isMirrorPod } from '#api/mirror-pods.js'
 import { sleep } from '#async/sleep.js'
 import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
@@ -34,7 +35,6 @@ import { PodWorker } from './pod-worker.js'
 import type { BackoffOptions } from './restart-backoff.js'
 import type { ContainerRuntime } from './runtime.js'
 import type { Manifests } from './static-pods/manifests.js'
-import { isMirror } from './static-pods/static-pod.js'
 import { StaticPods } from './static-pods/static-pods.js'
 import { StatusWriter } from './status/status-writer.js'
 import { VolumeRemoval } from './volumes/volume-removal.js'
@@ -323,7 +323,7 @@ export class Kubelet {
       if (!this.#lost.has(uid)) worker.update(pod)
       return
     }
-    if (isMirror(pod)) this.#statics.seeMirror(pod)
+    if (isMirrorPod(pod)) this.#statics.seeMirror(pod)
     else this.#startWorker(this.#context, pod)
   }
 
@@ -349,7 +349,7 @@ export class Kubelet {
   }
 
   #lose(pod: Pod): void {
-    if (isMirror(pod)) {
+    if (isMirrorPod(pod)) {
       this.#statics.loseMirror(pod)
       return
     }

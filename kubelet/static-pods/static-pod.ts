@@ -1,22 +1,18 @@
 /** What makes a Pod of a manifest; upstream: pkg/kubelet/config/common.go, pkg/kubelet/types/pod_update.go. */
 import { createHash } from 'node:crypto'
+import { mirrorAnnotation } from '#api/mirror-pods.js'
 import type { ObjectMeta } from '#api/object.js'
 import { canonicalJson } from '#json/object.js'
 import type { Pod, PodSpec } from '../pod.js'
 
 const annotations = {
   hash: 'kubernetes.io/config.hash',
-  mirror: 'kubernetes.io/config.mirror',
   seen: 'kubernetes.io/config.seen',
 } as const
 
-/** The annotation that makes a Pod of the API the mirror of a static one. */
-export const isMirror = ({ metadata }: Pod): boolean =>
-  metadata.annotations?.[annotations.mirror] !== undefined
-
 export const isMirrorOf = (mirror: Pod, pod: Pod): boolean =>
   mirror.metadata.deletionTimestamp === undefined &&
-  mirror.metadata.annotations?.[annotations.mirror] === pod.metadata.annotations?.[annotations.hash]
+  mirror.metadata.annotations?.[mirrorAnnotation] === pod.metadata.annotations?.[annotations.hash]
 
 /** The mirror that the API is shown. */
 export const mirrorOf = (
@@ -31,7 +27,7 @@ export const mirrorOf = (
       name,
       namespace,
       ...(labels ? { labels } : {}),
-      annotations: { ...metadata.annotations, [annotations.mirror]: hash },
+      annotations: { ...metadata.annotations, [mirrorAnnotation]: hash },
       ownerReferences: [owner],
     },
     spec,

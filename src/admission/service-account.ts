@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { failure } from '#api/errors.js'
+import { isMirrorPod } from '#api/mirror-pods.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { whenKnown } from '#async/when-known.js'
 import { limits } from '#limits'
@@ -17,7 +18,6 @@ import {
 
 const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount'
 const volumePrefix = 'kube-api-access-'
-const mirrorAnnotation = 'kubernetes.io/config.mirror'
 
 interface Container {
   name: string
@@ -92,9 +92,6 @@ const awaitAccount = async (attributes: AdmissionAttributes, name: string): Prom
   return found
 }
 
-const isMirror = ({ metadata }: KubeObject): boolean =>
-  metadata.annotations?.[mirrorAnnotation] !== undefined
-
 const projectsToken = ({ volumes }: Fields): boolean =>
   ((volumes ?? []) as Fields[]).some(({ projected }) =>
     ((projected?.sources ?? []) as Fields[]).some((source) => source.serviceAccountToken),
@@ -126,7 +123,7 @@ const checkAddition = (attributes: WriteAttributes): void | Promise<void> => {
 const checkNew = (attributes: AttributesOf<'CREATE'>): void | Promise<void> => {
   const pod = attributes.object
   const { spec } = pod
-  if (isMirror(pod)) {
+  if (isMirrorPod(pod)) {
     if (spec.serviceAccountName)
       throw refuse(attributes, 'a mirror pod may not reference service accounts')
     if (namesSecrets(pod)) throw refuse(attributes, 'a mirror pod may not reference secrets')
@@ -147,7 +144,7 @@ export const serviceAccount: AdmissionPlugin = {
   mutate: (attributes) => {
     if (!isPodCreate(attributes)) return
     const pod = attributes.object
-    if (isMirror(pod)) return checkNew(attributes)
+    if (isMirrorPod(pod)) return checkNew(attributes)
     const { spec } = pod
     if (!spec.serviceAccountName) {
       spec.serviceAccountName = 'default'

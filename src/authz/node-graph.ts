@@ -3,6 +3,7 @@
  * (kubernetes, plugin/pkg/auth/authorizer/node/graph.go). Upstream walks a graph; here each object has the nodes of the
  * Pods that refer to it, so that a check costs the same however many Pods there are.
  */
+import { isMirrorPod } from '#api/mirror-pods.js'
 import type { Fields, NamespacedObject, PersistedObject } from '#api/object.js'
 import { configMapNames, secretNames, volumeClaimName } from '#api/pod-references.js'
 
@@ -41,8 +42,6 @@ export type Related =
 const keyOf = (resource: Related, namespace: string, name: string): string =>
   `${resource}/${namespace}/${name}`
 
-const mirrorAnnotation = 'kubernetes.io/config.mirror'
-
 /** Leaves out claims that have not been made from their template yet. */
 const resourceClaimNames = ({ spec, status = {} }: Fields): (string | undefined)[] => [
   ...(spec.resourceClaims ?? []).map(
@@ -59,8 +58,8 @@ const claimsDevices = ({ spec, status = {} }: Fields): boolean =>
 
 /** References of mirror Pods do not count: nodes create these themselves, and must gain nothing by it. */
 const keysOf = (pod: NamespacedObject): string[] => {
+  if (isMirrorPod(pod)) return []
   const { metadata, spec } = pod
-  if (metadata.annotations?.[mirrorAnnotation] !== undefined) return []
   const claims = (spec.volumes ?? []).map((volume: Fields) =>
     volumeClaimName(metadata.name, volume),
   )

@@ -1,4 +1,5 @@
 /** A node may create mirror Pods, delete its own Pods and write their status. */
+import { isMirrorPod, mirrorAnnotation } from '#api/mirror-pods.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
 import { semanticEqual } from '#json/object.js'
@@ -6,8 +7,6 @@ import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
 import { apiReferenceOf } from '#validation/pod/api-reference.js'
 import { refuse } from '../plugin.js'
 import { findListed } from './find-listed.js'
-
-const mirrorAnnotation = 'kubernetes.io/config.mirror'
 
 const nodes = { group: '', resource: 'nodes', singular: 'node' }
 const pods = { group: '', resource: 'pods', singular: 'pod' }
@@ -43,16 +42,16 @@ const checkOwner = async (node: string, attributes: AttributesOf<'CREATE'>): Pro
 
 const admitCreate = async (node: string, attributes: AttributesOf<'CREATE'>): Promise<void> => {
   const who = `node ${goQuote(node)}`
-  const { metadata, spec } = attributes.object
-  if (metadata.annotations?.[mirrorAnnotation] === undefined)
+  const pod = attributes.object
+  if (!isMirrorPod(pod))
     throw refuse(
       attributes,
       `pod does not have ${goQuote(mirrorAnnotation)} annotation, ${who} can only create mirror pods`,
     )
-  if (spec.nodeName !== node)
+  if (pod.spec.nodeName !== node)
     throw refuse(attributes, `${who} can only create pods with spec.nodeName set to itself`)
   await checkOwner(node, attributes)
-  const reference = apiReferenceOf(spec)
+  const reference = apiReferenceOf(pod.spec)
   if (reference?.problem !== undefined)
     throw refuse(attributes, `error checking mirror pod for API references: ${reference.problem}`)
   if (reference !== undefined)

@@ -1,5 +1,7 @@
 /** What may change in a pod that exists (kubernetes, core/validation: ValidatePodUpdate and its kin). */
+
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
+import { isMirrorPod, mirrorAnnotation } from '#api/mirror-pods.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { pushAll } from '#collections/push-all.js'
 import { forgetGivenEmptyField, givenEmpty } from '#json/given-empty.js'
@@ -14,8 +16,6 @@ import { byName } from './by-name.js'
 import { untrimmedImage } from './containers.js'
 import { isFineSpec, validPod, validPodAnnotations } from './pod.js'
 import { appArmorPrefix } from './security.js'
-
-const mirrorAnnotation = 'kubernetes.io/config.mirror'
 
 const isFixedAnnotation = (key: string): boolean =>
   key === mirrorAnnotation || key.startsWith(appArmorPrefix)
@@ -251,7 +251,7 @@ export const validateEphemeralContainersUpdate = (
   next: KubeObject,
   previous: KubeObject,
 ): FieldError[] => {
-  if (previous.metadata.annotations?.[mirrorAnnotation] !== undefined)
+  if (isMirrorPod(previous))
     return [forbidden('[]', 'static pods do not support ephemeral containers')]
   const path = 'spec.ephemeralContainers'
   const after = byName(next.spec.ephemeralContainers as Fields[] | undefined)

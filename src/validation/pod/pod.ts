@@ -1,6 +1,7 @@
 /** Pods when they are created: what their spec, annotations and names must agree on. */
 import { containerLists } from '#api/container-lists.js'
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
+import { isMirrorPod, mirrorAnnotation } from '#api/mirror-pods.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { pushAll } from '#collections/push-all.js'
 import { goQuote } from '#go/quote.js'
@@ -15,7 +16,6 @@ import {
 } from './profile-annotations.js'
 import { appArmorPrefix } from './security.js'
 
-const mirrorAnnotation = 'kubernetes.io/config.mirror'
 const deletionCostAnnotation = 'controller.kubernetes.io/pod-deletion-cost'
 
 const appArmorErrors = (
@@ -103,13 +103,14 @@ const fineSpecs = new WeakSet<Fields>()
 
 export const isFineSpec = (spec: Fields): boolean => fineSpecs.has(spec)
 
-const specErrors = ({ metadata, spec }: KubeObject): FieldError[] => {
+const specErrors = (pod: KubeObject): FieldError[] => {
+  const { metadata, spec } = pod
   if (isFineSpec(spec)) return []
   const errors = [
     ...validPodSpec('spec', spec, {
       podName: metadata.name ?? '',
       isPod: true,
-      isMirror: metadata.annotations?.[mirrorAnnotation] !== undefined,
+      isMirror: isMirrorPod(pod),
     }),
     ...tokensWithoutAccount(spec),
     ...each('spec.containers', spec.containers as Fields[], (c, at) => untrimmedImage(at, c)),

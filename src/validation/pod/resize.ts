@@ -1,5 +1,7 @@
 /** Resources of a pod that runs (kubernetes, core/validation: ValidatePodResize). */
+
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
+import { isMirrorPod } from '#api/mirror-pods.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { podQos } from '#api/pod-qos.js'
 import { isSidecar } from '#api/pod-resources.js'
@@ -118,8 +120,7 @@ const runsUnresizable = ({ status }: KubeObject): boolean => {
 }
 
 export const validateResize = (next: KubeObject, previous: KubeObject): FieldError[] => {
-  if (previous.metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined)
-    return [forbidden('[]', 'static pods cannot be resized')]
+  if (isMirrorPod(previous)) return [forbidden('[]', 'static pods cannot be resized')]
   if (previous.spec.os?.name === 'windows')
     return [forbidden('[]', 'windows pods cannot be resized')]
   const errors = validPod(next)
