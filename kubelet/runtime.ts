@@ -229,6 +229,10 @@ export class StartError extends Error {
   }
 }
 
+/** What the Pod says cannot be done, or names something that is not there. */
+export const configError = (message: string): StartError =>
+  new StartError('CreateContainerConfigError', message)
+
 /** An image as a Node's status lists it. */
 export interface NodeImage {
   readonly names: readonly string[]

@@ -13,15 +13,12 @@ import {
 } from './pod.js'
 import {
   type ContainerSecurity,
+  configError,
   type ImageUser,
   type Namespaces,
   type SandboxSecurity,
   type SecurityProfile,
-  StartError,
 } from './runtime.js'
-
-const refused = (message: string): StartError =>
-  new StartError('CreateContainerConfigError', message)
 
 const namespacesOf = ({ spec }: Pod): Namespaces => ({
   network: spec.hostNetwork ? 'node' : 'pod',
@@ -48,7 +45,7 @@ const seccompOf = (choice: ProfileChoice | undefined, folder: string): SecurityP
   if (choice?.type !== 'Localhost')
     return choice?.type === 'RuntimeDefault' ? { type: 'RuntimeDefault' } : unconfined
   if (!choice.localhostProfile)
-    throw refused('localhostProfile must be set if seccompProfile type is Localhost.')
+    throw configError('localhostProfile must be set if seccompProfile type is Localhost.')
   return { type: 'Localhost', localhostRef: path.join(folder, choice.localhostProfile) }
 }
 
@@ -86,15 +83,15 @@ const verifyNonRoot = (
   user: ImageUser | undefined,
 ): void => {
   const where = `(pod: ${JSON.stringify(formatPod(pod))}, container: ${name})`
-  if (runAsUser === 0) throw refused(`container's runAsUser breaks non-root policy ${where}`)
+  if (runAsUser === 0) throw configError(`container's runAsUser breaks non-root policy ${where}`)
   if (runAsUser !== undefined || !user) return
   const { uid, userName } = user
   if (uid === undefined && userName !== '')
-    throw refused(
+    throw configError(
       `container has runAsNonRoot and image has non-numeric user (${userName}), cannot verify user is non-root ${where}`,
     )
   if ((uid ?? 0) === 0)
-    throw refused(`container has runAsNonRoot and image will run as root ${where}`)
+    throw configError(`container has runAsNonRoot and image will run as root ${where}`)
 }
 
 /**

@@ -4,7 +4,7 @@ import { fieldValue, type PodFacts, resourceValue } from '../downward.js'
 import { expand } from '../expand.js'
 import type { DataObject, ObjectReader } from '../object-reader.js'
 import { type ContainerSpec, type EnvVar, type FileKeyRef, findContainer } from '../pod.js'
-import { StartError } from '../runtime.js'
+import { configError } from '../runtime.js'
 import { readBelow } from '../volumes/sub-path.js'
 import type { Volumes } from '../volumes/volumes.js'
 import { readVariable } from './env-file.js'
@@ -13,9 +13,6 @@ interface EnvironmentSources {
   readonly reader: ObjectReader
   readonly volumes: Volumes
 }
-
-const configError = (message: string): StartError =>
-  new StartError('CreateContainerConfigError', message)
 
 const decode = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8')
 

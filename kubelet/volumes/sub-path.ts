@@ -3,10 +3,7 @@ import { chmod, lstat, mkdir, readFile, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { expand } from '../expand.js'
 import type { VolumeMount } from '../pod.js'
-import { StartError } from '../runtime.js'
-
-const refused = (message: string): StartError =>
-  new StartError('CreateContainerConfigError', message)
+import { configError } from '../runtime.js'
 
 /** What the container's variables make of it; empty for the whole volume. */
 const subPathOf = (mount: VolumeMount, env: ReadonlyMap<string, string>): string => {
@@ -20,7 +17,7 @@ const subPathOf = (mount: VolumeMount, env: ReadonlyMap<string, string>): string
     },
   })
   if (missing.size === 0) return subPath
-  throw refused(`missing value for ${[...missing].sort().join(', ')}`)
+  throw configError(`missing value for ${[...missing].sort().join(', ')}`)
 }
 
 const isBelow = (root: string, file: string): boolean =>
@@ -60,13 +57,13 @@ export const mountedPath = async (
   const subPath = subPathOf(mount, env)
   if (subPath === '') return volumeFolder
   if (path.isAbsolute(subPath))
-    throw refused(`error SubPath \`${subPath}\` must not be an absolute path`)
+    throw configError(`error SubPath \`${subPath}\` must not be an absolute path`)
   if (subPath.split('/').includes('..'))
-    throw refused(`unable to provision SubPath \`${subPath}\`: must not contain '..'`)
+    throw configError(`unable to provision SubPath \`${subPath}\`: must not contain '..'`)
   try {
     await makeBelow(volumeFolder, subPath)
   } catch {
-    throw refused(
+    throw configError(
       `failed to prepare subPath for volumeMount "${mount.name}" of container "${container}"`,
     )
   }
