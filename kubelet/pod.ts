@@ -266,6 +266,9 @@ export interface Pod extends NamespacedObject {
   status?: PodStatus
 }
 
+/** Which of two states of one Pod is the newer. */
+export const revisionOf = ({ metadata }: Pod): number => Number(metadata.resourceVersion ?? 0)
+
 export const isTerminalPhase = (phase: PodPhase | undefined): boolean =>
   phase === 'Succeeded' || phase === 'Failed'
 

@@ -5,12 +5,13 @@
  */
 
 import type { Client } from '#client/client.js'
-import { isConflict, isNotFound, messageOf } from '#client/errors.js'
+import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
 import { canonicalJson } from '#json/object.js'
-import type { Pod, PodStatus } from '../pod.js'
+import { deletePod } from '../delete-pod.js'
+import { type Pod, type PodStatus, revisionOf } from '../pod.js'
 import type { PodWorker } from '../pod-worker.js'
 import type { StatusSink, StatusWriter } from '../status/status-writer.js'
 import { isMirrorOf, mirrorOf } from './static-pod.js'
@@ -22,8 +23,6 @@ interface StaticPodsDeps {
   readonly writer: StatusWriter
   start(pod: Pod, writer: StatusSink): PodWorker
 }
-
-const revisionOf = ({ metadata }: Pod): number => Number(metadata.resourceVersion)
 
 interface Entry {
   /** As its manifest has it; undefined when that is gone. */
@@ -159,7 +158,7 @@ export class StaticPods {
       const isLast = worker !== undefined && worker.pod.metadata.uid !== wanted?.metadata.uid
       if (isLast || (mirror && wanted && isMirrorOf(mirror, wanted))) continue
       if (mirror) {
-        await this.#delete(mirror)
+        await deletePod(this.#deps.client, mirror)
         if (entry.mirror === mirror) entry.mirror = undefined
       }
       if (wanted) entry.mirror = await this.#create(wanted)
@@ -171,14 +170,5 @@ export class StaticPods {
     const { client, nodeName } = this.#deps
     const node = await client.get(resources.nodes, { name: nodeName })
     return client.create<Pod>(resources.pods, mirrorOf(pod, node.metadata))
-  }
-
-  async #delete({ metadata }: Pod): Promise<void> {
-    const options = { gracePeriodSeconds: 0, preconditions: { uid: metadata.uid } }
-    try {
-      await this.#deps.client.delete(resources.pods, metadata, options)
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error
-    }
   }
 }

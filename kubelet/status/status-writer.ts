@@ -5,12 +5,13 @@
  */
 import { conditionOf } from '#api/conditions.js'
 import type { Client } from '#client/client.js'
-import { isConflict, isNotFound, messageOf } from '#client/errors.js'
+import { isNotFound, messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
 import { canonicalJson } from '#json/object.js'
 import { limits } from '#limits'
-import { isTerminalPhase, type Pod, type PodCondition, type PodStatus } from '../pod.js'
+import { deletePod } from '../delete-pod.js'
+import { isTerminalPhase, type Pod, type PodCondition, type PodStatus, revisionOf } from '../pod.js'
 import { isOwnCondition, isWrittenCondition } from './pod-conditions.js'
 
 const retryMinMs = 200
@@ -29,7 +30,6 @@ interface Entry {
   retryMs: number
 }
 
-const revisionOf = (pod: Pod): number => Number(pod.metadata.resourceVersion ?? 0)
 const equal = (a: unknown, b: unknown): boolean => canonicalJson(a) === canonicalJson(b)
 
 /** A condition of ours that differs; fields that it has no more are named, or the merge would keep them. */
@@ -172,7 +172,7 @@ export class StatusWriter {
       const wrote = await this.#patch(entry)
       entry.retryMs = retryMinMs
       if (entry.status !== status) this.#enqueue(uid)
-      if (wrote || entry.status === status) await this.#deleteIfDue(uid, entry)
+      if (wrote || entry.status === status) await this.#deleteIfDue(entry)
     } catch (error) {
       // The object is gone, or (a conflict) another has its name: the watch will say so, which ends the retries.
       if (isNotFound(error)) return
@@ -198,21 +198,15 @@ export class StatusWriter {
     return true
   }
 
-  async #deleteIfDue(uid: string, entry: Entry): Promise<void> {
+  async #deleteIfDue(entry: Entry): Promise<void> {
     const { known, finished, gone, deleted } = entry
     const { metadata, status } = known
     if (!finished || gone || deleted || !metadata.deletionTimestamp) return
     if (!isTerminalPhase(status?.phase)) return
-    try {
-      const answer = await this.#client.delete(resources.pods, metadata, {
-        gracePeriodSeconds: 0,
-        preconditions: { uid },
-      })
-      entry.known = answer as Pod
-      entry.deleted = true
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error
-    }
+    const answer = await deletePod(this.#client, known)
+    if (answer === undefined) return
+    entry.known = answer
+    entry.deleted = true
   }
 
   #retry(uid: string, entry: Entry, error: unknown): void {
