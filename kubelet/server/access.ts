@@ -10,6 +10,7 @@ import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
+import { ExpiringCache } from '#collections/expiring-cache.js'
 import { canonicalJson } from '#json/object.js'
 import { limits } from '#limits'
 import { HttpError } from './pod-request.js'
@@ -46,16 +47,13 @@ const subresources: Readonly<Record<string, readonly string[]>> = {
 
 /** Reviews that are kept for a time. */
 class Answers<T> {
-  readonly #known = new Map<string, { answer: T; until: number }>()
+  readonly #known = new ExpiringCache<{ answer: T }>(limits.kubeletReviewsKept)
 
   async of(key: string, ask: () => Promise<{ answer: T; holdsMs: number }>): Promise<T> {
-    const known = this.#known.get(key)
-    if (known && performance.now() < known.until) return known.answer
+    const known = this.#known.get(key, performance.now())
+    if (known) return known.answer
     const { answer, holdsMs } = await ask()
-    this.#known.delete(key)
-    this.#known.set(key, { answer, until: performance.now() + holdsMs })
-    if (this.#known.size > limits.kubeletReviewsKept)
-      this.#known.delete(this.#known.keys().next().value!)
+    this.#known.set(key, { answer }, performance.now() + holdsMs)
     return answer
   }
 }
