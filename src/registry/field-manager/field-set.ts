@@ -122,7 +122,8 @@ const subtractNode = (a: FieldSet, b: FieldSet, recursive: boolean): FieldSet | 
   return node(stays, withoutSelf(children))
 }
 
-const withoutSelf = (set: FieldSet): FieldSet => {
+/** What is below, without the node itself. */
+export const withoutSelf = (set: FieldSet): FieldSet => {
   if (!('.' in set)) return set
   const { '.': _self, ...children } = set
   return children

@@ -11,7 +11,7 @@ import { goQuote } from '#go/quote.js'
 import { stringify } from '#json/json.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
-import { type FieldSet, leaf } from './field-set.js'
+import { type FieldSet, leaf, withoutSelf } from './field-set.js'
 import { readElement } from './path-element.js'
 import { shareSet, startMember, startSet } from './shared-sets.js'
 
@@ -132,7 +132,7 @@ const readSet = (fields: JsonObject | undefined): FieldSet => {
   let set = readings.get(fields)
   if (set === undefined) {
     const read = readNode(fields)
-    set = shareSet('.' in read ? withoutSelf(read) : read)
+    set = shareSet(withoutSelf(read))
     canonical.add(set)
     readings.set(fields, set)
   }
@@ -141,8 +141,6 @@ const readSet = (fields: JsonObject | undefined): FieldSet => {
 
 /** What was read from the fields of stored objects, which never change. */
 const readings = new WeakMap<JsonObject, FieldSet>()
-
-const withoutSelf = ({ '.': _self, ...set }: FieldSet): FieldSet => set
 
 const readNode = (fields: unknown): FieldSet => {
   if (fields === null) return leaf
