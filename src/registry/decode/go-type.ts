@@ -73,7 +73,8 @@ const closing = (text: string, open: number): number => {
   return text.length
 }
 
-const structType = (key: string): GoType => {
+/** The struct of go-fields.json with this name, or the type that reads it by itself. */
+export const goTypeOfKey = (key: string): GoType => {
   const custom = customTypes[key]
   if (custom !== undefined) return { form: 'custom', name: printedName(key), custom }
   return { form: 'struct', name: printedName(key), key }
@@ -83,9 +84,6 @@ const structType = (key: string): GoType => {
 const listMessages = new Set(['v1.ExtraValue', 'v1.Verbs'])
 export const isListMessage = ({ form, name }: GoType): boolean =>
   form === 'slice' && listMessages.has(name)
-
-/** The struct of go-fields.json with this name, or the type that reads it by itself. */
-export const goTypeOfKey = (key: string): GoType => structType(key)
 
 /** Of raw JSON only this one is handed on as bytes. */
 export const isWrittenAsGiven = ({ name }: GoType): boolean => name === 'runtime.RawExtension'
@@ -98,13 +96,13 @@ export const isPartOfSchema = (custom: CustomType): boolean => custom.startsWith
 /** The Go type that the reader of a part of a schema decodes this value into; undefined if it decodes nothing. */
 export const schemaPartOf = (custom: CustomType, value: JsonValue): GoType | undefined => {
   if (!isPartOfSchema(custom)) return undefined
-  if (isJsonObject(value)) return structType(schemaNames.jsonSchemaProps)
+  if (isJsonObject(value)) return goTypeOfKey(schemaNames.jsonSchemaProps)
   if (!Array.isArray(value) || custom === 'SchemaOrBool') return undefined
   return parseType(custom === 'SchemaOrArray' ? `[]#${schemaNames.jsonSchemaProps}` : '[]string')
 }
 
 const parseType = (text: string): GoType => {
-  if (text.startsWith('#')) return structType(text.slice(1))
+  if (text.startsWith('#')) return goTypeOfKey(text.slice(1))
   if (text === '[]byte') return { form: 'bytes', name: '[]uint8' }
   if (text.startsWith('[]')) {
     const item = parseType(text.slice(2))
