@@ -4,6 +4,7 @@
  */
 import { createRequire } from 'node:module'
 import type { CST, Document, LineCounter, Tags, YAMLError } from 'yaml'
+import { once } from '#async/once.js'
 import { utf8FaultOf } from '#json/utf8.js'
 import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
@@ -12,12 +13,8 @@ import { faultInLine, scannerFault, YamlSyntaxError, yamlFault } from './message
 import { valueOfDocument } from './value.js'
 
 type Yaml = typeof import('yaml')
-let loaded: Yaml | undefined
 /** 84 files that few servers ever need: loaded with the first YAML that comes. */
-const yaml = (): Yaml => {
-  loaded ??= createRequire(import.meta.url)('yaml') as Yaml
-  return loaded
-}
+const yaml = once(() => createRequire(import.meta.url)('yaml') as Yaml)
 
 export interface ParsedYaml {
   readonly value: JsonValue
