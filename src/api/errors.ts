@@ -199,6 +199,15 @@ export const invalid = (gk: GroupKind, name: string, errors: readonly FieldError
 export const badRequest = (message: string): ApiError =>
   failure({ code: 400, reason: 'BadRequest', message })
 
+/** Upstream's 422 without a word on what is wrong. */
+export const rejected = (): ApiError =>
+  failure({
+    code: 422,
+    reason: 'Invalid',
+    message: 'the server rejected our request due to an error in our request',
+    details: {},
+  })
+
 /** The body cannot be decoded as the wanted kind, or not strictly. */
 export const cannotBeHandled = (
   { version, kind }: { version: string; kind: string },

@@ -8,7 +8,7 @@
  */
 
 import { goKindOf } from '#api/decoder-texts.js'
-import { badRequest, failure } from '#api/errors.js'
+import { badRequest, failure, rejected } from '#api/errors.js'
 import { goQuote } from '#go/quote.js'
 import { printWritten } from '#json/as-written.js'
 import { copyWith } from '#json/copy-with.js'
@@ -63,14 +63,6 @@ const carryOut = (document: JsonObject, operations: readonly JsonObject[]): Stat
   for (const operation of operations) applyOperation(state, operation)
   return state
 }
-
-const rejected = () =>
-  failure({
-    code: 422,
-    reason: 'Invalid',
-    message: 'the server rejected our request due to an error in our request',
-    details: {},
-  })
 
 const cannotDecode = (value: JsonValue, type: string) =>
   badRequest(`json: cannot unmarshal ${goKindOf(value)} into Go value of type jsonpatch.${type}`)

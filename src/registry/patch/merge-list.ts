@@ -3,7 +3,7 @@
  * order of the patch, the others keep theirs, and an entry that is new goes in front of those that the patch leaves out.
  */
 
-import { failure } from '#api/errors.js'
+import { rejected } from '#api/errors.js'
 import { copyWith } from '#json/copy-with.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
@@ -44,14 +44,7 @@ const holdObjects = (...lists: JsonValue[][]): boolean => {
   let type: string | undefined
   for (const entry of lists.flat()) {
     // Only the first entry decides what the lists hold.
-    if (type === undefined && Array.isArray(entry)) {
-      throw failure({
-        code: 422,
-        reason: 'Invalid',
-        message: 'the server rejected our request due to an error in our request',
-        details: {},
-      })
-    }
+    if (type === undefined && Array.isArray(entry)) throw rejected()
     type ??= goTypeOf(entry)
     if (goTypeOf(entry) !== type) {
       throw cannotMerge(`list element types are not identical: ${goPrint(lists)}`)
