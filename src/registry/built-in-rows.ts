@@ -161,7 +161,7 @@ const builtInRow = ({ gvr, found, kinds }: RowSource): ResourceDefinition => {
       return schemaName
     },
     strategy: strategyOf(groupKind, own, stored === own ? undefined : stored),
-    returnsDeletedObject: own?.returnsDeletedObject ?? kindsReturnedWhenDeleted.has(groupKind),
+    returnsDeletedObject: kindsReturnedWhenDeleted.has(groupKind),
     selectableFields: own?.selectableFields,
     ownFieldLabels: own?.ownFieldLabels,
     fieldAliases: own?.fieldAliases,

@@ -150,7 +150,7 @@ export interface Strategy {
   /** True when the object is to end gracefully; may set options.gracePeriodSeconds. Of upstream's kinds only Pods have it. */
   checkGracefulDelete?(object: KubeObject, options: DeleteOptions): boolean
   /** What a delete without a policy does with dependents; `unsupported` never touches GC finalizers. */
-  readonly defaultGarbageCollection?: 'background' | 'orphan' | 'unsupported'
+  readonly defaultGarbageCollection?: 'orphan' | 'unsupported'
   /** A warning on deletes without a policy (Jobs). */
   readonly defaultGarbageCollectionWarning?: string
   /** Answers a POST without storing anything (reviews). The result is the answer's body. */
@@ -161,8 +161,8 @@ export interface Strategy {
   readonly allowCreateOnUpdate?: boolean
   /** False: a PUT must carry a resourceVersion. Default true. */
   readonly allowUnconditionalUpdate?: boolean
-  /** Whether and when metadata.generation grows: `spec` (default when the kind has a spec) compares spec, `none` never. */
-  readonly generation?: 'spec' | 'none' | ((next: KubeObject, previous: KubeObject) => boolean)
+  /** Whether and when metadata.generation grows. Default: with the spec, if the kind has one. */
+  readonly generation?: 'none' | ((next: KubeObject, previous: KubeObject) => boolean)
   /** How `metadata.name` is checked. Default: a DNS subdomain. Yields upstream's messages. */
   readonly validateName?: (name: string, prefix: boolean) => string[]
   /** How much of the check of metadata this kind's update validation repeats. Default: `full`. */
@@ -385,7 +385,6 @@ export interface KindDefinition {
   readonly rowConditions?: ResourceDefinition['rowConditions']
   readonly rowOrder?: ResourceDefinition['rowOrder']
   readonly fieldAnnotations?: readonly string[]
-  readonly returnsDeletedObject?: boolean
   readonly ttlSeconds?: number
   readonly isNeverStored?: boolean
   readonly deprecationWarning?: string

@@ -76,7 +76,7 @@ t.test(
         .map((propagationPolicy) => ({ propagationPolicy })),
     )
     const policies = fc.constantFrom<Strategy['defaultGarbageCollection']>(
-      'background',
+      undefined,
       'orphan',
       'unsupported',
     )
