@@ -131,7 +131,7 @@ export interface StateAtHand {
 
 export interface WriteOptions {
   /** After which the store itself removes the object. */
-  readonly ttlSeconds?: number
+  readonly ttlSeconds?: number | undefined
 }
 
 export interface ObjectStorage {

@@ -81,9 +81,7 @@ const writeNew = async (
   dropUnstored(object)
   await othersTurn
   const { ttlSeconds } = definition
-  return write(deps, 'create', () =>
-    storage.create(key, object, ttlSeconds === undefined ? {} : { ttlSeconds }),
-  )
+  return write(deps, 'create', () => storage.create(key, object, { ttlSeconds }))
 }
 
 /**

@@ -180,9 +180,7 @@ const writeNext = async (
     const { ttlSeconds } = definition
     attempt.basis.isCurrent = true
     await othersTurn
-    const stored = await write(deps, 'update', () =>
-      storage.update(current, next, ttlSeconds === undefined ? {} : { ttlSeconds }),
-    )
+    const stored = await write(deps, 'update', () => storage.update(current, next, { ttlSeconds }))
     isWritten = true
     if (reservation !== undefined) await reservation.commit?.()
     return { stored, created: false }
