@@ -7,6 +7,9 @@ import { textOf } from '#json/utf8.js'
 
 export class ProtobufError extends Error {}
 
+/** What a runtime.Unknown begins with, the envelope of every object. */
+export const unknownMagic = Buffer.from('k8s\0')
+
 export const wireType = {
   varint: 0,
   fixed64: 1,

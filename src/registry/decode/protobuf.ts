@@ -10,9 +10,7 @@ import { zeroCustom } from './custom.js'
 import { type GoField, type GoType, goTypeOfKey, hasGoFields, isListMessage } from './go-type.js'
 import { type MessagePlan, messagePlanOf } from './message-plan.js'
 import { customMessageName, customPlanOf, customValues } from './protobuf-custom.js'
-import { MessageReader, ProtobufError, wireType } from './protobuf-reader.js'
-
-const magic = Buffer.from('k8s\0')
+import { MessageReader, ProtobufError, unknownMagic, wireType } from './protobuf-reader.js'
 
 /** `core.v1.Pod` and `v1.Pod` are a Pod. */
 const lastName = (name: string): string => name.slice(name.lastIndexOf('.') + 1)
@@ -174,12 +172,12 @@ const fieldsOfEnvelope = ['TypeMeta', 'Raw', 'ContentEncoding', 'ContentType']
 /** The envelope is runtime.Unknown: type, then the message. Throws a ProtobufError. */
 export const openEnvelope = (body: Buffer): Envelope => {
   if (body.length === 0) throw new ProtobufError('empty data')
-  if (!body.subarray(0, magic.length).equals(magic))
+  if (!body.subarray(0, unknownMagic.length).equals(unknownMagic))
     throw new ProtobufError(
       'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
     )
-  if (body.length === magic.length) throw new ProtobufError('empty body')
-  const reader = new MessageReader(body, 'Unknown', magic.length)
+  if (body.length === unknownMagic.length) throw new ProtobufError('empty body')
+  const reader = new MessageReader(body, 'Unknown', unknownMagic.length)
   const typeMeta = { apiVersion: '', kind: '' }
   let message: Buffer = Buffer.alloc(0)
   for (let number = reader.next(); number !== 0; number = reader.next()) {

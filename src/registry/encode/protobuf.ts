@@ -15,10 +15,8 @@ import {
   isListMessage,
 } from '../decode/go-type.js'
 import { type MessagePlan, messagePlanOf } from '../decode/message-plan.js'
-import { wireType } from '../decode/protobuf-reader.js'
+import { unknownMagic, wireType } from '../decode/protobuf-reader.js'
 import { ProtobufWriter } from './protobuf-writer.js'
-
-const magic = Buffer.from('k8s\0')
 
 /** Writes the content of a message. */
 type Write = (writer: ProtobufWriter, value: JsonObject) => void
@@ -225,7 +223,7 @@ const writeOpening = (writer: ProtobufWriter, { apiVersion, kind }: TypeMeta): v
   writer.textField(2, kind)
   writer.textField(1, apiVersion)
   writer.delimit(1, typeMeta)
-  writer.bytes(magic)
+  writer.bytes(unknownMagic)
 }
 
 /**
