@@ -4,6 +4,7 @@
  */
 
 import { isParsedAlike } from '#api/quantity.js'
+import { canonicalBase64 } from '#go/base64.js'
 import { sortedKeys } from '#json/entries.js'
 import { noteGivenEmpty, noteGivenText } from '#json/given-empty.js'
 import { isJsonObject, setOwn, withKeysInOrder } from '#json/object.js'
@@ -58,15 +59,6 @@ const scalarDecoders: Readonly<Record<'string' | 'int32' | 'int64' | 'float64' |
           ? value
           : refuse(state),
   }
-
-const base64 = /^[A-Za-z0-9+/]*={0,2}$/
-
-/** Go's decoder skips line breaks and ignores spare bits; what it writes has neither. */
-export const canonicalBase64 = (text: string): string | undefined => {
-  const plain = /[\r\n]/.test(text) ? text.replace(/[\r\n]/g, '') : text
-  if (plain.length % 4 !== 0 || !base64.test(plain)) return undefined
-  return plain.endsWith('=') ? Buffer.from(plain, 'base64').toString('base64') : plain
-}
 
 /** Go's []byte: base64, or a list of numbers. */
 const decodeBytes: Decode = (value, state) => {

@@ -2,14 +2,15 @@
  * What is wrong with a body, found by walking it again, slowly, in the order of the text: the first value of a wrong
  * type in the words of Go's decoder, and what strict validation refuses.
  */
+
 import { goKindOf } from '#api/decoder-texts.js'
 import { dotted } from '#api/field-error.js'
+import { canonicalBase64 } from '#go/base64.js'
 import { goQuote } from '#go/quote.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonTrace } from '#json/traced.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
-import { canonicalBase64 } from './compile.js'
 import { customProblem, isInt32, isUint8, readCustom } from './custom.js'
 import { type GoField, type GoType, goFieldsOf, schemaPartOf } from './go-type.js'
 

@@ -2,15 +2,16 @@
  * Whether a patched document fits its Go type, in the words of upstream's converter from unstructured (apimachinery,
  * pkg/runtime/converter.go), which differ from those of its JSON decoder.
  */
+
 import { goKindOf } from '#api/decoder-texts.js'
 import { failure } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
+import { canonicalBase64 } from '#go/base64.js'
 import { writtenText } from '#json/as-written.js'
 import { int64Of } from '#json/int64.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName } from '#openapi/schemas.js'
-import { canonicalBase64 } from '../decode/compile.js'
 import { customProblem, readCustom } from '../decode/custom.js'
 import { printedBase64Problem } from '../decode/explain.js'
 import { type CustomType, type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'

@@ -1,6 +1,7 @@
 /** The value of a YAML document as sigs.k8s.io/yaml makes it: what goyaml.v2 decodes, written as JSON. */
 
 import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
+import { decodeBase64 } from '#go/base64.js'
 import { int64Min, int64Of, uint64Max } from '#json/int64.js'
 import { setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
@@ -194,10 +195,10 @@ class Converter {
   }
 
   #binary(text: string): string {
-    const plain = text.replace(/[\r\n]/g, '')
-    if (plain.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(plain))
+    const bytes = decodeBase64(text)
+    if (bytes === undefined)
       throw new YamlSyntaxError('yaml: !!binary value contains invalid base64 data')
-    return Buffer.from(plain, 'base64').toString()
+    return bytes.toString()
   }
 }
 

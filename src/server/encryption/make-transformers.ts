@@ -1,6 +1,8 @@
 /** Transformers of a configuration (apiserver, pkg/server/options/encryptionconfig). */
+
 import type { GroupResource } from '#api/group-version.js'
 import { formatGroupResource, parseGroupResource } from '#api/group-version.js'
+import { decodeBase64 } from '#go/base64.js'
 import { aesCbc, aesGcm } from '#storage/encrypted/aes.js'
 import type { KmsDeps, KmsProvider } from '#storage/encrypted/kms/kms-provider.js'
 import {
@@ -15,7 +17,6 @@ import type {
   KmsConfiguration,
   ProviderConfiguration,
 } from './configuration-types.js'
-import { decodeSecret } from './validate-configuration.js'
 
 export interface MadeTransformers {
   /** By resource, `*.group` and `*.*`; undefined if the resource is not encrypted. */
@@ -37,7 +38,7 @@ const keyed = (
 ): Transformer => {
   const prefixed = (keys ?? []).map(({ name, secret }) => ({
     prefix: `${name}:`,
-    transformer: make(decodeSecret(secret)!),
+    transformer: make(decodeBase64(secret)!),
   }))
   return new PrefixTransformers(prefixed, noKey, observe)
 }

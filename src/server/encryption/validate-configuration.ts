@@ -2,6 +2,7 @@
 
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
 import { type GroupResource, parseGroupResource } from '#api/group-version.js'
+import { decodeBase64 } from '#go/base64.js'
 import { printedDuration } from '#go/duration.js'
 import { parseUrl } from '#go/url.js'
 import {
@@ -74,13 +75,6 @@ const resourceErrors = (resources: readonly string[], at: string): FieldError[] 
 const mandatory = (field: string, owner: string): string =>
   `${field} is a mandatory field for a ${owner}`
 
-/** Go's base64.StdEncoding, which passes over line ends and takes no other spaces. */
-export const decodeSecret = (text: string): Buffer | undefined => {
-  const digits = text.replace(/[\r\n]/g, '')
-  const isWhole = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(digits)
-  return isWhole ? Buffer.from(digits, 'base64') : undefined
-}
-
 const keyErrors = (
   { name, secret }: KeyConfiguration,
   at: string,
@@ -90,7 +84,7 @@ const keyErrors = (
   if (name === '') errors.push(required(child(at, 'name'), mandatory('name', 'key')))
   const place = child(at, 'secret')
   if (secret === '') return [...errors, required(place, mandatory('secret', 'key'))]
-  const bytes = decodeSecret(secret)
+  const bytes = decodeBase64(secret)
   if (bytes === undefined) errors.push(invalid(place, 'REDACTED', 'secrets must be base64 encoded'))
   else if (!lengths.includes(bytes.length)) {
     const wanted = `secret is not of the expected length, got ${bytes.length}, expected one of [${lengths.join(' ')}]`
