@@ -3,48 +3,31 @@ import {
   type Client,
   type ClientUnaryCall,
   credentials,
-  type GrpcObject,
-  loadPackageDefinition,
-  type ServiceClientConstructor,
   type ServiceError,
   status,
 } from '@grpc/grpc-js'
-import { fromJSON } from '@grpc/proto-loader'
 import { hostInUrl } from '#net/host-in-url.js'
+import type { PackageFacts } from '../grpc/proto-facts.js'
+import { loadService } from '../grpc/rpc-client.js'
 import { failed, type Outcome, ok } from './outcome.js'
 
-const messages = {
-  nested: {
-    HealthCheckRequest: { fields: { service: { type: 'string', id: 1 } } },
-    HealthCheckResponse: {
-      fields: { status: { type: 'ServingStatus', id: 1 } },
-      nested: {
-        ServingStatus: {
-          values: { UNKNOWN: 0, SERVING: 1, NOT_SERVING: 2, SERVICE_UNKNOWN: 3 },
-        },
-      },
-    },
-    Health: {
-      methods: {
-        Check: { requestType: 'HealthCheckRequest', responseType: 'HealthCheckResponse' },
-      },
-    },
+const facts: PackageFacts = {
+  name: 'grpc.health.v1',
+  messages: {
+    HealthCheckRequest: { service: ['string', 1] },
+    HealthCheckResponse: { status: ['int32', 1] },
   },
+  services: { Health: { Check: ['HealthCheckRequest', 'HealthCheckResponse'] } },
 }
-const descriptor = { nested: { grpc: { nested: { health: { nested: { v1: messages } } } } } }
-const loaded = loadPackageDefinition(
-  fromJSON(descriptor as unknown as Parameters<typeof fromJSON>[0], {
-    enums: String,
-    defaults: true,
-  }),
-)
-const { v1 } = (loaded.grpc as GrpcObject).health as GrpcObject
 /** Servers register it, too (tests). */
-export const Health = (v1 as GrpcObject).Health as ServiceClientConstructor
+export const Health = loadService(facts, 'Health')
+
+/** By their numbers. */
+const servingStatuses = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN']
 
 type Check = (
   request: { service: string },
-  done: (error: ServiceError | null, answer?: { status: string }) => void,
+  done: (error: ServiceError | null, answer?: { status: number }) => void,
 ) => ClientUnaryCall
 
 const failureOf = ({ code, details }: ServiceError): string =>
@@ -86,9 +69,10 @@ export const askGrpc = (question: GrpcQuestion, signal: AbortSignal): Promise<Ou
       late = `timeout: health rpc did not complete ${within}`
       const { Check } = client as unknown as { Check: Check }
       call = Check.call(client, { service }, (refusal, answer) => {
+        const serving = answer && (servingStatuses[answer.status] ?? answer.status)
         if (refusal) fail(failureOf(refusal))
-        else if (answer?.status === 'SERVING') resolve(ok)
-        else fail(`service unhealthy (responded with "${answer?.status}")`)
+        else if (serving === 'SERVING') resolve(ok)
+        else fail(`service unhealthy (responded with "${serving}")`)
       })
     })
   }).finally(() => client.close())

@@ -407,7 +407,7 @@ t.test('a claim is the folder of its volume, once it is bound to one', async (t)
 
 t.test('a gRPC probe asks the health protocol, not the port', async (t) => {
   const node = await startNode(t)
-  let serving = 'NOT_SERVING'
+  let serving = 2 // NOT_SERVING
   const asked: string[] = []
   const server = new Server()
   server.addService(Health.service, {
@@ -436,7 +436,7 @@ t.test('a gRPC probe asks the health protocol, not the port', async (t) => {
     await eventually('the event', told),
     'Readiness probe failed: service unhealthy (responded with "NOT_SERVING")',
   )
-  serving = 'SERVING'
+  serving = 1 // SERVING
   await node.ready('p')
   t.match(asked[0], /^db kube-probe\/1\.36 /)
 })
