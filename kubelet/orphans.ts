@@ -1,11 +1,10 @@
 /** What Pods have left here that the API does not know: their containers are ended, their folders removed. */
-import { sleep } from '#async/sleep.js'
-import { Backoff } from '#client/backoff.js'
 import { messageOf } from '#client/errors.js'
 import type { EventSubject } from '#client/event-sink.js'
 import { killPod } from './kill-pod.js'
 import type { PodContext } from './pod-context.js'
 import type { Container } from './runtime.js'
+import { untilDone } from './until-done.js'
 
 /** Upstream's grace for orphans, whatever their Pod said (HandlePodCleanups). */
 const graceSeconds = 1
@@ -45,15 +44,13 @@ export class Orphans {
 
   async #removeUntilDone(uid: string): Promise<void> {
     const { runtime, log, signal, isKnown } = this.#options
-    const backoff = new Backoff(retryMs)
-    while (!signal.aborted && !isKnown(uid)) {
-      try {
-        return await this.#remove(uid, runtime.containersOf(uid))
-      } catch (error) {
-        log.warn({ uid, error: messageOf(error) }, 'an orphan was not removed')
-      }
-      await sleep(backoff.next(), signal)
-    }
+    await untilDone(
+      async () => {
+        if (!isKnown(uid)) await this.#remove(uid, runtime.containersOf(uid))
+      },
+      (error) => log.warn({ uid, error: messageOf(error) }, 'an orphan was not removed'),
+      { signal, retryMs },
+    )
   }
 
   /** Removes folders that an earlier kubelet left behind, and unprepares devices. */

@@ -3,7 +3,6 @@
  * use. Calls for one volume take turns. What was mounted is also in files, so that a kubelet that starts again undoes it.
  */
 import { sleep } from '#async/sleep.js'
-import { Backoff } from '#client/backoff.js'
 import { uniqueName } from '#client/csi-volume.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
@@ -11,6 +10,7 @@ import { textOf } from '../grpc/error-text.js'
 import type { ObjectReader } from '../object-reader.js'
 import type { Pod } from '../pod.js'
 import { Turns } from '../turns.js'
+import { untilDone } from '../until-done.js'
 import type { CsiFolders } from './csi-folders.js'
 import type { CsiMounter } from './csi-mounter.js'
 import type { CsiVolume } from './csi-volume.js'
@@ -231,16 +231,15 @@ export class CsiVolumes {
 
   async #releaseUntilDone(volume: NodeVolume): Promise<void> {
     const { log, signal } = this.#options
-    const backoff = new Backoff(retryMs)
-    while (!signal.aborted && volume.users.size === 0) {
-      try {
-        return await this.#inTurn(volume, () => this.#releaseOnce(volume))
-      } catch (error) {
-        const { driver, volumeHandle } = volume
-        log.warn({ driver, volumeHandle, error: textOf(error) }, 'a volume was not unstaged')
-      }
-      await sleep(backoff.next(), signal)
-    }
+    const { driver, volumeHandle } = volume
+    await untilDone(
+      async () => {
+        if (volume.users.size === 0) await this.#inTurn(volume, () => this.#releaseOnce(volume))
+      },
+      (error) =>
+        log.warn({ driver, volumeHandle, error: textOf(error) }, 'a volume was not unstaged'),
+      { signal, retryMs },
+    )
   }
 
   async #releaseOnce(volume: NodeVolume): Promise<void> {

@@ -2,8 +2,6 @@
  * The devices of ResourceClaims: prepared by their drivers before a Pod's containers start, and unprepared when the last
  * Pod of the node that has the claim has ended. Upstream: pkg/kubelet/cm/dra/manager.go.
  */
-import { sleep } from '#async/sleep.js'
-import { Backoff } from '#client/backoff.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { isMadeFor, isReservedFor, resourceClaimsOf, usedClaimsOf } from '#client/resource-claim.js'
@@ -11,6 +9,7 @@ import { textOf } from '../grpc/error-text.js'
 import type { ObjectReader } from '../object-reader.js'
 import type { ContainerSpec, Pod } from '../pod.js'
 import { Turns } from '../turns.js'
+import { untilDone } from '../until-done.js'
 import type { ClaimAsked } from './dra-client.js'
 import type { DraDrivers } from './dra-drivers.js'
 import { claimKey, type PreparedClaim, type PreparedClaims } from './prepared-claims.js'
@@ -128,15 +127,11 @@ export class DynamicResources {
   /** Unprepares what a Pod has that is gone from this node; tried again until it is done. */
   async release(podUid: string): Promise<void> {
     const { log, signal } = this.#options
-    const backoff = new Backoff(retryMs)
-    while (!signal.aborted) {
-      try {
-        return await this.unprepare(podUid)
-      } catch (error) {
-        log.warn({ uid: podUid, error: messageOf(error) }, 'devices were not unprepared')
-      }
-      await sleep(backoff.next(), signal)
-    }
+    await untilDone(
+      () => this.unprepare(podUid),
+      (error) => log.warn({ uid: podUid, error: messageOf(error) }, 'devices were not unprepared'),
+      { signal, retryMs },
+    )
   }
 
   async #wanted(pod: Pod): Promise<PreparedClaim[]> {

@@ -1,11 +1,11 @@
 /** ResourceSlices of drivers that are gone: the scheduler must not choose their devices. Upstream: dra_plugin_manager.go. */
 import { withOwnSignal } from '#async/own-signal.js'
 import { sleep } from '#async/sleep.js'
-import { Backoff } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
+import { untilDone } from '../until-done.js'
 
 /** A driver that is only being replaced comes back within this time; upstream's defaultWipingDelay. */
 const delayMsDefault = 30_000
@@ -40,30 +40,19 @@ export class ResourceSlices {
     if (signal.aborted || this.#leaving.has(driver)) return
     void withOwnSignal(signal, async (back) => {
       this.#leaving.set(driver, back)
-      await this.#deleteAfter(driver, delayMs, back.signal)
+      await sleep(delayMs, back.signal)
+      await this.#deleteUntilDone(driver, back.signal)
       if (this.#leaving.get(driver) === back) this.#leaving.delete(driver)
     })
   }
 
-  async #deleteAfter(driver: string, delayMs: number, back: AbortSignal): Promise<void> {
-    const backoff = new Backoff(retryMs)
-    await sleep(delayMs, back)
-    while (!back.aborted) {
-      try {
-        return await this.#deleteAll(driver)
-      } catch (error) {
-        this.#options.log.warn(
-          { driver, error: messageOf(error) },
-          'ResourceSlices were not deleted',
-        )
-      }
-      await sleep(backoff.next(), back)
-    }
-  }
-
-  async #deleteAll(driver: string): Promise<void> {
-    const { client, nodeName } = this.#options
+  async #deleteUntilDone(driver: string, signal: AbortSignal): Promise<void> {
+    const { client, nodeName, log } = this.#options
     const fieldSelector = `spec.driver=${driver},spec.nodeName=${nodeName}`
-    await client.deleteCollection(resources.resourceSlices, { fieldSelector })
+    await untilDone(
+      () => client.deleteCollection(resources.resourceSlices, { fieldSelector }),
+      (error) => log.warn({ driver, error: messageOf(error) }, 'ResourceSlices were not deleted'),
+      { signal, retryMs },
+    )
   }
 }

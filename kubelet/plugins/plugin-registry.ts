@@ -6,12 +6,12 @@ import type { Dirent } from 'node:fs'
 import { mkdir, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { withOwnSignal } from '#async/own-signal.js'
-import { sleep, whenAborted } from '#async/sleep.js'
-import { Backoff } from '#client/backoff.js'
+import { whenAborted } from '#async/sleep.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { followFolder } from '../follow-folder.js'
 import { unlessGone } from '../unless-gone.js'
+import { untilDone } from '../until-done.js'
 
 export interface Plugin {
   readonly name: string
@@ -109,35 +109,29 @@ export class PluginRegistry {
   /** One socket, until it is gone or the kubelet ends. */
   async #follow(socket: string, ended: AbortSignal, stopped: AbortSignal): Promise<void> {
     const { log } = this.#options
-    const backoff = new Backoff(retryMs)
-    while (!ended.aborted) {
-      try {
+    await untilDone(
+      async () => {
         const { handler, plugin } = await this.#register(socket, stopped)
         log.info({ plugin: plugin.name, socket }, 'a plugin has registered')
         await whenAborted(ended)
-        return await this.#deregister(handler, plugin, stopped)
-      } catch (error) {
-        log.warn({ socket, error: messageOf(error) }, 'a plugin was not registered')
-        await sleep(backoff.next(), ended)
-      }
-    }
+        await this.#deregister(handler, plugin, stopped)
+      },
+      (error) => log.warn({ socket, error: messageOf(error) }, 'a plugin was not registered'),
+      { signal: ended, retryMs },
+    )
   }
 
   /** Tried again until it is done: the API must not go on naming a plugin that is gone. */
   async #deregister(handler: PluginHandler, plugin: Plugin, stopped: AbortSignal): Promise<void> {
     const { log } = this.#options
     const { name } = plugin
-    const backoff = new Backoff(retryMs)
-    while (!stopped.aborted) {
-      try {
-        await handler.deregister(plugin)
-        log.info({ plugin: name }, 'a plugin is gone')
-        return
-      } catch (error) {
-        log.warn({ plugin: name, error: messageOf(error) }, 'a plugin was not deregistered')
-      }
-      await sleep(backoff.next(), stopped)
-    }
+    const isDone = await untilDone(
+      () => handler.deregister(plugin),
+      (error) =>
+        log.warn({ plugin: name, error: messageOf(error) }, 'a plugin was not deregistered'),
+      { signal: stopped, retryMs },
+    )
+    if (isDone) log.info({ plugin: name }, 'a plugin is gone')
   }
 
   async #register(

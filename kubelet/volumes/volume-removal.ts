@@ -1,9 +1,9 @@
 /** Removes what Pods leave in their folders, and tries again if that fails. */
 import { sleep } from '#async/sleep.js'
-import { Backoff } from '#client/backoff.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'
 import type { Pod } from '../pod.js'
+import { untilDone } from '../until-done.js'
 import type { Volumes } from './volumes.js'
 
 /** Upstream's pkg/volume exponential back-off: 500 ms, doubling to about two minutes. */
@@ -47,25 +47,18 @@ export class VolumeRemoval {
     return true
   }
 
-  async #untilDone(
+  #untilDone(
     act: () => Promise<void>,
     what: string,
     podUid: string,
     pod: Pod | undefined,
   ): Promise<boolean> {
-    const { events, log, signal } = this.#options
-    const backoff = new Backoff(this.#options.backoff ?? backoffDefault)
-    for (;;) {
-      try {
-        await act()
-        return true
-      } catch (error) {
-        const { message } = error as Error
-        log.warn({ uid: podUid, error: message }, `volumes were not ${what}, will retry`)
-        if (pod) events.event(pod, 'Warning', 'FailedUnmount', message)
-      }
-      await sleep(backoff.next(), signal)
-      if (signal.aborted) return false
+    const { events, log, signal, backoff: retryMs = backoffDefault } = this.#options
+    const failed = (error: unknown): void => {
+      const { message } = error as Error
+      log.warn({ uid: podUid, error: message }, `volumes were not ${what}, will retry`)
+      if (pod) events.event(pod, 'Warning', 'FailedUnmount', message)
     }
+    return untilDone(act, failed, { signal, retryMs })
   }
 }
