@@ -7,9 +7,8 @@ import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
 import { keyOf } from '#client/object-store.js'
 import {
-  boundByController,
+  boundTo,
   type Claim,
-  claimReference,
   type StorageClass,
   selectedNode,
   type Volume,
@@ -116,14 +115,8 @@ export class VolumeBinding {
     const name = volume.metadata.name
     this.#promises.set(name, keyOf(claim))
     try {
-      const annotations = { ...volume.metadata.annotations, [boundByController]: 'yes' }
-      this.#volumes.observe(
-        await this.#client.update(resources.persistentVolumes, {
-          ...volume,
-          metadata: { ...volume.metadata, annotations },
-          spec: { ...volume.spec, claimRef: claimReference(claim) },
-        }),
-      )
+      const bound = boundTo(volume, claim)
+      this.#volumes.observe(await this.#client.update(resources.persistentVolumes, bound))
     } finally {
       this.#promises.delete(name)
     }

@@ -3,9 +3,8 @@
 import {
   bindCompleted,
   boundByController,
+  boundTo,
   type Claim,
-  claimReference,
-  isFor,
   type Volume,
 } from '#client/persistent-volume.js'
 import { resources } from '#client/resources.js'
@@ -71,17 +70,8 @@ export const bind = async (
   found: Volume,
 ): Promise<void> => {
   let volume = found
-  if (volume.spec.claimRef?.uid !== claim.metadata.uid) {
-    const annotations = {
-      ...volume.metadata.annotations,
-      ...(isFor(volume, claim) ? {} : { [boundByController]: 'yes' }),
-    }
-    volume = await updateObject(context, resources.persistentVolumes, {
-      ...volume,
-      metadata: { ...volume.metadata, annotations },
-      spec: { ...volume.spec, claimRef: claimReference(claim) },
-    })
-  }
+  if (volume.spec.claimRef?.uid !== claim.metadata.uid)
+    volume = await updateObject(context, resources.persistentVolumes, boundTo(volume, claim))
   volume = await setVolumePhase(context, volume, 'Bound')
   const answered = await answer(context, claim, volume)
   await setClaimPhase(context, answered, 'Bound', volume)

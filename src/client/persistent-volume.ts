@@ -183,3 +183,14 @@ export const claimReference = (claim: Claim) => ({
   uid: claim.metadata.uid,
   resourceVersion: claim.metadata.resourceVersion,
 })
+
+/** The volume given to the claim; by us, unless its user has kept it for the claim. */
+export const boundTo = (volume: Volume, claim: Claim): Volume => {
+  const { metadata, spec } = volume
+  const annotations = { ...metadata.annotations, [boundByController]: 'yes' }
+  return {
+    ...volume,
+    metadata: isFor(volume, claim) ? metadata : { ...metadata, annotations },
+    spec: { ...spec, claimRef: claimReference(claim) },
+  }
+}
