@@ -1,8 +1,8 @@
 /** Checks a Pod's own storage limits; upstream: eviction_manager.go (localStorageEviction). */
 import { parseQuantity, type Quantity, quantityValue } from '#api/quantity.js'
 import { familyOf, formatMilli } from '#client/amount.js'
-import { podRequests } from '#client/pod-requests.js'
 import { type ContainerSpec, mainAndInitContainers, type Pod } from '../pod.js'
+import { limitsOf } from '../status/pod-resources.js'
 import { addDiskUsage } from '../volumes/disk-usage.js'
 import { type PodUsage, storageOf } from './pod-usage.js'
 
@@ -13,20 +13,9 @@ const limitOf = ({ resources }: Pick<ContainerSpec, 'resources'>): Quantity | un
   return limit === undefined ? undefined : parseQuantity(String(limit))
 }
 
-/** Added up as requests are, upstream's PodLimits. */
-const limitOfPod = ({ spec }: Pod): { milli: bigint; text: string } | undefined => {
-  const asRequests = ({ resources, ...rest }: ContainerSpec) => ({
-    ...rest,
-    resources: { requests: resources?.limits ?? {} },
-  })
-  const milli = podRequests({
-    spec: {
-      containers: spec.containers.map(asRequests),
-      initContainers: (spec.initContainers ?? []).map(asRequests),
-      ...(spec.overhead ? { overhead: spec.overhead } : {}),
-    },
-  }).get(resource)
-  const first = mainAndInitContainers({ spec }).find(limitOf)
+const limitOfPod = (pod: Pod): { milli: bigint; text: string } | undefined => {
+  const milli = limitsOf(pod).get(resource)
+  const first = mainAndInitContainers(pod).find(limitOf)
   if (milli === undefined || !first) return undefined
   return { milli, text: formatMilli(milli, familyOf(limitOf(first)!.text)) }
 }

@@ -20,7 +20,7 @@ const textsOf = (amounts: MilliAmounts, pod: Pod, list: List): Amounts => {
 }
 
 /** Limits are added up as requests are; overhead counts where there is a limit. */
-const limitsOf = (pod: Pod): MilliAmounts => {
+export const limitsOf = (pod: Pod): MilliAmounts => {
   const { spec } = pod
   const asRequests = <T extends { resources?: Resources | undefined }>(one: T): T => ({
     ...one,
