@@ -1,7 +1,7 @@
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'
-import type { Node, Pod } from '#client/pod.js'
+import { isNodeReady, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { aggregate } from '#go/aggregate.js'
 import {
@@ -25,7 +25,7 @@ import {
   serviceNameLabel,
 } from './reconcile.js'
 import { podsOfService, servicesOfPods } from './services-of-pods.js'
-import { isNodeReady, type Ratios, zoneOf, zoneRatios } from './topology.js'
+import { type Ratios, zoneOf, zoneRatios } from './topology.js'
 import { TriggerTimes, withTriggerTime } from './trigger-time.js'
 
 const serviceKey = ({ metadata }: EndpointSlice): string =>

@@ -2,9 +2,8 @@
  * Hints of EndpointSlices by `topology-mode: Auto`: each zone gets endpoints in proportion to its processors, its own
  * ones first, and none gets much less than its part (kubernetes, endpointslice/topologycache).
  */
-import { conditionOf } from '#api/conditions.js'
 import { parseMilli } from '#client/amount.js'
-import type { Node } from '#client/pod.js'
+import { isNodeReady, type Node } from '#client/pod.js'
 import type { Endpoint } from './endpoint.js'
 
 /** The part of the processors that each zone has, in the order of their names. */
@@ -22,7 +21,6 @@ const controlPlaneLabels = [
 const isReady = ({ conditions }: Endpoint): boolean => conditions.ready
 
 export const zoneOf = (node: Node): string => node.metadata.labels?.[zoneLabel] ?? ''
-export const isNodeReady = (node: Node): boolean => conditionOf(node, 'Ready')?.status === 'True'
 
 const add = (counts: Counts, zone: string, by: number): void => {
   counts.set(zone, (counts.get(zone) ?? 0) + by)
