@@ -5,6 +5,7 @@ import type { Pod, Taint } from '#client/pod.js'
 import { tolerates, untoleratedTaint } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
 import type { ClusterView } from './cluster-state.js'
+import { declaredFeatures } from './declared-features.js'
 import { curable, type Filter, type Filters, hopeless, type Refusal } from './filter.js'
 import { podAffinityFilter } from './pod-affinity-filter.js'
 import { spreadFilter } from './topology-spread-filter.js'
@@ -95,6 +96,7 @@ const inOrder: readonly Prepare[] = [
   spreadFilter,
   podAffinityFilter,
   devices,
+  declaredFeatures,
 ]
 
 /** What rules nodes out for the Pod. */

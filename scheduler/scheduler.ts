@@ -13,6 +13,7 @@ import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import { isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
 import { ClusterState, type ClusterView } from './cluster-state.js'
 import { type Decision, decide } from './decide.js'
@@ -296,5 +297,10 @@ const failsAs = async <T>(what: string, act: () => Promise<T>): Promise<T> => {
 
 /** Heartbeats change a node every few seconds; only these parts decide where Pods fit. */
 const isWorthATry = (node: Node, previous: Node): boolean =>
-  JSON.stringify([node.spec, node.metadata.labels, node.status.allocatable]) !==
-  JSON.stringify([previous.spec, previous.metadata.labels, previous.status.allocatable])
+  !jsonEqual(decisivePartsOf(node), decisivePartsOf(previous))
+const decisivePartsOf = ({ spec, metadata, status }: Node) => [
+  spec,
+  metadata.labels,
+  status.allocatable,
+  status.declaredFeatures,
+]

@@ -29,6 +29,7 @@ export interface Container {
     hostIP?: string
   }[]
   resources?: { requests?: Amounts; limits?: Amounts }
+  restartPolicyRules?: { action: string }[]
 }
 interface NodeSelectorRequirement {
   key: string
@@ -91,6 +92,7 @@ export interface PodSpec {
   overhead?: Amounts
   resources?: { limits?: Amounts; requests?: Amounts }
   hostNetwork?: boolean
+  hostUsers?: boolean
   hostname?: string
   subdomain?: string
   serviceAccountName?: string
@@ -165,6 +167,7 @@ export interface Node extends PersistedObject {
     volumesInUse?: string[]
     volumesAttached?: { name: string; devicePath: string }[]
     images?: { names?: string[]; sizeBytes?: number }[]
+    declaredFeatures?: string[]
   }
 }
 

@@ -49,6 +49,13 @@ t.test('each filter refuses in upstream words, and lets pass what tolerates or m
   t.equal(why(pod('p', initPorts()), taken), undefined, 'what ends at first holds no port')
   t.match(why(pod('p', initPorts('Always')), taken), /free ports/)
   t.equal(why(pod('p', { nodeName: 'm' }), plain), "node(s) didn't match the requested node name")
+  const restarts = {
+    containers: [{ name: 'c', restartPolicyRules: [{ action: 'RestartAllContainers' }] }],
+  }
+  const newer = node('n')
+  newer.status.declaredFeatures = ['RestartAllContainersOnContainerExits']
+  t.equal(why(pod('p', restarts), plain), "node(s) didn't match Pod's required features")
+  t.equal(why(pod('p', restarts), info(newer)), undefined)
   t.end()
 })
 
