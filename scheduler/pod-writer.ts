@@ -86,8 +86,8 @@ export class PodWriter {
     this.#tellFailure(pod, message)
     for (const victim of victims) {
       const told = `Preempted by pod ${pod.metadata.uid} on node ${node}`
-      if (givesUp(victim)) this.#tellVictim(victim, pod, `${told} (in kube-scheduler memory).`)
-      else if (await this.#evict(victim)) this.#tellVictim(victim, pod, told)
+      if (givesUp(victim)) this.#tellVictim(victim, `${told} (in kube-scheduler memory).`)
+      else if (await this.#evict(victim)) this.#tellVictim(victim, told)
     }
   }
 
@@ -96,8 +96,9 @@ export class PodWriter {
     this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', truncated(message), options)
   }
 
-  #tellVictim(victim: Pod, preemptor: Pod, message: string): void {
-    const options = { action: 'Preempting', related: preemptor }
+  /** Without `related`: what upstream gives its recorder as that is of no kind of the API, and left out. */
+  #tellVictim(victim: Pod, message: string): void {
+    const options = { action: 'Preempting' }
     this.#deps.recorder.event(victim, 'Normal', 'Preempted', message, options)
   }
 

@@ -21,8 +21,6 @@ import { resources } from './resources.js'
 interface SeriesOptions {
   /** What was done about the subject. */
   action: string
-  /** Whom it was done for. */
-  related?: EventSubject
 }
 export interface EventSeriesRecorder {
   /** Never fails and never waits; what cannot be written is logged and dropped. */
@@ -94,11 +92,10 @@ export const createEventSeriesRecorder = ({
   const looking = setInterval(lookAtAll, lookMs).unref()
 
   return {
-    event(subject, type, reason, note, { action, related }) {
+    event(subject, type, reason, note, { action }) {
       const now = clock.now()
       const regarding = referenceTo(subject)
-      const concerned = related === undefined ? {} : { related: referenceTo(related) }
-      const key = JSON.stringify([type, action, reason, regarding, concerned])
+      const key = JSON.stringify([type, action, reason, regarding])
       const before = known.get(key)
       if (before !== undefined) {
         before.count++
@@ -120,7 +117,6 @@ export const createEventSeriesRecorder = ({
         action,
         reason,
         regarding,
-        ...concerned,
         note,
         type,
       }
