@@ -68,7 +68,12 @@ export class PendingPods {
 
   /** Something changed that may make room. */
   unparkAll(): void {
-    for (const entry of this.#entries.values()) entry.parkedUntilMs = undefined
+    this.unpark(() => true)
+  }
+  /** The same, where it can matter only to some. */
+  unpark(concerns: (pod: Pod) => boolean): void {
+    for (const entry of this.#entries.values())
+      if (concerns(entry.pod)) entry.parkedUntilMs = undefined
     this.#wake?.()
   }
 
@@ -113,6 +118,7 @@ export class PendingPods {
 /** Of a Pod's status only the names of claims that were made for it matter: the rest is our own report. */
 const hasChanged = (known: Pod, pod: Pod): boolean =>
   known.metadata.generation !== pod.metadata.generation ||
+  !jsonEqual(known.metadata.labels, pod.metadata.labels) ||
   !jsonEqual(known.status?.resourceClaimStatuses, pod.status?.resourceClaimStatuses)
 
 const isBefore = (a: Pod, b: Pod): boolean =>

@@ -13,7 +13,6 @@ import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import { isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
 import { ClusterState, type ClusterView } from './cluster-state.js'
 import { type Decision, decide } from './decide.js'
@@ -25,6 +24,7 @@ import { findPreemption, type Refusing } from './preemption.js'
 import type { Budget } from './victims.js'
 import { VolumeBinding } from './volume-binding.js'
 import type { ClaimFindings } from './volume-claims.js'
+import { isNewNeighbour, leavesRoom, looksAtNeighbours, nodeMayFit } from './waking-changes.js'
 
 interface SchedulerDeps {
   client: Client
@@ -67,14 +67,20 @@ export class Scheduler {
     informers.for<Node>(resources.nodes).handle({
       onAdd: (node) => this.#nodeChanged(node),
       onUpdate: (node, previous) => {
-        if (isWorthATry(node, previous)) this.#nodeChanged(node)
+        if (nodeMayFit(node, previous)) this.#nodeChanged(node)
         else this.#state.setNode(node)
       },
-      onDelete: (node) => this.#state.removeNode(node.metadata.name),
+      onDelete: (node) => this.#nodeGone(node),
     })
     informers.for<Pod>(resources.pods).handle({
-      onAdd: (pod) => this.#podChanged(pod),
-      onUpdate: (pod) => this.#podChanged(pod),
+      onAdd: (pod) => {
+        this.#podChanged(pod)
+        this.#wakeOthers(pod, undefined)
+      },
+      onUpdate: (pod, previous) => {
+        this.#podChanged(pod)
+        this.#wakeOthers(pod, previous)
+      },
       onDelete: (pod) => this.#podGone(keyOf(pod)),
     })
   }
@@ -101,6 +107,12 @@ export class Scheduler {
     this.#pending.unparkAll()
   }
 
+  #nodeGone({ metadata }: Node): void {
+    this.#state.removeNode(metadata.name)
+    // The others may lie more evenly without it.
+    this.#pending.unpark(looksAtNeighbours)
+  }
+
   #podGone(key: string): void {
     this.#assumed.delete(key)
     this.#pending.remove(key)
@@ -117,6 +129,17 @@ export class Scheduler {
       this.#pending.remove(key)
       this.#state.setPod(pod, pod.spec.nodeName)
     } else if (this.#assumed.get(key) !== pod.metadata.uid) this.#podWaits(pod, key)
+  }
+
+  #wakeOthers(pod: Pod, previous: Pod | undefined): void {
+    if (isPodTerminal(pod)) return
+    if (pod.spec.nodeName) {
+      if (previous?.spec.nodeName && leavesRoom(pod, previous)) this.#pending.unparkAll()
+      else if (isNewNeighbour(pod, previous)) this.#pending.unpark(looksAtNeighbours)
+      return
+    }
+    const room = previous?.status?.nominatedNodeName
+    if (room && room !== pod.status?.nominatedNodeName) this.#pending.unparkAll()
   }
 
   #podWaits(pod: Pod, key: string): void {
@@ -294,13 +317,3 @@ const failsAs = async <T>(what: string, act: () => Promise<T>): Promise<T> => {
     throw new Error(`${what}: ${messageOf(error)}`, { cause: error })
   }
 }
-
-/** Heartbeats change a node every few seconds; only these parts decide where Pods fit. */
-const isWorthATry = (node: Node, previous: Node): boolean =>
-  !jsonEqual(decisivePartsOf(node), decisivePartsOf(previous))
-const decisivePartsOf = ({ spec, metadata, status }: Node) => [
-  spec,
-  metadata.labels,
-  status.allocatable,
-  status.declaredFeatures,
-]

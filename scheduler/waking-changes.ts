@@ -1,0 +1,32 @@
+/** Changes of the cluster that may let in a Pod that fitted nowhere. Upstream: EventsToRegister of each plugin. */
+import type { Node, Pod } from '#client/pod.js'
+import { podRequests } from '#client/pod-requests.js'
+import { jsonEqual } from '#json/object.js'
+import { requiredTerms } from './pod-affinity.js'
+
+/** Heartbeats change a node every few seconds; only these parts decide where Pods fit. */
+const decisivePartsOf = ({ spec, metadata, status }: Node) => [
+  spec,
+  metadata.labels,
+  status.allocatable,
+  status.declaredFeatures,
+]
+export const nodeMayFit = (node: Node, previous: Node): boolean =>
+  !jsonEqual(decisivePartsOf(node), decisivePartsOf(previous))
+
+/** What is on a node takes less of something than before. */
+export const leavesRoom = (pod: Pod, previous: Pod): boolean => {
+  if (jsonEqual(pod.spec, previous.spec)) return false
+  const now = podRequests(pod)
+  return [...podRequests(previous)].some(([name, before]) => (now.get(name) ?? 0n) < before)
+}
+
+/** It came to its node, or is another neighbour there than before. */
+export const isNewNeighbour = (pod: Pod, previous: Pod | undefined): boolean =>
+  previous?.spec.nodeName === undefined || !jsonEqual(pod.metadata.labels, previous.metadata.labels)
+
+/** Only to those that look at others a new neighbour makes a difference. */
+export const looksAtNeighbours = (pod: Pod): boolean =>
+  requiredTerms(pod, 'podAffinity').length > 0 ||
+  requiredTerms(pod, 'podAntiAffinity').length > 0 ||
+  (pod.spec.topologySpreadConstraints ?? []).some((c) => c.whenUnsatisfiable === 'DoNotSchedule')
