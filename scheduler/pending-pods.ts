@@ -1,6 +1,6 @@
 /**
- * Pods that wait for a node, by priority and then by age. A Pod that fitted nowhere waits for a change in the cluster and
- * for its back-off (1 s doubling to 10 s); after a while it is tried anyway.
+ * Pods that wait for a node, by priority and then by age. A Pod that fitted nowhere waits for a change in the cluster and,
+ * while there are others to try, for its back-off (1 s doubling to 10 s); after a while it is tried anyway.
  */
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
@@ -11,6 +11,8 @@ interface Entry {
   attempts: number
   /** Milliseconds of the monotonic clock before which it is not tried. */
   notBeforeMs: number
+  /** It is waited for even if there is nobody else: something went wrong that is nobody's lack of room. */
+  isAfterError: boolean
   /** Waits for a change, at most until then. */
   parkedUntilMs: number | undefined
 }
@@ -41,6 +43,7 @@ export class PendingPods {
         pod,
         attempts: 0,
         notBeforeMs: 0,
+        isAfterError: false,
         parkedUntilMs: undefined,
       })
     this.#wake?.()
@@ -57,6 +60,7 @@ export class PendingPods {
     entry.notBeforeMs =
       now + Math.min(backoffMaxMs, backoffBaseMs * 2 ** Math.min(entry.attempts, 10))
     entry.attempts++
+    entry.isAfterError = !options.park
     entry.parkedUntilMs = options.park ? now + parkedMaxMs : undefined
   }
 
@@ -90,14 +94,19 @@ export class PendingPods {
   #best(busy: ReadonlySet<string>): { entry: Entry | undefined; waitMs: number } {
     const now = this.#now()
     let best: Entry | undefined
+    // Who comes early if there is nobody else. Upstream: SchedulerPopFromBackoffQ.
+    let early: Entry | undefined
     let waitMs = parkedMaxMs
     for (const [key, entry] of this.#entries) {
       if (busy.has(key)) continue
-      const dueMs = Math.max(entry.notBeforeMs, entry.parkedUntilMs ?? 0)
-      if (dueMs > now) waitMs = Math.min(waitMs, dueMs - now)
-      else if (best === undefined || isBefore(entry.pod, best.pod)) best = entry
+      const { notBeforeMs, parkedUntilMs = 0 } = entry
+      const dueMs = Math.max(notBeforeMs, parkedUntilMs)
+      if (dueMs > now) {
+        waitMs = Math.min(waitMs, dueMs - now)
+        if (parkedUntilMs <= now && !entry.isAfterError) early = firstOf(entry, early)
+      } else best = firstOf(entry, best)
     }
-    return { entry: best, waitMs }
+    return { entry: best ?? early, waitMs }
   }
 
   #changed(waitMs: number, signal: AbortSignal): Promise<void> {
@@ -120,6 +129,9 @@ const hasChanged = (known: Pod, pod: Pod): boolean =>
   known.metadata.generation !== pod.metadata.generation ||
   !jsonEqual(known.metadata.labels, pod.metadata.labels) ||
   !jsonEqual(known.status?.resourceClaimStatuses, pod.status?.resourceClaimStatuses)
+
+const firstOf = (a: Entry, b: Entry | undefined): Entry =>
+  b === undefined || isBefore(a.pod, b.pod) ? a : b
 
 const isBefore = (a: Pod, b: Pod): boolean =>
   (a.spec.priority ?? 0) - (b.spec.priority ?? 0) > 0 ||
