@@ -20,7 +20,8 @@ export const imageLocality = (
   const all = [...nodes]
   if (all.every(({ images }) => images.size === 0)) return undefined
   const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers]
-  const wanted = containers.map(({ image = '' }) => withTag(image))
+  const volumes = (pod.spec.volumes ?? []).flatMap(({ image }) => image?.reference ?? [])
+  const wanted = [...containers.map(({ image = '' }) => image), ...volumes].map(withTag)
   // An image that few have counts for less, so that Pods do not crowd where it is.
   const spread = new Map(
     wanted.map((image) => [

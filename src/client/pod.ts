@@ -101,6 +101,7 @@ export interface PodSpec {
     name: string
     persistentVolumeClaim?: { claimName: string }
     ephemeral?: unknown
+    image?: { reference?: string }
   }[]
   restartPolicy?: string
   activeDeadlineSeconds?: number
@@ -120,6 +121,7 @@ export interface ContainerStatus {
     terminated?: { exitCode: number; finishedAt?: string; reason?: string; message?: string }
   }
   resources?: { limits?: Amounts; requests?: Amounts }
+  allocatedResources?: Amounts
 }
 export interface PodStatus {
   phase?: string
@@ -134,6 +136,8 @@ export interface PodStatus {
   containerStatuses?: ContainerStatus[]
   initContainerStatuses?: ContainerStatus[]
   resourceClaimStatuses?: { name: string; resourceClaimName?: string }[]
+  resources?: { limits?: Amounts; requests?: Amounts }
+  allocatedResources?: Amounts
   /** The claim to devices for extended resources that its node has no other way. */
   extendedResourceClaimStatus?: {
     resourceClaimName: string

@@ -289,6 +289,9 @@ t.test('nodes that have the images are better, the rarer the image the less', (t
   t.same(scores('big'), [48, 48, 0, 0])
   t.same(scores('big', 'r.io:5000/x:1'), [24, 30, 0, 0])
   t.same(scores('r.io:5000/x'), [0, 0, 0, 0], 'another tag')
+  const mounted = podWith('p', [], ['none'])
+  mounted.spec.volumes = [{ name: 'v', image: { reference: 'big' } }]
+  t.same(imageLocality(mounted, nodes, nodes), [48, 48, 0, 0], 'images of volumes, too')
   t.equal(imageLocality(podWith('p', []), [], [info('e')]), undefined)
   t.end()
 })
