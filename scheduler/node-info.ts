@@ -5,6 +5,7 @@ import { addAmounts, type MilliAmounts, parseAmounts, parseMilli } from '#client
 import { keyOf } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import { type AskingPod, podRequests } from '#client/pod-requests.js'
+import { asHeld } from './held-requests.js'
 
 /** What a container that requests nothing counts as when nodes are compared; upstream's schedutil defaults. */
 const placeholder: MilliAmounts = new Map([
@@ -38,15 +39,18 @@ export class NodeInfo {
   addPod(pod: Pod): void {
     this.removePod(keyOf(pod))
     this.pods.set(keyOf(pod), pod)
-    addAmounts(this.requested, podRequests(pod))
-    addAmounts(this.placeholders, placeholderRequests(pod))
+    this.#count(pod, 1n)
   }
   removePod(key: string): void {
     const known = this.pods.get(key)
     if (known === undefined) return
     this.pods.delete(key)
-    addAmounts(this.requested, podRequests(known), -1n)
-    addAmounts(this.placeholders, placeholderRequests(known), -1n)
+    this.#count(known, -1n)
+  }
+  #count(pod: Pod, sign: bigint): void {
+    const held = asHeld(pod)
+    addAmounts(this.requested, podRequests(held), sign)
+    addAmounts(this.placeholders, placeholderRequests(held), sign)
   }
 
   copy(): NodeInfo {

@@ -2,6 +2,7 @@
 import type { Node, Pod } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
 import { jsonEqual } from '#json/object.js'
+import { asHeld } from './held-requests.js'
 import { requiredTerms } from './pod-affinity.js'
 
 /** Heartbeats change a node every few seconds; only these parts decide where Pods fit. */
@@ -16,9 +17,8 @@ export const nodeMayFit = (node: Node, previous: Node): boolean =>
 
 /** What is on a node takes less of something than before. */
 export const leavesRoom = (pod: Pod, previous: Pod): boolean => {
-  if (jsonEqual(pod.spec, previous.spec)) return false
-  const now = podRequests(pod)
-  return [...podRequests(previous)].some(([name, before]) => (now.get(name) ?? 0n) < before)
+  const now = podRequests(asHeld(pod))
+  return [...podRequests(asHeld(previous))].some(([name, before]) => (now.get(name) ?? 0n) < before)
 }
 
 /** It came to its node, or is another neighbour there than before. */
