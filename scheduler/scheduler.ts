@@ -36,6 +36,9 @@ interface SchedulerDeps {
   schedulerName: string
 }
 
+/** The Pod has no use any more for what it waits for. */
+class WaitEnded extends Error {}
+
 export class Scheduler {
   readonly #deps: SchedulerDeps
   readonly #state: ClusterState
@@ -46,7 +49,7 @@ export class Scheduler {
   readonly #writer: PodWriter
   /** Pods whose binding or preemption is under way. */
   readonly #busy = new Set<string>()
-  /** Of those that wait for drivers, which may take minutes, by their uids: what ends the wait. */
+  /** Of those that wait for volumes or devices, which may take minutes, by their uids: what ends the wait. */
   readonly #waits = new Map<string, AbortController>()
   /** Bound by us, not yet seen bound on the watch: key → uid. */
   readonly #assumed = new Map<string, string>()
@@ -61,7 +64,7 @@ export class Scheduler {
       informers.for(resources.namespaces, { metadataOnly: true }).store,
     )
     const unpark = (): void => this.#pending.unparkAll()
-    this.#volumes = new VolumeBinding(deps.client, informers, unpark)
+    this.#volumes = new VolumeBinding(deps, unpark)
     this.#budgets = informers.for<Budget>(resources.podDisruptionBudgets)
     this.#devices = new DynamicResources(deps, unpark)
     informers.for<Node>(resources.nodes).handle({
@@ -81,7 +84,10 @@ export class Scheduler {
         this.#podChanged(pod)
         this.#wakeOthers(pod, previous)
       },
-      onDelete: (pod) => this.#podGone(keyOf(pod)),
+      onDelete: (pod) => {
+        this.#waits.get(pod.metadata.uid)?.abort(new WaitEnded('pod does not exist any more'))
+        this.#podGone(keyOf(pod))
+      },
     })
   }
 
@@ -176,14 +182,10 @@ export class Scheduler {
       return
     }
     if (decision.node === undefined) this.#fitsNowhere(pod, { decision, view, devices })
-    else if (claims.waiting.length > 0) {
-      // Its volumes are being made for this node; when they are bound the Pod is tried again.
-      this.#pending.waits(pod)
-      this.#own(pod, this.#bindVolumes(pod, claims, decision.node))
-    } else {
+    else {
       this.#state.setPod(pod, decision.node)
       this.#devices.reserve(devices, decision.node)
-      this.#own(pod, this.#bind(pod, decision.node, devices, signal))
+      this.#own(pod, this.#bind(pod, decision.node, { claims, devices }, signal))
     }
   }
 
@@ -231,25 +233,18 @@ export class Scheduler {
       })
   }
 
-  async #bindVolumes(pod: Pod, claims: ClaimFindings, node: string): Promise<void> {
-    await this.#writer.nominate(pod, node)
-    await this.#volumes.bind(claims, this.#state.info(node)!)
-  }
-
   async #bind(
     waiting: Pod,
     node: string,
-    devices: DeviceFindings,
+    { claims, devices }: { claims: ClaimFindings; devices: DeviceFindings },
     signal: AbortSignal,
   ): Promise<void> {
     let pod = waiting
     try {
-      if (devices.filter !== undefined) pod = await this.#writer.nominate(waiting, node)
-      const areReady = await failsAs('running PreBind plugin "DynamicResources"', () =>
-        this.#prepareDevices(pod, node, devices, signal),
-      )
+      if (claims.waiting.length > 0 || devices.filter !== undefined)
+        pod = await this.#writer.nominate(waiting, node)
       // Claims stay as they are: whoever schedules next waits for their devices, too.
-      if (!areReady) return
+      if (!(await this.#preBind(pod, node, { claims, devices }, signal))) return
       await failsAs('running Bind plugin "DefaultBinder"', () => this.#writer.bind(pod, node))
       const seen = this.#deps.informers.for<Pod>(resources.pods).store.get(keyOf(pod))
       if (seen?.spec.nodeName === undefined) this.#assumed.set(keyOf(pod), pod.metadata.uid)
@@ -266,12 +261,59 @@ export class Scheduler {
     }
   }
 
-  /** Writes the claims of the Pod, and waits until drivers have prepared their devices. False: the signal came first. */
+  /** What a node has to have for the Pod is made ready, all of it at once. False: the signal came first. */
+  #preBind(
+    pod: Pod,
+    node: string,
+    { claims, devices }: { claims: ClaimFindings; devices: DeviceFindings },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    return withOwnSignal(signal, async (own) => {
+      const parts = [
+        failsAs('running PreBind plugin "VolumeBinding"', () =>
+          this.#bindVolumes(pod, node, claims, own),
+        ),
+        failsAs('running PreBind plugin "DynamicResources"', () =>
+          this.#prepareDevices(pod, node, devices, own),
+        ),
+      ]
+      try {
+        return (await Promise.all(parts)).every((isReady) => isReady)
+      } catch (error) {
+        own.abort(error)
+        await Promise.allSettled(parts)
+        throw error
+      } finally {
+        this.#waits.delete(pod.metadata.uid)
+      }
+    })
+  }
+
+  /** Waits until the Pod's claims are bound to volumes that its node can use. */
+  async #bindVolumes(
+    pod: Pod,
+    node: string,
+    claims: ClaimFindings,
+    own: AbortController,
+  ): Promise<boolean> {
+    if (claims.waiting.length === 0) return true
+    const nodeOf = (): Node => {
+      const found = this.#state.info(node)?.node
+      if (found !== undefined) return found
+      throw new Error(`failed to get node "${node}": node "${node}" not found`)
+    }
+    const chosen = await this.#volumes.bind(claims, nodeOf())
+    return failsAs('binding volumes', () =>
+      this.#wait(pod, own, () => this.#volumes.untilBound(chosen, nodeOf, own.signal)),
+    )
+  }
+
+  /** Writes the claims of the Pod, and waits until drivers have prepared their devices. */
   async #prepareDevices(
     pod: Pod,
     node: string,
     devices: DeviceFindings,
-    signal: AbortSignal,
+    own: AbortController,
   ): Promise<boolean> {
     const claims = await this.#devices.bind(devices, pod, node)
     if (!this.#devices.haveToBeReady(claims)) return true
@@ -279,23 +321,26 @@ export class Scheduler {
     this.#deps.recorder.event(pod, 'Normal', 'BindingConditionsPending', message, {
       action: 'Scheduling',
     })
-    return withOwnSignal(signal, async (own) => {
-      this.#waits.set(pod.metadata.uid, own)
-      this.#idle?.()
-      try {
-        const areReady = await this.#devices.untilReady(claims, pod, own.signal)
-        if (!areReady && !signal.aborted) throw new Error('preempted by DefaultPreemption')
-        return areReady
-      } finally {
-        this.#waits.delete(pod.metadata.uid)
-      }
-    })
+    return this.#wait(pod, own, () => this.#devices.untilReady(claims, pod, own.signal))
+  }
+
+  /** Others go on meanwhile, and may end the wait. */
+  async #wait(
+    { metadata }: Pod,
+    own: AbortController,
+    until: () => Promise<boolean>,
+  ): Promise<boolean> {
+    this.#waits.set(metadata.uid, own)
+    this.#idle?.()
+    const isReady = await until()
+    if (own.signal.reason instanceof WaitEnded) throw own.signal.reason
+    return isReady
   }
 
   /** A Pod that is not bound yet need not end for another one. */
   #givesUp({ metadata }: Pod): boolean {
     const wait = this.#waits.get(metadata.uid)
-    wait?.abort()
+    wait?.abort(new WaitEnded('preempted by DefaultPreemption'))
     return wait !== undefined
   }
 

@@ -2,6 +2,8 @@
  * Gives claims that waited for their Pod what they need on its node: a volume that is there is promised to them, for
  * others their provisioner is told the node. Upstream: VolumeBinding's PreBind.
  */
+import type { Clock } from '#api/clock.js'
+import { Changes } from '#async/changes.js'
 import type { Client } from '#client/client.js'
 import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
@@ -15,6 +17,7 @@ import {
 } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { areBound, type ChosenVolumes } from './bound-claims.js'
 import type { Filter } from './filter.js'
 import type { NodeInfo } from './node-info.js'
 import { type CsiDriver, type CsiStorageCapacity, hasCapacity } from './storage-capacity.js'
@@ -24,6 +27,15 @@ import { type Attachment, type CsiNode, volumeLimits } from './volume-limits.js'
 import { type Storage, volumesOnNode } from './waiting-claims.js'
 
 const byNode = 'node'
+/** Upstream's bindTimeoutSeconds, and how often it looks; here changes are seen at once, and only the time and the node have to be looked at. */
+const bindTimeoutMs = 600_000
+const lookMs = 1_000
+
+interface VolumeBindingDeps {
+  client: Client
+  informers: InformerFactory
+  clock: Clock
+}
 
 export class VolumeBinding {
   readonly #client: Client
@@ -34,12 +46,15 @@ export class VolumeBinding {
   readonly #drivers: Informer<CsiDriver>
   readonly #capacities: Informer<CsiStorageCapacity>
   readonly #attachments: Informer<Attachment>
+  readonly #clock: Clock
+  readonly #changes = new Changes()
   /** Promises under way, which the watch does not show yet: volume → key of the claim. */
   readonly #promises = new Map<string, string>()
 
   /** `changed` is told when a Pod might fit that did not before. */
-  constructor(client: Client, informers: InformerFactory, changed: () => void) {
+  constructor({ client, informers, clock }: VolumeBindingDeps, changed: () => void) {
     this.#client = client
+    this.#clock = clock
     this.#claims = informers.for<Claim>(resources.persistentVolumeClaims)
     this.#volumes = informers.for<Volume>(resources.persistentVolumes)
     this.#classes = informers.for<StorageClass>(resources.storageClasses)
@@ -49,8 +64,12 @@ export class VolumeBinding {
     this.#attachments = informers.for<Attachment>(resources.volumeAttachments)
     this.#attachments.store.addIndex(byNode, ({ spec }) => [spec.nodeName])
     const all = [this.#claims, this.#volumes, this.#classes, this.#csiNodes, this.#drivers]
+    const tell = (): void => {
+      this.#changes.tell()
+      changed()
+    }
     for (const informer of [...all, this.#capacities])
-      informer.handle({ onAdd: changed, onUpdate: changed })
+      informer.handle({ onAdd: tell, onUpdate: tell })
     this.#attachments.handle({ onDelete: changed })
   }
 
@@ -102,13 +121,29 @@ export class VolumeBinding {
   }
 
   /** The claims are bound by the controller of volumes after this. */
-  async bind(findings: ClaimFindings, { node }: NodeInfo): Promise<void> {
-    const chosen = volumesOnNode(findings.waiting, node!, this.#storage(findings))
-    if (typeof chosen === 'string') return
+  async bind(findings: ClaimFindings, node: Node): Promise<ChosenVolumes> {
+    const chosen = volumesOnNode(findings.waiting, node, this.#storage(findings))
+    if (typeof chosen === 'string') throw new Error(chosen)
     for (const [claim, volume] of chosen) {
-      if (volume === undefined) await this.#selectNode(claim, node!.metadata.name)
+      if (volume === undefined) await this.#selectNode(claim, node.metadata.name)
       else if (volume.spec.claimRef?.uid !== claim.metadata.uid) await this.#promise(claim, volume)
     }
+    return chosen
+  }
+
+  /** True when they are bound, false when the signal fires. Throws if they will not be, in upstream's words. */
+  async untilBound(
+    chosen: ChosenVolumes,
+    nodeOf: () => Node,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const until = this.#clock.now() + bindTimeoutMs
+    while (!signal.aborted) {
+      if (areBound(chosen, nodeOf(), this.#stores)) return true
+      if (this.#clock.now() > until) throw new Error('context deadline exceeded')
+      await this.#changes.next(lookMs, signal)
+    }
+    return false
   }
 
   async #promise(claim: Claim, volume: Volume): Promise<void> {
@@ -125,11 +160,13 @@ export class VolumeBinding {
   async #selectNode({ metadata }: Claim, node: string): Promise<void> {
     if (metadata.annotations?.[selectedNode] !== undefined) return
     const { namespace, name, uid, resourceVersion } = metadata
-    await this.#client.patch(
-      resources.persistentVolumeClaims,
-      { namespace, name },
-      { metadata: { uid, resourceVersion, annotations: { [selectedNode]: node } } },
-      { type: 'merge' },
+    this.#claims.observe(
+      await this.#client.patch(
+        resources.persistentVolumeClaims,
+        { namespace, name },
+        { metadata: { uid, resourceVersion, annotations: { [selectedNode]: node } } },
+        { type: 'merge' },
+      ),
     )
   }
 }

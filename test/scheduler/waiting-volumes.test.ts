@@ -1,0 +1,100 @@
+/** Pods wait on their node until their volumes are made. */
+import t from 'tap'
+import { conditionOf } from '#api/conditions.js'
+import { bindCompleted, type Claim, selectedNode } from '#client/persistent-volume.js'
+import type { Pod } from '#client/pod.js'
+import { type ResourceRef, resources } from '#client/resources.js'
+import { parseFlags } from '#program/flags.js'
+import { schedulerProcess } from '#scheduler/main.js'
+import { startBeside } from '../controllers/in-process.js'
+import { eventually } from '../eventually.js'
+
+const namespace = 'default'
+const merge = { type: 'merge' } as const
+const priorityClasses: ResourceRef = {
+  group: 'scheduling.k8s.io',
+  version: 'v1',
+  resource: 'priorityclasses',
+  kind: 'PriorityClass',
+  namespaced: false,
+}
+
+t.test(
+  'a Pod that waits for its volume has its room, and tries again if none can be made',
+  async (t) => {
+    const flags = parseFlags([], schedulerProcess.flags)
+    const client = await startBeside(t, (deps) => schedulerProcess.run(deps, flags))
+    const capacity = { cpu: '4', memory: '8Gi', pods: '10' }
+    await client.create(resources.nodes, {
+      metadata: { name: 'n' },
+      status: { capacity, allocatable: capacity },
+    })
+    await client.create(resources.storageClasses, {
+      metadata: { name: 'late' },
+      provisioner: 'example.com/disks',
+      volumeBindingMode: 'WaitForFirstConsumer',
+    })
+    const storage = { storageClassName: 'late', accessModes: ['ReadWriteOnce'] }
+    await client.create(resources.persistentVolumeClaims, {
+      metadata: { name: 'c', namespace },
+      spec: { ...storage, resources: { requests: { storage: '1Gi' } } },
+    })
+    const patient = { metadata: { name: 'patient' }, value: 100, preemptionPolicy: 'Never' }
+    await client.create(priorityClasses, patient)
+    await client.create(resources.serviceAccounts, { metadata: { name: 'default', namespace } })
+    const make = (name: string, spec: object) =>
+      client.create(resources.pods, {
+        metadata: { name, namespace },
+        spec: {
+          containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '3' } } }],
+          tolerations: [{ operator: 'Exists' }],
+          ...spec,
+        },
+      })
+    const patchClaim = (patch: object) =>
+      client.patch(resources.persistentVolumeClaims, { namespace, name: 'c' }, patch, merge)
+    const isAsked = () =>
+      eventually('the provisioner is asked', async () => {
+        const claim = await client.get<Claim>(resources.persistentVolumeClaims, {
+          namespace,
+          name: 'c',
+        })
+        return claim.metadata.annotations?.[selectedNode] === 'n'
+      })
+    const saysOf = (name: string, text: string) =>
+      eventually(text, async () => {
+        const pod = await client.get<Pod>(resources.pods, { namespace, name })
+        return conditionOf(pod, 'PodScheduled')?.message?.includes(text)
+      })
+
+    await make('p', { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] })
+    await isAsked()
+    await make('other', { priorityClassName: 'patient' })
+    await saysOf('other', 'Insufficient cpu')
+
+    await client.delete(resources.pods, { namespace, name: 'other' })
+    await patchClaim({ metadata: { annotations: { [selectedNode]: null } } })
+    await saysOf(
+      'p',
+      'running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "c"',
+    )
+    await isAsked()
+
+    await client.create(resources.persistentVolumes, {
+      metadata: { name: 'v' },
+      spec: {
+        ...storage,
+        capacity: { storage: '1Gi' },
+        csi: { driver: 'example.com', volumeHandle: 'v' },
+      },
+    })
+    await patchClaim({
+      metadata: { annotations: { [bindCompleted]: 'yes' } },
+      spec: { volumeName: 'v' },
+    })
+    await eventually('the Pod is bound', async () => {
+      const pod = await client.get<Pod>(resources.pods, { namespace, name: 'p' })
+      return pod.spec.nodeName === 'n'
+    })
+  },
+)
