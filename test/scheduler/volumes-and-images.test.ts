@@ -1,10 +1,8 @@
 /** What volumes and images say about nodes, in kube-scheduler's words. */
 import t from 'tap'
 import type { PersistedObject } from '#api/object.js'
-import type { Client } from '#client/client.js'
-import type { InformerFactory } from '#client/informer-factory.js'
 import { ObjectStore } from '#client/object-store.js'
-import type { Claim, StorageClass, Volume } from '#client/persistent-volume.js'
+import { boundTo, type Claim, type StorageClass, type Volume } from '#client/persistent-volume.js'
 import type { Pod } from '#client/pod.js'
 import { imageLocality } from '#scheduler/image-locality.js'
 import { NodeInfo } from '#scheduler/node-info.js'
@@ -13,7 +11,6 @@ import {
   type CsiStorageCapacity,
   hasCapacity,
 } from '#scheduler/storage-capacity.js'
-import { VolumeBinding } from '#scheduler/volume-binding.js'
 import { type ClaimFindings, inspectClaims } from '#scheduler/volume-claims.js'
 import { volumeFilter } from '#scheduler/volume-filter.js'
 import { type Attachment, type CsiNode, volumeLimits } from '#scheduler/volume-limits.js'
@@ -219,36 +216,14 @@ t.test(
 
 t.test(
   'a volume that was free is promised by us, one that its user kept for the claim is not',
-  async (t) => {
-    const storageClass = object<StorageClass>('c', { provisioner: 'kubernetes.io/no-provisioner' })
-    const storage = { storageClassName: 'c', accessModes: ['ReadWriteOnce'] }
-    const claim = object<Claim>('a', { spec: storage })
-    const annotationsOf = async (spec: object): Promise<unknown> => {
-      const volumes = new ObjectStore<Volume>()
-      volumes.set(
-        'v',
-        object('v', { spec: { ...storage, ...spec }, status: { phase: 'Available' } }),
-      )
-      const informer = {
-        store: volumes,
-        handle() {},
-        observe: (volume: Volume) => volumes.set('v', volume),
-      }
-      const client = { update: async (_ref: unknown, volume: Volume) => volume }
-      const binding = new VolumeBinding(
-        client as unknown as Client,
-        { for: () => informer } as unknown as InformerFactory,
-        () => {},
-      )
-      await binding.bind(
-        { waiting: [{ claim, storageClass }], bound: [], exclusive: [] },
-        info('n'),
-      )
-      t.equal(volumes.get('v')?.spec.claimRef?.name, 'a')
-      return volumes.get('v')?.metadata.annotations
-    }
-    t.same(await annotationsOf({}), { 'pv.kubernetes.io/bound-by-controller': 'yes' })
-    t.equal(await annotationsOf({ claimRef: { namespace: 'ns', name: 'a' } }), undefined)
+  (t) => {
+    const claim = object<Claim>('a', { spec: {} })
+    const bound = (spec: object) => boundTo(object<Volume>('v', { spec }), claim)
+    const kept = bound({ claimRef: { namespace: 'ns', name: 'a' } })
+    for (const { spec } of [bound({}), kept]) t.equal(spec.claimRef?.uid, claim.metadata.uid)
+    t.same(bound({}).metadata.annotations, { 'pv.kubernetes.io/bound-by-controller': 'yes' })
+    t.equal(kept.metadata.annotations, undefined)
+    t.end()
   },
 )
 
