@@ -1,6 +1,5 @@
 /** Pods run as a service account and carry its token (kubernetes, plugin/pkg/admission/serviceaccount). */
 
-import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { failure } from '#api/errors.js'
 import { isMirrorPod } from '#api/mirror-pods.js'
@@ -8,6 +7,7 @@ import type { Fields, KubeObject } from '#api/object.js'
 import { whenKnown } from '#async/when-known.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes, AttributesOf, WriteAttributes } from '#registry/admission.js'
+import { generateName, randomIds } from '#registry/ids.js'
 import { type AdmissionPlugin, findObject, isAbout, isPodCreate, refuse } from './plugin.js'
 import {
   foreignEphemeralSecret,
@@ -48,8 +48,7 @@ const tokenVolume = (name: string): object => ({
 const mountToken = (pod: KubeObject): void => {
   const { spec } = pod
   const existing = (spec.volumes ?? []).find((v: Container) => v.name.startsWith(volumePrefix))
-  const name: string =
-    existing?.name ?? `${volumePrefix}${randomBytes(3).toString('hex').slice(0, 5)}`
+  const name: string = existing?.name ?? generateName(volumePrefix, randomIds)
   const containers: Container[] = [...(spec.initContainers ?? []), ...(spec.containers ?? [])]
   const open = containers.filter(
     (c) => !(c.volumeMounts ?? []).some((mount) => mount.mountPath === mountPath),

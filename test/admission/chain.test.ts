@@ -249,6 +249,14 @@ t.test('an account may keep its Pods to the Secrets that it lists', async (t) =>
   t.same((await refusal(own))[0], 201)
 })
 
+t.test("the volume of a Pod's token is named as the API makes up names", async (t) => {
+  const { create } = await start(t, {}, [])
+  await create('v1/serviceaccounts', { metadata: { name: 'default' } })
+  const { spec } = (await create('v1/pods', pod())).body
+  t.match(spec.volumes[0].name, /^kube-api-access-[bcdfghjklmnpqrstvwxz2456789]{5}$/)
+  t.equal(spec.containers[0].volumeMounts[0].name, spec.volumes[0].name)
+})
+
 t.test('a mirror Pod needs nothing of the API', async (t) => {
   const { create } = await start(t, {}, [])
   const mirror = async (spec: object) => {
