@@ -44,7 +44,8 @@ export const rootCaController: Controller = {
   name: 'root-ca-certificate-publisher-controller',
   start(context) {
     const { informers, client, log, settings } = context
-    const ca = settings.rootCa ?? client.config.ca
+    // Empty where the kubeconfig trusts any certificate: Pods wait for the ConfigMap, whatever it holds.
+    const ca = settings.rootCa ?? client.config.ca ?? ''
     const namespaces = informers.for(resources.namespaces)
     // Only these ConfigMaps, so that the contents of others take no memory.
     const maps = new Informer<NamespacedObject>({
@@ -62,8 +63,7 @@ export const rootCaController: Controller = {
     maps.handle({ onUpdate: mapChanged, onDelete: mapChanged })
     const run = queueRun(context, queue, async (namespace) => {
       const known = namespaces.store.get(namespace)
-      if (ca === undefined || known === undefined) return
-      if (known.metadata.deletionTimestamp === undefined)
+      if (known !== undefined && known.metadata.deletionTimestamp === undefined)
         await publish(context, maps, namespace, ca)
     })
     return runBeside([maps], run)
