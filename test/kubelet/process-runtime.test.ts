@@ -1,5 +1,6 @@
 /** Containers as real processes: they start, log, end, are ended, and survive the kubelet that started them. */
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -220,6 +221,30 @@ t.test('attach reads what is written from now on and writes to stdin', async (t)
   )
   t.equal(String(chunk), 'got one\n')
   session.kill()
+})
+
+t.test('an input for one client alone ends with it, and another says nothing', async (t) => {
+  const { start, runtime } = await startRuntime(t)
+  const text = 'while read x; do echo "got $x"; done; echo over; exec sleep 7356'
+  const id = await start(text, { stdin: true, stdinOnce: true })
+  const listener = runtime.attach(id, { stdin: false, tty: false })
+  let output = ''
+  listener.stdout!.on('data', (chunk) => (output += chunk))
+  const session = runtime.attach(id, { stdin: true, tty: false })
+  session.stdin!.end('one\n')
+  await eventually('the end of the input', () => output.includes('over'))
+  t.equal(output, 'got one\nover\n')
+  t.equal(runtime.attach(id, { stdin: true, tty: false }).stdin, undefined)
+})
+
+t.test('an input for one client alone ends when that client is cut off', async (t) => {
+  const { start, get, runtime } = await startRuntime(t)
+  const id = await start('cat; exit 5', { stdin: true, stdinOnce: true })
+  const session = runtime.attach(id, { stdin: true, tty: false })
+  session.stdin!.write('one\n')
+  await once(session.stdout!, 'data')
+  session.kill()
+  await eventually('the end', () => get(id).exitCode === 5)
 })
 
 t.test('another kubelet adopts what runs and learns how the rest ended', async (t) => {

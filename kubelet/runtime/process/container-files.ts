@@ -168,7 +168,7 @@ export class ContainerFiles {
 
   /** The claim stays: a shim that an earlier kubelet has started may still be on its way to it. */
   removeAllButClaim(id: string): void {
-    for (const suffix of ['pid', 'exit', 'halted', 'stdin', 'json']) {
+    for (const suffix of ['pid', 'exit', 'halted', 'stdin', 'held', 'json']) {
       rmSync(`${this.prefix(id)}.${suffix}`, { force: true })
     }
     for (const suffix of ['log', 'log.1', 'times']) {

@@ -2,7 +2,6 @@
  * Containers as process groups on this host: nothing to install, no images, no isolation. The files of shim.ts are the
  * source of truth; this keeps them in memory and reports changes.
  */
-import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { type FSWatcher, statSync, watch, writeFileSync } from 'node:fs'
 import net from 'node:net'
@@ -28,6 +27,7 @@ import {
 import { diskUsageOf } from '../../volumes/disk-usage.js'
 import { passOddNames, pauseCommand } from './container-command.js'
 import { ContainerFiles } from './container-files.js'
+import { inputFile, makeInput, startInput } from './container-input.js'
 import { findCommand } from './find-command.js'
 import { LogTimes } from './log-times.js'
 import { claimRange, pickAddress } from './pod-address.js'
@@ -198,7 +198,7 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
       bootId: this.#bootId,
     }
     makeWorkFolder(this.#files.workFolder(id), config.mounts)
-    if (config.stdin) execFileSync('mkfifo', ['-m', '600', `${this.#files.prefix(id)}.stdin`])
+    makeInput(this.#files.prefix(id), config)
     // Made at once: a client may follow the log before the first byte.
     writeFileSync(this.#files.log(id), '', { mode: 0o600 })
     this.#files.writeRecord(record)
@@ -232,7 +232,7 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
         shim: this.#shim,
         state: this.#files.prefix(id),
         log: this.#files.log(id),
-        input: config.stdin ? `${this.#files.prefix(id)}.stdin` : '/dev/null',
+        input: inputFile(this.#files.prefix(id), config),
         command: [...this.#session, ...passOddNames(env), ...command],
         env,
         workingDir,
@@ -306,11 +306,9 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
     const log = readLog({ ...this.#logSource(id, file), offset }, following, ended.signal)
     const output = Readable.from(log, { objectMode: false })
     output.once('close', () => ended.abort())
-    const input =
-      stdin && container.record.config.stdin ? `${this.#files.prefix(id)}.stdin` : undefined
     return attachSession(
       output,
-      input,
+      stdin ? startInput(this.#files.prefix(id)) : undefined,
       container.until(() => container.exited),
     )
   }

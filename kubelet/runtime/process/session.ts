@@ -1,5 +1,5 @@
 /** Commands beside a container: what exec, attach, exec probes and hooks run on. */
-import { execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { readlinkSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
@@ -81,26 +81,14 @@ export const startSession = (
   }
 }
 
-/** A session on the main process: its output is the log's growth, its input the FIFO that it reads. */
+/** A session on the main process: its output is the log's growth, its input what `writer` takes to it. */
 export const attachSession = (
   output: Readable,
-  inputFile: string | undefined,
+  writer: ChildProcess | undefined,
   done: Promise<void>,
 ): Session => {
-  // Writing into a FIFO that nobody reads would block a thread of ours: a process of its own may block.
-  const writer =
-    inputFile === undefined
-      ? undefined
-      : spawn('/bin/sh', ['-c', 'exec cat >"$0"', inputFile], {
-          stdio: ['pipe', 'ignore', 'ignore'],
-        })
-  writer?.on('error', () => {})
-  // There is none when there were no descriptors for it.
-  writer?.stdin?.on('error', () => {
-    // The container has ended.
-  })
   return {
-    stdin: writer?.stdin,
+    stdin: writer?.stdin ?? undefined,
     stdout: output,
     stderr: undefined,
     done: done.then(() => 0),

@@ -9,6 +9,7 @@
  *   pid   three lines: "<shim's pid> <pid>", /proc/<shim's pid>/stat, /proc/<pid>/stat (empty without /proc);
  *         its time of change is when the container started
  *   exit  exit code; its time of change is when the container ended
+ *   held  a FIFO: the input stays open until it is opened for writing, see container-input.ts
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, writeFileSync } from 'node:fs'
@@ -18,7 +19,14 @@ shift 3
 set -C
 { echo $$ >"$state.run"; } 2>/dev/null || exit 0
 set +C
-"$@" <>"$input" >>"$log" 2>&1 &
+holder=
+if [ -p "$state.held" ]; then
+  { : <"$state.held"; } 9>"$input" &
+  holder=$!
+  "$@" <"$input" >>"$log" 2>&1 &
+else
+  "$@" <>"$input" >>"$log" 2>&1 &
+fi
 pid=$!
 own= main=
 [ -r "/proc/$$/stat" ] && read -r own <"/proc/$$/stat"
@@ -29,6 +37,7 @@ $main" >"$state.pid"
 wait "$pid"
 code=$?
 kill -s KILL -- "-$pid" 2>/dev/null
+[ -z "$holder" ] || kill -s KILL "$holder" 2>/dev/null
 echo "$code" >"$state.exit"
 `
 
