@@ -14,7 +14,7 @@ interface Told {
 export const clockCommand = (machine: Machine, flags: Flags): Promise<ExitCode> =>
   printOutcome(machine, 'clock', async () => {
     const { argument } = flags
-    const { now, ahead, aheadMs } = await askServer<Told>(flags, {
+    const { now, ahead, aheadMs } = await askServer<Told>(machine, flags, {
       path: clockPath,
       ...(argument ? { method: 'POST', body: { advance: argument } } : { method: 'GET' }),
     })

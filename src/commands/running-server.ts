@@ -38,7 +38,7 @@ export const runningServerFlags: readonly Flag[] = [
   {
     name: 'kubeconfig',
     type: 'string',
-    help: 'kubeconfig of the server (default <data-dir>/kubeconfig)',
+    help: 'kubeconfig of the server (default: that of --data-dir if it is given, else $KUBECONFIG if that is set, else .kubelevel/kubeconfig)',
   },
   helpFlag,
 ]
@@ -49,9 +49,17 @@ interface Asked {
   readonly body?: object
 }
 
+const kubeconfigOf = ({ env }: Machine, flags: Flags): string =>
+  flags.text('kubeconfig') ??
+  ((!flags.isGiven('data-dir') && env.KUBECONFIG) || ownKubeconfig(flags))
+
 /** Throws the message of a refusal. */
-export const askServer = <T>(flags: Flags, { body, ...asked }: Asked): Promise<T> =>
-  withServer(flags.text('kubeconfig') ?? ownKubeconfig(flags), async (transport) => {
+export const askServer = <T>(
+  machine: Machine,
+  flags: Flags,
+  { body, ...asked }: Asked,
+): Promise<T> =>
+  withServer(kubeconfigOf(machine, flags), async (transport) => {
     const answer = await transport.send({
       ...asked,
       ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),

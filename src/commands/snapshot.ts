@@ -23,7 +23,7 @@ const pathOf = (flags: Flags): string => `${snapshotsPath}/${encodeURIComponent(
 
 export const snapshotCommand = (machine: Machine, flags: Flags): Promise<ExitCode> =>
   printOutcome(machine, 'snapshot', async () => {
-    const { objects, revision } = await askServer<Taken>(flags, {
+    const { objects, revision } = await askServer<Taken>(machine, flags, {
       method: 'PUT',
       path: pathOf(flags),
     })
@@ -33,7 +33,7 @@ export const snapshotCommand = (machine: Machine, flags: Flags): Promise<ExitCod
 export const resetCommand = (machine: Machine, flags: Flags): Promise<ExitCode> =>
   printOutcome(machine, 'reset', async () => {
     const asked = { method: 'POST', path: `${pathOf(flags)}/restore` } as const
-    const { created, updated, deleted, revision } = await askServer<Restored>(flags, asked)
+    const { created, updated, deleted, revision } = await askServer<Restored>(machine, flags, asked)
     const name = nameOf(flags)
     return `reset to ${name}: ${created} created, ${updated} updated, ${deleted} deleted, at revision ${revision}`
   })

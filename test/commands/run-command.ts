@@ -2,14 +2,22 @@
 import { systemClock } from '#api/clock.js'
 import { runCommandLine } from '#commands/command-line.js'
 
-export const runCommand = async (...args: string[]): Promise<{ code: number; out: string }> => {
+interface Ran {
+  code: number
+  out: string
+}
+
+export const runCommandIn = async (
+  env: Record<string, string>,
+  ...args: string[]
+): Promise<Ran> => {
   let out = ''
   const machine = {
     server: { load: () => import('#server/create-server.js'), started: () => {} },
     stdout: (text: string) => void (out += text),
     stderr: (text: string) => void (out += text),
     isTerminal: false,
-    env: {},
+    env,
     nodePath: process.execPath,
     mainFile: '',
     stopSignal: new AbortController().signal,
@@ -18,3 +26,5 @@ export const runCommand = async (...args: string[]): Promise<{ code: number; out
   }
   return { code: await runCommandLine(args, machine), out }
 }
+
+export const runCommand = (...args: string[]): Promise<Ran> => runCommandIn({}, ...args)

@@ -6,7 +6,7 @@ import { systemClock } from '#api/clock.js'
 import { limits } from '#limits'
 import type { Server } from '#src/index.js'
 import { openStorage } from '#storage/open.js'
-import { runCommand } from '../commands/run-command.js'
+import { runCommand, runCommandIn } from '../commands/run-command.js'
 import { eventually } from '../eventually.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
 import { definitionOf, textsOf, versionOf } from './definition-body.js'
@@ -347,6 +347,10 @@ t.test('by name, over HTTP and from the command line', async (t) => {
   t.match(await run('snapshot', 'A'), /^1 kubelevel snapshot: .*name: Invalid value: "A"/)
   t.equal(await run('snapshot', 'a/b'), '1 kubelevel snapshot: 404 page not found\n')
   t.match(await run('snapshot', 'x', 'y'), /^2 .*unexpected argument/)
+  const KUBECONFIG = join(dataDir, 'kubeconfig')
+  t.match(await runCommandIn({ KUBECONFIG }, 'snapshot'), { code: 0 }, 'the server of kubectl')
+  const elsewhere = await runCommandIn({ KUBECONFIG }, 'snapshot', '--data-dir', `${dataDir}-not`)
+  t.match(elsewhere, { code: 1, out: /ENOENT/ }, 'but for a data dir that is named')
 
   const names = async () =>
     (await send('GET', path)).body.snapshots.map(({ name }: { name: string }) => name)
