@@ -7,6 +7,8 @@ interface OpenStorageOptions {
   readonly clock: Clock
   /** Where a store that is created now starts (a restore); etcd counts by itself. */
   readonly startRevision?: number
+  /** A LevelDB that is not there is an error; otherwise it is created. */
+  readonly existing?: boolean
 }
 
 type Opener = (rest: string, options: OpenStorageOptions) => Promise<StorageDriver>

@@ -55,10 +55,14 @@ const reported = (
 const withStore = async <T>(
   machine: Machine,
   url: string,
-  options: { startRevision?: number; use: (driver: StorageDriver) => Promise<T> },
+  options: {
+    startRevision?: number
+    existing?: boolean
+    use: (driver: StorageDriver) => Promise<T>
+  },
 ): Promise<T> => {
-  const { startRevision, use } = options
-  const driver = await openStorage(url, { clock: { now: machine.now }, startRevision })
+  const { use, ...rest } = options
+  const driver = await openStorage(url, { clock: { now: machine.now }, ...rest })
   try {
     return await use(driver)
   } finally {
@@ -74,7 +78,6 @@ const kubeconfigOf = (flags: Flags): string | undefined => {
   return existsSync(own) ? own : undefined
 }
 
-/** A LevelDB is for one process: the server that has it open is asked. */
 const backupFromServer = (kubeconfig: string, file: string): Promise<BackupSummary> =>
   withServer(kubeconfig, async (transport, { server }) => {
     const answer = await transport.send({ method: 'GET', path: backupPath, longRunning: true })
@@ -83,15 +86,19 @@ const backupFromServer = (kubeconfig: string, file: string): Promise<BackupSumma
     return await saveBackup(answer, file)
   })
 
+/** A LevelDB that a server has open, or none: its objects may be in memory or in an etcd. */
+const serversOwn: ReadonlySet<string> = new Set(['Locked', 'Unavailable'])
+
 export const backupCommand = (machine: Machine, flags: Flags): Promise<ExitCode> =>
   reported(machine, 'backup', async () => {
     const file = flags.argument
     const { keys, revision, digest } = await withStore(machine, urlOf(flags), {
+      existing: true,
       use: (driver) => backup(driver, file),
     }).catch((error) => {
       const kubeconfig = kubeconfigOf(flags)
-      const locked = error instanceof StorageError && error.code === 'Locked'
-      if (!locked || kubeconfig === undefined) throw error
+      const isServers = error instanceof StorageError && serversOwn.has(error.code)
+      if (!isServers || kubeconfig === undefined) throw error
       return backupFromServer(kubeconfig, file)
     })
     return `${file}: ${keys} keys at revision ${revision}, sha256 ${digest}`

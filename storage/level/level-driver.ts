@@ -6,7 +6,8 @@
  * more: LevelDB goes on after a failed append and can lose later writes (google/leveldb issues 578 and 1180), so the
  * driver has to stop. Reads and watches go on.
  */
-import { chmodSync, realpathSync } from 'node:fs'
+import { chmodSync, existsSync, realpathSync } from 'node:fs'
+import { join } from 'node:path'
 import { Level } from 'level'
 import type { Clock } from '#api/clock.js'
 import { nextTurn } from '#async/turns.js'
@@ -36,6 +37,8 @@ interface LevelOptions {
   readonly clock: Clock
   /** Head revision of a store that is created now (a restore). */
   readonly startRevision?: number
+  /** One that is not there is an error. */
+  readonly existing?: boolean
 }
 
 interface Waiting extends Transaction {
@@ -64,8 +67,11 @@ const openDirectories = new Set<string>()
 
 /** Throws StorageError: Locked, Corrupt, Unavailable. */
 export const openLevel = async (options: LevelOptions): Promise<StorageDriver> => {
-  const { directory } = options
+  const { directory, existing } = options
   if (directory === '') throw new StorageError('Unavailable', 'storage level: names no directory')
+  // LevelDB makes this file last when it makes a store.
+  if (existing && !existsSync(join(directory, 'CURRENT')))
+    throw new StorageError('Unavailable', `${directory} holds no store`)
   makePrivate(directory)
   const path = realpathSync(directory)
   if (openDirectories.has(path)) {

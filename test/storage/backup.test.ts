@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
@@ -82,6 +82,24 @@ t.test('backup from the command line; a store in use is not read behind its back
   t.match(await runCommand('backup', '--storage', url), { code: 2, out: /FILE is missing/ })
   t.match(await runCommand('verify', `${file}-not`), { code: 1, out: /ENOENT/ })
 })
+
+t.test(
+  'a backup of nothing is none: no store is made, but the server asked that has none here',
+  async (t) => {
+    const dataDir = temporaryDirectory(t)
+    const file = join(dataDir, 'backup')
+    const run = () => runCommand('backup', file, '--data-dir', dataDir)
+    t.match(await run(), { code: 1, out: /holds no store/ })
+    t.notOk(existsSync(join(dataDir, 'db')))
+    t.notOk(existsSync(file))
+    await startServer(t, {
+      dataDir,
+      storage: 'memory:',
+      kubeconfigOut: join(dataDir, 'kubeconfig'),
+    })
+    t.match(await run(), { code: 0, out: /\d{3} keys at revision/ })
+  },
+)
 
 t.test('backup of a server that goes on: one moment of it, and a new server of that', async (t) => {
   const dataDir = temporaryDirectory(t)
