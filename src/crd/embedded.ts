@@ -3,6 +3,7 @@ import { child, type FieldError, invalid, printValue, required } from '#api/fiel
 import { parseGroupVersion } from '#api/group-version.js'
 import { isKindName, pathSegmentName } from '#api/names.js'
 import type { ObjectMeta } from '#api/object.js'
+import { pushAll } from '#collections/push-all.js'
 import { getOwn, isJsonObject, withKeysInOrder } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { schemaNames } from '#openapi/schemas.js'
@@ -98,7 +99,7 @@ export const validateEmbedded = (
 ): FieldError[] => {
   const errors: FieldError[] = []
   visitEmbedded(value, schema, path, (object, at) => {
-    errors.push(...validateResource(object, at))
+    pushAll(errors, validateResource(object, at))
   })
   return errors
 }

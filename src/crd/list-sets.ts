@@ -1,5 +1,6 @@
 /** Lists of type set and map: no item is there twice (apiextensions, schema/listtype). */
 import { child, duplicate, type FieldError, invalid } from '#api/field-error.js'
+import { pushAll } from '#collections/push-all.js'
 import { stringify } from '#json/json.js'
 import { getOwn, isJsonObject, withKeysInOrder } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
@@ -18,7 +19,7 @@ export const validateListSets = (
     const { items } = schema
     if (items !== undefined)
       value.forEach((item, i) => {
-        errors.push(...validateListSets(item, items, `${path}[${i}]`))
+        pushAll(errors, validateListSets(item, items, `${path}[${i}]`))
       })
     return errors
   }

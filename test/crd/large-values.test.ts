@@ -4,6 +4,9 @@ import type { KubeObject } from '#api/object.js'
 import { customTable } from '#crd/columns.js'
 import type { CustomResourceDefinition, DefinitionVersion } from '#crd/definition/definition.js'
 import { validateDefinition } from '#crd/definition/validate-definition.js'
+import { validateWords } from '#crd/definition/validate-words.js'
+import { makeRuleChecker } from '#crd/rules/check-rules.js'
+import type { StructuralSchema, ValidationRule } from '#crd/structural-schema.js'
 import { validateValue } from '#crd/validate-value.js'
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_none, i) => i)
@@ -24,10 +27,20 @@ t.test('a column that finds more than a call has arguments', async (t) => {
   t.equal(customTable(version).cells(object, 0)[1], 0)
 })
 
-t.test('a definition that is wrong in every property', async (t) => {
-  const count = 20_000
-  const properties = Object.fromEntries(numbers(count).map((i) => [`p${i}`, { type: 'wrong' }]))
-  const errors = validateDefinition({
+t.test('a rule that holds of no item', async (t) => {
+  const rule = { rule: 'self > 0' } as ValidationRule
+  const items = { type: 'integer', 'x-kubernetes-validations': [rule] }
+  const count = 130_000
+  const checker = makeRuleChecker({
+    type: 'object',
+    properties: { l: { type: 'array', maxItems: count, items } },
+  })!
+  const errors = checker.check({ l: numbers(count).fill(0) }, undefined)
+  t.equal(errors.length, count)
+})
+
+const definitionOf = (schema: StructuralSchema) =>
+  ({
     metadata: { name: 'as.x.io' },
     spec: {
       ...{ group: 'x.io', scope: 'Cluster' },
@@ -35,12 +48,35 @@ t.test('a definition that is wrong in every property', async (t) => {
       versions: [
         {
           ...{ name: 'v1', served: true, storage: true },
-          schema: { openAPIV3Schema: { type: 'object', properties } },
+          schema: { openAPIV3Schema: { type: 'object', properties: { spec: schema } } },
         },
       ],
     },
     status: { storedVersions: ['v1'], acceptedNames: { plural: 'as', kind: 'A' } },
-  } as unknown as CustomResourceDefinition)
+  }) as unknown as CustomResourceDefinition
+
+t.test('a definition that is wrong in every property', async (t) => {
+  const count = 20_000
+  const properties = Object.fromEntries(numbers(count).map((i) => [`p${i}`, { type: 'wrong' }]))
+  const errors = validateDefinition(definitionOf({ type: 'object', properties }))
   t.equal(errors.length, count)
   t.match(errors[0], { type: 'FieldValueNotSupported', field: /properties\[p0\]\.type$/ })
+})
+
+t.test('words that are wrong more often than a call has arguments', async (t) => {
+  const count = 130_000
+  const properties = Object.fromEntries(numbers(count).map((i) => [`p${i}`, { type: 'wrong' }]))
+  const errors = validateWords({ type: 'object', properties: { spec: { properties } } }, 's')
+  t.equal(errors.length, count)
+})
+
+t.test('a map of which no key is a property of its items', async (t) => {
+  const keys = numbers(20_000).map((i) => `k${i}`)
+  const list: StructuralSchema = {
+    ...{ type: 'array', items: { type: 'object' } },
+    ...{ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys },
+  }
+  const errors = validateDefinition(definitionOf(list))
+  t.equal(errors.length, keys.length)
+  t.match(errors.at(-1), { body: /"k19999"\]: entries must all be names of item properties$/ })
 })

@@ -2,6 +2,7 @@
 
 import { aggregateMessage } from '#api/errors.js'
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
+import { pushAll } from '#collections/push-all.js'
 import { cloneJson, isJsonObject, withKeysInOrder } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import { DecodeError } from '#registry/decode/explain.js'
@@ -43,10 +44,10 @@ const validate = (schema: StructuralSchema, path: string, around: Place): FieldE
   const { surround } = place
   const errors: FieldError[] = []
   if (schema.default !== undefined && schema.default !== null)
-    errors.push(...defaultErrors(schema, schema.default, child(path, 'default'), place))
+    pushAll(errors, defaultErrors(schema, schema.default, child(path, 'default'), place))
   if (isJsonObject(schema.items)) {
     const inside = { ...place, surround: (value: JsonValue) => surround([value]) }
-    errors.push(...validate(schema.items, child(path, 'items'), inside))
+    pushAll(errors, validate(schema.items, child(path, 'items'), inside))
   }
   for (const [key, property] of Object.entries(schema.properties ?? {})) {
     const inside = {
@@ -54,7 +55,7 @@ const validate = (schema: StructuralSchema, path: string, around: Place): FieldE
       surround: (value: JsonValue) => surround({ [key]: value }),
       isMeta: place.isMeta || (isEmbedded && metaNames.has(key)),
     }
-    errors.push(...validate(property, index(child(path, 'properties'), key), inside))
+    pushAll(errors, validate(property, index(child(path, 'properties'), key), inside))
   }
   return errors
 }

@@ -10,6 +10,7 @@ import {
   required,
 } from '#api/field-error.js'
 import { isDns1035Label, isDns1123Subdomain } from '#api/names.js'
+import { pushAll } from '#collections/push-all.js'
 import { unprintable } from '#go/quote.js'
 import { jsonEqual } from '#json/object.js'
 import { hasDefaults } from '../apply-defaults.js'
@@ -83,16 +84,16 @@ const validateSpec = (
     errors.push(invalid(preservation, true, 'must be false in order to use defaults in the schema'))
   const parts = partsOf(versions, previous?.spec.versions ?? [])
   for (const [i, version] of versions.entries())
-    errors.push(...validateVersion(version, i), ...parts.ofVersion(version, i))
+    pushAll(errors, [...validateVersion(version, i), ...parts.ofVersion(version, i)])
   errors.push(...validateVersionList(spec.versions))
   errors.push(...validateWantedNames(spec.names))
-  errors.push(...parts.shared())
+  pushAll(errors, parts.shared())
   const strategy = spec.conversion?.strategy ?? 'None'
   if (keepsUnknown && strategy !== 'None')
     errors.push(
       invalid('spec.conversion.strategy', strategy, `must be None if ${preservation} is true`),
     )
-  errors.push(...validateConversion(definition, previous))
+  pushAll(errors, validateConversion(definition, previous))
   return errors
 }
 
@@ -227,11 +228,11 @@ const validateSchema = (
     structure = validateStructure(schema, path)
     if (structure.length === 0) structure = validateDefaultValues(schema, path)
   }
-  errors.push(...structure)
+  pushAll(errors, structure)
   const words = validateWords(schema, path)
-  errors.push(...words)
+  pushAll(errors, words)
   if (formless === undefined && structure.length === 0)
-    errors.push(...validateRules(schema, path, { after: words, isUnchanged }))
+    pushAll(errors, validateRules(schema, path, { after: words, isUnchanged }))
   return errors.length === 0 && formless !== undefined ? [invalid(path, '', formless)] : errors
 }
 

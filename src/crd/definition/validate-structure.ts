@@ -4,6 +4,7 @@
  */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
 import { compilePattern } from '#cel/patterns.js'
+import { pushAll } from '#collections/push-all.js'
 import { getOwn, jsonEqual } from '#json/object.js'
 import { type StructuralSchema, valueSchemaOf } from '../structural-schema.js'
 
@@ -24,18 +25,22 @@ const invariants = (s: StructuralSchema, level: Level, path: string): FieldError
   const errors: FieldError[] = []
   if (s.type === 'array' && s.items === undefined)
     errors.push(required(child(path, 'items'), 'must be specified'))
-  if (s.items !== undefined) errors.push(...invariants(s.items, 'item', child(path, 'items')))
+  if (s.items !== undefined) pushAll(errors, invariants(s.items, 'item', child(path, 'items')))
   for (const [key, property] of Object.entries(s.properties ?? {}))
-    errors.push(...invariants(property, 'field', index(child(path, 'properties'), key)))
+    pushAll(errors, invariants(property, 'field', index(child(path, 'properties'), key)))
   if (s.additionalProperties !== undefined && level === 'root')
     errors.push(forbidden(child(path, 'additionalProperties'), 'must not be used at the root'))
   const valueSchema = valueSchemaOf(s)
   if (valueSchema !== undefined)
-    errors.push(...invariants(valueSchema, 'field', child(path, 'additionalProperties')))
-  errors.push(...extensionErrors(s, path), ...valueWords(s, path))
-  errors.push(...typeErrors(s, level, path), ...embeddedErrors(s, path))
-  errors.push(...resourceFieldErrors(s, level, path))
-  return errors
+    pushAll(errors, invariants(valueSchema, 'field', child(path, 'additionalProperties')))
+  return [
+    ...errors,
+    ...extensionErrors(s, path),
+    ...valueWords(s, path),
+    ...typeErrors(s, level, path),
+    ...embeddedErrors(s, path),
+    ...resourceFieldErrors(s, level, path),
+  ]
 }
 
 const extensionErrors = (s: StructuralSchema, path: string): FieldError[] => {
@@ -134,14 +139,14 @@ const valueWords = (s: StructuralSchema, path: string): FieldError[] => {
   const errors: FieldError[] = []
   if (!spellsIntOrString(s.anyOf))
     for (const [i, branch] of (s.anyOf ?? []).entries())
-      errors.push(...nested(branch, index(child(path, 'anyOf'), i)))
+      pushAll(errors, nested(branch, index(child(path, 'anyOf'), i)))
   for (const [i, branch] of (s.allOf ?? []).entries()) {
     const spells = i === 0 && spellsIntOrString(branch.anyOf)
-    errors.push(...nested(branch, index(child(path, 'allOf'), i), spells))
+    pushAll(errors, nested(branch, index(child(path, 'allOf'), i), spells))
   }
   for (const [i, branch] of (s.oneOf ?? []).entries())
-    errors.push(...nested(branch, index(child(path, 'oneOf'), i)))
-  if (s.not !== undefined) errors.push(...nested(s.not, child(path, 'not')))
+    pushAll(errors, nested(branch, index(child(path, 'oneOf'), i)))
+  if (s.not !== undefined) pushAll(errors, nested(s.not, child(path, 'not')))
   return [...errors, ...patternErrors(s, path)]
 }
 
@@ -188,9 +193,9 @@ const nested = (s: StructuralSchema, path: string, skipsAnyOf = false): FieldErr
     errors.push(
       forbidden(child(path, 'additionalProperties'), 'must be undefined to be structural'),
     )
-  if (s.items !== undefined) errors.push(...nested(s.items, child(path, 'items')))
+  if (s.items !== undefined) pushAll(errors, nested(s.items, child(path, 'items')))
   for (const [key, property] of Object.entries(s.properties ?? {}))
-    errors.push(...nested(property, index(child(path, 'properties'), key)))
+    pushAll(errors, nested(property, index(child(path, 'properties'), key)))
   if (getOwn(s.properties, 'metadata') !== undefined)
     errors.push(
       forbidden(
@@ -207,8 +212,8 @@ const nestedWords = (s: StructuralSchema, path: string, skipsAnyOf: boolean): Fi
   for (const word of ['anyOf', 'allOf', 'oneOf'] as const)
     if (word !== 'anyOf' || !skipsAnyOf)
       for (const [i, branch] of (s[word] ?? []).entries())
-        errors.push(...nested(branch, index(child(path, word), i)))
-  if (s.not !== undefined) errors.push(...nested(s.not, child(path, 'not')))
+        pushAll(errors, nested(branch, index(child(path, word), i)))
+  if (s.not !== undefined) pushAll(errors, nested(s.not, child(path, 'not')))
   return [...errors, ...patternErrors(s, path)]
 }
 
@@ -221,10 +226,10 @@ const branchesComplete = (
 ): FieldError[] => {
   const errors: FieldError[] = []
   if (s.not !== undefined)
-    errors.push(...branchComplete(s.not, structure, structurePath, child(path, 'not')))
+    pushAll(errors, branchComplete(s.not, structure, structurePath, child(path, 'not')))
   for (const word of ['allOf', 'anyOf', 'oneOf'] as const)
     for (const [i, branch] of (s[word] ?? []).entries())
-      errors.push(...branchComplete(branch, structure, structurePath, index(child(path, word), i)))
+      pushAll(errors, branchComplete(branch, structure, structurePath, index(child(path, word), i)))
   return errors
 }
 
@@ -237,8 +242,9 @@ const branchComplete = (
   if (structure === undefined) return [required(structurePath, `because it is defined in ${path}`)]
   const errors = branchesComplete(branch, structure, structurePath, path)
   if (branch.items !== undefined)
-    errors.push(
-      ...branchComplete(
+    pushAll(
+      errors,
+      branchComplete(
         branch.items,
         structure.items,
         child(structurePath, 'items'),
@@ -246,8 +252,9 @@ const branchComplete = (
       ),
     )
   for (const [key, property] of Object.entries(branch.properties ?? {}))
-    errors.push(
-      ...branchComplete(
+    pushAll(
+      errors,
+      branchComplete(
         property,
         getOwn(structure.properties, key),
         index(child(structurePath, 'properties'), key),

@@ -11,6 +11,8 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { once } from '#async/once.js'
+import { pushAll } from '#collections/push-all.js'
 import { isGiven } from '#json/given-empty.js'
 import { getOwn, isJsonObject } from '#json/object.js'
 import { ruleWords } from '../rules/rule-words.js'
@@ -87,26 +89,28 @@ export const validateWords = (
   if (valueSchema !== undefined) {
     const why = 'must not be set inside additionalProperties applying to object metadata'
     const values = around.isMeta ? { ...inner, defaultsForbidden: why } : inner
-    errors.push(...validateWords(valueSchema, child(path, 'additionalProperties'), values))
+    pushAll(errors, validateWords(valueSchema, child(path, 'additionalProperties'), values))
   }
   const isResource = around.isRoot || schema['x-kubernetes-embedded-resource'] === true
   for (const [key, property] of Object.entries(properties ?? {})) {
     const at = index(child(path, 'properties'), key)
     const isMeta = isResource && metaFields.has(key)
     const forbidsDefaults = isMeta && around.isRoot
-    errors.push(
-      ...validateWords(property, at, {
+    pushAll(
+      errors,
+      validateWords(property, at, {
         ...inner,
         ...(isMeta ? { isMeta } : {}),
         ...(forbidsDefaults ? { defaultsForbidden: `must not be set in top-level ${key}` } : {}),
       }),
     )
   }
-  if (schema.not !== undefined) errors.push(...validateWords(schema.not, child(path, 'not'), inner))
+  if (schema.not !== undefined)
+    pushAll(errors, validateWords(schema.not, child(path, 'not'), inner))
   for (const word of ['allOf', 'oneOf', 'anyOf'] as const)
     for (const [i, branch] of (schema[word] ?? []).entries())
-      errors.push(...validateWords(branch, index(child(path, word), i), inner))
-  if (isJsonObject(items)) errors.push(...validateWords(items, child(path, 'items'), inner))
+      pushAll(errors, validateWords(branch, index(child(path, word), i), inner))
+  if (isJsonObject(items)) pushAll(errors, validateWords(items, child(path, 'items'), inner))
   return [
     ...errors,
     ...extensionErrors(schema, path),
@@ -207,7 +211,7 @@ const listTypeErrors = (schema: StructuralSchema, path: string): FieldError[] =>
     const why = 'must be array if x-kubernetes-list-type is specified'
     errors.push(...mustHaveType(schema, path, 'array', why))
     if (schema.type === 'array' && listType === 'set' && items !== undefined)
-      errors.push(...setErrors(items, child(path, 'items')))
+      pushAll(errors, setErrors(items, child(path, 'items')))
     if (!['atomic', 'set', 'map'].includes(listType))
       errors.push(
         notSupported(child(path, 'x-kubernetes-list-type'), listType, ['atomic', 'set', 'map']),
@@ -218,9 +222,9 @@ const listTypeErrors = (schema: StructuralSchema, path: string): FieldError[] =>
     const why = 'must be map if x-kubernetes-list-map-keys is non-empty'
     errors.push(listType === undefined ? required(at, why) : invalid(at, listType, why))
   }
-  if (listType === 'map') errors.push(...mapErrors(schema, keys, path))
+  if (listType === 'map') pushAll(errors, mapErrors(schema, keys, path))
   if (items !== undefined && (listType === 'set' || listType === 'map'))
-    errors.push(...nullableErrors(items, listType === 'map' ? keys : [], listType, path))
+    pushAll(errors, nullableErrors(items, listType === 'map' ? keys : [], listType, path))
   return errors
 }
 
@@ -255,10 +259,13 @@ const mapErrors = (
     const why = "must be object if parent array's x-kubernetes-list-type is map"
     return [...errors, invalid(child(itemsAt, 'type'), items.type ?? '', why)]
   }
-  for (const [i, key] of keys.entries()) {
+  // Each error shows all keys; made anew for each key, they would take the square of them.
+  const noProperty = once(() => invalid(at, keys, 'entries must all be names of item properties'))
+  const twice = once(() => invalid(at, keys, 'must not contain duplicate entries'))
+  const seen = new Set<string>()
+  for (const key of keys) {
     const property = getOwn(items.properties, key)
-    if (property === undefined)
-      errors.push(invalid(at, keys, 'entries must all be names of item properties'))
+    if (property === undefined) errors.push(noProperty())
     else if (property.type === 'array' || property.type === 'object')
       errors.push(
         // Upstream prints the type of the items here, by mistake.
@@ -268,7 +275,8 @@ const mapErrors = (
           "must be a scalar type if parent array's x-kubernetes-list-type is map",
         ),
       )
-    if (keys.indexOf(key) < i) errors.push(invalid(at, keys, 'must not contain duplicate entries'))
+    if (seen.has(key)) errors.push(twice())
+    seen.add(key)
   }
   return errors
 }

@@ -10,6 +10,7 @@ import {
 import { once } from '#async/once.js'
 import { CostExceeded } from '#cel/evaluation.js'
 import { CelError, type CelValue, Optional } from '#cel/values.js'
+import { pushAll } from '#collections/push-all.js'
 import { goQuote } from '#go/quote.js'
 import { getOwn, isJsonObject } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
@@ -163,11 +164,11 @@ const walk = (place: Place, known: Rules): FieldError[] => {
   const errors = evaluateHere(place, known.rulesOf(place))
   for (const branch of place.rules.allOf ?? []) {
     if (!known.hasRulesInside(branch)) continue
-    errors.push(...walk({ ...place, rules: branch, kept: { around: place.kept.around } }, known))
+    pushAll(errors, walk({ ...place, rules: branch, kept: { around: place.kept.around } }, known))
   }
-  if (Array.isArray(value)) errors.push(...walkItems(place, value, known))
+  if (Array.isArray(value)) pushAll(errors, walkItems(place, value, known))
   else if (isJsonObject(value)) {
-    for (const key of Object.keys(value)) errors.push(...walkKey(place, key, known))
+    for (const key of Object.keys(value)) pushAll(errors, walkKey(place, key, known))
   }
   return errors
 }

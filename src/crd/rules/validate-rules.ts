@@ -1,6 +1,7 @@
 /** What a definition's validation rules must be: present, on one line, compiling, and pointing at real fields. */
 import { child, type FieldError, forbidden, index, internal, invalid } from '#api/field-error.js'
 import { capped } from '#cel/estimate-ranges.js'
+import { pushAll } from '#collections/push-all.js'
 import { isJsonObject } from '#json/object.js'
 import { limits } from '#limits'
 import { type StructuralSchema, type ValidationRule, valueSchemaOf } from '../structural-schema.js'
@@ -119,12 +120,12 @@ const validateAt = (schema: StructuralSchema, path: string, around: Surroundings
   const ofFields = isKnownMap ? inner : below
   const valueSchema = valueSchemaOf(schema)
   if (valueSchema !== undefined)
-    errors.push(...validateAt(valueSchema, child(path, 'additionalProperties'), ofFields))
+    pushAll(errors, validateAt(valueSchema, child(path, 'additionalProperties'), ofFields))
   for (const [key, property] of Object.entries(schema.properties ?? {}))
-    errors.push(...validateAt(property, index(child(path, 'properties'), key), ofFields))
+    pushAll(errors, validateAt(property, index(child(path, 'properties'), key), ofFields))
   if (isJsonObject(schema.items)) {
     const ofItems = schema['x-kubernetes-list-type'] === 'map' ? inner : below
-    errors.push(...validateAt(schema.items, child(path, 'items'), ofItems))
+    pushAll(errors, validateAt(schema.items, child(path, 'items'), ofItems))
   }
   return around.broken.has(path) ? errors : [...errors, ...validateHere(schema, path, around)]
 }
