@@ -86,3 +86,36 @@ t.test(
     t.equal(await seen('exempt'), 'true 3', 'its shares may be changed')
   },
 )
+
+t.test(
+  'flow schemas and levels that are kept up to date by a server which made them are deleted if none does',
+  async (t) => {
+    const server = await startServer(t)
+    const automatic = 'apf.kubernetes.io/autoupdate-spec'
+    const spec = { type: 'Limited', limited: { limitResponse: { type: 'Reject' } } }
+    const create = async (resource: string, name: string, says: string, spec: object) => {
+      const body = { metadata: { name, annotations: { [automatic]: says } }, spec }
+      const { status } = await call(server, {
+        method: 'POST',
+        path: `${flowControl}/${resource}`,
+        body,
+      })
+      t.equal(status, 201, name)
+    }
+    const says = { former: 'true', own: 'false', odd: 'perhaps' }
+    const schemas = { matchingPrecedence: 1000, priorityLevelConfiguration: { name: 'own' } }
+    for (const [name, automatically] of Object.entries(says)) {
+      await create('prioritylevelconfigurations', name, automatically, spec)
+      await create('flowschemas', name, automatically, schemas)
+    }
+    for (const resource of ['flowschemas', 'prioritylevelconfigurations']) {
+      const statusOf = async (name: string) =>
+        (await call(server, { path: `${flowControl}/${resource}/${name}` })).status
+      await eventually(
+        `${resource}: the former one is gone`,
+        async () => (await statusOf('former')) === 404,
+      )
+      t.same([await statusOf('own'), await statusOf('odd')], [200, 200], resource)
+    }
+  },
+)

@@ -13,13 +13,14 @@ import type { JsonObject } from '#json/value.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
 import { decodeObject } from '#registry/decode.js'
 import { internalContext } from '#registry/internal-context.js'
+import { listAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import { applyConditions, type FieldManagerOf } from '../apply-conditions.js'
 import { serviceCidrsOf } from '../service-range.js'
 import { unlessRefused, untilStored } from '../until-stored.js'
 import { type ClientTrust, dataOf, type KeptConfigMap, keptConfigMaps } from './config-maps.js'
-import { revised } from './flow-control-objects.js'
+import { isStale, revised } from './flow-control-objects.js'
 
 interface ObjectDeps {
   readonly stores: RequestContext['stores']
@@ -162,6 +163,13 @@ export const keepConfigMap = async (deps: ObjectDeps, map: KeptConfigMap): Promi
   )
 }
 
+const remove = (deps: ObjectDeps, store: Store, name: string): Promise<unknown> => {
+  const ctx = internalContext(deps)
+  return untilStored(deps.caller, async () => {
+    if ((await readOrNone(store, ctx, name)) !== undefined) await store.delete(ctx, name, {})
+  })
+}
+
 const managedLabel = 'kube-aggregator.kubernetes.io/automanaged'
 
 /**
@@ -175,12 +183,8 @@ const keepApiService = async (deps: BootstrapDeps, body: JsonObject): Promise<vo
     return
   }
   const store = storeOf(deps, apiServicesPath)
-  const ctx = internalContext(deps)
-  const existing = await readOrNone(store, ctx, name)
-  if (existing?.metadata.labels?.[managedLabel] !== 'onstart') return
-  await untilStored(deps.caller, async () => {
-    if ((await readOrNone(store, ctx, name)) !== undefined) await store.delete(ctx, name, {})
-  })
+  const existing = await readOrNone(store, internalContext(deps), name)
+  if (existing?.metadata.labels?.[managedLabel] === 'onstart') await remove(deps, store, name)
 }
 
 const readyCidr = {
@@ -233,11 +237,12 @@ const ensureDefaultCidrs = async (deps: BootstrapDeps): Promise<void> => {
   if (defaultCidr !== undefined) await ensureDefaultCidr(deps, defaultCidr)
 }
 
-/** Makes again what is missing, and puts back what has been changed and is kept up to date. */
+/** Makes again what is missing, puts back what has been changed and is kept up to date, and deletes what is stale. */
 const keepFlowControl = async (deps: BootstrapDeps, path: string): Promise<void> => {
   const store = storeOf(deps, path)
   const ctx = { ...internalContext(deps), fieldManager: flowControlManager }
-  for (const body of bootstrapObjects()[path] ?? []) {
+  const made = bootstrapObjects()[path] ?? []
+  for (const body of made) {
     const existing = await ensure(deps, path, body)
     if (existing === undefined || revised(existing, body) === undefined) continue
     await untilStored(deps.caller, () =>
@@ -247,6 +252,8 @@ const keepFlowControl = async (deps: BootstrapDeps, path: string): Promise<void>
       }),
     )
   }
+  for (const { object } of (await listAll(store)).items)
+    if (isStale(object, made)) await remove(deps, store, object.metadata.name!)
 }
 
 /** Makes again those that upstream's controllers look after for as long as the server runs. */

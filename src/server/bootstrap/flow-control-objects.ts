@@ -1,6 +1,7 @@
 /**
  * What becomes of flow schemas and priority levels that every cluster has when somebody has changed them (kubernetes,
- * registry/flowcontrol/ensurer): a spec that is kept up to date is put back, and an annotation says whether it is.
+ * registry/flowcontrol/ensurer): a spec that is kept up to date is put back, and an annotation says whether it is. What
+ * is annotated so and is none of them is deleted.
  */
 import type { KubeObject } from '#api/object.js'
 import { parseGoBoolean } from '#go/boolean.js'
@@ -18,6 +19,11 @@ const saysAutomatic = ({ metadata }: KubeObject): boolean | undefined =>
 const isAutomatic = (stored: KubeObject): boolean =>
   mandatory.includes(stored.metadata.name) ||
   (saysAutomatic(stored) ?? stored.metadata.generation === 1)
+
+/** A former release made it, or somebody who wanted it kept up to date: no server makes it any more. */
+export const isStale = (stored: KubeObject, made: readonly JsonObject[]): boolean =>
+  saysAutomatic(stored) === true &&
+  !made.some(({ metadata }) => (metadata as JsonObject).name === stored.metadata.name)
 
 /** The shares of the level `exempt` are the operator's. */
 const wantedSpec = ({ metadata, spec }: KubeObject, made: JsonObject): JsonObject => {
