@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { type BenchOptions, help, readOptions } from './options.js'
 import { pictureOf } from './picture.js'
 import { line, mebibytes, printGrowth, printHeads, printRow, type Row, rowOf } from './report.js'
-import { type Ours, type Rival, removeDataDir, running, startFloor, startOurs } from './rivals.js'
+import { makeDataDir, type Rival, removeDataDir, running, startFloor, startOurs } from './rivals.js'
 import { type Measured, nothingMeasured, Runner } from './runner.js'
 import { namespace, podsPath, probeOf, type Workload, workloads } from './workloads.js'
 
@@ -161,9 +161,9 @@ const floorOf = (dataDir: string, { idleOver }: BenchOptions): Promise<Rival> =>
 }
 
 /** The figure that users see first: how soon a server is there again with all that it holds. */
-const restart = async (options: BenchOptions, { dataDir }: Ours, heldBytes: number) => {
+const restart = async (options: BenchOptions, dataDir: string, heldBytes: number) => {
   if (!options.only.test('ready') || options.storage !== undefined) return
-  const { rival, readyMs } = await startOurs({ dataDir, keepsData: true })
+  const { rival, readyMs } = await startOurs({ dataDir })
   const resident = mebibytes(rival.residentBytes())
   line(
     'ready',
@@ -172,25 +172,36 @@ const restart = async (options: BenchOptions, { dataDir }: Ours, heldBytes: numb
   await rival.stop()
 }
 
-const runOnce = async (options: BenchOptions, objects: number): Promise<Comparison> => {
-  const { server, against, profile: profileDir, storage } = options
-  const ours =
-    server === undefined ? await startOurs({ profileDir, storage, keepsData: true }) : undefined
-  if (ours !== undefined) line('ready', `${ours.readyMs.toFixed(0)} ms with an empty folder`)
-  const first = ours?.rival ?? running('server', server!)
-  const second =
-    against === undefined ? await floorOf(ours!.dataDir, options) : running('against', against)
+const compare = async (
+  options: BenchOptions,
+  objects: number,
+  [first, second]: readonly [Rival, Rival],
+): Promise<Comparison> => {
   const comparison = new Comparison(options, objects, [first, second])
   try {
     await comparison.run()
   } finally {
     await comparison.end().finally(() => Promise.all([first.stop(), second.stop()]))
   }
-  if (ours !== undefined) {
-    await restart(options, ours, comparison.heldBytes)
-    removeDataDir(ours.dataDir)
-  }
   return comparison
+}
+
+const runOnce = async (options: BenchOptions, objects: number): Promise<Comparison> => {
+  const { server, against, profile: profileDir, storage } = options
+  const rival = against === undefined ? undefined : running('against', against)
+  if (server !== undefined) return compare(options, objects, [running('server', server), rival!])
+  // Ours is started on it twice, and may end in between.
+  const dataDir = makeDataDir()
+  try {
+    const ours = await startOurs({ profileDir, storage, dataDir })
+    line('ready', `${ours.readyMs.toFixed(0)} ms with an empty folder`)
+    const second = rival ?? (await floorOf(dataDir, options))
+    const comparison = await compare(options, objects, [ours.rival, second])
+    await restart(options, dataDir, comparison.heldBytes)
+    return comparison
+  } finally {
+    removeDataDir(dataDir)
+  }
 }
 
 const main = async (): Promise<void> => {

@@ -63,24 +63,26 @@ const mainFile = (profiled: boolean): string => {
   return isFresh && !profiled ? bundled : compiled
 }
 
-export interface Ours {
+interface Ours {
   readonly rival: Rival
   /** From the start of the process to the line that says where it listens. */
   readonly readyMs: number
   readonly dataDir: string
 }
 
+export const makeDataDir = (): string => mkdtempSync(join(tmpdir(), 'kubelevel-bench-'))
+
 export const removeDataDir = (dataDir: string): void =>
   rmSync(dataDir, { recursive: true, force: true })
 
 /**
  * Our server on a fresh data dir or a given one, and on another storage than LevelDB when one is named; with
- * `profileDir` it leaves a CPU profile there when it stops. The data dir is removed unless it is to be kept.
+ * `profileDir` it leaves a CPU profile there when it stops. A fresh data dir is removed with it.
  */
 export const startOurs = async (
-  options: { profileDir?: string; storage?: string; dataDir?: string; keepsData?: boolean } = {},
+  options: { profileDir?: string; storage?: string; dataDir?: string } = {},
 ): Promise<Ours> => {
-  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'kubelevel-bench-'))
+  const dataDir = options.dataDir ?? makeDataDir()
   const tokens = join(dataDir, 'tokens.csv')
   writeFileSync(tokens, 'bench,bench,bench,"system:masters"\n')
   const flags = ['serve', '--data-dir', dataDir, '--secure-port', '0', '--token-auth-file', tokens]
@@ -113,7 +115,7 @@ export const startOurs = async (
     cpuMs: () => cpuMsOf(child.pid!),
     stop: async () => {
       await ended(child)
-      if (options.keepsData !== true) removeDataDir(dataDir)
+      if (options.dataDir === undefined) removeDataDir(dataDir)
     },
   }
   return { rival, readyMs: performance.now() - started, dataDir }
