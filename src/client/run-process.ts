@@ -19,7 +19,7 @@ import { type Client, createClient } from './client.js'
 import { messageOf } from './errors.js'
 import { followClock } from './follow-clock.js'
 import type { ClientConfig } from './kubeconfig.js'
-import { readKubeconfigOfFlag } from './kubeconfig-flag.js'
+import { kubeconfigFlag, readKubeconfigOf } from './kubeconfig-flag.js'
 import type { Log } from './log.js'
 
 /** Dependencies of every process, from the command line or from an embedder. */
@@ -47,16 +47,16 @@ export interface ProcessSpec {
   run(deps: ProcessDeps, flags: Flags): Promise<void>
 }
 
-const kubeconfigFlag: Flag = {
-  name: 'kubeconfig',
-  type: 'string',
-  default: '.kubelevel/kubeconfig',
-  help: 'kubeconfig of the API server; $KUBECONFIG if that is set',
-}
-
 const levelOf = (verbosity: number): string => {
   if (verbosity >= 4) return 'debug'
   return verbosity >= 1 ? 'info' : 'warn'
+}
+
+interface Started {
+  readonly args: readonly string[]
+  /** $KUBECONFIG. */
+  readonly kubeconfig: string | undefined
+  readonly signal: AbortSignal
 }
 
 /**
@@ -64,8 +64,7 @@ const levelOf = (verbosity: number): string => {
  */
 export const runProcess = async (
   spec: ProcessSpec & { help: string },
-  args: readonly string[],
-  signal: AbortSignal,
+  { args, kubeconfig, signal }: Started,
 ): Promise<number> => {
   const flagTable = [kubeconfigFlag, ...spec.flags, verbosityFlag, helpFlag]
   if (asksForHelp(args)) {
@@ -76,7 +75,7 @@ export const runProcess = async (
     const flags = parseFlags(args, flagTable, spec)
     for (const flag of flags.ignored)
       process.stderr.write(`kubelevel ${spec.name}: ${flag} has no meaning here and is ignored\n`)
-    const config = await readKubeconfigOfFlag(flags.text('kubeconfig')!)
+    const config = await readKubeconfigOf(flags, kubeconfig)
     return await runWith(spec, { flags, config, signal })
   } catch (error) {
     if (!(error instanceof UsageError)) throw error

@@ -50,7 +50,7 @@ export const clientProcesses: readonly ClientProcess[] = [
   },
 ]
 
-/** Its flags are its own: `args` goes there unread, behind the kubeconfig of the environment. */
+/** Its flags are its own: `args` goes there unread. */
 export const runClientProcess = async (
   machine: Machine,
   { help, module, exportName }: ClientProcess,
@@ -65,8 +65,7 @@ export const runClientProcess = async (
     string,
     ProcessSpec
   >
-  const { KUBECONFIG } = machine.env
-  // An empty variable is one that is not set, as for kubectl.
-  const given = KUBECONFIG ? [`--kubeconfig=${KUBECONFIG}`, ...args] : args
-  return (await runProcess({ ...loaded[exportName]!, help }, given, machine.stopSignal)) as ExitCode
+  const { stopSignal: signal, env } = machine
+  const started = { args, signal, kubeconfig: env.KUBECONFIG }
+  return (await runProcess({ ...loaded[exportName]!, help }, started)) as ExitCode
 }

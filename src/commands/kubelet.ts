@@ -1,6 +1,6 @@
 /** `kubelevel kubelet`: runs Pods as processes of this machine. The folder is imported when the command runs. */
 
-import { readKubeconfigOfFlag } from '#client/kubeconfig-flag.js'
+import { kubeconfigFlag, readKubeconfigOf } from '#client/kubeconfig-flag.js'
 import {
   type Flag,
   type Flags,
@@ -27,11 +27,7 @@ const podCidrProblem = (value: string): string | undefined => {
 }
 
 export const kubeletFlags: readonly Flag[] = [
-  {
-    name: 'kubeconfig',
-    type: 'string',
-    help: 'kubeconfig of the API server (default $KUBECONFIG, then .kubelevel/kubeconfig)',
-  },
+  kubeconfigFlag,
   { name: 'node-name', type: 'string', help: 'name of the Node (default: the host name)' },
   {
     name: 'root-dir',
@@ -155,8 +151,7 @@ const readShutdownGrace = (flags: Flags) => {
 export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode> => {
   keepHeapSmall()
   const shutdownGrace = readShutdownGrace(flags)
-  const kubeconfig = flags.text('kubeconfig') ?? (machine.env.KUBECONFIG || '.kubelevel/kubeconfig')
-  const config = await readKubeconfigOfFlag(kubeconfig)
+  const config = await readKubeconfigOf(flags, machine.env.KUBECONFIG)
   const manifestPath = flags.text('pod-manifest-path')
   const manifests = manifestPath && {
     path: manifestPath,
