@@ -1,4 +1,7 @@
-/** Finds the command, reads its flags, runs it. Usage mistakes are one line on stderr and exit code 2. */
+/**
+ * Finds the command, reads its flags, runs it. Usage mistakes are one line on stderr and exit code 2; what the system
+ * refuses is one line and exit code 1.
+ */
 import path from 'node:path'
 import {
   asksForHelp,
@@ -128,6 +131,10 @@ const helpOf = (name: string, command: Command): string =>
     command.ignored ? '\nOther flags of kube-apiserver are accepted with a warning.\n' : ''
   }`
 
+/** A folder that is a file, a port in use: the message names it, and where that happened in the program says no more. */
+const isRefusedBySystem = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && (error as NodeJS.ErrnoException).syscall !== undefined
+
 export const runCommandLine = async (
   args: readonly string[],
   machine: Machine,
@@ -161,8 +168,12 @@ export const runCommandLine = async (
     const fromFile = config === undefined ? [] : await readConfigFile(config, command.flags)
     return await command.run(machine, parseFlags(rest, command.flags, { ...command, fromFile }))
   } catch (error) {
-    if (!isUsageError(error)) throw error
-    machine.stderr(usageMistake(`kubelevel ${name}`, error.message))
-    return 2
+    if (isUsageError(error)) {
+      machine.stderr(usageMistake(`kubelevel ${name}`, error.message))
+      return 2
+    }
+    if (!isRefusedBySystem(error)) throw error
+    machine.stderr(`kubelevel ${name}: ${error.message}\n`)
+    return 1
   }
 }

@@ -1,5 +1,6 @@
 /** The command line as processes: real signals, real ports, real exit codes. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -120,6 +121,24 @@ t.test('mistakes are one line and exit code 2', async (t) => {
   for (const [args, text] of mistakes) {
     const { status, stderr } = run(...args)
     t.equal(status, 2, args.join(' '))
+    t.match(stderr, text)
+    t.equal(stderr.trim().split('\n').length, 1, 'one line')
+  }
+})
+
+t.test('what the system refuses is told in a line', async (t) => {
+  const inUse = net.createServer().listen(0)
+  t.teardown(() => void inUse.close())
+  await once(inUse, 'listening')
+  const { port } = inUse.address() as AddressInfo
+  const refused: [string, RegExp][] = [
+    ['--root-dir=nowhere.yaml', /kubelevel kubelet: EEXIST.*nowhere\.yaml/],
+    [`--port=${port}`, /kubelevel kubelet: .*EADDRINUSE/],
+  ]
+  writeFileSync(path.join(folder, 'nowhere.yaml'), nowhere)
+  for (const [flag, text] of refused) {
+    const { status, stderr } = run('kubelet', '--kubeconfig=nowhere.yaml', flag)
+    t.equal(status, 1, flag)
     t.match(stderr, text)
     t.equal(stderr.trim().split('\n').length, 1, 'one line')
   }
