@@ -12,12 +12,18 @@ import {
 } from '../controller.js'
 
 const name = 'kube-root-ca.crt'
+const describedBy = 'kubernetes.io/description'
 const description = {
-  'kubernetes.io/description':
+  [describedBy]:
     'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.',
 }
 
-/** Unless it is there with nothing else in it, or its namespace goes. */
+const isWhole = ({ metadata, data }: NamespacedObject, ca: string): boolean =>
+  data?.['ca.crt'] === ca &&
+  Object.keys(data).length === 1 &&
+  Boolean(metadata.annotations?.[describedBy])
+
+/** Unless it is there with nothing else in it and says what it is, or its namespace goes. */
 const publish = async (
   { client }: ControllerContext,
   maps: Informer<NamespacedObject>,
@@ -25,14 +31,18 @@ const publish = async (
   ca: string,
 ): Promise<void> => {
   const map = maps.store.get(`${namespace}/${name}`)
-  if (map?.data?.['ca.crt'] === ca && Object.keys(map.data).length === 1) return
+  if (map !== undefined && isWhole(map, ca)) return
   try {
+    const annotations = { ...map?.metadata.annotations, ...description }
     const data = { 'ca.crt': ca }
-    const metadata = { name, namespace, annotations: description }
+    const ref = resources.configMaps
     maps.observe(
       map === undefined
-        ? await client.create<NamespacedObject>(resources.configMaps, { metadata, data })
-        : await client.update(resources.configMaps, { ...map, data }),
+        ? await client.create<NamespacedObject>(ref, {
+            metadata: { name, namespace, annotations },
+            data,
+          })
+        : await client.update(ref, { ...map, metadata: { ...map.metadata, annotations }, data }),
     )
   } catch (error) {
     if (isAlreadyExists(error) || isNamespaceTerminating(error) || isNotFound(error)) return

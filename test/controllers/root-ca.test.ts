@@ -22,3 +22,30 @@ t.test(
     t.same((await published())?.data, { 'ca.crt': '' })
   },
 )
+
+t.test(
+  'what somebody changes in it is put right, and what else it says of itself stays',
+  async (t) => {
+    const client = await startControllers(t, ['root-ca-certificate-publisher-controller'])
+    const { configMaps } = resources
+    const at = { namespace: 'default', name: 'kube-root-ca.crt' }
+    const now = () => client.get<NamespacedObject>(configMaps, at).catch(() => undefined)
+    await until(async () => (await now()) !== undefined)
+    const { data, metadata } = (await now())!
+    const described = metadata.annotations!
+    const changes = [{ metadata: { annotations: null } }, { data: { 'ca.crt': 'x', more: 'y' } }]
+    for (const change of changes) {
+      await client.patch(configMaps, at, change, { type: 'merge' })
+      await until(async () => {
+        const { data: ca, metadata: meta } = (await now())!
+        return meta.annotations !== undefined && ca['ca.crt'] !== 'x'
+      })
+      t.same((await now())?.data, data)
+      t.same((await now())?.metadata.annotations, described)
+    }
+    const own = { metadata: { annotations: { own: 'a' } }, data: { 'ca.crt': 'x' } }
+    await client.patch(configMaps, at, own, { type: 'merge' })
+    await until(async () => (await now())?.data['ca.crt'] !== 'x')
+    t.same((await now())?.metadata.annotations, { ...described, own: 'a' })
+  },
+)
