@@ -12,7 +12,6 @@ import {
   formatPod,
   isTerminalPhase,
   type Pod,
-  type PodPhase,
   type PodStatus,
   statusesOf,
 } from './pod.js'
@@ -51,8 +50,7 @@ export class PodWorker {
   #status: PodStatus
   readonly #abort = new AbortController()
   #termination: PodTermination | undefined
-  /** What it was when its end began. */
-  #atEnd: { containers: readonly Container[]; phase: PodPhase | undefined } | undefined
+  #atEnd: readonly Container[] | undefined
   #forcedEnd: ForcedEnd | undefined
   readonly #whenStopped: (() => void)[] = []
   #halting = false
@@ -249,7 +247,7 @@ export class PodWorker {
 
   #beginTermination(): void {
     this.#state = 'terminating'
-    this.#atEnd = { containers: this.#view.containers(), phase: this.#status.phase }
+    this.#atEnd = this.#view.containers()
     this.#sync.checkDeadline()
     this.#abort.abort()
     this.#timer.cancel()
@@ -287,7 +285,7 @@ export class PodWorker {
   /** While it ends, containers are shown as they were when that began, until all is over (SyncTerminatingPod). */
   #shown(): readonly Container[] {
     const isOver = this.#isStopped() || this.#termination?.failed === true
-    return (isOver ? undefined : this.#atEnd?.containers) ?? this.#view.containers()
+    return (isOver ? undefined : this.#atEnd) ?? this.#view.containers()
   }
 
   #followProbes(): void {
@@ -308,9 +306,9 @@ export class PodWorker {
   #publish(): void {
     if (this.#gone || this.#isAboutToStop()) return
     if (this.#isStopped()) this.#sync.checkDeadline()
-    // A final status stays.
+    // A final status stays, though drivers may still hold what they made for the Pod.
     this.#tell(this.#isSettled ? this.#status : this.#makeStatus())
-    this.#isSettled = this.#state === 'terminated'
+    this.#isSettled = this.#isStopped()
   }
 
   #tell(status: PodStatus): void {
@@ -340,7 +338,6 @@ export class PodWorker {
       verdict: this.#sync.verdict,
       nodeAddress,
       previous: { ...this.#status, qosClass: this.#pod.status?.qosClass },
-      phaseBefore: this.#atEnd?.phase,
       now: clock.now(),
     })
   }

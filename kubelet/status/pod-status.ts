@@ -234,15 +234,14 @@ const ephemeralStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
 
 export const makePodStatus = (input: StatusInput): PodStatus => {
   const { pod, sandbox, nodeAddress, previous, now, stopped } = input
-  const { phaseBefore = previous.phase } = input
   if (input.verdict?.refused) return refusedStatus(input, input.verdict)
   const inits = (pod.spec.initContainers ?? []).map((spec) => containerStatus(input, spec))
   const mains = pod.spec.containers.map((spec) => containerStatus(input, spec))
   const ephemerals = (pod.spec.ephemeralContainers ?? []).map((spec) =>
     ephemeralStatus(input, spec),
   )
-  // A final phase stays: no container may run after it. One for want of another, below, says nothing of the conditions.
-  const settled = isTerminalPhase(phaseBefore) ? phaseBefore : undefined
+  // A final phase stays: no container may run after it.
+  const settled = isTerminalPhase(previous.phase) ? previous.phase : undefined
   const computed = phaseOfStatuses(input, inits, mains)
   const verdict = input.verdict ?? forcedVerdict(input, computed) ?? keptVerdict(input)
   const wanted = settled ?? verdict?.phase ?? computed
@@ -271,7 +270,7 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
     ...podResources(
       pod,
       input.resize.actual(pod),
-      previous.phase === 'Running' ? previous.resources : undefined,
+      previous.phase === 'Running' && !stopped ? previous.resources : undefined,
     ),
   }
 }

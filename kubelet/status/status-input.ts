@@ -44,7 +44,5 @@ export interface StatusInput {
   readonly nodeAddress: string
   /** The status that was reported last; for a kubelet that has just started, the API's. */
   readonly previous: PodStatus
-  /** When the Pod's end began. */
-  readonly phaseBefore: PodPhase | undefined
   readonly now: number
 }
