@@ -10,6 +10,7 @@ import type { ImagePulls } from './images/image-pulls.js'
 import type { KillDeps } from './kill-container.js'
 import type { ContainerSpec } from './pod.js'
 import type { PodContext } from './pod-context.js'
+import { hookMessage } from './probes/hook-message.js'
 import { runHook } from './probes/run-handler.js'
 import {
   type ContainerConfig,
@@ -138,7 +139,7 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
 /** Runs the hook of a container that has just started. Yields why it failed if the container has to go for that. */
 const runPostStart = async (
   deps: StartDeps,
-  { spec, signal }: StartRequest,
+  { facts, spec, signal }: StartRequest,
   containerId: string,
 ): Promise<string | undefined> => {
   const hook = spec.lifecycle?.postStart
@@ -146,7 +147,7 @@ const runPostStart = async (
   const outcome = await runHook(deps.target(containerId, spec), hook, signal)
   if (outcome.ok || signal.aborted) return undefined
   deps.event('Warning', 'FailedPostStartHook', 'PostStartHook failed', spec.name)
-  return outcome.message
+  return hookMessage(facts.pod, spec, hook, outcome)
 }
 
 const asStartError = (error: unknown): StartError =>

@@ -56,7 +56,8 @@ const runCommand = async (
     if (code === 0) return ok
     // In this order, whichever was said first (upstream: RunInContainer).
     const output = Buffer.concat([...stdout, ...stderr]).subarray(0, limits.handlerOutputBytesMax)
-    return failed(output.toString('utf8'))
+    const error = `command '${command.join(' ')}' exited with ${code}: ${Buffer.concat(stderr)}`
+    return failed(output.toString('utf8'), error)
   } finally {
     signal.removeEventListener('abort', kill)
   }

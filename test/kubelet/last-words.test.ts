@@ -234,13 +234,18 @@ t.test('how Pods end', async (t) => {
   await t.test(
     'a failed postStart ends its container before anybody is told that it runs',
     async (t) => {
-      const postStart = { exec: { command: ['sh', '-c', 'exit 3'] } }
+      const postStart = { exec: { command: ['sh', '-c', 'echo lost; exit 3'] } }
       await node.run('hooked', { ...polite, lifecycle: { postStart } })
       const pod = await node.until('hooked', ({ status }) => {
         const [main] = status?.containerStatuses ?? []
         return main?.state.waiting?.reason === 'PostStartHookError' || main?.ready === true
       })
-      t.notOk(pod.status!.containerStatuses![0]!.ready)
+      const [main] = pod.status!.containerStatuses!
+      t.notOk(main!.ready)
+      t.equal(
+        main!.state.waiting?.message,
+        `Exec lifecycle hook ([sh -c echo lost; exit 3]) for Container "main" in Pod "hooked_default(${pod.metadata.uid})" failed - error: command 'sh -c echo lost; exit 3' exited with 3: , message: "lost\\n"`,
+      )
       await told('hooked', 'FailedPostStartHook')
       await node.delete('hooked', 0)
     },
