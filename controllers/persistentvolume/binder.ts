@@ -4,6 +4,7 @@ import { isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import {
   type Claim,
+  chooseVolume,
   claimNames,
   type StorageClass,
   type Volume,
@@ -19,7 +20,7 @@ import {
 } from '../controller.js'
 import { claimsOf, volumesOf } from './binding.js'
 import { podsByClaim } from './pods-by-claim.js'
-import { syncClaim } from './sync-claim.js'
+import { awaitsPod, syncClaim } from './sync-claim.js'
 import { syncVolume } from './sync-volume.js'
 
 /** A Pod that cannot be placed: its claims wait for it. */
@@ -40,12 +41,14 @@ export const persistentVolumeBinderController: Controller = {
       claimRef?.uid ? [claimRef.uid] : [],
     )
     claims.store.addIndex('volume', ({ spec: { volumeName } }) => (volumeName ? [volumeName] : []))
-    const waiting = (): void => {
+    const waiting = (mayConcern: (claim: Claim) => boolean): void => {
       for (const claim of claims.store.list())
-        if (claim.status?.phase !== 'Bound') claimQueue.add(keyOf(claim))
+        if (claim.status?.phase !== 'Bound' && mayConcern(claim)) claimQueue.add(keyOf(claim))
     }
-    const lookAtClaims = ({ metadata }: Volume): void => {
-      waiting()
+    // A claim may have few Events: others are not for it.
+    const lookAtClaims = (volume: Volume): void => {
+      const { metadata } = volume
+      waiting((claim) => chooseVolume(claim, [volume], awaitsPod(context, claim)) !== undefined)
       // One that is bound may have lost its volume.
       for (const claim of claims.store.byIndex('volume', metadata.name))
         claimQueue.add(keyOf(claim))
@@ -55,7 +58,8 @@ export const persistentVolumeBinderController: Controller = {
       for (const volume of volumes.store.byIndex('claim', metadata.uid))
         volumeQueue.add(keyOf(volume))
     }
-    classes.handle({ onAdd: waiting, onUpdate: waiting })
+    const lookAtAll = (): void => waiting(() => true)
+    classes.handle({ onAdd: lookAtAll, onUpdate: lookAtAll })
     volumes.handle({ onAdd: lookAtClaims, onUpdate: lookAtClaims, onDelete: lookAtClaims })
     claims.handle({ onUpdate: lookAtVolumes, onDelete: lookAtVolumes })
     podsByClaim(context).handle({

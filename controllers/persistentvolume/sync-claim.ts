@@ -86,12 +86,16 @@ const waitingFor = (context: ControllerContext, claim: Claim): Told => {
   return ['WaitForPodScheduled', `waiting for ${noun} ${pods.join(',')} to be scheduled`]
 }
 
+/** Whether only the scheduler can say which volume the claim gets. */
+export const awaitsPod = ({ informers }: ControllerContext, claim: Claim): boolean =>
+  waitsForConsumer(informers.for<StorageClass>(resources.storageClasses).store.get(classOf(claim)))
+
 const syncUnnamed = async (context: ControllerContext, claim: Claim): Promise<void> => {
-  const classes = context.informers.for<StorageClass>(resources.storageClasses).store
-  const waits = waitsForConsumer(classes.get(classOf(claim)))
+  const waits = awaitsPod(context, claim)
   const volume = chooseVolume(claim, volumesOf(context).store.list(), waits)
   if (volume !== undefined) return bind(context, claim, volume)
   // A claim may be older than the class that it gets.
+  const classes = context.informers.for<StorageClass>(resources.storageClasses).store
   const fallback = namesStorageClass(claim) ? undefined : defaultStorageClassOf(classes.list())
   if (fallback !== undefined) {
     const spec = { ...claim.spec, storageClassName: fallback.metadata.name }

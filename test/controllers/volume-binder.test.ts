@@ -89,6 +89,24 @@ t.test('a volume that names a claim has to be of its modes, too', async (t) => {
   t.equal((await claimNow('next')).spec.volumeName, 'plain', 'a larger one of fewer modes')
 })
 
+t.test('what is told of a claim is not told again for volumes that it cannot have', async (t) => {
+  const client = await startControllers(t, binder)
+  const { volume, claim, claimNow, volumeNow } = makersOf(client)
+  await claim('c')
+  const told = async () => (await client.list<KubeObject>(resources.events, { namespace })).items
+  await until(async () => (await told()).length > 0)
+  for (const name of ['x', 'y', 'z']) {
+    await volume(name, { storageClassName: 'gold' })
+    await until(async () => (await volumeNow(name)).status.phase === 'Available')
+  }
+  await volume('own')
+  await until(async () => (await claimNow('c')).status.phase === 'Bound')
+  t.same(
+    (await told()).map(({ reason, deprecatedCount }) => [reason, deprecatedCount]),
+    [['FailedBinding', 1]],
+  )
+})
+
 t.test('a volume whose claim has another one is free again', async (t) => {
   const client = await startControllers(t, binder)
   const { volume, claim, claimNow, volumeNow } = makersOf(client)
