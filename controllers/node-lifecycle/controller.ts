@@ -60,9 +60,9 @@ class NodeLifecycle {
 
   /** Signs of life are the Lease's renewal and the status itself; our own writes leave both as they are. */
   hear(node: Node): void {
-    const renewed = this.#leaseOf(node)?.spec?.renewTime ?? ''
-    const reported = conditionOf(node, 'Ready')?.lastHeartbeatTime ?? ''
-    this.#silence.hear(node.metadata.name, `${renewed} ${reported}`, performance.now())
+    const renewed = this.#leaseOf(node)?.spec?.renewTime
+    const reported = conditionOf(node, 'Ready')?.lastHeartbeatTime ?? undefined
+    this.#silence.hear(node.metadata.name, [renewed, reported], performance.now())
   }
 
   /** Whether there was a sign of life recently enough. */

@@ -14,9 +14,11 @@
 const renewPart = 0.25
 const lateMs = 5_000
 
+/** What changes with each sign of life, of each sort. One that is missing says nothing. */
+type Signs = readonly (string | undefined)[]
+
 interface Heard {
-  /** What changes with each sign of life. */
-  sign: string
+  signs: Signs
   atMs: number
   /** When the clock was first moved since, and by how much in all. */
   movedAtMs: number
@@ -27,8 +29,17 @@ export class Silence {
   readonly #heard = new Map<string, Heard>()
 
   /** What was heard of the node last; only what is new is a sign of life. */
-  hear(name: string, sign: string, now: number): void {
-    if (this.#heard.get(name)?.sign !== sign) this.#heard.set(name, heardAt(sign, now))
+  hear(name: string, signs: Signs, now: number): void {
+    const known = this.#heard.get(name)
+    const isNew = signs.some((sign, i) => sign !== undefined && sign !== known?.signs[i])
+    if (known === undefined || isNew)
+      this.#heard.set(
+        name,
+        heardAt(
+          signs.map((sign, i) => sign ?? known?.signs[i]),
+          now,
+        ),
+      )
   }
 
   /** Milliseconds since the last sign of a node that has been heard of. */
@@ -52,7 +63,7 @@ export class Silence {
 
   /** The silence up to now meant nothing. */
   forgive(now: number): void {
-    for (const [name, { sign }] of this.#heard) this.#heard.set(name, heardAt(sign, now))
+    for (const [name, { signs }] of this.#heard) this.#heard.set(name, heardAt(signs, now))
   }
 
   forget(name: string): void {
@@ -60,8 +71,8 @@ export class Silence {
   }
 }
 
-const heardAt = (sign: string, now: number): Heard => ({
-  sign,
+const heardAt = (signs: Signs, now: number): Heard => ({
+  signs,
   atMs: now,
   movedAtMs: now,
   movedMs: 0,
