@@ -58,6 +58,7 @@ t.test('numbers are printed and read as in Go', (t) =>
     ['"%.2f".format([2.675])', '= 2.67'],
     ['[0.0078125]', '= [0.007812]'],
     ['double("1_0.2_5e0_1")', '= 102.5'],
+    ['double("0x1.8p1")', '= 3'],
   ]),
 )
 

@@ -1,4 +1,5 @@
 /** `int(…)`, `string(…)` and the like (cel-go, common/types, ConvertToType). */
+import { parseHexFloat } from '#go/hex-float.js'
 import { formatDouble } from '#go/number.js'
 import { limits } from '#limits'
 import type { Implementations } from '../evaluation.js'
@@ -55,8 +56,8 @@ const doubleShape = new RegExp(
 const stringToDouble = (text: string): number => {
   if (/^[+-]?inf(?:inity)?$/i.test(text)) return text.startsWith('-') ? -Infinity : Infinity
   if (/^nan$/i.test(text)) return Number.NaN
-  const value = doubleShape.test(text) ? Number(text.replaceAll('_', '')) : Number.NaN
-  if (!Number.isFinite(value)) throw failed(text, 'double')
+  const value = doubleShape.test(text) ? Number(text.replaceAll('_', '')) : parseHexFloat(text)
+  if (value === undefined || !Number.isFinite(value)) throw failed(text, 'double')
   return value
 }
 
