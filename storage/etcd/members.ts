@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { createSecureContext, rootCertificates } from 'node:tls'
 import {
   Channel,
   type ChannelCredentials,
@@ -11,8 +12,10 @@ import {
   type Client,
   connectivityState,
   credentials,
+  experimental,
   loadPackageDefinition,
   type ServiceClientConstructor,
+  type VerifyOptions,
 } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
 import { sleep } from '#async/sleep.js'
@@ -175,17 +178,42 @@ interface Security {
  * grpc-js sends an address as the name of the server, which TLS has no room for (RFC 6066): Node 26 refuses to. So
  * another name is sent, which etcd does not look at, and the certificate is checked against the address.
  */
-const securityOf = (url: URL, { caFile, certFile, keyFile }: EtcdTls): Security => {
+const securityOf = (url: URL, tls: EtcdTls): Security => {
   if (url.protocol === 'http:') return { trust: credentials.createInsecure() }
-  const read = (file: string | undefined) => (file === undefined ? null : readFileSync(file))
-  const files = [read(caFile), read(keyFile), read(certFile)] as const
   const host = urlHost(url)
-  if (isIP(host) === 0)
-    return { trust: credentials.createSsl(...files, { checkServerIdentity: certificateIsFor }) }
+  if (isIP(host) === 0) return { trust: trustOf(tls, certificateIsFor) }
   return {
-    trust: credentials.createSsl(...files, {
-      checkServerIdentity: (_name, certificate) => certificateIsFor(host, certificate),
-    }),
+    trust: trustOf(tls, (_name, certificate) => certificateIsFor(host, certificate)),
     more: { 'grpc.ssl_target_name_override': 'localhost' },
   }
+}
+
+/** As in etcd's client, each connection has the client certificate that is in the files by then; the CA stays. */
+const trustOf = (
+  { caFile, certFile, keyFile }: EtcdTls,
+  checkServerIdentity: NonNullable<VerifyOptions['checkServerIdentity']>,
+): ChannelCredentials => {
+  const ca = caFile === undefined ? undefined : readFileSync(caFile)
+  if (certFile === undefined || keyFile === undefined)
+    return credentials.createSsl(ca, null, null, { checkServerIdentity })
+  const identity = {
+    get certificate() {
+      return readFileSync(certFile)
+    },
+    get privateKey() {
+      return readFileSync(keyFile)
+    },
+  }
+  // Files that cannot be used are told of at the start.
+  createSecureContext({ cert: identity.certificate, key: identity.privateKey })
+  const caCertificate = ca ?? Buffer.from(rootCertificates.join('\n'))
+  const files: experimental.CertificateProvider = {
+    addCaCertificateListener: (listener) => listener({ caCertificate }),
+    removeCaCertificateListener: () => {},
+    addIdentityCertificateListener: (listener) => listener(identity),
+    removeIdentityCertificateListener: () => {},
+  }
+  return experimental.createCertificateProviderChannelCredentials(files, files, {
+    checkServerIdentity,
+  })
 }

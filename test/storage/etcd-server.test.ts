@@ -9,6 +9,7 @@ import { issueCertificate } from '#net/x509.js'
 import type { Server, ServerOptions } from '#src/index.js'
 import { EtcdApi, readCall } from '#storage/etcd/api.js'
 import type { RangeResponse } from '#storage/etcd/messages.js'
+import { eventually } from '../eventually.js'
 import { type Answer, answerThat, call, isServed, startServer } from '../server/start-server.js'
 import { type Etcd, hasEtcd, makeRoom, operate, startEtcd } from './etcd-fixture.js'
 import { temporaryDirectory } from './level-fixture.js'
@@ -263,19 +264,22 @@ const secured = (t: Test) =>
     const directory = temporaryDirectory(t)
     const notBeforeMs = systemClock.now() - 60_000
     const span = { notBeforeMs, notAfterMs: notBeforeMs + 3_600_000 }
-    const ca = issueCertificate({ use: 'authority', subject: { commonName: 'etcd-ca' }, ...span })
+    const authority = (commonName: string) =>
+      issueCertificate({ use: 'authority', subject: { commonName }, ...span })
+    const ca = authority('etcd-ca')
     const file = (name: string, text: string) => {
       writeFileSync(join(directory, name), text, { mode: 0o600 })
       return join(directory, name)
     }
-    const pair = (use: 'server' | 'client') => {
+    const pair = (use: 'server' | 'client', issuer = ca) => {
       const subject = { commonName: use }
-      const issued = issueCertificate({ use, subject, names: ['127.0.0.1'], issuer: ca, ...span })
+      const issued = issueCertificate({ use, subject, names: ['127.0.0.1'], issuer, ...span })
       return { cert: file(`${use}.crt`, issued.certPem), key: file(`${use}.key`, issued.keyPem) }
     }
     const caFile = file('ca.crt', ca.certPem)
     const { cert, key } = pair('client')
-    const etcd = await startEtcd(t, { tls: { ...pair('server'), ca: caFile } })
+    const clientCa = file('client-ca.crt', ca.certPem)
+    const etcd = await startEtcd(t, { tls: { ...pair('server'), ca: clientCa } })
     const query = new URLSearchParams({ cafile: caFile, certfile: cert, keyfile: key })
     const server = await serverOn(t, etcd, String(query))
     t.equal((await post(server, maps, map('m'))).status, 201)
@@ -285,6 +289,14 @@ const secured = (t: Test) =>
     await t.rejects(stranger.call('KV', 'Range', { key: Buffer.from('x') }, { timeoutMs: 1_000 }))
     // TLS has no room for the address as a name: Node 20 warns, Node 26 does not connect.
     t.same(warnings, [])
+
+    await etcd.kill()
+    const nextCa = authority('next-ca')
+    file('client-ca.crt', nextCa.certPem)
+    pair('client', nextCa)
+    await etcd.start()
+    const isWritten = async () => (await post(server, maps, map('n'))).status === 201
+    await eventually('the certificate that is in the files now is shown', isWritten)
   })
 
 if (!hasEtcd) {
