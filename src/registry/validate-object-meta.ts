@@ -4,12 +4,14 @@
  * `validateMetaOnUpdate`.
  */
 
+import { each } from '#api/each.js'
 import {
   child,
   type FieldError,
   forbidden,
   index,
   invalid,
+  invalidEach,
   required,
   tooLong,
 } from '#api/field-error.js'
@@ -85,23 +87,22 @@ const validateOwnerReference = (reference: OwnerReference): FieldError[] => {
 }
 
 const validateOwnerReferences = (references: OwnerReference[] = []): FieldError[] => {
-  const errors: FieldError[] = []
   const controllers: string[] = []
-  for (const reference of references) {
-    errors.push(...validateOwnerReference(reference))
-    if (reference.controller !== true || controllers.length > limits.controllersToldMax) continue
+  return each(ownerPath, references, (reference) => {
+    const errors = validateOwnerReference(reference)
+    if (reference.controller !== true || controllers.length > limits.controllersToldMax)
+      return errors
     controllers.push(`${reference.kind}/${reference.name}`)
-    if (controllers.length === 1) continue
+    if (controllers.length === 1) return errors
     const found = `${controllers[0]} and ${controllers[controllers.length - 1]}`
     const why = `Only one reference can have Controller set to true. Found "true" in references for ${found}`
-    errors.push(invalid(ownerPath, references, why))
-  }
-  return errors
+    return [...errors, invalid(ownerPath, references, why)]
+  })
 }
 
 const validateFinalizers = (finalizers: string[] = []): FieldError[] => {
   const path = 'metadata.finalizers'
-  const errors = finalizers.flatMap((f) => isQualifiedName(f).map((m) => invalid(path, f, m)))
+  const errors = each(path, finalizers, (f) => invalidEach(path, f, isQualifiedName(f)))
   if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer))
     errors.push(
       invalid(
@@ -188,12 +189,12 @@ export const genericMetaErrors = (meta: ObjectMeta): FieldError[] =>
 
 /** The check of core kinds that a finalizer without a domain is a known one (kubernetes, core/validation ValidateFinalizerName). */
 export const standardFinalizerErrors = (meta: ObjectMeta): FieldError[] =>
-  (meta.finalizers ?? []).flatMap((finalizer, i) =>
+  each('metadata.finalizers', meta.finalizers, (finalizer, path) =>
     finalizer.includes('/') || standardFinalizers.has(finalizer)
       ? []
       : [
           invalid(
-            index('metadata.finalizers', i),
+            path,
             finalizer,
             'name is neither a standard finalizer name nor is it fully qualified',
           ),

@@ -1,4 +1,6 @@
 /** Conditions of the common type (apimachinery, pkg/apis/meta/v1/validation ValidateConditions). */
+
+import { each } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -9,7 +11,6 @@ import {
   tooLong,
 } from '#api/field-error.js'
 import { regexMessage } from '#api/names.js'
-import { each } from './each.js'
 import { validQualifiedName } from './formats.js'
 
 interface Condition {

@@ -1,11 +1,11 @@
 /** What annotations of a Node said before there were fields for it (kubernetes, core/validation: ValidateNodeSpecificAnnotations). */
 import { goKindOf } from '#api/decoder-texts.js'
+import { each } from '#api/each.js'
 import { child, type FieldError, invalid, required } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { JsonSyntaxError, parse } from '#json/json.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
-import { each } from './each.js'
 import { taintErrors } from './node-taints.js'
 
 const path = 'metadata.annotations'

@@ -1,7 +1,8 @@
 /** Taints of a Node (kubernetes, core/validation: validateNodeTaints). */
+
+import { each } from '#api/each.js'
 import { child, type FieldError, notSupported, required, shownAsJson } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
-import { each } from './each.js'
 import { validQualifiedName, validTaintValue } from './formats.js'
 import { internalForm } from './internal-form.js'
 

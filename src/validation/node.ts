@@ -1,8 +1,9 @@
 /** Nodes (kubernetes, core/validation: ValidateNode, ValidateNodeUpdate). */
+
+import { each } from '#api/each.js'
 import { child, duplicate, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
-import { each } from './each.js'
 import { bigIntToIp, familyOf, parseCidrSloppily, validCidr } from './network.js'
 import { nodeAnnotationErrors } from './node-annotations.js'
 import { taintErrors } from './node-taints.js'

@@ -1,4 +1,6 @@
 /** Changes of claims and their statuses (kubernetes, core/validation: ValidatePersistentVolumeClaimUpdate). */
+
+import { eachEntry } from '#api/each.js'
 import {
   type FieldError,
   forbidden,
@@ -13,7 +15,6 @@ import { compareQuantities, parseQuantity, quantityValue } from '#api/quantity.j
 import { isNativeResource } from '#api/resource-names.js'
 import { isGiven } from '#json/given-empty.js'
 import { semanticEqual } from '#json/object.js'
-import { eachEntry } from './each.js'
 import { immutable } from './immutable.js'
 import { internalForm } from './internal-form.js'
 import { validClaimSpec } from './pod/claim-spec.js'

@@ -1,6 +1,7 @@
 /** Volumes, alone and inline in attachments (kubernetes, core/validation: ValidatePersistentVolumeSpec). */
 
 import { posix } from 'node:path'
+import { eachEntry } from '#api/each.js'
 import {
   child,
   type FieldError,
@@ -14,7 +15,6 @@ import type { Fields, KubeObject } from '#api/object.js'
 import { parseQuantity, quantityValue } from '#api/quantity.js'
 import { givenEmpty } from '#json/given-empty.js'
 import type { MetadataChecks } from '#registry/resource-definition.js'
-import { eachEntry } from './each.js'
 import { validDnsSubdomain } from './formats.js'
 import { immutable, sameJson } from './immutable.js'
 import { internalForm } from './internal-form.js'

@@ -1,6 +1,7 @@
 /** Tolerations of pods and runtime classes (pkg/apis/core/validation ValidateTolerations). */
+
+import { each } from '#api/each.js'
 import { child, type FieldError, invalid, notSupported } from '#api/field-error.js'
-import { each } from './each.js'
 import { validQualifiedName, validTaintValue } from './formats.js'
 
 export interface Toleration {

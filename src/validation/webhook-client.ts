@@ -1,8 +1,9 @@
 /** Where a webhook is: a URL or a service of the cluster (apiserver, pkg/util/webhook/validation.go). */
+
+import { makeRepeatCheck } from '#api/each.js'
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import { parseUrl } from '#go/url.js'
-import { makeRepeatCheck } from './each.js'
 import { validDns1035Label } from './formats.js'
 import { isPort, portMessage } from './network.js'
 

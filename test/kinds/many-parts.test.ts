@@ -5,9 +5,12 @@
 import t from 'tap'
 import { invalid } from '#api/errors.js'
 import type { FieldError } from '#api/field-error.js'
-import type { Fields, KubeObject } from '#api/object.js'
+import { pathSegmentName } from '#api/names.js'
+import type { Fields, KubeObject, OwnerReference } from '#api/object.js'
 import { kinds } from '#kinds/index.js'
 import { defaultPod } from '#kinds/pods/pod-defaults.js'
+import { limits } from '#limits'
+import { validateMeta } from '#registry/validate-object-meta.js'
 import { validatePodCreate } from '#validation/pod/pod.js'
 import { validatePodStatusUpdate } from '#validation/pod/pod-status-update.js'
 import { validateEphemeralContainersUpdate, validatePodUpdate } from '#validation/pod/pod-update.js'
@@ -31,6 +34,23 @@ const told = (errors: readonly FieldError[]) => errors.map(({ field, body }) => 
 const strategyOf = (kind: string) => kinds.find((one) => one.kind === kind)!.strategy!
 const validate = (kind: string, body: object): string[] =>
   told(strategyOf(kind).validate!({ metadata: {}, ...body } as KubeObject, {} as never))
+
+t.test(
+  'lists that are wrong in every entry are looked at until as much is found as is told',
+  async (t) => {
+    const max = limits.fieldErrorsMax
+    const finalizers = many(() => 'a b/')
+    const ownerReferences = many(
+      () => ({ apiVersion: '', kind: '', name: '', uid: '' }) as OwnerReference,
+    )
+    for (const wrong of [{ finalizers }, { ownerReferences }]) {
+      const { length } = validateMeta({ name: 'a', uid: 'u', ...wrong }, false, pathSegmentName)
+      t.ok(length >= max && length < max + 10)
+    }
+    const { length } = validate('RoleBinding', { roleRef: {}, subjects: many(() => ({})) })
+    t.ok(length >= max && length < max + 10)
+  },
+)
 
 t.test('pods: keys, constraints and places are told with those that equal them', async (t) => {
   const requiredDuringSchedulingIgnoredDuringExecution = [

@@ -1,6 +1,7 @@
 /** Rules for the requests that a webhook or a policy wants: their validation and their defaults. */
 
 import type { MatchRule } from '#admission/match-rule.js'
+import { makeRepeatCheck } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -14,7 +15,6 @@ import {
 import type { LabelSelector } from '#api/label-selector.js'
 import { isPathSegmentName } from '#api/names.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
-import { makeRepeatCheck } from '#validation/each.js'
 import { aloneIfWildcard, validQualifiedName } from '#validation/formats.js'
 import { validLabelSelector } from '#validation/label-selector.js'
 import { expressionErrors } from './expressions.js'

@@ -1,3 +1,4 @@
+import { makeRepeatCheck } from '#api/each.js'
 import {
   duplicate,
   type FieldError,
@@ -8,7 +9,6 @@ import {
 } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { makeRepeatCheck } from '#validation/each.js'
 import { bindingStrategy } from './admission-policy.js'
 
 const actions = ['Audit', 'Deny', 'Warn']

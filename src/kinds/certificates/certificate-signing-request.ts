@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { formatTime } from '#api/clock.js'
+import { makeRepeatCheck } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -15,7 +16,6 @@ import { goQuote } from '#go/quote.js'
 import { type PemBlock, pemBlocks } from '#net/pem.js'
 import { defineKind, type RequestContext } from '#registry/resource-definition.js'
 import { parseCertificateRequest } from '#validation/certificate-request.js'
-import { makeRepeatCheck } from '#validation/each.js'
 import { validSignerName } from './signer-name.js'
 
 const usages = [

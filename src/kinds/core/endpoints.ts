@@ -1,3 +1,4 @@
+import { each } from '#api/each.js'
 import { child, type FieldError, index, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
@@ -47,22 +48,18 @@ const portErrors = (port: Port, path: string, nameRequired: boolean): FieldError
 
 const subsetErrors = (subset: Subset, path: string): FieldError[] => {
   const { addresses = [], notReadyAddresses = [], ports = [] } = subset
-  const each = (field: string, list: Address[]): FieldError[] =>
-    list.flatMap((address, i) => addressErrors(address, index(child(path, field), i)))
   return [
     ...(addresses.length + notReadyAddresses.length === 0
       ? [required(path, 'must specify `addresses` or `notReadyAddresses`')]
       : []),
-    ...each('addresses', addresses),
-    ...each('notReadyAddresses', notReadyAddresses),
-    ...ports.flatMap((port, i) =>
-      portErrors(port, index(child(path, 'ports'), i), ports.length > 1),
-    ),
+    ...each(child(path, 'addresses'), addresses, addressErrors),
+    ...each(child(path, 'notReadyAddresses'), notReadyAddresses, addressErrors),
+    ...each(child(path, 'ports'), ports, (port, at) => portErrors(port, at, ports.length > 1)),
   ]
 }
 
 const validate = ({ subsets = [] }: KubeObject): FieldError[] =>
-  (subsets as Subset[]).flatMap((subset, i) => subsetErrors(subset, index('subsets', i)))
+  each('subsets', subsets as Subset[], subsetErrors)
 
 const managedBy = 'endpoints.kubernetes.io/managed-by'
 

@@ -1,3 +1,4 @@
+import { each } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -114,7 +115,7 @@ const endpointErrors = (endpoint: Endpoint, path: string, type: string): FieldEr
   return [
     ...(addresses.length === 0 ? [required(list, 'must contain at least 1 address')] : []),
     ...(addresses.length > addressesMax ? [tooMany(list, addresses.length, addressesMax)] : []),
-    ...addresses.flatMap((a, i) => addressErrors(a, index(list, i), type, list)),
+    ...each(list, addresses, (a, at) => addressErrors(a, at, type, list)),
     ...(nodeName === undefined ? [] : validDnsSubdomain(child(path, 'nodeName'), nodeName)),
     ...(hostname === undefined ? [] : validDnsLabel(child(path, 'hostname'), hostname)),
     ...hintsErrors(hints, child(path, 'hints')),
@@ -134,7 +135,7 @@ const validate = (slice: KubeObject, previous?: KubeObject): FieldError[] => {
     ...portsErrors(slice.ports ?? []),
     ...(endpoints.length > endpointsMax
       ? [tooMany('endpoints', endpoints.length, endpointsMax)]
-      : endpoints.flatMap((e, i) => endpointErrors(e, index('endpoints', i), type))),
+      : each('endpoints', endpoints, (e, at) => endpointErrors(e, at, type))),
   ]
 }
 

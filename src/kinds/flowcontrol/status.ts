@@ -1,8 +1,9 @@
 /** The statuses of both kinds: conditions of their own form, and nothing else is written with them, no metadata either. */
+
+import { makeRepeatCheck } from '#api/each.js'
 import { child, duplicate, type FieldError, index, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
-import { makeRepeatCheck } from '#validation/each.js'
 
 const statusErrors = ({ status = {} }: KubeObject): FieldError[] => {
   const types: string[] = (status.conditions ?? []).map(({ type = '' }) => type)

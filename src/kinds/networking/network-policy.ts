@@ -1,3 +1,4 @@
+import { each } from '#api/each.js'
 import {
   child,
   type FieldError,
@@ -116,8 +117,8 @@ const peerErrors = (peer: Peer, path: string): FieldError[] => {
 }
 
 const ruleErrors = (rule: PolicyRule, path: string, peers: 'from' | 'to'): FieldError[] => [
-  ...(rule.ports ?? []).flatMap((port, i) => portErrors(port, index(child(path, 'ports'), i))),
-  ...(rule[peers] ?? []).flatMap((peer, i) => peerErrors(peer, index(child(path, peers), i))),
+  ...each(child(path, 'ports'), rule.ports, portErrors),
+  ...each(child(path, peers), rule[peers], peerErrors),
 ]
 
 const typeErrors = (types: string[]): FieldError[] => {
@@ -131,11 +132,11 @@ const typeErrors = (types: string[]): FieldError[] => {
 
 const validate = ({ spec = {} }: KubeObject): FieldError[] => [
   ...validLabelSelector('spec.podSelector', spec.podSelector),
-  ...((spec.ingress ?? []) as PolicyRule[]).flatMap((rule, i) =>
-    ruleErrors(rule, index('spec.ingress', i), 'from'),
+  ...each('spec.ingress', spec.ingress as PolicyRule[] | undefined, (rule, path) =>
+    ruleErrors(rule, path, 'from'),
   ),
-  ...((spec.egress ?? []) as PolicyRule[]).flatMap((rule, i) =>
-    ruleErrors(rule, index('spec.egress', i), 'to'),
+  ...each('spec.egress', spec.egress as PolicyRule[] | undefined, (rule, path) =>
+    ruleErrors(rule, path, 'to'),
   ),
   ...typeErrors(spec.policyTypes ?? []),
 ]

@@ -1,5 +1,7 @@
 /** Checks of rules, role references and subjects. Order and texts: kubernetes pkg/apis/rbac/validation. */
-import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
+
+import { each } from '#api/each.js'
+import { child, type FieldError, invalid, notSupported, required } from '#api/field-error.js'
 import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
@@ -41,8 +43,8 @@ const ruleErrors = (rule: PolicyRule, path: string, namespaced: boolean): FieldE
 }
 
 export const validateRules = (role: KubeObject, namespaced: boolean): FieldError[] =>
-  ((role.rules ?? []) as PolicyRule[]).flatMap((rule, i) =>
-    ruleErrors(rule, index('rules', i), namespaced),
+  each('rules', role.rules as PolicyRule[] | undefined, (rule, path) =>
+    ruleErrors(rule, path, namespaced),
   )
 
 interface Subject {
@@ -83,8 +85,8 @@ const validateBinding = (binding: KubeObject, namespaced: boolean): FieldError[]
     ...(apiGroup === rbacGroup ? [] : [notSupported('roleRef.apiGroup', apiGroup, [rbacGroup])]),
     ...(kinds.includes(kind) ? [] : [notSupported('roleRef.kind', kind, kinds)]),
     ...validPathSegment('roleRef.name', name),
-    ...((binding.subjects ?? []) as Subject[]).flatMap((subject, i) =>
-      subjectErrors(subject, index('subjects', i), namespaced),
+    ...each('subjects', binding.subjects as Subject[] | undefined, (subject, path) =>
+      subjectErrors(subject, path, namespaced),
     ),
   ]
 }

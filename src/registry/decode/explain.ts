@@ -56,6 +56,11 @@ const embeddingOf = ({ embedded, name }: GoField, fields: readonly GoField[]): s
   })
 }
 
+const mismatch = (what: string, expected: string, { struct, fields }: Place): DecodeError => {
+  const where = fields === '' ? 'Go value' : `Go struct field ${struct}.${fields}`
+  return new DecodeError(`json: cannot unmarshal ${what} into ${where} of type ${expected}`)
+}
+
 class Explainer {
   readonly strictErrors = new Set<string>()
   readonly #trace: JsonTrace | undefined
@@ -77,13 +82,8 @@ class Explainer {
   /** The first value of a wrong type or that is no base64, if any: Go's decoder notes it and reads on. */
   problem: DecodeError | undefined
 
-  #mismatch(what: string, expected: string, place: Place): DecodeError {
-    const where =
-      place.fields === '' ? 'Go value' : `Go struct field ${place.struct}.${place.fields}`
-    const text = `json: cannot unmarshal ${what} into ${where} of type ${expected}`
-    const error = new DecodeError(text)
-    this.problem ??= error
-    return error
+  #mismatch(what: string, expected: string, place: Place): void {
+    this.problem ??= mismatch(what, expected, place)
   }
 
   #scalar(
@@ -203,7 +203,7 @@ class Explainer {
     const problem = customProblem(type.custom, value)
     if ('text' in problem) throw new DecodeError(problem.text)
     const what = describe(value, literal, problem.expected === 'int32')
-    throw this.#mismatch(what, problem.expected, place)
+    throw mismatch(what, problem.expected, place)
   }
 }
 

@@ -1,8 +1,9 @@
 /** Conditions on which a device is bound, or is not (kubernetes, resource/validation validateDeviceBindingParameters). */
+
+import { makeRepeatCheck } from '#api/each.js'
 import { child, duplicate, type FieldError, index, invalid } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { givenEmpty } from '#json/given-empty.js'
-import { makeRepeatCheck } from '../each.js'
 import { validQualifiedName } from '../formats.js'
 import { validList } from './names.js'
 

@@ -1,8 +1,9 @@
 /** Requests for devices, in claims and in templates of claims (kubernetes, resource/validation validateDeviceClaim). */
+
+import { each } from '#api/each.js'
 import { child, type FieldError, invalid, notSupported, required } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { limits } from '#limits'
-import { each } from '../each.js'
 import { validDnsLabel, validDnsSubdomain } from '../formats.js'
 import {
   validConfiguration,

@@ -1,4 +1,6 @@
 /** Lists, names and configurations that claims, classes and slices of devices share (kubernetes, resource/validation). */
+
+import { each } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -15,7 +17,6 @@ import { regexMessage } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { deviceSelectorProblem } from '#cel/device-environment.js'
 import { stringify } from '#json/json.js'
-import { each } from '../each.js'
 import { validDnsLabel, validDnsSubdomain, validLength } from '../formats.js'
 import { validCsiDriverName } from '../pod/volume-sources.js'
 

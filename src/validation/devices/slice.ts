@@ -1,4 +1,6 @@
 /** Slices of devices (kubernetes, resource/validation validateResourceSliceSpec). */
+
+import { eachEntry } from '#api/each.js'
 import {
   child,
   type FieldError,
@@ -11,7 +13,6 @@ import {
 import type { Fields, KubeObject } from '#api/object.js'
 import { pushAll } from '#collections/push-all.js'
 import { forgetGivenEmptyField, isGiven } from '#json/given-empty.js'
-import { eachEntry } from '../each.js'
 import { validDnsLabel, validDnsSubdomain, validLength } from '../formats.js'
 import { immutable, sameJson } from '../immutable.js'
 import { internalForm } from '../internal-form.js'

@@ -1,4 +1,6 @@
 /** Where pods may run: node selectors, affinities, spread (kubernetes, core/validation). */
+
+import { each } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -10,7 +12,6 @@ import {
   required,
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
-import { each } from '../each.js'
 import {
   validDnsLabel,
   validDnsSubdomain,

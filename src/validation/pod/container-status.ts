@@ -2,6 +2,8 @@
  * What a container's status may say of users, and of devices that the container was given (core/validation:
  * ValidatePodStatusUpdate).
  */
+
+import { each } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -13,7 +15,6 @@ import {
   tooLong,
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
-import { each } from '../each.js'
 import { validId } from '../formats.js'
 import { byName } from './by-name.js'
 

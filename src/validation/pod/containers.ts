@@ -1,4 +1,6 @@
 /** Containers of every sort (kubernetes, core/validation: validateContainers and its kin). */
+
+import { each } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -14,7 +16,6 @@ import {
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { isGiven } from '#json/given-empty.js'
-import { each } from '../each.js'
 import { validDnsLabel } from '../formats.js'
 import { portNameMessages, protocols, validPort } from '../network.js'
 import { validEnv, validEnvFrom } from './environment.js'

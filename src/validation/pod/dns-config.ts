@@ -1,8 +1,9 @@
 /** A pod's own resolver (kubernetes, core/validation: validatePodDNSConfig). */
+
+import { each } from '#api/each.js'
 import { child, type FieldError, index, invalid, invalidEach, required } from '#api/field-error.js'
 import { isDns1123SubdomainWithUnderscore } from '#api/names.js'
 import type { Fields } from '#api/object.js'
-import { each } from '../each.js'
 import { validIp } from '../network.js'
 
 // What libc's resolver takes.

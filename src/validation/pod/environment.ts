@@ -1,9 +1,9 @@
 /** Environment variables of containers (kubernetes, core/validation: ValidateEnv, ValidateEnvFrom). */
 
 import { containerLists, hasContainer } from '#api/container-lists.js'
+import { each } from '#api/each.js'
 import { child, type FieldError, index, invalid, notFound, required } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
-import { each } from '../each.js'
 import {
   isEnvName,
   validConfigKey,

@@ -1,4 +1,6 @@
 /** Where containers see volumes (kubernetes, core/validation: ValidateVolumeMounts, ValidateVolumeDevices). */
+
+import { each } from '#api/each.js'
 import {
   child,
   type FieldError,
@@ -9,7 +11,6 @@ import {
   required,
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
-import { each } from '../each.js'
 import { validRelativePath } from '../formats.js'
 
 export type Volumes = ReadonlyMap<string, Fields>

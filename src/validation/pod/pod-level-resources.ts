@@ -1,10 +1,11 @@
 /** What the containers of a pod ask for together, and that it fits what the pod itself declares. */
+
+import { each, eachEntry } from '#api/each.js'
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { aggregateResources } from '#api/pod-resources.js'
 import { compareQuantities, compareQuantityTexts, parseQuantity } from '#api/quantity.js'
 import { isHugePages } from '#api/resource-names.js'
-import { each, eachEntry } from '../each.js'
 
 type ResourceList = Readonly<Record<string, string>>
 

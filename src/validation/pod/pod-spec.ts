@@ -1,6 +1,7 @@
 /** Pod specs, of pods and of templates (kubernetes, core/validation: ValidatePodSpec), in upstream's order. */
 
 import { containerLists } from '#api/container-lists.js'
+import { each } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -13,7 +14,6 @@ import {
 } from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
 import type { Fields } from '#api/object.js'
-import { each } from '../each.js'
 import {
   inRange,
   int32Max,

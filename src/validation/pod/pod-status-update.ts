@@ -1,6 +1,7 @@
 /** What may be said of a pod that exists (kubernetes, core/validation: ValidatePodStatusUpdate). */
 import { isIP } from 'node:net'
 import { mayRestartAll, type RestartableContainer, shouldRestart } from '#api/container-restart.js'
+import { each } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -12,7 +13,6 @@ import {
   shownAsJson,
 } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
-import { each } from '../each.js'
 import { validDnsLabel, validDnsSubdomain, validQualifiedName } from '../formats.js'
 import { immutable } from '../immutable.js'
 import { familyOf, validIp, withoutLeadingZeros } from '../network.js'

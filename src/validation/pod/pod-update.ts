@@ -1,12 +1,12 @@
 /** What may change in a pod that exists (kubernetes, core/validation: ValidatePodUpdate and its kin). */
 
+import { each } from '#api/each.js'
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
 import { isMirrorPod, mirrorAnnotation } from '#api/mirror-pods.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { pushAll } from '#collections/push-all.js'
 import { forgetGivenEmptyField, givenEmpty } from '#json/given-empty.js'
 import { semanticEqual } from '#json/object.js'
-import { each } from '../each.js'
 import { inRange, int32Max } from '../formats.js'
 import { sameJson } from '../immutable.js'
 import { internalForm } from '../internal-form.js'

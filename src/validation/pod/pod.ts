@@ -1,11 +1,11 @@
 /** Pods when they are created: what their spec, annotations and names must agree on. */
 import { containerLists } from '#api/container-lists.js'
+import { each } from '#api/each.js'
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import { isMirrorPod, mirrorAnnotation } from '#api/mirror-pods.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { pushAll } from '#collections/push-all.js'
 import { goQuote } from '#go/quote.js'
-import { each } from '../each.js'
 import { validRelativePath } from '../formats.js'
 import { namesOf, untrimmedImage } from './containers.js'
 import { validPodSpec } from './pod-spec.js'

@@ -1,4 +1,6 @@
 /** Requests and limits (kubernetes, core/validation: validateResourceRequirements). */
+
+import { each, eachEntry } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -14,7 +16,6 @@ import type { Fields } from '#api/object.js'
 import { compareQuantityTexts, isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { isHugePages } from '#api/resource-names.js'
 import { isGiven } from '#json/given-empty.js'
-import { each, eachEntry } from '../each.js'
 import { validDnsLabel } from '../formats.js'
 import { nonNegativeMessage } from '../number.js'
 import {

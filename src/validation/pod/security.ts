@@ -1,4 +1,6 @@
 /** Security contexts of pods and containers (kubernetes, core/validation). */
+
+import { each } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -12,7 +14,6 @@ import {
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { lengthOf } from '#json/object.js'
-import { each } from '../each.js'
 import { validId, validRelativePath } from '../formats.js'
 import { internalForm } from '../internal-form.js'
 import { validWindowsOptions } from './windows-options.js'

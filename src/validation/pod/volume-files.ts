@@ -1,8 +1,9 @@
 /** Volumes made of files that the API holds (kubernetes, core/validation). */
+
+import { each } from '#api/each.js'
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { pushAll } from '#collections/push-all.js'
-import { each } from '../each.js'
 import { validLocalPath } from '../formats.js'
 import { validLabelSelector } from '../label-selector.js'
 import { validTokenSeconds } from '../number.js'

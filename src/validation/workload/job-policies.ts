@@ -1,4 +1,6 @@
 /** What jobs make of pods that fail and of indexes that succeed (kubernetes, batch/validation). */
+
+import { each } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -10,7 +12,6 @@ import {
   tooMany,
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
-import { each } from '../each.js'
 import { validLength, validQualifiedName } from '../formats.js'
 import { countIndexes } from './index-intervals.js'
 
