@@ -3,32 +3,41 @@
  * storage/interfaces.go, Preconditions.Check). What a delete checks before is in before-delete.ts.
  */
 import { conflict } from '#api/errors.js'
-import type { KubeObject } from '#api/object.js'
+import type { KubeObject, ObjectMeta } from '#api/object.js'
 import type { DeleteOptions, RequestContext, ResourceDefinition } from './resource-definition.js'
 import { keyOf } from './store-base.js'
+
+const mismatch = (field: string, given: string | undefined, has = ''): string | undefined =>
+  given === undefined || given === has
+    ? undefined
+    : `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has}`
+
+/** Upstream's words for the first that does not hold. */
+const failedPrecondition = (
+  { uid, resourceVersion }: NonNullable<DeleteOptions['preconditions']> = {},
+  metadata: ObjectMeta | undefined,
+): string | undefined =>
+  mismatch('UID', uid, metadata?.uid) ??
+  mismatch('ResourceVersion', resourceVersion, metadata?.resourceVersion)
 
 /**
  * Throws 409. `current` is undefined where there is no object. In a dry run upstream's message has the key without its
  * prefix.
  */
 export const checkPreconditions = (
-  { uid, resourceVersion }: NonNullable<DeleteOptions['preconditions']> = {},
+  preconditions: DeleteOptions['preconditions'],
   current: KubeObject | undefined,
   { definition, ctx, name }: { definition: ResourceDefinition; ctx: RequestContext; name: string },
 ): void => {
-  const meta = current?.metadata
-  const check = (field: string, given: string | undefined, has = ''): void => {
-    if (given === undefined || given === has) return
-    const key = keyOf(definition, ctx.namespace, name)
-    const shown = ctx.dryRun ? key.replace(/^\/registry/, '') : key
-    throw conflict(
-      definition.gvr,
-      name,
-      `StorageError: invalid object, Code: 4, Key: ${shown}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has}`,
-    )
-  }
-  check('UID', uid, meta?.uid)
-  check('ResourceVersion', resourceVersion, meta?.resourceVersion)
+  const failed = failedPrecondition(preconditions, current?.metadata)
+  if (failed === undefined) return
+  const key = keyOf(definition, ctx.namespace, name)
+  const shown = ctx.dryRun ? key.replace(/^\/registry/, '') : key
+  throw conflict(
+    definition.gvr,
+    name,
+    `StorageError: invalid object, Code: 4, Key: ${shown}, ResourceVersion: 0, AdditionalErrorMsg: ${failed}`,
+  )
 }
 
 /**
@@ -40,16 +49,7 @@ export const guardDelete = (
   { metadata }: KubeObject,
   { gvr }: ResourceDefinition,
 ): DeleteOptions => {
-  const { uid, resourceVersion } = options.preconditions ?? {}
-  const check = (field: string, given: string | undefined, has = ''): void => {
-    if (given === undefined || given === has) return
-    throw conflict(
-      gvr,
-      metadata.name ?? '',
-      `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has}`,
-    )
-  }
-  check('UID', uid, metadata.uid)
-  check('ResourceVersion', resourceVersion, metadata.resourceVersion)
+  const failed = failedPrecondition(options.preconditions, metadata)
+  if (failed !== undefined) throw conflict(gvr, metadata.name ?? '', failed)
   return { ...options, preconditions: { ...options.preconditions, uid: metadata.uid ?? '' } }
 }
