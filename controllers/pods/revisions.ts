@@ -9,7 +9,8 @@ import { jsonEqual } from '#json/object.js'
 import { byAge } from '../by-age.js'
 import type { ControllerContext } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
-import { claim, ownerReference } from '../ownership/claim.js'
+import { ownerReference } from '../ownership/claim.js'
+import { claimOwned } from '../ownership/owner-controller.js'
 import { updateObject } from '../update-object.js'
 import { revisionHash } from './hash.js'
 import type { PodTemplate } from './pod-control.js'
@@ -44,9 +45,6 @@ export const templateOf = (revision: ControllerRevision): PodTemplate => {
   return template
 }
 
-const isSameData = (a: ControllerRevision['data'], b: ControllerRevision['data']): boolean =>
-  jsonEqual(a, b)
-
 const byRevision = (a: ControllerRevision, b: ControllerRevision): number =>
   a.revision - b.revision || byAge(a, b)
 
@@ -68,13 +66,10 @@ export class RevisionHistory {
 
   /** All revisions of the owner, oldest first. */
   async list(owner: Revisioned): Promise<ControllerRevision[]> {
-    const found = await claim(this.#informer.store.byIndex('namespace', owner.metadata.namespace), {
-      client: this.#context.client,
+    const found = await claimOwned<ControllerRevision>(this.#context, owner, {
       ref: this.#ref,
-      owner,
+      owned: resources.controllerRevisions,
       selector: owner.spec.selector,
-      objectRef: resources.controllerRevisions,
-      observe: (revision: ControllerRevision) => this.#informer.observe(revision),
     })
     return found.sort(byRevision)
   }
@@ -90,7 +85,7 @@ export class RevisionHistory {
     const data = dataOf(owner)
     const next = (revisions.at(-1)?.revision ?? 0) + 1
     let { collisionCount } = owner.status ?? {}
-    const known = revisions.filter((r) => isSameData(r.data, data)).at(-1)
+    const known = revisions.filter((r) => jsonEqual(r.data, data)).at(-1)
     if (known !== undefined) {
       if (known === revisions.at(-1)) return { revision: known, collisionCount }
       return { revision: await this.#promote(known, next), collisionCount }
@@ -139,7 +134,7 @@ export class RevisionHistory {
         name,
       })
       this.#informer.observe(taken)
-      return isSameData(taken.data, data) ? taken : undefined
+      return jsonEqual(taken.data, data) ? taken : undefined
     }
   }
 
