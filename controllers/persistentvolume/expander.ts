@@ -5,6 +5,7 @@
  */
 import { compareQuantityTexts } from '#api/quantity.js'
 import { messageOf } from '#client/errors.js'
+import { migratedPlugins } from '#client/migrated-plugins.js'
 import { keyOf } from '#client/object-store.js'
 import type { Claim, Volume } from '#client/persistent-volume.js'
 import { resources } from '#client/resources.js'
@@ -15,7 +16,6 @@ import {
   queueRun,
   syncStored,
 } from '../controller.js'
-import { migratedPlugins } from './migrated-plugins.js'
 
 const component = 'volume_expand'
 const reason = 'ExternalExpanding'

@@ -1,5 +1,6 @@
 /** The volumes that the binder makes by itself: directories on the node. Pure. */
 import type { ObjectMeta } from '#api/object.js'
+import { migratedPlugins } from '#client/migrated-plugins.js'
 import {
   boundByController,
   type Claim,
@@ -7,7 +8,6 @@ import {
   type StorageClass,
   type Volume,
 } from '#client/persistent-volume.js'
-import { migratedPlugins } from './migrated-plugins.js'
 
 /** The class that they are made for. */
 export const hostPathProvisioner = 'kubelevel.io/host-path'

@@ -6,6 +6,7 @@ import type { PersistedObject } from '#api/object.js'
 import { sleep } from '#async/sleep.js'
 import type { Client } from '#client/client.js'
 import { isNotFound, messageOf } from '#client/errors.js'
+import { migratedPlugins } from '#client/migrated-plugins.js'
 import type { Node } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
@@ -14,16 +15,6 @@ import type { NodeInfo } from './csi-client.js'
 
 const nodeIdAnnotation = 'csi.volume.kubernetes.io/nodeid'
 const migratedAnnotation = 'storage.alpha.kubernetes.io/migrated-plugins'
-/** Plugins whose volumes are those of CSI drivers by now. */
-const migratedPlugins = [
-  'kubernetes.io/aws-ebs',
-  'kubernetes.io/azure-disk',
-  'kubernetes.io/azure-file',
-  'kubernetes.io/cinder',
-  'kubernetes.io/gce-pd',
-  'kubernetes.io/portworx-volume',
-  'kubernetes.io/vsphere-volume',
-]
 /** Upstream's pauses between tries. */
 const pausesMs = [10, 50, 250]
 
@@ -177,7 +168,7 @@ export class CsiNodeWriter {
       return this.#client.create<CsiNode>(resources.csiNodes, {
         metadata: {
           name,
-          annotations: { [migratedAnnotation]: migratedPlugins.join() },
+          annotations: { [migratedAnnotation]: migratedPlugins.map(({ plugin }) => plugin).join() },
           ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }],
         },
         spec: { drivers: [] },
