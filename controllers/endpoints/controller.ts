@@ -16,6 +16,7 @@ import {
   type Endpoints,
   endpointsAnnotations,
   endpointsLabels,
+  isLock,
   reconcileSubsets,
 } from './reconcile.js'
 
@@ -71,9 +72,6 @@ const removeEndpoints = async (context: ControllerContext, key: string): Promise
   await context.client.delete(resources.endpoints, at)
 }
 
-/** Endpoints with this annotation are a leader election lock of an old release, and have no Service. */
-const leaderAnnotation = 'control-plane.alpha.kubernetes.io/leader'
-
 export const endpointsController: Controller = {
   name: 'endpoints-controller',
   start(context) {
@@ -104,8 +102,7 @@ export const endpointsController: Controller = {
     })
     return (signal) => {
       // At the start: Services of these Endpoints may have been deleted while no controller ran.
-      for (const object of endpoints.store.list())
-        if (object.metadata.annotations?.[leaderAnnotation] === undefined) queue.add(keyOf(object))
+      for (const object of endpoints.store.list()) if (!isLock(object)) queue.add(keyOf(object))
       return run(signal)
     }
   },

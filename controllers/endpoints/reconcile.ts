@@ -1,6 +1,6 @@
 /** A Service and its Pods → the subsets of its Endpoints object (kubernetes, controller/endpoint). */
 
-import type { NamespacedObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
 import { compareTexts } from '#go/compare-texts.js'
 import { limits } from '#limits'
@@ -38,6 +38,10 @@ export interface EndpointSubset {
 export interface Endpoints extends NamespacedObject {
   subsets?: EndpointSubset[]
 }
+
+/** Endpoints that hold a leader's lock, as old releases had it: they list no addresses, and have no Service. */
+export const isLock = ({ metadata }: PersistedObject): boolean =>
+  metadata.annotations?.['control-plane.alpha.kubernetes.io/leader'] !== undefined
 
 const managedByLabel = 'endpoints.kubernetes.io/managed-by'
 const managedBy = 'endpoint-controller'

@@ -6,12 +6,13 @@ import { isIP } from 'node:net'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { resources } from '#client/resources.js'
 import { jsonEqual } from '#json/object.js'
-import type { EndpointSubset, Endpoints } from '../endpoints/reconcile.js'
+import { type EndpointSubset, type Endpoints, isLock } from '../endpoints/reconcile.js'
 import { addressTypeOf, type EndpointPort } from '../endpointslice/endpoint.js'
 import { inSliceOrder } from '../endpointslice/port-order.js'
 import { groupKey, managedByLabel, serviceNameLabel } from '../endpointslice/reconcile.js'
-import { ownerReference } from '../ownership/claim.js'
+import { triggerTimeAnnotation } from '../endpointslice/trigger-time.js'
 
+import { ownerReference } from '../ownership/claim.js'
 export const mirroredBy = 'endpointslicemirroring-controller.k8s.io'
 
 interface MirroredEndpoint {
@@ -39,17 +40,12 @@ export interface MirrorPlan {
   skipped: number
 }
 
-const notCopied = [
-  'endpoints.kubernetes.io/last-change-trigger-time',
-  'kubectl.kubernetes.io/last-applied-configuration',
-]
+const notCopied = [triggerTimeAnnotation, 'kubectl.kubernetes.io/last-applied-configuration']
 
-/**
- * Endpoints that hold a leader's lock in their annotations list no addresses; others ask by a label to be left alone.
- */
+/** All but locks, and those that ask by a label to be left alone. */
 export const isMirrored = (endpoints: Endpoints): boolean =>
   endpoints.metadata.labels?.['endpointslice.kubernetes.io/skip-mirror'] !== 'true' &&
-  endpoints.metadata.annotations?.['control-plane.alpha.kubernetes.io/leader'] === undefined
+  !isLock(endpoints)
 
 const metadataFor = (endpoints: Endpoints): ObjectMeta => ({
   namespace: endpoints.metadata.namespace,

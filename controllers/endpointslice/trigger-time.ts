@@ -7,7 +7,7 @@ import type { PersistedObject } from '#api/object.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 
-const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time'
+export const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time'
 
 export class TriggerTimes {
   /** Service → Pod → when its readiness last changed. */
