@@ -11,7 +11,6 @@ interface Followed {
   running: Promise<void>
 }
 
-/** Counting needs no more of an object than this. */
 const keyOfKind = ({ group, resource }: DiscoveredResource): string => `${resource}.${group}`
 
 export class CountedKinds {
