@@ -1,6 +1,7 @@
 /** The bytes of a list, put together from its items while it goes out. */
 
 import { formatGroupVersion } from '#api/group-version.js'
+import { oncePerObject } from '#async/once.js'
 import { mapInTurns, Turn } from '#async/turns.js'
 import { whenKnown } from '#async/when-known.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
@@ -12,17 +13,11 @@ import { JoinedLists } from './joined-lists.js'
 import { isShownAsStored, itemOf, textOf, viewOf } from './stored-json.js'
 
 /** Items of built-in lists carry neither kind nor apiVersion; all stored values of one version begin alike. */
-const itemOpenings = new WeakMap<ResourceDefinition, Buffer>()
-const openingOf = (definition: ResourceDefinition): Buffer => {
-  let opening = itemOpenings.get(definition)
-  if (opening === undefined) {
-    const kind = JSON.stringify(definition.gvk.kind)
-    const apiVersion = JSON.stringify(formatGroupVersion(definition.gvk))
-    opening = Buffer.from(`{"kind":${kind},"apiVersion":${apiVersion},`)
-    itemOpenings.set(definition, opening)
-  }
-  return opening
-}
+const openingOf = oncePerObject(({ gvk }: ResourceDefinition): Buffer => {
+  const kind = JSON.stringify(gvk.kind)
+  const apiVersion = JSON.stringify(formatGroupVersion(gvk))
+  return Buffer.from(`{"kind":${kind},"apiVersion":${apiVersion},`)
+})
 
 /** The JSON of an item without `opening`, which a list leaves out. */
 const itemText = (

@@ -1,6 +1,7 @@
 /** A stored object in the version of the request: as an object, and as its JSON. */
 import { formatGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
+import { oncePer } from '#async/once.js'
 import { metadataInOrder } from '#cacher/object-bytes.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import type { Copyable } from '#cacher/object-text.js'
@@ -75,20 +76,12 @@ export const partialTextOf = (
   return Buffer.from(stringify(partial))
 }
 
-const partialOpenings = new Map<string, Buffer>()
 const partialEnd = Buffer.from('}')
 
 /** `apiVersion` is one of the two that are negotiated. */
-const partialOpening = (apiVersion: string): Buffer => {
-  let opening = partialOpenings.get(apiVersion)
-  if (opening === undefined) {
-    opening = Buffer.from(
-      `{"kind":"PartialObjectMetadata","apiVersion":"${apiVersion}","metadata":`,
-    )
-    partialOpenings.set(apiVersion, opening)
-  }
-  return opening
-}
+const partialOpening = oncePer((apiVersion) =>
+  Buffer.from(`{"kind":"PartialObjectMetadata","apiVersion":"${apiVersion}","metadata":`),
+)
 
 /** Items of built-in lists carry neither kind nor apiVersion. */
 export const itemOf = (definition: ResourceDefinition, object: KubeObject): unknown => {

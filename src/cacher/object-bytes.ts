@@ -10,6 +10,7 @@ import {
   metadataFields,
   type ObjectMeta,
 } from '#api/object.js'
+import { oncePerObject } from '#async/once.js'
 import { parseWithTrace, stringify } from '#json/json.js'
 import { noteNumbers } from '#json/written-numbers.js'
 import { limits } from '#limits'
@@ -154,16 +155,7 @@ const joined = (before: string, after: string): string =>
   before !== '' && after !== '' ? `${before},${after}` : before + after
 
 /** JSON of field sets that many objects share. The field manager has frozen them. */
-const textsOfSets = new WeakMap<object, string>()
-
-const textOfSet = (set: object): string => {
-  let text = textsOfSets.get(set)
-  if (text === undefined) {
-    text = stringify(set)
-    textsOfSets.set(set, text)
-  }
-  return text
-}
+const textOfSet = oncePerObject((set: object): string => stringify(set))
 
 /** A placeholder. It cannot occur inside a JSON string, where its quotes would be escaped. */
 const setPlace = '"fieldsV1":0'

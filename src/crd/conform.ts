@@ -1,6 +1,7 @@
 /** Makes an object what the schema of its version says: pruned, without nulls, with defaults. */
 
 import type { KubeObject } from '#api/object.js'
+import { oncePerObject } from '#async/once.js'
 import { cloneJson, jsonEqual } from '#json/object.js'
 import { applyDefaults, dropNulls, hasDefaults } from './apply-defaults.js'
 import { coerceEmbedded, dropInvalidEmbedded } from './embedded.js'
@@ -8,15 +9,10 @@ import { prune } from './prune.js'
 import type { StructuralSchema } from './structural-schema.js'
 
 /** The root is not an embedded object, whatever its schema says: the registry reads its metadata. */
-const partsOf = (schema: StructuralSchema): StructuralSchema => {
-  let parts = knownParts.get(schema)
-  if (parts === undefined) {
-    parts = { ...schema, 'x-kubernetes-embedded-resource': false }
-    knownParts.set(schema, parts)
-  }
-  return parts
-}
-const knownParts = new WeakMap<StructuralSchema, StructuralSchema>()
+const partsOf = oncePerObject((schema: StructuralSchema) => ({
+  ...schema,
+  'x-kubernetes-embedded-resource': false,
+}))
 
 /** Prunes and defaults; yields the pruned paths. Embedded metadata is read afterwards. */
 const fit = (object: KubeObject, schema: StructuralSchema): string[] => {

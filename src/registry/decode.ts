@@ -3,6 +3,7 @@
 import { cannotBeHandled } from '#api/errors.js'
 import { formatGroupVersion, type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
+import { oncePer } from '#async/once.js'
 import { copyWith } from '#json/copy-with.js'
 import { forgetGivenEmpty, hasGivenEmpty, markGivenEmpty } from '#json/given-empty.js'
 import { isJsonObject, withKeysInOrder } from '#json/object.js'
@@ -30,17 +31,11 @@ interface CompiledType {
   readonly type: GoType
   readonly decode: Decode
 }
-const compiledTypes = new Map<string, CompiledType>()
 
-const compiled = (schemaName: string): CompiledType => {
-  let found = compiledTypes.get(schemaName)
-  if (found === undefined) {
-    const type = goTypeOfKey(goTypeName(schemaName))
-    found = { type, decode: decoderOf(type) }
-    compiledTypes.set(schemaName, found)
-  }
-  return found
-}
+const compiled = oncePer((schemaName): CompiledType => {
+  const type = goTypeOfKey(goTypeName(schemaName))
+  return { type, decode: decoderOf(type) }
+})
 
 /**
  * Decodes a value of a type of openapi/data/schemas.json, schema defaults included. Throws DecodeError, whose message is

@@ -1,21 +1,16 @@
 /** The empty object of a kind, as upstream's encoder writes it: what a bookmark carries around its version. */
 import { formatGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
+import { oncePerObject } from '#async/once.js'
 import type { JsonObject } from '#json/value.js'
 import { emptyOf } from './decode.js'
 import type { ResourceDefinition } from './resource-definition.js'
 
-const emptyBodies = new WeakMap<ResourceDefinition, JsonObject>()
-
-const emptyBody = (definition: ResourceDefinition): JsonObject => {
-  let body = emptyBodies.get(definition)
-  if (body === undefined) {
-    body = definition.schemaName === undefined ? {} : emptyOf(definition.schemaName)
-    definition.strategy.completeEmpty?.(body)
-    emptyBodies.set(definition, body)
-  }
+const emptyBody = oncePerObject(({ schemaName, strategy }: ResourceDefinition): JsonObject => {
+  const body = schemaName === undefined ? {} : emptyOf(schemaName)
+  strategy.completeEmpty?.(body)
   return body
-}
+})
 
 /** Callers may replace its metadata; everything else is shared. */
 export const emptyObject = (definition: ResourceDefinition): KubeObject => {

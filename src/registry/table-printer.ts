@@ -2,6 +2,7 @@
 
 import { badRequest } from '#api/errors.js'
 import type { KubeObject, ListMeta } from '#api/object.js'
+import { oncePerObject } from '#async/once.js'
 import { metadataInOrder } from '#cacher/object-bytes.js'
 import { goQuote } from '#go/quote.js'
 import { withKeysInOrder } from '#json/object.js'
@@ -86,20 +87,13 @@ const rowOf = (object: KubeObject, request: TableRequest): JsonObject => {
   } as JsonObject
 }
 
-const writtenColumns = new WeakMap<ResourceDefinition, readonly JsonObject[]>()
-
 /** As upstream writes them: every field, in its order. */
-const columnsOf = (definition: ResourceDefinition): readonly JsonObject[] => {
-  let columns = writtenColumns.get(definition)
-  if (columns === undefined) {
-    columns = definition.columns.map(({ name, type, format, priority, ...more }) => {
-      const described = more.describedBy === undefined ? '' : docOfField(more.describedBy)
-      return { name, type, format, description: more.description ?? described, priority }
-    })
-    writtenColumns.set(definition, columns)
-  }
-  return columns
-}
+const columnsOf = oncePerObject(({ columns }: ResourceDefinition): readonly JsonObject[] =>
+  columns.map(({ name, type, format, priority, ...more }) => {
+    const described = more.describedBy === undefined ? '' : docOfField(more.describedBy)
+    return { name, type, format, description: more.description ?? described, priority }
+  }),
+)
 
 /** A Table in parts, for many rows: the fields before `rows`, and a function that makes a row. */
 export const tableInParts = (

@@ -3,6 +3,7 @@
  * nothing out (apimachinery, pkg/util/validation/field, ErrorBody; kubernetes, the types.go of each group in pkg/apis).
  */
 import assert from 'node:assert'
+import { oncePer } from '#async/once.js'
 import { mapValues, sortedEntries } from '#json/entries.js'
 import { givenEmpty } from '#json/given-empty.js'
 import { internalFields } from '#openapi/schemas.js'
@@ -33,17 +34,11 @@ const readField = (line: string): Field => {
   }
 }
 
-const known = new Map<string, readonly Field[]>()
-const fieldsOf = (type: string): readonly Field[] => {
-  let fields = known.get(type)
-  if (fields === undefined) {
-    const lines = internalFields()[type]
-    assert(lines !== undefined, `unknown internal type ${type}`)
-    fields = lines.map(readField)
-    known.set(type, fields)
-  }
-  return fields
-}
+const fieldsOf = oncePer((type): readonly Field[] => {
+  const lines = internalFields()[type]
+  assert(lines !== undefined, `unknown internal type ${type}`)
+  return lines.map(readField)
+})
 
 /** Go's encoder sorts the keys of maps. */
 const byKey = (map: Part): Part => Object.fromEntries(sortedEntries(map))

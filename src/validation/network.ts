@@ -2,6 +2,7 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { type FieldError, index, invalid, notSupported } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
+import { oncePer } from '#async/once.js'
 
 export type IpFamily = 'IPv4' | 'IPv6'
 
@@ -221,18 +222,9 @@ const specialRanges = [
 ]
 
 /** Parsed when an address of their family comes: the first address of IPv6 that Node looks at costs a start 5 ms. */
-const parsedRanges = new Map<IpFamily, { range: Cidr; message: string }[]>()
-const specialRangesOf = (family: IpFamily) => {
-  let ranges = parsedRanges.get(family)
-  if (ranges === undefined) {
-    ranges = specialRanges.map(({ cidrs, message }) => ({
-      range: parseCidr(cidrs[family])!,
-      message,
-    }))
-    parsedRanges.set(family, ranges)
-  }
-  return ranges
-}
+const specialRangesOf = oncePer((family: IpFamily) =>
+  specialRanges.map(({ cidrs, message }) => ({ range: parseCidr(cidrs[family])!, message })),
+)
 
 /**
  * Addresses that mean something on every machine can be no endpoint and no external address (core/validation:

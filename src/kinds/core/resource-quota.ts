@@ -1,6 +1,7 @@
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantityTexts } from '#api/quantity.js'
+import { oncePer } from '#async/once.js'
 import { givenEmpty } from '#json/given-empty.js'
 import { limits } from '#limits'
 import { defineKind } from '#registry/resource-definition.js'
@@ -39,17 +40,11 @@ const appliesTo = (scope: string, resource: string): boolean => {
 
 /** How many resources a scope does not apply to. Counted once for each of the scopes, which a list may repeat. */
 const misappliedOf = (hard: Quantities): ((scope: string) => number) => {
-  const counts = new Map<string, number>()
-  return (scope) => {
-    if (!scopes.has(scope)) return 0
-    let count = counts.get(scope)
-    if (count === undefined) {
-      const names = Object.keys(hard).filter(isQuotaResource)
-      count = names.filter((name) => !appliesTo(scope, name)).length
-      counts.set(scope, count)
-    }
-    return count
-  }
+  const count = oncePer((scope) => {
+    const names = Object.keys(hard).filter(isQuotaResource)
+    return names.filter((name) => !appliesTo(scope, name)).length
+  })
+  return (scope) => (scopes.has(scope) ? count(scope) : 0)
 }
 
 /** Each resource is reported with each scope, in the same words. */

@@ -1,5 +1,6 @@
 /** The Go types behind the API, as far as decoding needs them; read from openapi/data/go-fields.json when first met. */
 import assert from 'node:assert'
+import { oncePer } from '#async/once.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import { configurationFields, goFields, schemaNames, schemas } from '#openapi/schemas.js'
@@ -162,18 +163,11 @@ const parseField = (key: string, line: string): GoField => {
 export const fieldsOfLines = (key: string, lines: readonly string[]): readonly GoField[] =>
   lines.map((line) => parseField(key, line))
 
-const known = new Map<string, readonly GoField[]>()
-
 /** The fields of a struct, in Go's order. */
-export const goFieldsOf = (key: string): readonly GoField[] => {
-  let fields = known.get(key)
-  if (fields === undefined) {
-    const lines = goFields()[key] ?? configurationFields()[key]
-    assert(lines !== undefined, `unknown Go struct ${key}`)
-    fields = fieldsOfLines(key, lines)
-    known.set(key, fields)
-  }
-  return fields
-}
+export const goFieldsOf = oncePer((key): readonly GoField[] => {
+  const lines = goFields()[key] ?? configurationFields()[key]
+  assert(lines !== undefined, `unknown Go struct ${key}`)
+  return fieldsOfLines(key, lines)
+})
 
 export const hasGoFields = (key: string): boolean => Object.hasOwn(goFields(), key)

@@ -1,4 +1,5 @@
 /** How the fields of a Go struct lie in its protobuf message: what Go embeds is a message of its own there. */
+import { oncePer } from '#async/once.js'
 import { type GoField, goFieldsOf } from './go-type.js'
 
 export interface MessagePlan {
@@ -37,13 +38,4 @@ export const planOfFields = (fields: readonly GoField[]): MessagePlan => {
   return plan
 }
 
-const plans = new Map<string, MessagePlan>()
-
-export const messagePlanOf = (key: string): MessagePlan => {
-  let plan = plans.get(key)
-  if (plan === undefined) {
-    plan = planOfFields(goFieldsOf(key))
-    plans.set(key, plan)
-  }
-  return plan
-}
+export const messagePlanOf = oncePer((key) => planOfFields(goFieldsOf(key)))

@@ -1,10 +1,11 @@
 /** The messages of types that read their own JSON: their fields, and what they are as JSON. */
+import { oncePer } from '#async/once.js'
 import { JsonSyntaxError, parseWithTrace } from '#json/json.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { noteNumbers } from '#json/written-numbers.js'
 import { schemaNames } from '#openapi/schemas.js'
 import { type CustomType, fieldsOfLines } from './go-type.js'
-import { type MessagePlan, planOfFields } from './message-plan.js'
+import { planOfFields } from './message-plan.js'
 import { ProtobufError } from './protobuf-reader.js'
 
 const schema = `*#${schemaNames.jsonSchemaProps}`
@@ -22,16 +23,9 @@ const lines: Readonly<Record<CustomType, readonly string[]>> = {
   Time: timestamp,
 }
 
-const plans = new Map<CustomType, MessagePlan>()
-
-export const customPlanOf = (custom: CustomType): MessagePlan => {
-  let plan = plans.get(custom)
-  if (plan === undefined) {
-    plan = planOfFields(fieldsOfLines(custom, lines[custom]))
-    plans.set(custom, plan)
-  }
-  return plan
-}
+export const customPlanOf = oncePer((custom: CustomType) =>
+  planOfFields(fieldsOfLines(custom, lines[custom])),
+)
 
 /** The Go type of the message: both times are kept in one of another name. */
 export const customMessageName = (custom: CustomType, goName: string): string =>

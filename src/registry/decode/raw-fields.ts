@@ -1,4 +1,5 @@
 /** Which types hold JSON that Go keeps as it was written (RawExtension): it is compared by its text, order of keys included. */
+import { oncePer } from '#async/once.js'
 import { stringify } from '#json/json.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName } from '#openapi/schemas.js'
@@ -12,16 +13,9 @@ const holdsRawIn = (type: GoType, seen: Set<string>): boolean => {
   return goFieldsOf(type.key).some((field) => holdsRawIn(field.type, seen))
 }
 
-const known = new Map<string, boolean>()
-
-const structHoldsRaw = (key: string): boolean => {
-  let holds = known.get(key)
-  if (holds === undefined) {
-    holds = goFieldsOf(key).some((field) => holdsRawIn(field.type, new Set([key])))
-    known.set(key, holds)
-  }
-  return holds
-}
+const structHoldsRaw = oncePer((key) =>
+  goFieldsOf(key).some((field) => holdsRawIn(field.type, new Set([key]))),
+)
 
 /** Objects of that schema; of none, a custom kind's, nothing is kept so. */
 export const holdsRaw = (schemaName: string | undefined): boolean =>

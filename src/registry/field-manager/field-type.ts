@@ -3,6 +3,7 @@
  * maps are atomic or granular. Compiled from OpenAPI or structural schemas, field by field at first use.
  * Source of the rules: kube-openapi, pkg/schemaconv; structured-merge-diff, schema/elements.go.
  */
+import { oncePer } from '#async/once.js'
 import { mapValues } from '#json/entries.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { type Schema, schemaNameOfRef, schemaNames, schemas } from '#openapi/schemas.js'
@@ -97,7 +98,6 @@ const makeMap = (
 
 type Resolve = (name: string) => FieldType
 
-const byName = new Map<string, FieldType>()
 const special: Readonly<Record<string, FieldType>> = {
   'io.k8s.apimachinery.pkg.api.resource.Quantity': { scalar: 'untyped' },
   // A choice of two types is any value to the merge; the decoder refuses the others.
@@ -106,14 +106,10 @@ const special: Readonly<Record<string, FieldType>> = {
 }
 
 /** The type behind a name of openapi/data/schemas.json. */
-export const fieldTypeOf = (schemaName: string): FieldType => {
-  let type = byName.get(schemaName)
-  if (type === undefined) {
-    type = special[schemaName] ?? compile(schemas()[schemaName] ?? {}, resolveRef)
-    byName.set(schemaName, type)
-  }
-  return type
-}
+export const fieldTypeOf = oncePer(
+  (schemaName): FieldType =>
+    special[schemaName] ?? compile(schemas()[schemaName] ?? {}, resolveRef),
+)
 
 const resolveRef: Resolve = (name) => fieldTypeOf(name)
 

@@ -5,6 +5,7 @@
  *
  * Sets are looked up in a tree of steps: each step adds one child to what the steps before it made.
  */
+import { oncePerObject } from '#async/once.js'
 import { limits } from '#limits'
 import { type FieldSet, leaf, sortedKeysOf } from './field-set.js'
 import { compareElements } from './path-element.js'
@@ -140,17 +141,12 @@ export const shareSet = (set: FieldSet): FieldSet => {
   return step.set()
 }
 
-const members = new WeakMap<FieldSet, FieldSet>()
-
 /** A node that is a member and has these children, shared as they are. */
-export const sharedMember = (children: FieldSet): FieldSet => {
-  if ('.' in children) return children
-  let member = members.get(children)
-  if (member === undefined) {
-    let step = startMember(Object.keys(children).length)
-    for (const element in children) step = step.with(element, children[element] as FieldSet)
-    member = step.set()
-    members.set(children, member)
-  }
-  return member
-}
+export const sharedMember = (children: FieldSet): FieldSet =>
+  '.' in children ? children : memberOf(children)
+
+const memberOf = oncePerObject((children: FieldSet): FieldSet => {
+  let step = startMember(Object.keys(children).length)
+  for (const element in children) step = step.with(element, children[element] as FieldSet)
+  return step.set()
+})

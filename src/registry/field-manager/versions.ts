@@ -1,6 +1,7 @@
 /** The versions of one resource, as the field manager needs them: types, conversion, what a subresource puts back. */
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
+import { oncePerObject } from '#async/once.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { emptyOf } from '../decode.js'
@@ -9,16 +10,7 @@ import { deducedType, type FieldType, fieldTypeOf, fieldTypeOfStructural } from 
 import { resetFieldsOf } from './reset-fields.js'
 import { CannotConvert, type Versions } from './updater.js'
 
-const typesOfStructural = new WeakMap<JsonObject, FieldType>()
-
-export const typeOfSchema = (schema: JsonObject): FieldType => {
-  let type = typesOfStructural.get(schema)
-  if (type === undefined) {
-    type = fieldTypeOfStructural(schema)
-    typesOfStructural.set(schema, type)
-  }
-  return type
-}
+export const typeOfSchema = oncePerObject(fieldTypeOfStructural)
 
 export const typeOfDefinition = ({
   schemaName,
@@ -27,8 +19,6 @@ export const typeOfDefinition = ({
   if (schemaName !== undefined) return fieldTypeOf(schemaName)
   return structuralSchema === undefined ? deducedType : typeOfSchema(structuralSchema)
 }
-
-const zeros = new WeakMap<ResourceDefinition, KubeObject>()
 
 /** The decoder writes the schema's defaults; a scalar that is no zero value can only be one. */
 const withoutDefaults = (value: JsonValue): JsonValue =>
@@ -41,16 +31,11 @@ const withoutDefaults = (value: JsonValue): JsonValue =>
     : value
 
 /** What Go has before anything is decoded into it: an object whose fields that are always written are empty. */
-export const zeroObjectOf = (definition: ResourceDefinition): KubeObject => {
-  const known = zeros.get(definition)
-  if (known !== undefined) return known
-  const { gvk, schemaName } = definition
+export const zeroObjectOf = oncePerObject(({ gvk, schemaName }: ResourceDefinition) => {
   const type = { kind: gvk.kind, apiVersion: formatGroupVersion(gvk) }
   const fields = schemaName === undefined ? {} : withoutDefaults(emptyOf(schemaName))
-  const zero = { ...(fields as JsonObject), ...type } as KubeObject
-  zeros.set(definition, zero)
-  return zero
-}
+  return { ...(fields as JsonObject), ...type } as KubeObject
+})
 
 /** The converter goes through Go types: what was taken away and is always written is there again, and empty. */
 const withZeros = (object: JsonObject, zero: JsonObject): JsonObject => {

@@ -15,6 +15,7 @@ import {
 import type { Fields } from '#api/object.js'
 import { compareQuantityTexts, isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { isHugePages } from '#api/resource-names.js'
+import { oncePerObject } from '#async/once.js'
 import { isGiven } from '#json/given-empty.js'
 import { validDnsLabel } from '../formats.js'
 import { nonNegativeMessage } from '../number.js'
@@ -96,17 +97,10 @@ const requestErrors = (
 }
 
 /** Made once for all containers of a Pod. */
-const toldClaims = new WeakMap<ReadonlySet<string>, string>()
-
-const told = (podClaims: ReadonlySet<string>): string => {
-  let text = toldClaims.get(podClaims)
-  if (text === undefined) {
-    const names = [...podClaims].filter((claim) => claim !== '').sort()
-    text = names.length === 0 ? ' which is empty' : `: ${names.join(', ')}`
-    toldClaims.set(podClaims, text)
-  }
-  return text
-}
+const told = oncePerObject((podClaims: ReadonlySet<string>): string => {
+  const names = [...podClaims].filter((claim) => claim !== '').sort()
+  return names.length === 0 ? ' which is empty' : `: ${names.join(', ')}`
+})
 
 const claimErrors = (
   path: string,
