@@ -3,6 +3,7 @@
  * compacts history that is older than the window or larger than its bound.
  */
 import type { Clock } from '#api/clock.js'
+import { addToList } from '#collections/add-to-list.js'
 import { limits } from '#limits'
 import type { StorageDriver } from './driver.js'
 import type { Mvcc, PlannedEvent } from './mvcc.js'
@@ -52,9 +53,7 @@ export class Upkeep {
     }
     this.#expiries.set(key, expiry)
     const second = Math.ceil(expiry / 1000)
-    const keys = this.#seconds.get(second)
-    if (keys === undefined) this.#seconds.set(second, [key])
-    else keys.push(key)
+    addToList(this.#seconds, second, key)
   }
 
   /** One round. Failures are the driver's: its health tells, and the next round tries again. */

@@ -14,6 +14,7 @@ import {
   type Toleration,
   tolerates,
 } from '#client/pod.js'
+import { addToList } from '#collections/add-to-list.js'
 import { jsonEqual } from '#json/object.js'
 import { byAge } from '../by-age.js'
 import { isPodAvailable } from '../pods/availability.js'
@@ -138,7 +139,7 @@ export const podsByNode = (pods: readonly Pod[]): Map<string, Pod[]> => {
   for (const pod of pods) {
     if (isTerminating(pod) && isPodTerminal(pod)) continue
     const node = targetNodeOf(pod)
-    map.set(node, [...(map.get(node) ?? []), pod])
+    addToList(map, node, pod)
   }
   return map
 }

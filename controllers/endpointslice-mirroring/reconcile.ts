@@ -5,14 +5,15 @@
 import { isIP } from 'node:net'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { resources } from '#client/resources.js'
+import { addToList } from '#collections/add-to-list.js'
 import { jsonEqual } from '#json/object.js'
 import { type EndpointSubset, type Endpoints, isLock } from '../endpoints/reconcile.js'
 import { addressTypeOf, type EndpointPort } from '../endpointslice/endpoint.js'
 import { inSliceOrder } from '../endpointslice/port-order.js'
 import { groupKey, managedByLabel, serviceNameLabel } from '../endpointslice/reconcile.js'
 import { triggerTimeAnnotation } from '../endpointslice/trigger-time.js'
-
 import { ownerReference } from '../ownership/claim.js'
+
 export const mirroredBy = 'endpointslicemirroring-controller.k8s.io'
 
 interface MirroredEndpoint {
@@ -122,7 +123,7 @@ export const planMirror = (
   const existing = new Map<string, MirroredSlice[]>()
   for (const slice of slices) {
     const key = groupKey(slice.addressType, slice.ports)
-    existing.set(key, [...(existing.get(key) ?? []), slice])
+    addToList(existing, key, slice)
   }
   for (const [key, group] of groups) {
     const [slice, ...rest] = existing.get(key) ?? []

@@ -6,6 +6,7 @@
 import type { NamespacedObject, ObjectMeta, PersistedObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { addToList } from '#collections/add-to-list.js'
 import { jsonEqual } from '#json/object.js'
 import { ownerReference } from '../ownership/claim.js'
 import {
@@ -202,7 +203,7 @@ export const reconcileSlices = (observed: SliceObservation): SliceActions => {
   const byGroup = new Map<string, EndpointSlice[]>()
   for (const slice of slices) {
     const key = groupKey(slice.addressType, slice.ports)
-    byGroup.set(key, [...(byGroup.get(key) ?? []), slice])
+    addToList(byGroup, key, slice)
   }
   for (const [key, group] of groups)
     reconcileGroup(observed, group, byGroup.get(key) ?? [], actions)

@@ -4,6 +4,7 @@
  * state; upstream: handleDisruption and RateLimitedTimedQueue of pkg/controller/nodelifecycle.
  */
 import { isNodeReady, type Node } from '#client/pod.js'
+import { addToList } from '#collections/add-to-list.js'
 import type { ControllerSettings } from '../controller.js'
 
 type ZoneState = 'initial' | 'normal' | 'partial disruption' | 'full disruption'
@@ -100,7 +101,7 @@ export class Zones {
     const zones = new Map<string, Node[]>()
     for (const node of nodes) {
       if (node.metadata.labels?.[excluded] !== undefined) continue
-      zones.set(zoneOf(node), [...(zones.get(zoneOf(node)) ?? []), node])
+      addToList(zones, zoneOf(node), node)
     }
     return new Map(
       [...zones].map(([zone, members]) => [

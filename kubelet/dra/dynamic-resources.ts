@@ -5,6 +5,7 @@
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { isMadeFor, isReservedFor, resourceClaimsOf, usedClaimsOf } from '#client/resource-claim.js'
+import { addToList } from '#collections/add-to-list.js'
 import { textOf } from '../grpc/error-text.js'
 import type { ObjectReader } from '../object-reader.js'
 import type { ContainerSpec, Pod } from '../pod.js'
@@ -29,8 +30,7 @@ const retryMs = { baseMs: 500, maxMs: 60_000 }
 const byDriver = (claims: readonly PreparedClaim[]): Map<string, PreparedClaim[]> => {
   const batches = new Map<string, PreparedClaim[]>()
   for (const claim of claims)
-    for (const driver of Object.keys(claim.drivers))
-      batches.set(driver, [...(batches.get(driver) ?? []), claim])
+    for (const driver of Object.keys(claim.drivers)) addToList(batches, driver, claim)
   return batches
 }
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { addToList } from '#collections/add-to-list.js'
 import { write } from '#json/json.js'
 import type { JsonObject } from '#json/value.js'
 import { discoveryOperations } from '#openapi/discovery-operations.js'
@@ -88,9 +89,7 @@ class Documents {
       ]
       for (const operation of all) {
         const name = documentOf(operation.path)
-        const list = byDocument.get(name)
-        if (list === undefined) byDocument.set(name, [operation])
-        else list.push(operation)
+        addToList(byDocument, name, operation)
       }
       this.#operations = byDocument
     }

@@ -1,6 +1,7 @@
 /** What a share of a device takes of its capacities (KEP-5075; structured/internal, consumable_capacity). */
 import { makeQuantity, parseQuantity, type Quantity, quantityValue } from '#api/quantity.js'
 import type { DeviceCapacity } from '#client/resource-slice.js'
+import { addToList } from '#collections/add-to-list.js'
 import type { PooledDevice } from './pools.js'
 
 /** By the name of the capacity. */
@@ -86,9 +87,7 @@ export class CapacityUse {
   }
 
   take({ id }: PooledDevice, taken: Taken): void {
-    const chosen = this.#chosen.get(id)
-    if (chosen === undefined) this.#chosen.set(id, [taken])
-    else chosen.push(taken)
+    addToList(this.#chosen, id, taken)
   }
 
   /** Takes back the share that was taken last. */

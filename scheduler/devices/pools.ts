@@ -6,6 +6,7 @@ import { parseMilli } from '#client/amount.js'
 import { matchesNodeSelector } from '#client/node-affinity.js'
 import type { Node } from '#client/pod.js'
 import type { Device, Reach, ResourceSlice } from '#client/resource-slice.js'
+import { addToList } from '#collections/add-to-list.js'
 import { compareTexts } from '#go/compare-texts.js'
 
 /** Amounts in thousandths, by set and counter. */
@@ -94,9 +95,7 @@ export const poolsOf = (slices: readonly ResourceSlice[]): Pool[] => {
     const id = `${driver}/${pool.name}`
     const generations = pools.get(id) ?? new Map<number, ResourceSlice[]>()
     pools.set(id, generations)
-    const known = generations.get(pool.generation)
-    if (known === undefined) generations.set(pool.generation, [slice])
-    else known.push(slice)
+    addToList(generations, pool.generation, slice)
   }
   return [...pools.values()]
     .flatMap((generations) =>

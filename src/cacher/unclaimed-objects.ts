@@ -1,4 +1,5 @@
 /** Objects of resources that nobody has asked for yet, by their first folder. */
+import { addToList } from '#collections/add-to-list.js'
 import type { KeyValue } from '#storage/driver.js'
 import { SortedMap } from '#storage/sorted-map.js'
 import { versionOf } from './direct-storage.js'
@@ -23,9 +24,7 @@ export class UnclaimedObjects {
   /** In the order of their keys, before anyone asks for a resource. */
   add(kv: KeyValue): void {
     const folder = this.#folderOf(kv.key)
-    const values = this.#found.get(folder)
-    if (values === undefined) this.#found.set(folder, [kv])
-    else values.push(kv)
+    addToList(this.#found, folder, kv)
   }
 
   /** Without a version the object is gone. */

@@ -1,4 +1,5 @@
 /** Declarations of functions, parsed from their signatures: `overload_id: string.name(int, list(A)) -> A`. */
+import { addToList } from '#collections/add-to-list.js'
 import {
   listOf,
   mapOf,
@@ -108,9 +109,7 @@ export const readDeclarations = (...texts: readonly string[]): Functions => {
   for (const line of texts.join('\n').split('\n')) {
     if (line.trim() === '') continue
     const [name, overload] = readOverload(line.trim())
-    const known = functions.get(name)
-    if (known === undefined) functions.set(name, [overload])
-    else known.push(overload)
+    addToList(functions, name, overload)
   }
   return functions
 }

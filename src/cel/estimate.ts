@@ -1,4 +1,5 @@
 /** What an expression may cost at most, before it runs (cel-go, checker/cost.go). */
+import { addToList } from '#collections/add-to-list.js'
 import type { Call, Comprehension, Expression, ListLiteral, MapLiteral, Select } from './ast.js'
 import { estimateCall } from './estimate-calls.js'
 import {
@@ -69,9 +70,7 @@ class Coster {
   }
 
   #push(name: string, local: Local): void {
-    const stack = this.#locals.get(name)
-    if (stack === undefined) this.#locals.set(name, [local])
-    else stack.push(local)
+    addToList(this.#locals, name, local)
   }
 
   #pop(name: string): void {

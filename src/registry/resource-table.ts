@@ -6,6 +6,7 @@ import {
   type GroupVersionResource,
   kindKey,
 } from '#api/group-version.js'
+import { addToList } from '#collections/add-to-list.js'
 import { builtInRows } from './built-in-rows.js'
 import type { KindDefinition, ResourceDefinition } from './resource-definition.js'
 
@@ -71,9 +72,7 @@ class Rows implements ResourceTable {
   equivalentsOf({ storagePrefix }: ResourceDefinition): readonly ResourceDefinition[] {
     if (this.#byStorage.size === 0)
       for (const row of this.#rows.values()) {
-        const rowsThere = this.#byStorage.get(row.storagePrefix)
-        if (rowsThere === undefined) this.#byStorage.set(row.storagePrefix, [row])
-        else rowsThere.push(row)
+        addToList(this.#byStorage, row.storagePrefix, row)
       }
     return this.#byStorage.get(storagePrefix) ?? []
   }

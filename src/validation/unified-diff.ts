@@ -4,6 +4,7 @@
  * then what is left and right of it.
  */
 
+import { addToList } from '#collections/add-to-list.js'
 import { escapeHtml } from '#json/json.js'
 import { limits } from '#limits'
 
@@ -31,9 +32,7 @@ const popularityLines = 200
 const positionsOf = (lines: readonly string[]): Map<string, number[]> => {
   const positions = new Map<string, number[]>()
   for (const [i, line] of lines.entries()) {
-    const known = positions.get(line)
-    if (known === undefined) positions.set(line, [i])
-    else known.push(i)
+    addToList(positions, line, i)
   }
   if (lines.length < popularityLines) return positions
   const most = Math.floor(lines.length / 100) + 1

@@ -1,4 +1,5 @@
 /** Ends what a container has left behind outside its process group. Sweeps of many containers share a look at /proc. */
+import { addToList } from '#collections/add-to-list.js'
 import { limits } from '#limits'
 import { killMarked } from './session.js'
 
@@ -13,9 +14,7 @@ export class Sweeper {
   /** Resolves when no process with the container's marker is left. */
   sweep(containerId: string): Promise<void> {
     return new Promise((resolve) => {
-      const others = this.#waiting.get(containerId)
-      if (others) others.push(resolve)
-      else this.#waiting.set(containerId, [resolve])
+      addToList(this.#waiting, containerId, resolve)
       if (this.#busy) return
       this.#busy = true
       setImmediate(() => this.#sweepAll())

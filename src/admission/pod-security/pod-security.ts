@@ -3,6 +3,7 @@ import { invalid as invalidObject } from '#api/errors.js'
 import type { FieldError } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#async/when-known.js'
+import { addToList } from '#collections/add-to-list.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes, AttributesOf, WriteAttributes } from '#registry/admission.js'
 import {
@@ -122,8 +123,7 @@ const warnAboutExisting = async (
     const reasons = judge(pod, wanted)
       .map((v) => v.reason)
       .join(', ')
-    if (reasons !== '')
-      byReasons.set(reasons, [...(byReasons.get(reasons) ?? []), pod.metadata.name ?? ''])
+    if (reasons !== '') addToList(byReasons, reasons, pod.metadata.name ?? '')
   }
   if (byReasons.size === 0) return
   ctx.warn(

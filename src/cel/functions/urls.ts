@@ -1,4 +1,5 @@
 /** URLs as Go's net/url reads them (apiserver, pkg/cel/library/urls.go): WHATWG's rules differ. */
+import { addToList } from '#collections/add-to-list.js'
 import { type GoUrl, parseRequestUri, parseUrl } from '#go/url.js'
 import type { Implementations } from '../evaluation.js'
 import { CelError, EntryMap, KubernetesValue } from '../values.js'
@@ -46,9 +47,7 @@ const query = ({ url }: CelUrl): EntryMap => {
     try {
       const key = decode(equals < 0 ? pair : pair.slice(0, equals))
       const value = equals < 0 ? '' : decode(pair.slice(equals + 1))
-      const list = values.get(key)
-      if (list === undefined) values.set(key, [value])
-      else list.push(value)
+      addToList(values, key, value)
     } catch {
       // Go leaves out what it cannot read.
     }

@@ -1,6 +1,7 @@
 /** The status subresource of pods. */
 import { child, index } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { addToList } from '#collections/add-to-list.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import { ipWarnings } from '#validation/network.js'
 import { validatePodStatusUpdate } from '#validation/pod/pod-status-update.js'
@@ -12,9 +13,7 @@ const keepObservedGenerations = (next: KubeObject, previous: KubeObject): void =
   const before = new Map<string, number[]>()
   // From the last to the first, so that the first is what is taken out again first.
   for (const { type, observedGeneration } of [...(previous.status?.conditions ?? [])].reverse()) {
-    const generations = before.get(type)
-    if (generations === undefined) before.set(type, [observedGeneration])
-    else generations.push(observedGeneration)
+    addToList(before, type, observedGeneration)
   }
   for (const condition of (next.status.conditions ?? []) as Fields[]) {
     const generation = before.get(condition.type)?.pop()

@@ -1,6 +1,7 @@
 import { child, duplicate, type FieldError, index, invalid, required } from '#api/field-error.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
+import { addToList } from '#collections/add-to-list.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validLength, validQualifiedName } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
@@ -70,9 +71,7 @@ export default defineKind({
     validateUpdate: (next, previous) => {
       const given = new Map<string, Driver[]>()
       for (const driver of (next.spec.drivers ?? []) as Driver[]) {
-        const sameName = given.get(driver.name)
-        if (sameName === undefined) given.set(driver.name, [driver])
-        else sameName.push(driver)
+        addToList(given, driver.name, driver)
       }
       // Told of in the order of those that are stored.
       const changed = ((previous.spec.drivers ?? []) as Driver[]).flatMap((old) =>

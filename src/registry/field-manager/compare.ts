@@ -2,6 +2,7 @@
  * What one version of an object has that another has not, as field sets: one walk over both.
  * Source of the rules: structured-merge-diff, typed/compare.go.
  */
+import { addToList } from '#collections/add-to-list.js'
 import { holdsGivenOtherwise } from '#json/given-empty.js'
 import { isJsonObject, jsonEqual, lengthOf } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
@@ -172,9 +173,7 @@ export const indexEntries = (
   for (let i = 0; i < items.length; i++) {
     const element = elements[i]!
     const item = items[i]!
-    const same = index.get(element)
-    if (same === undefined) index.set(element, [item])
-    else same.push(item)
+    addToList(index, element, item)
   }
   return index
 }

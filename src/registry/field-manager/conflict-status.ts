@@ -1,6 +1,7 @@
 /** The 409 of an apply that conflicts with other owners: one cause a field, and a message that lists them by owner. */
 
 import { type ApiError, applyConflict } from '#api/errors.js'
+import { addToList } from '#collections/add-to-list.js'
 import { compareTexts } from '#go/compare-texts.js'
 import type { Owner } from './managed-fields.js'
 import { printPath } from './path-element.js'
@@ -38,7 +39,7 @@ export const conflictStatus = (conflicts: readonly FieldConflict[]): ApiError =>
   const byHead = new Map<string, string[][]>()
   for (const { owner, paths } of owners) {
     const head = `conflicts with ${printOwner(owner)}:`
-    byHead.set(head, [...(byHead.get(head) ?? []), paths])
+    addToList(byHead, head, paths)
   }
   const lines = [...byHead].flatMap(([head, groups]) => [head, ...groups.flat()])
   return applyConflict(`Apply failed with ${causes.length} conflicts: ${lines.join('\n')}`, causes)

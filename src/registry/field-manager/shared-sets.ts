@@ -6,6 +6,7 @@
  * Sets are looked up in a tree of steps: each step adds one child to what the steps before it made.
  */
 import { oncePerObject } from '#async/once.js'
+import { addToList } from '#collections/add-to-list.js'
 import { limits } from '#limits'
 import { type FieldSet, leaf, sortedKeysOf } from './field-set.js'
 import { compareElements } from './path-element.js'
@@ -55,9 +56,7 @@ export class SetStep {
     // Nearly all steps have one successor.
     if (latest === undefined) return step
     this.#others ??= new Map([[latest.#element, [latest]]])
-    const same = this.#others.get(element)
-    if (same === undefined) this.#others.set(element, [step])
-    else same.push(step)
+    addToList(this.#others, element, step)
     return step
   }
 

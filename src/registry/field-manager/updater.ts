@@ -2,6 +2,7 @@
  * Owners through a write: who loses what was changed, who gets it, what an applier gave up, who is in conflict.
  * Source of the rules: structured-merge-diff, merge/update.go.
  */
+import { addToList } from '#collections/add-to-list.js'
 import { jsonEqual } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
 import { type Comparison, compareObjects, nothingChanged } from './compare.js'
@@ -230,9 +231,7 @@ const addBackOwned = (
   const managed = new Map<string, FieldSet[]>()
   const isHere = (owner: Owner) => Number(owner.apiVersion === merged.apiVersion)
   for (const { apiVersion, set } of [...owners.values()].sort((a, b) => isHere(b) - isHere(a))) {
-    const sets = managed.get(apiVersion)
-    if (sets === undefined) managed.set(apiVersion, [set])
-    else sets.push(set)
+    addToList(managed, apiVersion, set)
   }
   let [whole, part] = [merged, pruned]
   for (const [version, sets] of managed) {

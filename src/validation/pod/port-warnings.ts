@@ -2,6 +2,7 @@
 
 import { child, index } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
+import { addToList } from '#collections/add-to-list.js'
 import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 
@@ -48,9 +49,7 @@ class Neighbours {
     if (hostPort === 0) this.#withoutHostPort.push(placed)
     else
       for (const key of [`${hostPort}`, `${hostPort}/${hostIP}`]) {
-        const list = this.#byHostPort.get(key)
-        if (list === undefined) this.#byHostPort.set(key, [placed])
-        else list.push(placed)
+        addToList(this.#byHostPort, key, placed)
       }
   }
 }
