@@ -5,8 +5,11 @@ import { listed, operandKinds, products, relations, reserved, sums } from './gra
 import { bytesOf, doubleOf, intOf, LiteralError, stringOf, uintOf } from './literals.js'
 import { expandBinding, expandCall, MacroError } from './macros.js'
 import { CompilationError } from './source-errors.js'
-import { SyntaxStop, TokenReader } from './token-reader.js'
+import { SyntaxEnd, TokenReader } from './token-reader.js'
 import type { Token, TokenKind } from './tokens.js'
+
+/** Stands for an operand that is not there: the text is refused anyway. */
+const missing = ({ at }: Token): Expression => ({ kind: 'constant', at, value: null })
 
 class Parser extends TokenReader {
   #depth = 0
@@ -26,7 +29,7 @@ class Parser extends TokenReader {
         this.report(`${isLast ? 'extraneous' : 'mismatched'} input ${this.shown()} expecting <EOF>`)
       }
     } catch (error) {
-      if (!(error instanceof SyntaxStop)) throw error
+      if (!(error instanceof SyntaxEnd)) throw error
     }
     return this.finish(parsed)
   }
@@ -69,7 +72,7 @@ class Parser extends TokenReader {
 
   #tooDeep(why: string): never {
     this.problem(-1, why)
-    throw new SyntaxStop()
+    throw new SyntaxEnd()
   }
 
   #binary(names: ReadonlyMap<TokenKind, string>, read: () => Expression): Expression {
@@ -96,16 +99,18 @@ class Parser extends TokenReader {
 
   /** The grammar takes one sort of operator before an operand: no `-!a`, and no `!-a` but before a number. */
   #loneSign(): Expression {
-    const { at } = this.peek()
+    const sign = this.peek()
     this.reportLoneSign()
-    return { kind: 'constant', at, value: null }
+    return missing(sign)
   }
 
   #unary(): Expression {
-    this.want(operandKinds)
+    if (!this.operandComes()) return missing(this.peek())
     const { kind } = this.peek()
-    if ((kind !== "'-'" && kind !== "'!'") || this.#isSign()) return this.#member()
-    const { at } = this.peek()
+    const start = this.peek()
+    const member = () => this.operand(() => this.#member()) ?? missing(start)
+    if ((kind !== "'-'" && kind !== "'!'") || this.#isSign()) return member()
+    const { at } = start
     let last = this.peek()
     let count = 0
     while (this.peek().kind === kind) {
@@ -116,23 +121,23 @@ class Parser extends TokenReader {
     if (kind === "'!'" && this.peek().kind === "'-'" && !this.#isSign()) return this.#loneSign()
     if (kind === "'-'" && !operandKinds.includes(this.peek().kind)) {
       this.reportNoAlternative(last)
-      this.stop(`mismatched input ${this.shown()} expecting ${listed(operandKinds)}`)
+      if (!this.operandComes()) return missing(last)
     }
-    this.#operandAfter(kind)
-    const operand = this.#member()
+    if (!this.#operandAfter(kind)) return missing(last)
+    const operand = member()
     return count % 2 === 0
       ? operand
       : this.#call(at, kind === "'!'" ? '!_' : '-_', undefined, [operand])
   }
 
   /** After `!` or `-`: whatever is no operand is too much. */
-  #operandAfter(kind: TokenKind): void {
+  #operandAfter(kind: TokenKind): boolean {
     const wanted = operandKinds.filter((k) => k !== "'!'" || kind === k)
     const isOperand = () => operandKinds.includes(this.peek().kind) && this.peek().kind !== "'!'"
-    if (isOperand()) return
+    if (isOperand()) return true
     this.report(`extraneous input ${this.shown()} expecting ${listed(wanted)}`)
-    while (this.peek().kind !== 'EOF' && !isOperand()) this.take()
-    if (!isOperand()) throw new SyntaxStop()
+    this.recover(operandKinds.filter((k) => k !== "'!'"))
+    return isOperand()
   }
 
   #member(): Expression {

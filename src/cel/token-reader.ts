@@ -1,10 +1,12 @@
 /** The tokens of an expression under the eyes of the parser. */
-import { afterOperand, listed } from './grammar.js'
+import { afterOperand, listed, operandKinds } from './grammar.js'
 import { CompilationError, type Problem } from './source-errors.js'
 import { type Token, type TokenKind, tokenize } from './tokens.js'
 
-/** The text makes no sense from here on. */
-export class SyntaxStop extends Error {}
+/** The text is not read any further. */
+export class SyntaxEnd extends Error {}
+/** The text makes no sense up to the end of this operand. */
+class SyntaxStop extends SyntaxEnd {}
 
 /** Reads tokens, and says what is wrong with them as upstream's generated parser does. */
 export class TokenReader {
@@ -12,6 +14,8 @@ export class TokenReader {
   readonly #tokens: readonly Token[]
   readonly #problems: Problem[]
   #next = 0
+  /** Nothing more is told until a token is taken. */
+  #isRecovering = false
   /** What may close each construct that is open, the innermost last. */
   readonly #closers: TokenKind[][] = [['EOF']]
 
@@ -40,6 +44,7 @@ export class TokenReader {
   take(): Token {
     const token = this.peek()
     this.#next++
+    this.#isRecovering = false
     return token
   }
 
@@ -52,31 +57,54 @@ export class TokenReader {
   }
 
   report(message: string): void {
+    if (this.#isRecovering) return
     this.#problems.push({ at: this.peek().at, message: `Syntax error: ${message}` })
-  }
-
-  stop(message: string): never {
-    this.report(message)
-    throw new SyntaxStop()
   }
 
   /** Upstream's parser skips one token that is too much, and gives up on more. */
   want(kinds: readonly TokenKind[]): void {
-    if (kinds.includes(this.peek().kind)) return
-    if (!kinds.includes(this.peek(1).kind))
-      this.stop(`mismatched input ${this.shown()} expecting ${listed(kinds)}`)
+    if (this.#comes(kinds)) return
+    this.report(`mismatched input ${this.shown()} expecting ${listed(kinds)}`)
+    throw new SyntaxStop()
+  }
+
+  #comes(kinds: readonly TokenKind[]): boolean {
+    if (kinds.includes(this.peek().kind)) return true
+    if (!kinds.includes(this.peek(1).kind)) return false
     this.report(`extraneous input ${this.shown()} expecting ${listed(kinds)}`)
     this.#next++
+    return true
+  }
+
+  /** Without one it goes on behind it. */
+  operandComes(): boolean {
+    if (this.#comes(operandKinds)) return true
+    this.report(`mismatched input ${this.shown()} expecting ${listed(operandKinds)}`)
+    this.recover()
+    return false
+  }
+
+  /** What makes no sense in it ends it, and with it the constructs that it has opened. */
+  operand<T>(read: () => T): T | undefined {
+    const open = this.#closers.length
+    try {
+      return read()
+    } catch (error) {
+      if (!(error instanceof SyntaxStop)) throw error
+      this.#closers.length = open
+      this.recover()
+      return undefined
+    }
   }
 
   /** It also goes on as if a missing token were there, when what comes could follow it. */
   expect(kind: TokenKind, canFollow: (next: TokenKind) => boolean): void {
-    if (this.peek().kind === kind) this.#next++
+    if (this.peek().kind === kind) this.take()
     else if (this.peek(1).kind !== kind && canFollow(this.peek().kind))
       this.report(`missing ${kind} at ${this.shown()}`)
     else {
       this.want([kind])
-      this.#next++
+      this.take()
     }
   }
 
@@ -118,11 +146,12 @@ export class TokenReader {
     throw new SyntaxStop()
   }
 
-  /** Skips to what may follow an operand: upstream's parser goes on from there. */
-  recover(): void {
-    const closers = this.#closers.flat()
-    const isAfter = ({ kind }: Token) =>
-      closers.includes(kind) || (afterOperand.has(kind) && kind !== "'.'" && kind !== "'['")
-    while (this.peek().kind !== 'EOF' && !isAfter(this.peek())) this.#next++
+  /** Skips to what may follow an operand, or is one of `wanted`: upstream's parser goes on from there. */
+  recover(wanted: readonly TokenKind[] = []): void {
+    this.#isRecovering = true
+    const ends = [...this.#closers.flat(), ...wanted]
+    const isEnd = ({ kind }: Token) =>
+      ends.includes(kind) || (afterOperand.has(kind) && kind !== "'.'" && kind !== "'['")
+    while (this.peek().kind !== 'EOF' && !isEnd(this.peek())) this.#next++
   }
 }

@@ -57,3 +57,32 @@ t.test(
     t.end()
   },
 )
+
+t.test('what is wrong behind an operand that makes no sense is told, too', async (t) => {
+  const missing = (input: string) => `mismatched input '${input}' ${beginnings}`
+  const texts: Record<string, [number, string][]> = {
+    ') + (': [
+      [1, missing(')')],
+      [6, missing('<EOF>')],
+    ],
+    'has { && + ==': [
+      [7, "mismatched input '&&' expecting {'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"],
+      [10, missing('+')],
+      [12, missing('==')],
+      [14, missing('<EOF>')],
+    ],
+    '! < ? a': [
+      [3, `extraneous input '<' ${beginnings}`],
+      [5, `extraneous input '?' ${beginnings}`],
+    ],
+  }
+  for (const [text, problems] of Object.entries(texts)) {
+    const { error = '' } = compilePolicyExpression(text, names, results.boolean)
+    const told = error.matchAll(/ERROR: <input>:1:(\d+): Syntax error: (.*)/g)
+    t.same(
+      [...told].map(([, column, message]) => [Number(column), message]),
+      problems,
+      text,
+    )
+  }
+})
