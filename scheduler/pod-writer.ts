@@ -4,6 +4,7 @@ import { conditionOf, sinceWhen } from '#api/conditions.js'
 import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import type { EventSeriesRecorder } from '#client/event-series-recorder.js'
+import type { InformerFactory } from '#client/informer-factory.js'
 import { conditionPatch, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
@@ -11,6 +12,7 @@ import { type Preemption, preemptionReason } from './preemption.js'
 
 interface PodWriterDeps {
   client: Client
+  informers: InformerFactory
   recorder: EventSeriesRecorder
   clock: Clock
   schedulerName: string
@@ -138,13 +140,16 @@ export class PodWriter {
 
   async #patchStatus(pod: Pod, status: object): Promise<void> {
     const { namespace, name, uid } = pod.metadata
+    const { client, informers } = this.#deps
     try {
-      await this.#deps.client.patch(
+      const written = await client.patch<Pod>(
         resources.pods,
         { namespace, name },
         { metadata: { uid }, status },
         { type: 'strategic', subresource: 'status' },
       )
+      // The next attempt may begin before the watch tells of it.
+      informers.for<Pod>(resources.pods).observe(written)
     } catch (error) {
       if (!isNotFound(error)) throw error
     }
