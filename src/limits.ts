@@ -495,6 +495,8 @@ export const limits = {
   spdyStreamsWaitMsMax: 30_000,
   /** Longest time from the start of a shim to its first line, however busy the machine. */
   shimClaimMsMax: 3_600_000,
+  /** script(1) has made its terminal long before; a size that cannot be set by then is let go. */
+  terminalStartMsMax: 5_000,
   /** Searches for processes that a container left behind. They may fork meanwhile, so it is repeated until none is found. */
   sweepsMax: 5,
   /** Grace of Pods when their kubelet ends; `kubelevel up` waits ten seconds for its children. */

@@ -247,6 +247,23 @@ t.test('an input for one client alone ends when that client is cut off', async (
   await eventually('the end', () => get(id).exitCode === 5)
 })
 
+t.test('a container with a terminal echoes, has its size, and gets its whole grace', async (t) => {
+  const { start, get, runtime } = await startRuntime(t)
+  const text = `trap 'sleep 3; echo over; exit 6' TERM; while read x; do eval "$x"; done`
+  const id = await start(text, { stdin: true, tty: true })
+  const session = runtime.attach(id, { stdin: true, tty: true })
+  let output = ''
+  session.stdout!.on('data', (chunk) => (output += chunk))
+  session.resize(120, 40)
+  // As a client's terminal sends it that hands on every key; stty says what the size is once it is set.
+  session.stdin!.write('until stty size | grep "40 120"; do sleep 0.1; done\r')
+  await eventually('an answer', () => output.includes('40 120\r\n'))
+  t.match(output, /^until stty/, 'the terminal has echoed it')
+  await runtime.stopContainer(id, { graceMs: 60_000 }).done
+  t.match(get(id), { state: 'exited', exitCode: 6 })
+  session.kill()
+})
+
 t.test('another kubelet adopts what runs and learns how the rest ended', async (t) => {
   const first = await startRuntime(t)
   const running = await first.start('exec sleep 7354')

@@ -2,6 +2,7 @@
 import type { Container } from '../../runtime.js'
 import type { ContainerFiles, ContainerRecord } from './container-files.js'
 import { isAlive, type ProcessIdentity, signal } from './process-table.js'
+import { processInTerminal, resizeTerminal } from './terminal.js'
 
 /** A shim that has not reported a start within this time has been killed or cannot fork. */
 const startTimeoutMs = 20_000
@@ -110,7 +111,14 @@ export class ProcessContainer {
 
   /** To the main process alone, as a container's PID 1 gets it. */
   signal(name: NodeJS.Signals): void {
-    if (this.#main && isAlive(this.#main)) signal(this.#main.pid, name)
+    if (!this.#main || !isAlive(this.#main)) return
+    const { pid } = this.#main
+    // script(1) would pass on SIGTERM alone, and kill two seconds later.
+    signal((this.record.config.tty ? processInTerminal(pid) : undefined) ?? pid, name)
+  }
+
+  resize(columns: number, rows: number): void {
+    if (this.record.config.tty && this.#main) resizeTerminal(this.#main.pid, columns, rows)
   }
 
   /** SIGKILL to the main process and its group; the shim ends the group too, unless it was killed itself. */

@@ -38,6 +38,7 @@ import { attachSession, killMarked, startSession } from './session.js'
 import { newSession, startShim, writeShim } from './shim.js'
 import { stopProcess } from './stop-container.js'
 import { Sweeper } from './sweeper.js'
+import { inTerminal } from './terminal.js'
 import { WithoutImages } from './without-images.js'
 import { makeWorkFolder, withOwnFiles } from './work-folder.js'
 
@@ -227,13 +228,14 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
       this.#failStart(id, (error as Error).message)
       throw error
     }
+    const main = config.tty ? inTerminal(command) : command
     const failed = new Promise<never>((_, reject) => {
       const shim = {
         shim: this.#shim,
         state: this.#files.prefix(id),
         log: this.#files.log(id),
         input: inputFile(this.#files.prefix(id), config),
-        command: [...this.#session, ...passOddNames(env), ...command],
+        command: [...this.#session, ...passOddNames(env), ...main],
         env,
         workingDir,
       }
@@ -306,11 +308,10 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
     const log = readLog({ ...this.#logSource(id, file), offset }, following, ended.signal)
     const output = Readable.from(log, { objectMode: false })
     output.once('close', () => ended.abort())
-    return attachSession(
-      output,
-      stdin ? startInput(this.#files.prefix(id)) : undefined,
-      container.until(() => container.exited),
-    )
+    return attachSession(output, stdin ? startInput(this.#files.prefix(id)) : undefined, {
+      done: container.until(() => container.exited),
+      resize: (columns, rows) => container.resize(columns, rows),
+    })
   }
 
   logs(container: Container, options: LogOptions, signal: AbortSignal): AsyncIterable<Buffer> {

@@ -1,10 +1,10 @@
 /** Commands beside a container: what exec, attach, exec probes and hooks run on. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { readlinkSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
 import type { Session, SessionOptions } from '../../runtime.js'
-import { hasProc, markedProcesses, markerName, signal } from './process-table.js'
+import { markedProcesses, markerName, signal } from './process-table.js'
+import { inTerminal, resizeTerminal } from './terminal.js'
 
 interface SessionCommand {
   readonly containerId: string
@@ -18,29 +18,6 @@ const leftoverOutputMs = 200
 
 const exitCodeOf = (code: number | null, name: NodeJS.Signals | null): number =>
   code ?? 128 + (name === null ? 0 : constants.signals[name])
-
-const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
-
-/** script(1) is the pseudo-terminal that every Linux has; its flags differ on macOS. */
-const inTerminal = (command: readonly string[]): string[] =>
-  hasProc
-    ? ['script', '-qefc', `exec ${command.map(quoted).join(' ')}`, '/dev/null']
-    : ['script', '-q', '/dev/null', ...command]
-
-/** Sets the size of the terminal that the command under `parent` has as its stdin. */
-const resizeTerminal = (parent: number, columns: number, rows: number): void => {
-  execFile('ps', ['-o', 'pid=', '--ppid', String(parent)], (error, stdout) => {
-    const pid = stdout?.trim().split(/\s+/)[0]
-    if (error || !pid) return
-    try {
-      const terminal = readlinkSync(`/proc/${pid}/fd/0`)
-      if (!terminal.startsWith('/dev/')) return
-      execFile('stty', ['-F', terminal, 'cols', String(columns), 'rows', String(rows)], () => {})
-    } catch {
-      // It has ended.
-    }
-  })
-}
 
 export const startSession = (
   { containerId, command, env, workingDir }: SessionCommand,
@@ -73,7 +50,7 @@ export const startSession = (
     stderr: child.stderr ?? undefined,
     done,
     resize: (columns, rows) => {
-      if (tty && pid !== undefined && hasProc) resizeTerminal(pid, columns, rows)
+      if (tty && pid !== undefined) resizeTerminal(pid, columns, rows)
     },
     kill: () => {
       if (pid !== undefined) signal(-pid, 'SIGKILL')
@@ -85,14 +62,14 @@ export const startSession = (
 export const attachSession = (
   output: Readable,
   writer: ChildProcess | undefined,
-  done: Promise<void>,
+  { done, resize }: { done: Promise<void>; resize: Session['resize'] },
 ): Session => {
   return {
     stdin: writer?.stdin ?? undefined,
     stdout: output,
     stderr: undefined,
     done: done.then(() => 0),
-    resize: () => {},
+    resize,
     kill: () => {
       writer?.kill('SIGKILL')
       output.destroy()
