@@ -1,0 +1,86 @@
+/** A state without what may differ between two clusters that have done the same: times, uids, addresses, and what chance has named. */
+import type { NamespacedObject } from '#api/object.js'
+import type { State } from './state.js'
+
+/** Fields, labels and annotations that tell when or where, or count what came in its own time. */
+const chance = new Set([
+  ...['uid', 'resourceVersion', 'creationTimestamp', 'managedFields', 'selfLink'],
+  ...['lastTransitionTime', 'lastProbeTime', 'lastUpdateTime', 'lastScheduleTime'],
+  ...['startTime', 'startedAt', 'finishedAt', 'completionTime', 'completedAt'],
+  ...['podIP', 'podIPs', 'hostIP', 'hostIPs', 'ip', 'clusterIP', 'clusterIPs', 'nodeName'],
+  ...['controller-uid', 'batch.kubernetes.io/controller-uid'],
+  ...['pod-template-hash', 'controller-revision-hash', 'currentRevision', 'updateRevision'],
+  ...['endpoints.kubernetes.io/last-change-trigger-time', 'disruptedPods'],
+])
+/** In whatever order they are told. */
+const sets = new Set(['addresses', 'endpoints', 'notReadyAddresses', 'ownerReferences'])
+
+const chanceName = '[bcdfghjklmnpqrstvwxz2456789]{5}'
+const masks: readonly (readonly [RegExp, string])[] = [
+  [/[\da-f]{8}-[\da-f]{4}-[\da-f-]+/g, 'UID'],
+  [/\b10\.\d+\.\d+\.\d+/g, 'IP'],
+  [/\bn[123]\b/g, 'NODE'],
+  [/\d+ node\(s\)/g, 'some node(s)'],
+  [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'],
+  [new RegExp(`\\bkube-api-access-${chanceName}`, 'g'), 'kube-api-access-*'],
+  // A Pod of a Deployment, then the Deployment's sets, then what anything else has made.
+  [new RegExp(`\\bdeployed-[a-z\\d]{6,10}-${chanceName}\\b`, 'g'), 'deployed-SET-*'],
+  [/\bdeployed-[a-z\d]{6,10}\b/g, 'deployed-SET'],
+  [new RegExp(`\\b([a-z-]+(?:-#?\\d+)?)-${chanceName}\\b`, 'g'), '$1-*'],
+  [/\b(stateful|everywhere)-[a-z\d]{6,10}\b/g, '$1-REVISION'],
+]
+
+/** A set of a Deployment is known by its revision. */
+const revisionsOf = (state: State): Map<string, string> => {
+  const names = new Map<string, string>()
+  for (const { metadata } of state.ReplicaSet ?? []) {
+    const revision = metadata.annotations?.['deployment.kubernetes.io/revision']
+    if (revision !== undefined) names.set(metadata.name, `set-#${revision}`)
+  }
+  return names
+}
+
+const canonicalValue = (value: unknown, key: string, text: (value: string) => string): unknown => {
+  if (typeof value === 'string') return text(value)
+  if (Array.isArray(value)) {
+    const items = value.map((item) => canonicalValue(item, '', text))
+    return sets.has(key) ? items.sort(byJson) : items
+  }
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value)
+    .filter(([name]) => !chance.has(name))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, field]) => [
+      text(name),
+      name === 'deletionTimestamp' ? 'set' : canonicalValue(field, name, text),
+    ])
+  return Object.fromEntries(fields)
+}
+
+const byJson = (a: unknown, b: unknown): number => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
+
+/** How often an Event came counts for nothing: one that is told twice within a second is told once. */
+const toldBy = (event: NamespacedObject): unknown => {
+  // biome-ignore lint/suspicious/noExplicitAny: fields of Events
+  const { type, reason, regarding, note, reportingController, action } = event as any
+  const { kind, name, fieldPath } = regarding
+  return { type, reason, regarding: { kind, name, fieldPath }, note, reportingController, action }
+}
+
+/** The lines of a state: one for each object, sorted; of Events one for each that differs from the others. */
+export const canonical = (state: State): Record<string, string[]> => {
+  const revisions = revisionsOf(state)
+  const text = (value: string): string => {
+    let masked = value
+    for (const [name, revision] of revisions) masked = masked.replaceAll(name, revision)
+    for (const [pattern, mask] of masks) masked = masked.replace(pattern, mask)
+    return masked
+  }
+  const lineOf = (object: unknown): string => JSON.stringify(canonicalValue(object, '', text))
+  return Object.fromEntries(
+    Object.entries(state).map(([kind, objects]) => {
+      const lines = objects.map((object) => lineOf(kind === 'Event' ? toldBy(object) : object))
+      return [kind, (kind === 'Event' ? [...new Set(lines)] : lines).sort()]
+    }),
+  )
+}

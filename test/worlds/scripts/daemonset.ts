@@ -1,0 +1,55 @@
+import { resources } from '#client/resources.js'
+import { type Dice, given } from '../../sweep/dice.js'
+import { change, create, remove, type Step, step } from '../script.js'
+import { anythingToPod, between, newTemplate, propagation, template } from './pieces.js'
+
+const name = 'everywhere'
+const patch = (body: object) => change(resources.daemonSets, name, body)
+
+const changes: ((dice: Dice) => Step)[] = [
+  (dice) => step('another template', patch(newTemplate(dice))),
+  (dice) => step('another template', patch(newTemplate(dice))),
+  (dice) => step('a bad template', patch(newTemplate(dice, dice.pick(['unready', 'silent'])))),
+  (dice) => anythingToPod(dice, 'b'),
+  (dice) => anythingToPod(dice, 'b'),
+  (dice) =>
+    step(
+      'other nodes',
+      patch({
+        spec: {
+          template: { spec: { nodeSelector: dice.pick([null, { zone: 'a' }, { zone: 'b' }]) } },
+        },
+      }),
+    ),
+]
+
+const templateOf = (dice: Dice) => {
+  const { metadata, spec } = template(dice, 'b', dice.pick([undefined, undefined, 'unready']))
+  const nodeSelector = dice.maybe(() => ({ zone: dice.pick(['a', 'b', 'nowhere']) }))
+  return { metadata, spec: given({ ...spec, nodeSelector }) }
+}
+
+const rolling = (rollingUpdate: object) => ({ type: 'RollingUpdate', rollingUpdate })
+
+export const daemonSetScript = (dice: Dice): Step[] => [
+  step(
+    'a DaemonSet',
+    create(resources.daemonSets, {
+      metadata: { name },
+      spec: given({
+        minReadySeconds: dice.maybe(() => 1, 3),
+        revisionHistoryLimit: dice.maybe(() => dice.below(2), 3),
+        updateStrategy: dice.pick([
+          undefined,
+          { type: 'OnDelete' },
+          rolling({ maxUnavailable: dice.pick([1, 2, '50%']) }),
+          rolling({ maxUnavailable: 0, maxSurge: dice.pick([1, 2]) }),
+        ]),
+        selector: { matchLabels: { app: 'b' } },
+        template: templateOf(dice),
+      }),
+    }),
+  ),
+  ...Array.from({ length: between(dice, 2, 4) }, () => dice.pick(changes)(dice)),
+  ...dice.some([step('delete it', remove(resources.daemonSets, name, propagation(dice)))]),
+]

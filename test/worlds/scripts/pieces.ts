@@ -1,0 +1,87 @@
+/** What scripts of several kinds have in common. */
+import type { DeleteRequestOptions } from '#client/client.js'
+import { resources } from '#client/resources.js'
+import { type Dice, given } from '../../sweep/dice.js'
+import { fated } from '../fate.js'
+import { create, type Step, step, toAnyPod, toPod } from '../script.js'
+
+/** A number from `least` to `most`. */
+export const between = (dice: Dice, least: number, most: number): number =>
+  least + dice.below(most - least + 1)
+
+export const amount = (dice: Dice): number | string =>
+  dice.pick([0, 1, 2, '25%', '50%', '100%', '10%'])
+
+export const propagation = (dice: Dice): DeleteRequestOptions =>
+  dice.pick([
+    {},
+    { propagationPolicy: 'Orphan' },
+    { propagationPolicy: 'Foreground' },
+    { propagationPolicy: 'Background' },
+  ] as const)
+
+export const template = (dice: Dice, app: string, fate?: string, restartPolicy = 'Always') => ({
+  metadata: { labels: { app }, annotations: fated(fate) },
+  spec: {
+    restartPolicy,
+    terminationGracePeriodSeconds: dice.pick([0, 1, 5, 30]),
+    containers: [
+      given({
+        name: 'main',
+        image: 'example.com/main:1',
+        resources: dice.maybe(() => ({ requests: { cpu: dice.pick(['100m', '1', '250m']) } }), 3),
+      }),
+    ],
+  },
+})
+export const fateOfService = (dice: Dice): string | undefined =>
+  dice.pick([undefined, undefined, undefined, 'unready', 'silent'])
+
+/** A patch of a template that its owner rolls out; the Pods of `fate`, else such that become ready. */
+export const newTemplate = (dice: Dice, fate: string | null = null) => ({
+  spec: {
+    template: { metadata: { annotations: { ...fated(fate), version: `${dice.below(3)}` } } },
+  },
+})
+
+export const anythingToPod = (dice: Dice, app: string): Step => {
+  const deed = dice.pick([...toAnyPod, 'hold'] as const)
+  return step(`${deed} a Pod`, toPod(app, deed))
+}
+
+/** What stands in the way of, or looks at, what the script makes. */
+export const surroundings = (dice: Dice): Step[] =>
+  dice.some([
+    step(
+      'a quota',
+      create(resources.resourceQuotas, {
+        metadata: { name: 'quota' },
+        spec: { hard: { pods: between(dice, 2, 12), 'count/jobs.batch': 5, 'requests.cpu': 4 } },
+      }),
+    ),
+    step(
+      'a Service',
+      create(resources.services, {
+        metadata: { name: 'service' },
+        spec: given({
+          selector: { app: dice.pick(['a', 'b']) },
+          publishNotReadyAddresses: dice.oneIn(3),
+          clusterIP: dice.maybe(() => 'None', 3),
+          ports: [{ port: 80, targetPort: dice.pick([80, 8080]) }],
+        }),
+      }),
+    ),
+    step(
+      'a disruption budget',
+      create(resources.podDisruptionBudgets, {
+        metadata: { name: 'budget' },
+        spec: {
+          selector: { matchLabels: { app: 'a' } },
+          ...(dice.oneIn(2)
+            ? { minAvailable: dice.pick([0, 1, 2, '50%']) }
+            : { maxUnavailable: dice.pick([0, 1, '30%']) }),
+          ...(dice.oneIn(3) ? { unhealthyPodEvictionPolicy: 'AlwaysAllow' } : {}),
+        },
+      }),
+    ),
+  ])
