@@ -79,7 +79,7 @@ const kubeconfigOf = (flags: Flags): string | undefined => {
 }
 
 const backupFromServer = (kubeconfig: string, file: string): Promise<BackupSummary> =>
-  withServer(kubeconfig, async (transport, { server }) => {
+  withServer([kubeconfig], async (transport, { server }) => {
     const answer = await transport.send({ method: 'GET', path: backupPath, longRunning: true })
     if (answer.statusCode !== 200)
       throw new StorageError('Unavailable', `${server} answered ${answer.statusCode}`)

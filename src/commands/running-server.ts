@@ -1,6 +1,7 @@
 /** What commands that ask the running server of a data dir have in common. */
 import path from 'node:path'
 import type { ClientConfig } from '#client/kubeconfig.js'
+import { kubeconfigFiles } from '#client/kubeconfig-files.js'
 import type { Transport } from '#client/transport.js'
 import { type Flag, type Flags, helpFlag } from '#program/flags.js'
 import type { ExitCode, Machine } from './machine.js'
@@ -16,14 +17,14 @@ export const dataDirFlag: Flag = {
 export const ownKubeconfig = (flags: Flags): string =>
   path.join(flags.text('data-dir')!, 'kubeconfig')
 
-/** The client is loaded with its first use: most commands have none. */
+/** `kubeconfig`: its files. The client is loaded with its first use: most commands have none. */
 export const withServer = async <T>(
-  kubeconfig: string,
+  kubeconfig: readonly string[],
   use: (transport: Transport, config: ClientConfig) => Promise<T>,
 ): Promise<T> => {
   const { loadKubeconfig } = await import('#client/kubeconfig.js')
   const { createTransport } = await import('#client/transport.js')
-  const config = await loadKubeconfig(kubeconfig)
+  const config = await loadKubeconfig(...kubeconfig)
   const transport = createTransport(config)
   try {
     return await use(transport, config)
@@ -49,9 +50,12 @@ interface Asked {
   readonly body?: object
 }
 
-const kubeconfigOf = ({ env }: Machine, flags: Flags): string =>
-  flags.text('kubeconfig') ??
-  ((!flags.isGiven('data-dir') && env.KUBECONFIG) || ownKubeconfig(flags))
+const kubeconfigOf = ({ env: { KUBECONFIG = '' } }: Machine, flags: Flags): string[] => {
+  const given = flags.text('kubeconfig')
+  if (given !== undefined) return [given]
+  const files = flags.isGiven('data-dir') ? [] : kubeconfigFiles(KUBECONFIG)
+  return files.length > 0 ? files : [ownKubeconfig(flags)]
+}
 
 /** Throws the message of a refusal. */
 export const askServer = <T>(

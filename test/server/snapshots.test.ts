@@ -1,6 +1,6 @@
 /** Snapshots: what a test prepared once, and goes back to before each case. */
 import { renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import { limits } from '#limits'
@@ -347,7 +347,7 @@ t.test('by name, over HTTP and from the command line', async (t) => {
   t.match(await run('snapshot', 'A'), /^1 kubelevel snapshot: .*name: Invalid value: "A"/)
   t.equal(await run('snapshot', 'a/b'), '1 kubelevel snapshot: 404 page not found\n')
   t.match(await run('snapshot', 'x', 'y'), /^2 .*unexpected argument/)
-  const KUBECONFIG = join(dataDir, 'kubeconfig')
+  const KUBECONFIG = [join(dataDir, 'none'), join(dataDir, 'kubeconfig')].join(delimiter)
   t.match(await runCommandIn({ KUBECONFIG }, 'snapshot'), { code: 0 }, 'the server of kubectl')
   const elsewhere = await runCommandIn({ KUBECONFIG }, 'snapshot', '--data-dir', `${dataDir}-not`)
   t.match(elsewhere, { code: 1, out: /ENOENT/ }, 'but for a data dir that is named')
