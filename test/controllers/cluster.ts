@@ -44,7 +44,11 @@ export interface Cluster {
   createNamespace(name: string): Promise<void>
 }
 
-export const startCluster = async (t: Test): Promise<Cluster> => {
+/** What its processes say goes to our stderr, or nowhere. */
+export const startCluster = async (
+  t: Test,
+  stderr: 'inherit' | 'ignore' = 'inherit',
+): Promise<Cluster> => {
   const server = await createServer({ storage: 'memory:', port: 0, logLevel: 'silent' })
   const folder = mkdtempSync(path.join(os.tmpdir(), 'kubelevel-controllers-'))
   const kubeconfig = path.join(folder, 'kubeconfig')
@@ -60,7 +64,7 @@ export const startCluster = async (t: Test): Promise<Cluster> => {
   const start = (args: readonly string[]): ChildProcess => {
     const child = spawn(process.execPath, [mainFile, ...args], {
       // By the channel it learns when the test was killed, and ends too.
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      stdio: ['ignore', 'ignore', stderr, 'ipc'],
     })
     children.add(child)
     return child

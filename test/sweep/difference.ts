@@ -56,7 +56,7 @@ const lead = 30
 const span = 160
 
 /** Both texts around the first letter that differs. */
-const around = (server: string, against: string): [string, string] => {
+export const around = (server: string, against: string): [string, string] => {
   let i = 0
   while (i < server.length && server[i] === against[i]) i++
   const from = Math.max(0, i - lead)

@@ -1,5 +1,6 @@
 /** Where two clusters that played the same script part. */
-import { canonical } from './canonical.js'
+import { around } from '../sweep/difference.js'
+import { canonical, masked } from './canonical.js'
 import type { State } from './state.js'
 
 /** What a step came to: how each act was answered, and what was left when all was quiet. */
@@ -9,7 +10,7 @@ export interface Outcome {
   readonly state: State
 }
 
-const lineWidth = 2_000
+const lineWidth = 500
 
 /** Of the lists, what only one of them has. */
 const onlyIn = (lines: readonly string[], others: readonly string[]): string[] => {
@@ -21,10 +22,20 @@ const onlyIn = (lines: readonly string[], others: readonly string[]): string[] =
   })
 }
 
-const sides = (server: readonly string[], against: readonly string[]): string[] => [
-  ...against.map((line) => `    against  ${line.slice(0, lineWidth)}`),
-  ...server.map((line) => `    server   ${line.slice(0, lineWidth)}`),
-]
+const side = (name: string, line: string): string => `    ${name}  ${line.slice(0, lineWidth)}`
+
+/** Where each line has its counterpart, what differs of it; else the lines. */
+const sides = (server: readonly string[], against: readonly string[]): string[] => {
+  if (server.length !== against.length)
+    return [
+      ...against.map((line) => side('against', line)),
+      ...server.map((line) => side('server ', line)),
+    ]
+  return against.flatMap((line, i) => {
+    const [ours, theirs] = around(server[i]!, line)
+    return [side('against', theirs), side('server ', ours)]
+  })
+}
 
 const partingOf = (server: Outcome, against: Outcome): string[] => {
   const [ours, theirs] = [canonical(server.state), canonical(against.state)]
@@ -32,8 +43,8 @@ const partingOf = (server: Outcome, against: Outcome): string[] => {
     const lines = sides(onlyIn(ours[kind]!, theirs[kind]!), onlyIn(theirs[kind]!, ours[kind]!))
     return lines.length === 0 ? [] : [`  ${kind}`, ...lines]
   })
-  const [said, wanted] = [server.answers.join('; '), against.answers.join('; ')]
-  return said === wanted ? byKind : ['  answers', ...sides([said], [wanted]), ...byKind]
+  const [said, wanted] = [server, against].map(({ answers }) => masked(answers.join('; ')))
+  return said === wanted ? byKind : ['  answers', ...sides([said!], [wanted!]), ...byKind]
 }
 
 /** The first step at which they part, as lines for a reader; none when they never do. */

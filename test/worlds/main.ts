@@ -51,7 +51,7 @@ const end = async (code: number): Promise<never> => {
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end(1))
 
-const own = await startCluster({ teardown: (ending) => endings.push(ending) })
+const own = await startCluster({ teardown: (ending) => endings.push(ending) }, 'ignore')
 for (const command of ['controller-manager', 'scheduler']) own.spawn(command)
 const token = flags['against-token']
 const against = createClient({ server, token, namespace: 'default', insecureSkipTlsVerify: true })

@@ -128,10 +128,12 @@ export class PretendNodes {
       deletionTimestamp === undefined ? [this.#begun, this.#live] : [this.#ending, this.#die]
     if (known.has(uid)) return
     known.add(uid)
-    work.call(this, pod).catch((error: unknown) => {
-      // The script may have been faster: a Pod that it has ended, or that is gone, has no more news.
-      if (!(error instanceof ApiError) && !this.#signal.aborted) throw error
-    })
+    work.call(this, pod).catch((error: unknown) => this.#allow(error))
+  }
+
+  /** The script may have been faster: a Pod that it has ended, or that is gone, has no more news. */
+  #allow(error: unknown): void {
+    if (!(error instanceof ApiError) && !this.#signal.aborted) throw error
   }
 
   async #live(pod: Pod): Promise<void> {
@@ -158,8 +160,8 @@ export class PretendNodes {
   async #die(pod: Pod): Promise<void> {
     await sleep(dieMs)
     const { uid } = pod.metadata
-    if (!isPodTerminal(pod))
-      await this.#report(pod, { exitCode: pod.spec.restartPolicy === 'Always' ? 0 : 143 })
+    const ended = { exitCode: pod.spec.restartPolicy === 'Always' ? 0 : 143 }
+    if (!isPodTerminal(pod)) await this.#report(pod, ended).catch((error) => this.#allow(error))
     await this.#client.delete(resources.pods, atOf(pod), {
       gracePeriodSeconds: 0,
       preconditions: { uid },

@@ -79,7 +79,7 @@ export const enterWorld = async (client: Client): Promise<World> => {
       for (const step of script) outcomes.push(await outcomeOf({ client, namespace }, step))
       await letGo(client, namespace)
       await client.delete(resources.namespaces, { name: namespace })
-      await eventually('the namespace goes', () => isGone(client, namespace), goneAtMostMs)
+      await eventually(`${namespace} goes`, () => isGone(client, namespace), goneAtMostMs)
       return outcomes
     },
     async close() {

@@ -1,3 +1,4 @@
+import type { PersistedObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
 import { type Dice, given } from '../../sweep/dice.js'
 import { change, create, type Place, remove, type Step, step } from '../script.js'
@@ -28,7 +29,9 @@ const deleteSet = (dice: Dice): Step => {
   const options = propagation(dice)
   return step('delete its ReplicaSet', async (place: Place) => {
     const { items } = await place.client.list(resources.replicaSets, place)
-    const set = items.find(({ spec }) => spec.replicas > 0)
+    const revisionOf = ({ metadata }: PersistedObject): number =>
+      Number(metadata.annotations?.['deployment.kubernetes.io/revision'])
+    const [set] = items.sort((a, b) => revisionOf(b) - revisionOf(a))
     if (set !== undefined) await remove(resources.replicaSets, set.metadata.name, options)(place)
   })
 }
