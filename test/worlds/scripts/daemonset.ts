@@ -1,15 +1,21 @@
 import { resources } from '#client/resources.js'
 import { type Dice, given } from '../../sweep/dice.js'
 import { change, create, remove, type Step, step } from '../script.js'
-import { anythingToPod, between, newTemplate, propagation, template } from './pieces.js'
+import {
+  anythingToPod,
+  between,
+  type Change,
+  propagation,
+  rolling,
+  template,
+  templateChanges,
+} from './pieces.js'
 
 const name = 'everywhere'
 const patch = (body: object) => change(resources.daemonSets, name, body)
 
-const changes: ((dice: Dice) => Step)[] = [
-  (dice) => step('another template', patch(newTemplate(dice))),
-  (dice) => step('another template', patch(newTemplate(dice))),
-  (dice) => step('a bad template', patch(newTemplate(dice, dice.pick(['unready', 'silent'])))),
+const changes: Change[] = [
+  ...templateChanges(patch),
   (dice) => anythingToPod(dice, 'b'),
   (dice) => anythingToPod(dice, 'b'),
   (dice) =>
@@ -28,8 +34,6 @@ const templateOf = (dice: Dice) => {
   const nodeSelector = dice.maybe(() => ({ zone: dice.pick(['a', 'b', 'nowhere']) }))
   return { metadata, spec: given({ ...spec, nodeSelector }) }
 }
-
-const rolling = (rollingUpdate: object) => ({ type: 'RollingUpdate', rollingUpdate })
 
 export const daemonSetScript = (dice: Dice): Step[] => [
   step(

@@ -6,10 +6,12 @@ import {
   amount,
   anythingToPod,
   between,
+  type Change,
   fateOfService,
   newTemplate,
   propagation,
   template,
+  templateChanges,
 } from './pieces.js'
 
 const name = 'deployed'
@@ -36,11 +38,9 @@ const deleteSet = (dice: Dice): Step => {
   })
 }
 
-const changes: ((dice: Dice) => Step)[] = [
+const changes: Change[] = [
   (dice) => step('scale', patch({ spec: { replicas: dice.below(8) } })),
-  (dice) => step('another template', patch(newTemplate(dice))),
-  (dice) => step('another template', patch(newTemplate(dice))),
-  (dice) => step('a bad template', patch(newTemplate(dice, dice.pick(['unready', 'silent'])))),
+  ...templateChanges(patch),
   () => step('pause', patch({ spec: { paused: true } })),
   () => step('resume', patch({ spec: { paused: false } })),
   (dice) => anythingToPod(dice, 'a'),

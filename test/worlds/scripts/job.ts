@@ -1,12 +1,12 @@
 import { resources } from '#client/resources.js'
 import { type Dice, given } from '../../sweep/dice.js'
 import { change, create, remove, type Step, step } from '../script.js'
-import { anythingToPod, between, propagation, template } from './pieces.js'
+import { anythingToPod, between, type Change, propagation, template } from './pieces.js'
 
 const name = 'work'
 const patch = (body: object) => change(resources.jobs, name, body)
 
-const changes: ((dice: Dice) => Step)[] = [
+const changes: Change[] = [
   (dice) => step('another parallelism', patch({ spec: { parallelism: dice.below(5) } })),
   () => step('suspend', patch({ spec: { suspend: true } })),
   () => step('resume', patch({ spec: { suspend: false } })),

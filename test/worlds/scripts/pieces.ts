@@ -44,6 +44,18 @@ export const newTemplate = (dice: Dice, fate: string | null = null) => ({
   },
 })
 
+export type Change = (dice: Dice) => Step
+
+/** What owners that roll their templates out are asked for most. */
+export const templateChanges = (patch: (body: object) => Step['acts'][number]): Change[] => {
+  const another: Change = (dice) => step('another template', patch(newTemplate(dice)))
+  const bad: Change = (dice) =>
+    step('a bad template', patch(newTemplate(dice, dice.pick(['unready', 'silent']))))
+  return [another, another, bad]
+}
+
+export const rolling = (rollingUpdate: object) => ({ type: 'RollingUpdate', rollingUpdate })
+
 export const anythingToPod = (dice: Dice, app: string): Step => {
   const deed = dice.pick([...toAnyPod, 'hold'] as const)
   return step(`${deed} a Pod`, toPod(app, deed))

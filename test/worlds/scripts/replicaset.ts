@@ -2,14 +2,21 @@
 import { type ResourceRef, resources } from '#client/resources.js'
 import { type Dice, given } from '../../sweep/dice.js'
 import { change, create, remove, type Step, step, toPod } from '../script.js'
-import { anythingToPod, between, fateOfService, propagation, template } from './pieces.js'
+import {
+  anythingToPod,
+  between,
+  type Change,
+  fateOfService,
+  propagation,
+  template,
+} from './pieces.js'
 
 const name = 'replicated'
 
 const selectorOf = (ref: ResourceRef) =>
   ref === resources.replicaSets ? { matchLabels: { app: 'a' } } : { app: 'a' }
 
-const changesOf = (ref: ResourceRef): ((dice: Dice) => Step)[] => {
+const changesOf = (ref: ResourceRef): Change[] => {
   const scale = (dice: Dice): Step =>
     step('scale', change(ref, name, { spec: { replicas: dice.below(7) } }))
   return [

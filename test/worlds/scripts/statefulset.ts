@@ -4,10 +4,12 @@ import { change, create, remove, type Step, step } from '../script.js'
 import {
   anythingToPod,
   between,
+  type Change,
   fateOfService,
-  newTemplate,
   propagation,
+  rolling,
   template,
+  templateChanges,
 } from './pieces.js'
 
 const name = 'stateful'
@@ -15,22 +17,16 @@ const patch = (body: object) => change(resources.statefulSets, name, body)
 const scale: (dice: Dice) => Step = (dice) =>
   step('scale', patch({ spec: { replicas: dice.below(6) } }))
 
-const changes: ((dice: Dice) => Step)[] = [
+const changes: Change[] = [
   scale,
   scale,
-  (dice) => step('another template', patch(newTemplate(dice))),
-  (dice) => step('another template', patch(newTemplate(dice))),
-  (dice) => step('a bad template', patch(newTemplate(dice, dice.pick(['unready', 'silent'])))),
+  ...templateChanges(patch),
   (dice) => anythingToPod(dice, 'a'),
   (dice) => anythingToPod(dice, 'a'),
   (dice) =>
     step(
       'another partition',
-      patch({
-        spec: {
-          updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: dice.below(4) } },
-        },
-      }),
+      patch({ spec: { updateStrategy: rolling({ partition: dice.below(4) }) } }),
     ),
   () =>
     step(
@@ -56,8 +52,6 @@ const claims = (dice: Dice) => ({
     whenScaled: dice.pick(['Retain', 'Delete']),
   },
 })
-
-const rolling = (rollingUpdate: object) => ({ type: 'RollingUpdate', rollingUpdate })
 
 export const statefulSetScript = (dice: Dice): Step[] => [
   step(
