@@ -11,12 +11,9 @@ export const kubeconfigFlag: Flag = {
   help: 'kubeconfig of the API server (default $KUBECONFIG, then .kubelevel/kubeconfig)',
 }
 
-/** `variable`: $KUBECONFIG; an empty one is none, as for kubectl. Throws a UsageError. */
+/** `variable`: $KUBECONFIG. Throws a UsageError. */
 export const readKubeconfigOf = async (flags: Flags, variable = ''): Promise<ClientConfig> => {
-  const given = flags.text('kubeconfig')
-  const listed = kubeconfigFiles(variable)
-  const files =
-    given !== undefined ? [given] : listed.length > 0 ? listed : ['.kubelevel/kubeconfig']
+  const files = kubeconfigFiles(flags.text('kubeconfig'), variable, '.kubelevel/kubeconfig')
   const missing = files.find((file) => !existsSync(file))
   if (missing !== undefined) throw new UsageError(`--kubeconfig: there is no file ${missing}`)
   try {

@@ -51,10 +51,8 @@ interface Asked {
 }
 
 const kubeconfigOf = ({ env: { KUBECONFIG = '' } }: Machine, flags: Flags): string[] => {
-  const given = flags.text('kubeconfig')
-  if (given !== undefined) return [given]
-  const files = flags.isGiven('data-dir') ? [] : kubeconfigFiles(KUBECONFIG)
-  return files.length > 0 ? files : [ownKubeconfig(flags)]
+  const variable = flags.isGiven('data-dir') ? '' : KUBECONFIG
+  return kubeconfigFiles(flags.text('kubeconfig'), variable, ownKubeconfig(flags))
 }
 
 /** Throws the message of a refusal. */
