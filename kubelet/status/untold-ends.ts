@@ -2,13 +2,13 @@
 import type { Container } from '../runtime.js'
 
 export class UntoldEnds {
-  readonly #told = new Set<string>()
+  #told: ReadonlySet<string> = new Set()
 
   /** Whether there were any among them; they count as told from now on. */
   take(containers: readonly Container[]): boolean {
-    const untold = containers.filter(({ id, state }) => state === 'exited' && !this.#told.has(id))
-    this.#told.clear()
-    for (const { id, state } of containers) if (state === 'exited') this.#told.add(id)
-    return untold.length > 0
+    const ended = containers.filter(({ state }) => state === 'exited').map(({ id }) => id)
+    const hasUntold = ended.some((id) => !this.#told.has(id))
+    this.#told = new Set(ended)
+    return hasUntold
   }
 }
