@@ -1,5 +1,6 @@
 /** What a claim gets: the volume that it names, one that is there, or one that somebody makes (kubernetes, syncClaim). */
-import { defaultStorageClassOf, namesStorageClass } from '#api/default-class.js'
+import { defaultStorageClassOf } from '#api/default-class.js'
+import { namedStorageClass } from '#api/storage-class.js'
 import { keyOf } from '#client/object-store.js'
 import {
   bindCompleted,
@@ -96,7 +97,8 @@ const syncUnnamed = async (context: ControllerContext, claim: Claim): Promise<vo
   if (volume !== undefined) return bind(context, claim, volume)
   // A claim may be older than the class that it gets.
   const classes = context.informers.for<StorageClass>(resources.storageClasses).store
-  const fallback = namesStorageClass(claim) ? undefined : defaultStorageClassOf(classes.list())
+  const isNamed = namedStorageClass(claim) !== undefined
+  const fallback = isNamed ? undefined : defaultStorageClassOf(classes.list())
   if (fallback !== undefined) {
     const spec = { ...claim.spec, storageClassName: fallback.metadata.name }
     await updateObject(context, resources.persistentVolumeClaims, { ...claim, spec })

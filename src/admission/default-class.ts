@@ -1,5 +1,7 @@
 /** The classes that claims and ingresses get when they name none (plugin/pkg/admission/{storage,network}). */
-import { defaultStorageClassOf, namesStorageClass, newestDefault } from '#api/default-class.js'
+
+import { defaultStorageClassOf, newestDefault } from '#api/default-class.js'
+import { namedStorageClass } from '#api/storage-class.js'
 import { type AdmissionPlugin, isAbout, listObjects } from './plugin.js'
 
 export const defaultStorageClass: AdmissionPlugin = {
@@ -13,7 +15,7 @@ export const defaultStorageClass: AdmissionPlugin = {
     }
     if (!isAbout(attributes, claims)) return
     const claim = attributes.object
-    if (namesStorageClass(claim)) return
+    if (namedStorageClass(claim) !== undefined) return
     const classes = await listObjects(attributes.ctx, {
       group: 'storage.k8s.io',
       resource: 'storageclasses',

@@ -1,5 +1,7 @@
 /** Volumes and claims in use are not deleted; claims grow only where their class lets them. */
+
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
+import { namedStorageClass } from '#api/storage-class.js'
 import { type AdmissionPlugin, findObject, isAbout, refuse } from './plugin.js'
 
 const finalizers: Readonly<Record<string, string>> = {
@@ -38,10 +40,7 @@ export const persistentVolumeClaimResize: AdmissionPlugin = {
     if (compareQuantities(size(next.spec), size(previous.spec)) <= 0) return
     if (previous.status?.phase !== 'Bound')
       throw refuse(attributes, 'Only bound persistent volume claims can be expanded')
-    const name =
-      next.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ??
-      next.spec?.storageClassName ??
-      ''
+    const name = namedStorageClass(next) ?? ''
     const storageClass =
       name === ''
         ? undefined

@@ -30,8 +30,3 @@ export const newestDefault = <T extends KubeObject>(
 
 export const defaultStorageClassOf = <T extends KubeObject>(classes: readonly T[]): T | undefined =>
   newestDefault(classes, storageAnnotations)
-
-/** Before it had a field, a claim named its class in an annotation. The empty name is one, too: of no class. */
-export const namesStorageClass = ({ metadata, spec }: KubeObject): boolean =>
-  spec?.storageClassName !== undefined ||
-  metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] !== undefined

@@ -1,6 +1,8 @@
 /** Claims and volumes, and which volume fits a claim. Pure. */
+
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
+import { namedStorageClass } from '#api/storage-class.js'
 import { parseMilli } from './amount.js'
 import type { NodeSelectorTerm } from './pod.js'
 
@@ -92,10 +94,7 @@ export const compareSizes = (a: Claim | Volume, b: Claim | Volume): number => {
   const difference = sizeOf(a) - sizeOf(b)
   return difference < 0n ? -1 : difference > 0n ? 1 : 0
 }
-export const classOf = (o: Claim | Volume): string =>
-  o.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ??
-  o.spec.storageClassName ??
-  ''
+export const classOf = (o: Claim | Volume): string => namedStorageClass(o) ?? ''
 
 /** The volume names the claim, be it bound to it or only meant for it. */
 export const isFor = (volume: Volume, claim: Claim): boolean =>

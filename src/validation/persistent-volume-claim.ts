@@ -13,6 +13,7 @@ import { isQualifiedName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity, quantityValue } from '#api/quantity.js'
 import { isNativeResource } from '#api/resource-names.js'
+import { storageClassAnnotation } from '#api/storage-class.js'
 import { isGiven } from '#json/given-empty.js'
 import { semanticEqual } from '#json/object.js'
 import { immutable } from './immutable.js'
@@ -21,10 +22,8 @@ import { validClaimSpec } from './pod/claim-spec.js'
 import { validAmount } from './pod/resources.js'
 import { unifiedDiff } from './unified-diff.js'
 
-const classAnnotation = 'volume.beta.kubernetes.io/storage-class'
-
 const annotationOf = ({ metadata }: KubeObject): string | undefined =>
-  metadata.annotations?.[classAnnotation]
+  metadata.annotations?.[storageClassAnnotation]
 
 /** The class of old claims stands in an annotation, from which it may move to its field. */
 const movesFromAnnotation = (next: KubeObject, previous: KubeObject): boolean => {
@@ -106,7 +105,7 @@ export const validateClaimUpdate = (next: KubeObject, previous: KubeObject): Fie
   const given = annotationOf(next)
   if (!movesFromAnnotation(next, previous) && given !== annotationOf(previous))
     errors.push(
-      invalid(`metadata.annotations.${classAnnotation}`, given ?? '', 'field is immutable'),
+      invalid(`metadata.annotations.${storageClassAnnotation}`, given ?? '', 'field is immutable'),
     )
   const [spec, stored] = comparable(next, previous)
   const printed = (part: Fields): Fields => internalForm('core.v1.PersistentVolumeClaimSpec', part)

@@ -2,6 +2,7 @@
  * What an object counts as in quotas (kubernetes, pkg/quota/v1/evaluator/core). Admission adds it when the object is
  * made, and the quota controller counts it again: for both it is the same.
  */
+import { namedStorageClass } from '#api/storage-class.js'
 import { formatGroupResource, type GroupResource } from '../group-version.js'
 import type { KubeObject } from '../object.js'
 import { compareQuantityTexts, parseQuantity, quantityValue } from '../quantity.js'
@@ -41,9 +42,7 @@ const claimUsage = (claim: KubeObject): Usage => {
   const asked: string = claim.spec?.resources?.requests?.storage ?? '0'
   const allocated: string = claim.status?.allocatedResources?.storage ?? '0'
   const storage = wholeBytes(isLess(asked, allocated) ? allocated : asked)
-  const name =
-    claim.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ??
-    claim.spec?.storageClassName
+  const name = namedStorageClass(claim)
   const counted: Usage = {
     persistentvolumeclaims: '1',
     'count/persistentvolumeclaims': '1',

@@ -1,4 +1,5 @@
 import type { KubeObject } from '#api/object.js'
+import { storageClassAnnotation } from '#api/storage-class.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validateClaimStatus, validateClaimUpdate } from '#validation/persistent-volume-claim.js'
 import { validClaimSpec } from '#validation/pod/claim-spec.js'
@@ -29,13 +30,11 @@ const normalizeDataSource = ({ spec }: KubeObject, previous?: KubeObject): void 
     spec.dataSource = { ...dataSourceRef }
 }
 
-const classAnnotation = 'volume.beta.kubernetes.io/storage-class'
-
 const warnings = ({ metadata, spec }: KubeObject): string[] => [
-  ...(metadata.annotations?.[classAnnotation] === undefined
+  ...(metadata.annotations?.[storageClassAnnotation] === undefined
     ? []
     : [
-        `metadata.annotations[${classAnnotation}]: deprecated since v1.8; use "storageClassName" attribute instead`,
+        `metadata.annotations[${storageClassAnnotation}]: deprecated since v1.8; use "storageClassName" attribute instead`,
       ]),
   ...claimSpecWarnings('spec', spec),
 ]

@@ -1,6 +1,7 @@
 import { formatTime } from '#api/clock.js'
 import { index } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { storageClassAnnotation } from '#api/storage-class.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { nodeTermWarnings } from '#validation/node-labels.js'
 import {
@@ -19,8 +20,7 @@ const goneSince: Readonly<Record<string, string>> = {
   rbd: 'deprecated in v1.28, non-functional in v1.31+',
 }
 const oldAnnotations: Readonly<Record<string, string>> = {
-  'volume.beta.kubernetes.io/storage-class':
-    'deprecated since v1.8; use "storageClassName" attribute instead',
+  [storageClassAnnotation]: 'deprecated since v1.8; use "storageClassName" attribute instead',
   'volume.beta.kubernetes.io/mount-options':
     'deprecated since v1.31; use "mountOptions" attribute instead',
 }

@@ -1,5 +1,7 @@
 /** Rows of the core kinds that hold no pods. Rules: kubernetes pkg/printers/internalversion. */
+
 import type { KubeObject } from '#api/object.js'
+import { namedStorageClass } from '#api/storage-class.js'
 import { age, type Cells, formatLabels, listWithMore, shownMax, since } from './format.js'
 
 interface LoadBalancerIngress {
@@ -177,9 +179,7 @@ export const persistentVolumeCells: Cells = (volume, now) => {
     spec.persistentVolumeReclaimPolicy ?? '',
     metadata.deletionTimestamp ? 'Terminating' : (status?.phase ?? ''),
     spec.claimRef ? `${spec.claimRef.namespace ?? ''}/${spec.claimRef.name ?? ''}` : '',
-    metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ??
-      spec.storageClassName ??
-      '',
+    namedStorageClass(volume) ?? '',
     spec.volumeAttributesClassName ?? '<unset>',
     status?.reason ?? '',
     age(volume, now),
@@ -196,9 +196,7 @@ export const persistentVolumeClaimCells: Cells = (claim, now) => {
     spec.volumeName ?? '',
     isBound ? (status?.capacity?.storage ?? '0') : '',
     isBound ? accessModes(status?.accessModes) : '',
-    metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ??
-      spec.storageClassName ??
-      '',
+    namedStorageClass(claim) ?? '',
     spec.volumeAttributesClassName ?? '<unset>',
     age(claim, now),
     spec.volumeMode ?? '<unset>',
