@@ -1,16 +1,17 @@
 /** A state without what may differ between two clusters that have done the same: times, uids, addresses, and what chance has named. */
-import type { NamespacedObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import type { State } from './state.js'
 
 /** Fields, labels and annotations that tell when or where, or count what came in its own time. */
 const chance = new Set([
   ...['uid', 'resourceVersion', 'creationTimestamp', 'managedFields', 'selfLink'],
   ...['lastTransitionTime', 'lastProbeTime', 'lastUpdateTime', 'lastScheduleTime'],
+  ...['lastHeartbeatTime', 'lastPhaseTransitionTime', 'timeAdded'],
   ...['startTime', 'startedAt', 'finishedAt', 'completionTime', 'completedAt'],
   ...['podIP', 'podIPs', 'hostIP', 'hostIPs', 'ip', 'clusterIP', 'clusterIPs', 'nodeName'],
   ...['controller-uid', 'batch.kubernetes.io/controller-uid'],
   ...['pod-template-hash', 'controller-revision-hash', 'currentRevision', 'updateRevision'],
-  ...['endpoints.kubernetes.io/last-change-trigger-time', 'disruptedPods'],
+  ...['endpoints.kubernetes.io/last-change-trigger-time', 'disruptedPods', 'ca.crt'],
 ])
 /** In whatever order they are told. */
 const sets = new Set(['addresses', 'endpoints', 'notReadyAddresses', 'ownerReferences'])
@@ -61,7 +62,7 @@ const canonicalValue = (value: unknown, key: string, text: (value: string) => st
 const byJson = (a: unknown, b: unknown): number => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
 
 /** How often an Event came counts for nothing: one that is told twice within a second is told once. */
-const toldBy = (event: NamespacedObject): unknown => {
+const toldBy = (event: PersistedObject): unknown => {
   // biome-ignore lint/suspicious/noExplicitAny: fields of Events
   const { type, reason, regarding, note, reportingController, action } = event as any
   const { kind, name, fieldPath } = regarding
@@ -72,6 +73,9 @@ const toldBy = (event: NamespacedObject): unknown => {
 export const masked = (value: string): string =>
   masks.reduce((text, [pattern, mask]) => text.replace(pattern, mask), value)
 
+export const lineOf = (object: unknown, text = masked): string =>
+  JSON.stringify(canonicalValue(object, '', text))
+
 /** The lines of a state: one for each object, sorted; of Events one for each that differs from the others. */
 export const canonical = (state: State): Record<string, string[]> => {
   const revisions = revisionsOf(state)
@@ -79,10 +83,11 @@ export const canonical = (state: State): Record<string, string[]> => {
     masked(
       [...revisions].reduce((known, [name, revision]) => known.replaceAll(name, revision), value),
     )
-  const lineOf = (object: unknown): string => JSON.stringify(canonicalValue(object, '', text))
   return Object.fromEntries(
     Object.entries(state).map(([kind, objects]) => {
-      const lines = objects.map((object) => lineOf(kind === 'Event' ? toldBy(object) : object))
+      const lines = objects.map((object) =>
+        lineOf(kind === 'Event' ? toldBy(object) : object, text),
+      )
       return [kind, (kind === 'Event' ? [...new Set(lines)] : lines).sort()]
     }),
   )

@@ -9,9 +9,9 @@ import { enterWorld } from './world.js'
 const usage = `npm run worlds -- --against URL [flags]
 
 Plays random scripts to a real cluster and to one of this checkout: Deployments, StatefulSets, DaemonSets, Jobs and
-ReplicaSets are made, changed and deleted, Pods fail, are deleted, evicted and released; a program answers for the
-kubelets of both. After each step all objects and Events of the namespace are compared, but for what chance or time has
-made. A script that ends otherwise is played again alone, as moments differ too. Ends with 1 when one differs always.
+ReplicaSets are made, changed and deleted, Pods fail, are deleted, evicted and released, objects own one another and are
+deleted, volumes are claimed, nodes are lost; a program answers for the kubelets of both. After each step all that
+belongs to the script is compared, Events too, but for what chance or time has made. A script that ends otherwise is played again alone, as moments differ too. Ends with 1 when one differs always.
 
   --against URL          API server of the cluster that is right, with its controller manager and its scheduler; its
                          certificate is not looked at
@@ -60,6 +60,7 @@ const worlds = { server: await enterWorld(own.client), against: await enterWorld
 let differing = 0
 const seeds = Array.from({ length: Number(flags.count) }, (_, i) => Number(flags.seed) + i)
 const plan = {
+  run: `${process.pid}`,
   seeds,
   subjects,
   atOnce: Number(flags['at-once']),

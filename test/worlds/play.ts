@@ -11,6 +11,8 @@ interface Worlds {
 }
 
 interface Plan {
+  /** In the names of namespaces: what an earlier run has left behind is not met. */
+  readonly run: string
   readonly seeds: readonly number[]
   readonly subjects: readonly string[]
   /** How many scripts run side by side. */
@@ -24,11 +26,11 @@ const compare = async (
   seed: number,
   plan: Plan,
 ): Promise<string[]> => {
-  const script = scriptOf(seed, plan.subjects)
-  const namespace = `world-${seed}`
+  const { steps } = scriptOf(seed, plan.subjects)
+  const namespace = `world-${plan.run}-${seed}`
   const [ours, theirs] = await Promise.all([
-    server.play(namespace, script),
-    against.play(namespace, script),
+    server.play(namespace, steps),
+    against.play(namespace, steps),
   ])
   return differenceOf(ours, theirs)
 }
@@ -40,14 +42,17 @@ export const playAll = async (
   tell: (seed: number, difference: readonly string[]) => void,
 ): Promise<void> => {
   const parted = new Map<number, string[]>()
-  const left = [...plan.seeds]
-  const work = async (): Promise<void> => {
-    for (let seed = left.shift(); seed !== undefined; seed = left.shift()) {
-      const difference = await compare(worlds, seed, plan)
-      if (difference.length > 0) parted.set(seed, difference)
+  const playSome = async (hasNodes: boolean): Promise<void> => {
+    const left = plan.seeds.filter((seed) => scriptOf(seed, plan.subjects).hasNodes === hasNodes)
+    const work = async (): Promise<void> => {
+      for (let seed = left.shift(); seed !== undefined; seed = left.shift()) {
+        const difference = await compare(worlds, seed, plan)
+        if (difference.length > 0) parted.set(seed, difference)
+      }
     }
+    await Promise.all(Array.from({ length: plan.atOnce }, work))
   }
-  await Promise.all(Array.from({ length: plan.atOnce }, work))
+  for (const hasNodes of [false, true]) await playSome(hasNodes)
   for (const [seed, first] of [...parted].sort(([a], [b]) => a - b)) {
     let difference = first
     for (let i = 0; i < plan.again && difference.length > 0; i++)

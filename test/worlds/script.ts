@@ -1,17 +1,24 @@
 /** What is done to a namespace of two clusters alike: steps, after each of which everything settles. */
+import type { PersistedObject } from '#api/object.js'
 import type { Client, DeleteRequestOptions } from '#client/client.js'
 import type { Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import type { PretendNodes } from './pretend-nodes.js'
 
 export interface Place {
   readonly client: Client
   readonly namespace: string
+  readonly nodes: PretendNodes
+  /** Of what the script has made, by kind and name: the uid that it has or had. */
+  readonly uids: Map<string, string>
 }
 /** Fails as the server answers. */
-type Act = (place: Place) => Promise<unknown>
+export type Act = (place: Place) => Promise<unknown>
 export interface Step {
   readonly name: string
   readonly acts: readonly Act[]
+  /** How long nothing changes before all that follows from it has come; else a few seconds. */
+  readonly quietMs?: number
 }
 
 export const step = (name: string, ...acts: Act[]): Step => ({ name, acts })
@@ -19,23 +26,37 @@ export const step = (name: string, ...acts: Act[]): Step => ({ name, acts })
 // biome-ignore lint/suspicious/noExplicitAny: scripts write any field
 type Body = Record<string, any>
 
+/** What has no namespace is named after that of its script. */
+export const nameIn = ({ namespace }: Place, ref: ResourceRef, name: string): string =>
+  ref.namespaced ? name : `${namespace}-${name}`
+const at = (place: Place, ref: ResourceRef, name: string) => ({
+  namespace: place.namespace,
+  name: nameIn(place, ref, name),
+})
+
 export const create =
   (ref: ResourceRef, object: Body): Act =>
-  ({ client, namespace }) =>
-    client.create(ref, object, { namespace })
+  async (place) => {
+    const { name } = object.metadata
+    const metadata = { ...object.metadata, name: nameIn(place, ref, name) }
+    const made = await place.client.create(ref, { ...object, metadata }, place)
+    place.uids.set(`${ref.kind}/${name}`, made.metadata.uid)
+  }
 
 export const change =
   (ref: ResourceRef, name: string, patch: Body): Act =>
-  ({ client, namespace }) =>
-    client.patch(ref, { namespace, name }, patch, { type: 'merge' })
+  (place) =>
+    place.client.patch(ref, at(place, ref, name), patch, { type: 'merge' })
 
 export const remove =
   (ref: ResourceRef, name: string, options: DeleteRequestOptions = {}): Act =>
-  ({ client, namespace }) =>
-    client.delete(ref, { namespace, name }, options)
+  (place) =>
+    place.client.delete(ref, at(place, ref, name), options)
 
-const holder = 'example.com/hold'
-export const isHeld = ({ metadata }: Pod): boolean => metadata.finalizers?.includes(holder) ?? false
+/** A finalizer that no controller takes away. */
+export const holder = 'example.com/hold'
+export const isHeld = ({ metadata }: PersistedObject): boolean =>
+  metadata.finalizers?.includes(holder) ?? false
 
 /** What may happen to one Pod. */
 const deeds = {

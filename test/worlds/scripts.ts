@@ -3,22 +3,43 @@ import { type Dice, diceOf } from '../sweep/dice.js'
 import type { Step } from './script.js'
 import { daemonSetScript } from './scripts/daemonset.js'
 import { deploymentScript } from './scripts/deployment.js'
+import { garbageScript } from './scripts/garbage.js'
 import { jobScript } from './scripts/job.js'
+import { nodesScript } from './scripts/nodes.js'
 import { surroundings } from './scripts/pieces.js'
 import { replicaSetScript } from './scripts/replicaset.js'
 import { statefulSetScript } from './scripts/statefulset.js'
+import { volumesScript } from './scripts/volumes.js'
 
-const subjects: Record<string, (dice: Dice) => Step[]> = {
+const workloads: Record<string, (dice: Dice) => Step[]> = {
   deployment: deploymentScript,
   statefulset: statefulSetScript,
   daemonset: daemonSetScript,
   job: jobScript,
   replicaset: replicaSetScript,
 }
+const subjects: typeof workloads = {
+  ...workloads,
+  garbage: garbageScript,
+  volumes: volumesScript,
+  nodes: nodesScript,
+}
 export const subjectNames: readonly string[] = Object.keys(subjects)
 
+interface Script {
+  readonly steps: readonly Step[]
+  /** It has nodes of its own, which others would be put on, so that it is played apart from them. */
+  readonly hasNodes: boolean
+}
+
 /** About one of the subjects. */
-export const scriptOf = (seed: number, among: readonly string[]): Step[] => {
+export const scriptOf = (seed: number, among: readonly string[]): Script => {
   const dice = diceOf(seed, 'worlds')
-  return [...surroundings(dice), ...subjects[dice.pick(among)]!(dice)]
+  const around = surroundings(dice)
+  const subject = dice.pick(among)
+  const steps = subjects[subject]!(dice)
+  return {
+    steps: subject in workloads ? [...around, ...steps] : steps,
+    hasNodes: subject === 'nodes',
+  }
 }

@@ -14,11 +14,12 @@ const start = async (t: Test): Promise<World> => {
   return world
 }
 
-/** Of a ReplicaSet that is scaled, and of a StatefulSet. */
-const seeds = [8, 3]
+/** Of a ReplicaSet and a StatefulSet that are scaled, and of objects that own one another. */
+const seeds = [40, 57, 46]
+const subjects = ['replicaset', 'statefulset', 'garbage']
 const differences = async (worlds: { server: World; against: World }, again: number) => {
   const found: string[] = []
-  const plan = { seeds, subjects: ['replicaset', 'statefulset'], atOnce: seeds.length, again }
+  const plan = { run: 'test', seeds, subjects, atOnce: seeds.length, again }
   await playAll(worlds, plan, (_, difference) => found.push(...difference))
   return found
 }
