@@ -1,6 +1,7 @@
 /** A storage URL to its driver: `memory:`, `level:DIR` or
  * `etcd:http://HOST:2379[,…][?cafile=…&certfile=…&keyfile=…&prefix=…]`. Drivers are imported when they are asked for. */
 import type { Clock } from '#api/clock.js'
+import { getOwn } from '#json/object.js'
 import { type StorageDriver, StorageError } from './driver.js'
 
 interface OpenStorageOptions {
@@ -38,7 +39,7 @@ export const openStorage = async (
   options: OpenStorageOptions,
 ): Promise<StorageDriver> => {
   const colon = url.indexOf(':')
-  const open = colon < 0 ? undefined : openers[url.slice(0, colon)]
+  const open = colon < 0 ? undefined : getOwn(openers, url.slice(0, colon))
   if (open === undefined) {
     const known = Object.keys(openers).map((scheme) => `${scheme}:`)
     throw new StorageError('Unavailable', `storage ${url}: want one of ${known.join(', ')}`)

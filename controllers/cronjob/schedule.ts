@@ -3,6 +3,7 @@
 import { Cron } from 'croner'
 import { formatTime } from '#api/clock.js'
 import { durationMs, durationProblem } from '#go/duration.js'
+import { getOwn } from '#json/object.js'
 import { limits } from '#limits'
 
 /** Descriptors that robfig/cron knows and croner spells as fields. */
@@ -33,7 +34,7 @@ export const parseSchedule = (text: string, timeZone?: string): Schedule => {
     const ms = intervalMs(spec.slice(every.length))
     return { next: (after) => Math.floor(after / 1000) * 1000 + ms }
   }
-  const fields = (descriptors[spec] ?? spec).toUpperCase()
+  const fields = (getOwn(descriptors, spec) ?? spec).toUpperCase()
   // Names of months and days have such letters too.
   if (fields.split(/\s+/).length !== 5 || extension.test(fields.replace(threeLetters, '')))
     throw new Error(`expected exactly 5 fields: ${JSON.stringify(text)}`)

@@ -1,4 +1,5 @@
 /** Keeps the status of PodDisruptionBudgets, which the eviction subresource decides by; upstream's disruption-controller. */
+
 import { formatGroupResource, groupOf, groupVersionPath } from '#api/group-version.js'
 import { matchesSelector, printLabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, OwnerReference } from '#api/object.js'
@@ -8,7 +9,7 @@ import { isNotFound, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
-import { jsonEqual } from '#json/object.js'
+import { getOwn, jsonEqual } from '#json/object.js'
 import {
   type Controller,
   type ControllerContext,
@@ -53,7 +54,7 @@ const sizeOf = async (
   namespace: string,
   owner: OwnerReference,
 ): Promise<{ uid: string; replicas: number } | undefined> => {
-  const ref = known[owner.kind]
+  const ref = getOwn(known, owner.kind)
   const isKnown = ref !== undefined && ref.group === groupOf(owner.apiVersion)
   const found = isKnown ? ref : await discoverKind(client, owner, 'version')
   const at = { namespace, name: owner.name }

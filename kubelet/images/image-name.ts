@@ -1,5 +1,6 @@
 /** Names of images: registry, repository, tag and digest (github.com/distribution/reference). */
 import { goQuote } from '#go/quote.js'
+import { getOwn } from '#json/object.js'
 import { limits } from '#limits'
 
 const hostPart = '(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])'
@@ -25,7 +26,7 @@ const withRegistry = (name: string): string => {
 const digestProblem = (text: string): string | undefined => {
   if (!/^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:/.test(text)) return 'invalid checksum digest format'
   const [algorithm = '', hex = ''] = text.split(':')
-  const length = digestLengths[algorithm]
+  const length = getOwn(digestLengths, algorithm)
   if (length === undefined) return 'unsupported digest algorithm'
   if (hex.length !== length) return 'invalid checksum digest length'
   return /^[0-9a-f]+$/.test(hex) ? undefined : 'invalid checksum digest format'

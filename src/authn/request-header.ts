@@ -1,6 +1,7 @@
 /** Users that a front proxy names in headers. Upstream: pkg/authentication/request/headerrequest. */
 import type { FastifyRequest } from 'fastify'
 import type { UserInfo } from '#api/user-info.js'
+import { getOwn, setOwn } from '#json/object.js'
 import { withAuthenticatedGroup } from './authenticator.js'
 import { headerValues, unescapeKey } from './header-values.js'
 
@@ -29,7 +30,7 @@ const extraOf = (
     for (const name of Object.keys(request.raw.headers)) {
       if (!name.startsWith(prefix)) continue
       const key = unescapeKey(name.slice(prefix.length))
-      extra[key] = [...(extra[key] ?? []), ...headerValues(request, name)]
+      setOwn(extra, key, [...(getOwn(extra, key) ?? []), ...headerValues(request, name)])
     }
   return extra
 }

@@ -7,6 +7,7 @@ import { formatGroupVersionKind, parseGroupVersion } from '#api/group-version.js
 import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import { metadataInOrder } from '#cacher/object-bytes.js'
+import { getOwn } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
 import type { KindDefinition, RequestContext, Subresource } from '#registry/resource-definition.js'
 import { validTokenSeconds } from '#validation/number.js'
@@ -133,7 +134,7 @@ const boundClaim = async (
   const { kind = '', name = '', apiVersion = '' } = bound
   // Upstream compares only the group: any version of the core group is accepted, also none.
   const gv = parseGroupVersion(apiVersion) ?? { group: '', version: '' }
-  const resource = gv.group === '' ? boundResources[kind] : undefined
+  const resource = gv.group === '' ? getOwn(boundResources, kind) : undefined
   if (resource === undefined)
     throw badRequest(
       `cannot bind token to object of type ${formatGroupVersionKind({ ...gv, kind })}`,

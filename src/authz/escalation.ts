@@ -8,7 +8,7 @@ import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import { aggregate } from '#go/aggregate.js'
 import { goQuote, goQuoteList } from '#go/quote.js'
-import { semanticEqual } from '#json/object.js'
+import { getOwn, semanticEqual } from '#json/object.js'
 import type { Authorizer } from './authorizer.js'
 import type { RbacAuthorizer, RoleRef } from './rbac.js'
 import { describeRule, missingRules, type PolicyRule } from './rbac-rules.js'
@@ -132,7 +132,7 @@ export const checkBinding = async (deps: EscalationDeps, write: RoleWrite): Prom
   const { user, namespace, object } = write
   if (isPrivileged(user) || changesOwnershipAlone(write)) return
   const { apiGroup = '', kind = '', name = '' } = object.roleRef ?? {}
-  const resource = roleResources[kind]
+  const resource = getOwn(roleResources, kind)
   const isBound =
     resource !== undefined &&
     (await allows(deps, user, 'bind', { apiGroup, resource, namespace, name }))

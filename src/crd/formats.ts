@@ -4,6 +4,7 @@
  */
 import { daysIn } from '#api/clock.js'
 import { parseRequestUri } from '#go/url.js'
+import { getOwn } from '#json/object.js'
 import { isSloppyIp } from '#validation/network.js'
 import { isEmailAddress } from './email-address.js'
 import { mapSchemas, type StructuralSchema } from './structural-schema.js'
@@ -153,7 +154,7 @@ const checkOf = (format: string): ((text: string) => boolean) | undefined => {
 export const isKnownFormat = (format: string, type: string | undefined): boolean =>
   !type || type === 'string'
     ? checkOf(format) !== undefined
-    : (numberFormats[type]?.includes(format) ?? false)
+    : (getOwn(numberFormats, type)?.includes(format) ?? false)
 
 /** True also for formats that nobody knows: they are not checked. */
 export const matchesFormat = (text: string, format: string): boolean =>

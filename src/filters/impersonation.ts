@@ -21,6 +21,7 @@ import {
 } from '#authz/authorizer.js'
 import { goQuote, goStrings } from '#go/quote.js'
 import { sortedEntries } from '#json/entries.js'
+import { setOwn } from '#json/object.js'
 import { limits } from '#limits'
 import { validDomainPrefixedPath } from '#validation/formats.js'
 import { refusedByFilter, unsniffed } from './authorization.js'
@@ -47,7 +48,7 @@ const readWanted = (request: FastifyRequest): Wanted | undefined => {
   for (const name in headers) {
     if (!name.startsWith('impersonate-')) continue
     if (name.startsWith(extraPrefix))
-      extra[unescapeKey(name.slice(extraPrefix.length))] = headerValues(request, name)
+      setOwn(extra, unescapeKey(name.slice(extraPrefix.length)), headerValues(request, name))
     present = true
   }
   if (!present) return undefined

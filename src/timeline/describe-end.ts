@@ -1,5 +1,6 @@
 /** What a container's last state says about how it came to its end. */
 import { constants } from 'node:os'
+import { getOwn } from '#json/object.js'
 
 export interface Terminated {
   exitCode: number
@@ -22,7 +23,7 @@ const signalOf = (exitCode: number): string | undefined =>
   Object.entries(constants.signals).find(([, number]) => number === exitCode - signalBase)?.[0]
 
 export const describeEnd = ({ exitCode, reason = '' }: Terminated): string => {
-  const told = byReason[reason]
+  const told = getOwn(byReason, reason)
   if (told !== undefined) return `${told} (${reason}, exit code ${exitCode})`
   if (exitCode === 0) return 'ended by itself or obeyed the stop signal (exit code 0)'
   const signal = signalOf(exitCode)

@@ -402,13 +402,18 @@ t.test('requests of a front proxy are whose their headers say', async (t) => {
     'x-remote-uid': '7',
     'x-remote-group': 'devs',
     'x-remote-extra-team%2Fname': 'a',
+    'x-remote-extra-__proto__': 'b',
   }
-  t.strictSame(await who(trusting, proxy, headers), {
+  const { extra, ...user } = await who(trusting, proxy, headers)
+  t.strictSame(user, {
     username: 'alice',
     uid: '7',
     groups: ['devs', 'system:authenticated'],
-    extra: { 'team/name': ['a'] },
   })
+  t.strictSame(Object.entries(extra), [
+    ['__proto__', ['b']],
+    ['team/name', ['a']],
+  ])
   t.equal(await who(trusting, proxy, {}), 401, 'its certificate makes nobody of itself')
   t.equal(await who(trusting, certificate('somebody'), headers), 401, 'not a name that is allowed')
   t.equal(await who(server, proxy, headers), 401, 'not an authority that is known')

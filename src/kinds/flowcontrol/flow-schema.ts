@@ -10,6 +10,7 @@ import {
 import { isDns1123Label } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { compareTexts } from '#go/compare-texts.js'
+import { getOwn } from '#json/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { aloneIfWildcard, validDnsLabel, validDnsSubdomain } from '#validation/formats.js'
 import { ownStatus } from '../status.js'
@@ -56,7 +57,7 @@ const accountErrors = ({ name = '', namespace = '' }: Subject, path: string): Fi
 
 const subjectErrors = (subject: Subject, path: string): FieldError[] => {
   const kind: string = subject.kind ?? ''
-  const own = subjectFields[kind]
+  const own = getOwn(subjectFields, kind)
   if (own === undefined)
     return [notSupported(child(path, 'kind'), kind, Object.keys(subjectFields).sort())]
   const others = Object.entries(subjectFields).flatMap(([otherKind, field]) =>

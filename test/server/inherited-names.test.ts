@@ -1,0 +1,51 @@
+/** What every object of JavaScript has is a name like any other, and no entry of a table. */
+import t from 'tap'
+import { call, startServer } from './start-server.js'
+
+const server = await startServer(t, {})
+const post = (path: string, body: object, headers: Record<string, string> = {}) =>
+  call(server, { method: 'POST', path, body, headers })
+
+t.test('a kind that is none is refused as such', async (t) => {
+  const flowcontrol = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas'
+  const resourceRules = [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true }]
+  const flows = await post(flowcontrol, {
+    metadata: { name: 'flows' },
+    spec: {
+      priorityLevelConfiguration: { name: 'exempt' },
+      rules: [{ subjects: [{ kind: 'constructor' }], resourceRules }],
+    },
+  })
+  t.match(flows.body.details.causes, [
+    {
+      field: 'spec.rules[0].subjects[0].kind',
+      message:
+        'Unsupported value: "constructor": supported values: "Group", "ServiceAccount", "User"',
+    },
+  ])
+  const accounts = '/api/v1/namespaces/default/serviceaccounts'
+  await post(accounts, { metadata: { name: 'account' } })
+  const token = await post(`${accounts}/account/token`, {
+    spec: { boundObjectRef: { kind: 'constructor', apiVersion: 'v1', name: 'x' } },
+  })
+  t.match(token, {
+    status: 400,
+    body: { message: 'cannot bind token to object of type /v1, Kind=constructor' },
+  })
+})
+
+t.test('who is impersonated may have more of such a name', async (t) => {
+  const { body } = await post(
+    '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+    {},
+    {
+      'impersonate-user': 'bob',
+      'impersonate-extra-__proto__': 'a',
+      'impersonate-extra-constructor': 'b',
+    },
+  )
+  t.same(Object.entries(body.status.userInfo.extra), [
+    ['__proto__', ['a']],
+    ['constructor', ['b']],
+  ])
+})
