@@ -199,6 +199,8 @@ export const limits = {
   webhookTimeoutMs: 30_000,
   /** Bytes of a webhook's refusal that are shown; upstream's maxUnstructuredResponseTextBytes. */
   webhookAnswerShownBytesMax: 2_048,
+  /** Bytes of a kubelet's refusal that are read; upstream's maxReadLength. */
+  refusalBytesMax: 50_000,
   /** How long a conversion webhook may take; the default of upstream's client. */
   conversionTimeoutSeconds: 30,
   /** How often a watch retries a conversion webhook that failed. */

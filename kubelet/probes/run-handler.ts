@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import { sleep } from '#async/sleep.js'
 import { limits } from '#limits'
 import { hostInUrl } from '#net/host-in-url.js'
+import { readStart } from '#net/read-start.js'
 import type { ContainerSpec, Handler, HttpGetAction, Probe } from '../pod.js'
 import type { ContainerRuntime } from '../runtime.js'
 import { failed, type Outcome, ok, unknown } from './outcome.js'
@@ -81,18 +82,8 @@ const redirects = new Set([301, 302, 303, 307, 308])
 const readAnswer = async (message: http.IncomingMessage): Promise<Answer> => {
   const code = message.statusCode ?? 0
   const location = redirects.has(code) ? message.headers.location || undefined : undefined
-  const chunks: Buffer[] = []
-  let left = limits.handlerOutputBytesMax
-  try {
-    for await (const chunk of message) {
-      chunks.push(chunk.subarray(0, left))
-      left -= chunk.length
-      if (left <= 0) break
-    }
-  } catch {
-    return { code, location, body: undefined }
-  }
-  return { code, location, body: Buffer.concat(chunks).toString('utf8') }
+  const read = readStart(message, limits.handlerOutputBytesMax)
+  return { code, location, body: await read.catch(() => undefined) }
 }
 
 const getOnce = (

@@ -1,6 +1,8 @@
 /** log: what a container has said, as its node has it; over WebSocket as messages. */
 import type { IncomingMessage } from 'node:http'
 import { badRequest, failure } from '#api/errors.js'
+import { limits } from '#limits'
+import { readStart } from '#net/read-start.js'
 import { fitsRoute, notAcceptable } from '../answers/accept.js'
 import { mediaTypes, negotiateLog } from '../answers/negotiation.js'
 import { forward } from '../forward.js'
@@ -40,9 +42,7 @@ export const log = async (c: Connection): Promise<unknown> => {
 /** A kubelet that refuses says why in plain text; clients of the API get a Status. */
 const refusalOf = async (answer: IncomingMessage): Promise<Error> => {
   const code = answer.statusCode!
-  let text = ''
-  for await (const chunk of answer) text += chunk
-  text = text.trim()
+  const text = (await readStart(answer, limits.refusalBytesMax)).trim()
   return code === 400
     ? badRequest(text)
     : failure({ code, message: text || `the server returned ${code}` })
