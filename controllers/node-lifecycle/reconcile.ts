@@ -59,15 +59,16 @@ const isOwn = (taint: Taint): boolean =>
 
 const wantedTaints = (node: Node, mayEvict: boolean): Taint[] => {
   const wanted: Taint[] = []
+  // First the taint that Pods leave by, which upstream changes in the look that finds the node lost; the others follow it.
+  const ready = scheduleTaints.Ready![conditionOf(node, 'Ready')?.status ?? '']
+  const isEvicting = (node.spec.taints ?? []).some(isOwnExecute)
+  if (ready !== undefined && (mayEvict || isEvicting))
+    wanted.push({ key: ready, effect: 'NoExecute' })
   for (const [type, keys] of Object.entries(scheduleTaints)) {
     const key = keys[conditionOf(node, type)?.status ?? '']
     if (key !== undefined) wanted.push({ key, effect: 'NoSchedule' })
   }
   if (node.spec.unschedulable) wanted.push({ key: unschedulable, effect: 'NoSchedule' })
-  const ready = scheduleTaints.Ready![conditionOf(node, 'Ready')?.status ?? '']
-  const isEvicting = (node.spec.taints ?? []).some(isOwnExecute)
-  if (ready !== undefined && (mayEvict || isEvicting))
-    wanted.push({ key: ready, effect: 'NoExecute' })
   return wanted
 }
 

@@ -76,11 +76,11 @@ t.test('Pods are given up by a taint of its own turn, which then follows the con
     nodeTaints(of, { now, mayEvict })?.map(({ key, effect }) => `${key.split('/')[1]}:${effect}`)
   t.ok(awaitsEviction(lost))
   t.same(keys(lost, false), ['unreachable:NoSchedule'])
-  t.same(keys(lost, true), ['unreachable:NoSchedule', 'unreachable:NoExecute'])
+  t.same(keys(lost, true), ['unreachable:NoExecute', 'unreachable:NoSchedule'])
   lost.spec.taints = nodeTaints(lost, { now, mayEvict: true })!
   t.notOk(awaitsEviction(lost))
   lost.status.conditions = [{ type: 'Ready', status: 'False' }]
-  t.same(keys(lost, false), ['not-ready:NoSchedule', 'not-ready:NoExecute'])
+  t.same(keys(lost, false), ['not-ready:NoExecute', 'not-ready:NoSchedule'])
   lost.status.conditions = [{ type: 'Ready', status: 'True' }]
   t.same(keys(lost, false), [])
   t.end()
