@@ -8,7 +8,7 @@ import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import {
   isApprovedByItself,
-  readSubject,
+  readRequest,
   refusalOf,
   type SigningRequest,
   signers,
@@ -37,7 +37,7 @@ const withCondition = (
 
 const approve = async (context: ControllerContext, request: SigningRequest): Promise<void> => {
   if (has(request, 'Approved') || has(request, 'Denied')) return
-  if (!isApprovedByItself(request, readSubject(request))) return
+  if (!isApprovedByItself(request, readRequest(request))) return
   const approved = withCondition(request, context.clock.now(), {
     type: 'Approved',
     reason: 'AutoApproved',
@@ -53,7 +53,7 @@ const sign = async (context: ControllerContext, request: SigningRequest): Promis
   if (cert === undefined || key === undefined) return
   if (!knownSigners.has(request.spec.signerName) || request.status?.certificate) return
   if (!has(request, 'Approved') || has(request, 'Denied') || has(request, 'Failed')) return
-  const refusal = refusalOf(request, readSubject(request))
+  const refusal = refusalOf(request, readRequest(request))
   if (refusal !== undefined) {
     const failed = withCondition(request, clock.now(), {
       type: 'Failed',

@@ -1,9 +1,9 @@
 /** Signs what a CertificateSigningRequest asks for, if its signer's rules allow it. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { PersistedObject } from '#api/object.js'
+import { type CertificateRequest, parseCertificateRequest } from '#net/certificate-request.js'
 import { der } from '#net/der.js'
 import { signCertificate, signerOf } from '#net/x509.js'
-import { type CertificateRequest, parseCertificateRequest } from './pkcs10.js'
 
 export interface SigningRequest extends PersistedObject {
   spec: {
@@ -86,11 +86,12 @@ const extendedUsageOf: Record<string, string> = {
   'code signing': '1.3.6.1.5.5.7.3.3',
 }
 
-const pemOf = (request: SigningRequest): string =>
-  Buffer.from(request.spec.request, 'base64').toString('utf8')
-
-export const readSubject = (request: SigningRequest): Subject =>
-  parseCertificateRequest(pemOf(request))
+/** Throws for what is no request, or one that its key did not sign. */
+export const readRequest = ({ spec }: SigningRequest): CertificateRequest => {
+  const request = parseCertificateRequest(spec.request)
+  if ('error' in request) throw new Error(request.error)
+  return request
+}
 
 const usageExtensions = (usages: readonly string[]): Buffer[] => {
   const numbers = usages.map((u) => keyUsageBits[u]).filter((n) => n !== undefined)
@@ -113,7 +114,7 @@ export const signRequest = (
   now: number,
 ): string => {
   const { lifetimeMaxMs } = ca
-  const asked = parseCertificateRequest(pemOf(request))
+  const asked = readRequest(request)
   const lifetimeMs = Math.max(
     lifetimeMinMs,
     Math.min(lifetimeMaxMs, (request.spec.expirationSeconds ?? Number.POSITIVE_INFINITY) * 1000),

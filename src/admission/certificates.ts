@@ -1,8 +1,8 @@
 /** Who may approve and sign what (kubernetes, plugin/pkg/admission/certificates). */
 import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
+import { parseCertificateRequest } from '#net/certificate-request.js'
 import type { AttributesOf } from '#registry/admission.js'
-import { parseCertificateRequest } from '#validation/certificate-request.js'
 import { type AdmissionPlugin, isAbout, refuse } from './plugin.js'
 
 const requests = { group: 'certificates.k8s.io', resource: 'certificatesigningrequests' }

@@ -62,18 +62,21 @@ export interface Element {
   rest: Buffer
 }
 
-/** The first element of these bytes. Throws when they are too few. */
+const truncated = 'asn1: syntax error: data truncated'
+
+/** The first element of these bytes. Throws, in the words of Go's encoding/asn1, when they are too few. */
 export const readElement = (bytes: Buffer): Element => {
-  if (bytes.length < 2) throw new Error('asn1: data truncated')
+  if (bytes.length === 0) throw new Error('asn1: syntax error: sequence truncated')
+  if (bytes.length < 2) throw new Error(truncated)
   let header = 2
   let length = bytes[1]!
   if (length >= 0x80) {
     const count = length & 0x7f
-    if (count === 0 || count > 4 || bytes.length < 2 + count) throw new Error('asn1: bad length')
+    if (count === 0 || count > 4 || bytes.length < 2 + count) throw new Error(truncated)
     length = bytes.readUIntBE(2, count)
     header += count
   }
-  if (bytes.length < header + length) throw new Error('asn1: data truncated')
+  if (bytes.length < header + length) throw new Error(truncated)
   return {
     tag: bytes[0]!,
     content: bytes.subarray(header, header + length),

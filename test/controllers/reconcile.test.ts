@@ -7,7 +7,7 @@ import type { LabelSelector } from '#api/label-selector.js'
 import { podUsage } from '#api/quota/pod-usage.js'
 import type { Pod, Taint } from '#client/pod.js'
 import {
-  readSubject,
+  readRequest,
   refusalOf,
   type SigningRequest,
   signRequest,
@@ -582,7 +582,7 @@ t.test(
       ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'],
     ]) {
       const asked = request(make('/O=team/CN=jane', algorithm), 'kube-apiserver-client')
-      t.equal(refusalOf(asked, readSubject(asked)), undefined)
+      t.equal(refusalOf(asked, readRequest(asked)), undefined)
       const certificate = new X509Certificate(Buffer.from(signRequest(asked, ca, now), 'base64'))
       t.ok(certificate.verify(new X509Certificate(authority.certPem).publicKey))
       t.ok(certificate.checkIssued(new X509Certificate(authority.certPem)))
@@ -607,12 +607,12 @@ t.test(
     t.ok(signed.verify(new X509Certificate(cert).publicKey))
     t.ok(signed.checkIssued(new X509Certificate(cert)))
     const admin = request(make('/O=system:masters/CN=eve', ec), 'kube-apiserver-client')
-    t.match(refusalOf(admin, readSubject(admin)), /system:masters group is not allowed/)
+    t.match(refusalOf(admin, readRequest(admin)), /system:masters group is not allowed/)
     const noNode = request(make('/O=system:nodes/CN=jane', ec), 'kube-apiserver-client-kubelet')
-    t.match(refusalOf(noNode, readSubject(noNode)), /not that of a node/)
+    t.match(refusalOf(noNode, readRequest(noNode)), /not that of a node/)
     const pem = make('/CN=x', ec).toString()
     const bent = `${pem.slice(0, 120)}${pem[120] === 'A' ? 'B' : 'A'}${pem.slice(121)}`
-    t.throws(() => readSubject(request(Buffer.from(bent), 'kube-apiserver-client')))
+    t.throws(() => readRequest(request(Buffer.from(bent), 'kube-apiserver-client')))
     t.end()
   },
 )

@@ -5,8 +5,8 @@
 
 import { nodeIdentity } from '#api/user-info.js'
 import { goQuote } from '#go/quote.js'
+import { parseCertificateRequest } from '#net/certificate-request.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { parseCertificateRequest } from '#validation/certificate-request.js'
 import { type AdmissionPlugin, refuse } from '../plugin.js'
 import type { Authorize } from '../policies/cel.js'
 import { admitTokenRequest } from './account-token.js'

@@ -13,9 +13,9 @@ import {
 } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
+import { parseCertificateRequest } from '#net/certificate-request.js'
 import { type PemBlock, pemBlocks } from '#net/pem.js'
 import { defineKind, type RequestContext } from '#registry/resource-definition.js'
-import { parseCertificateRequest } from '#validation/certificate-request.js'
 import { validSignerName } from './signer-name.js'
 
 const usages = [
