@@ -6,6 +6,7 @@
 import type { TLSSocket } from 'node:tls'
 import type { Client } from '#client/client.js'
 import { resources } from '#client/resources.js'
+import { commonNameOf } from '#net/certificate-names.js'
 
 export interface FrontProxyTrust {
   /** PEM. */
@@ -26,6 +27,6 @@ export const readFrontProxyTrust = async (client: Client): Promise<FrontProxyTru
 /** `socket` verifies certificates against that authority alone. */
 export const isFrontProxy = (socket: TLSSocket, { allowedNames }: FrontProxyTrust): boolean => {
   if (!socket.authorized) return false
-  const name = socket.getPeerCertificate().subject?.CN
-  return allowedNames.length === 0 || (typeof name === 'string' && allowedNames.includes(name))
+  const name = commonNameOf(socket.getPeerCertificate())
+  return allowedNames.length === 0 || allowedNames.includes(name)
 }

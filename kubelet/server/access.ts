@@ -13,6 +13,7 @@ import { resources } from '#client/resources.js'
 import { ExpiringCache } from '#collections/expiring-cache.js'
 import { canonicalJson } from '#json/object.js'
 import { limits } from '#limits'
+import { commonNameOf, organizationsOf } from '#net/certificate-names.js'
 import { HttpError } from './pod-request.js'
 
 interface AccessOptions {
@@ -63,9 +64,6 @@ interface TokenReviewStatus {
   user?: { username?: string; uid?: string; groups?: string[]; extra?: Record<string, string[]> }
 }
 
-const listOf = (names: string | string[] | undefined): string[] =>
-  names === undefined ? [] : [names].flat()
-
 export class Access {
   readonly #options: AccessOptions
   readonly #users = new Answers<UserInfo | undefined>()
@@ -96,9 +94,9 @@ export class Access {
   async #userOf({ socket, headers }: IncomingMessage): Promise<UserInfo | undefined> {
     const tls = socket as TLSSocket
     if (this.#options.knowsCa && tls.authorized) {
-      const { subject } = tls.getPeerCertificate()
-      const [name] = listOf(subject?.CN).slice(-1)
-      if (name) return { name, groups: [...listOf(subject.O), 'system:authenticated'] }
+      const certificate = tls.getPeerCertificate()
+      const name = commonNameOf(certificate)
+      if (name) return { name, groups: [...organizationsOf(certificate), 'system:authenticated'] }
     }
     const token = bearerToken(headers.authorization) ?? protocolToken(headers)
     return token === undefined ? undefined : this.#userWith(token)

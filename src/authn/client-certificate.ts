@@ -7,6 +7,7 @@ import type { PeerCertificate, TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
 import type { UserInfo } from '#api/user-info.js'
+import { commonNameOf, organizationsOf } from '#net/certificate-names.js'
 import { der } from '#net/der.js'
 import { criticalExtensions } from '#net/x509.js'
 import { type Credentials, withAuthenticatedGroup } from './authenticator.js'
@@ -45,10 +46,6 @@ const untrusted: Shown = {
   untilMs: Number.POSITIVE_INFINITY,
 }
 const nobody: Shown = { ...untrusted, identity: undefined }
-
-/** Common names or organizations; Node makes no list of a single one. */
-const namesIn = ({ subject }: PeerCertificate, field: 'CN' | 'O'): string[] =>
-  [(subject as Partial<Record<'CN' | 'O', string | string[]>>)[field] ?? []].flat()
 
 const block = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
@@ -104,11 +101,11 @@ const isRefusedForUsageAlone = (
   )
 
 const userOf = (certificate: PeerCertificate): Credentials['certificate'] => {
-  const [name = ''] = namesIn(certificate, 'CN')
+  const name = commonNameOf(certificate)
   if (name === '') return 'invalid'
   const user: UserInfo = {
     name,
-    groups: namesIn(certificate, 'O'),
+    groups: organizationsOf(certificate),
     extra: {
       'authentication.kubernetes.io/credential-id': [
         `X509SHA256=${certificate.fingerprint256.replaceAll(':', '').toLowerCase()}`,
@@ -140,7 +137,7 @@ export const certificateReader = (
     if (certificate?.subject === undefined) return nobody
     const leaf = socket.getPeerX509Certificate()
     if (!socket.authorized && !isRefusedForUsageAlone(socket, leaf, authorities)) return untrusted
-    const [name = ''] = namesIn(certificate, 'CN')
+    const name = commonNameOf(certificate)
     const { allowedNames } = frontProxy
     return {
       identity: isSignedBy(leaf, clients) ? userOf(certificate) : 'invalid',

@@ -90,13 +90,13 @@ const readRequest = (der: Buffer): CertificateRequest => {
   const name = readSequence(version.rest)
   const { whole: publicKey, rest: attributes } = readSequence(name.rest)
   checkSignature(info.whole, info.rest, publicKey)
-  const [commonName = ''] = attributesOf(name.content, commonNameOid)
   return {
     subject: name.whole,
     publicKey,
     alternativeNames:
       attributes.length === 0 ? undefined : findAlternativeNames(readElement(attributes).content),
-    commonName,
+    // Of several the last counts, as in Go's crypto/x509.
+    commonName: attributesOf(name.content, commonNameOid).at(-1) ?? '',
     organizations: attributesOf(name.content, organizationOid),
   }
 }
