@@ -300,6 +300,10 @@ t.test('what does not fit the type is a 500 in the words of the merge library', 
   const wrong: [JsonObject, string][] = [
     [{ ...map({}), bogus: 1 }, '.bogus: field not declared in schema'],
     [map({ k: 5 }), '.data.k: expected string, got &value.valueUnstructured{Value:5}'],
+    [
+      map({ k: ['\u0007'] }),
+      '.data.k: expected string, got &value.valueUnstructured{Value:[]interface {}{"\\a"}}',
+    ],
     [{ ...map({}), data: 'text' }, '.data: expected map, got &{text}'],
     [map({}, { finalizers: ['x', 'x'] }), '.metadata.finalizers: duplicate entries for key [="x"]'],
   ]

@@ -130,6 +130,10 @@ t.test('what is no YAML is refused in the words of Go', (t) => {
       '{18446744073709551615: b}',
       'unsupported map key of type: uint64, key: 0xffffffffffffffff, value: "b"',
     ],
+    [
+      '? {z: 12345678.5, a: 18446744073709551615, m: [true, ~, 5]}\n: b',
+      'yaml: invalid map key: map[interface {}]interface {}{"a":0xffffffffffffffff, "m":[]interface {}{true, interface {}(nil), 5}, "z":1.23456785e+07}',
+    ],
     ['a: &a {b: c}\n*a : d', 'yaml: invalid map key: map[interface {}]interface {}{"b":"c"}'],
     ['a: !!int x', 'yaml: cannot decode !!str `x` as a !!int'],
     ['a: !!int 1.5', 'yaml: cannot decode !!float `1.5` as a !!int'],

@@ -2,10 +2,9 @@
  * Whether an applied configuration fits its type, in the words of structured-merge-diff (typed/validate.go), which show
  * values as Go prints them.
  */
-import { goQuote } from '#go/quote.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { goPrint, goTypeOf } from '../patch/go-print.js'
+import { goPrint, goSyntax, goTypeOf } from '../go-print.js'
 import type { FieldType, ListType, MapType, ScalarKind } from './field-type.js'
 import { elementOf, formOf, TypeMismatch } from './list-item.js'
 import { fieldElement, printElement } from './path-element.js'
@@ -118,16 +117,4 @@ const problemOfScalar = (kind: ScalarKind, value: JsonValue): string | undefined
     default:
       return typeof value === 'object' ? `expected any scalar, got &{${goPrint(value)}}` : undefined
   }
-}
-
-/** A value as Go prints it with %#v. */
-const goSyntax = (value: JsonValue): string => {
-  if (value === null) return 'interface {}(nil)'
-  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
-  if (!isJsonObject(value))
-    return typeof value === 'string' ? JSON.stringify(value) : goPrint(value)
-  const entries = Object.keys(value)
-    .sort()
-    .map((key) => `${goQuote(key)}:${goSyntax(value[key]!)}`)
-  return `map[string]interface {}{${entries.join(', ')}}`
 }

@@ -15,7 +15,7 @@ import { goTypeName } from '#openapi/schemas.js'
 import { customProblem, readCustom } from '../decode/custom.js'
 import { printedBase64Problem } from '../decode/explain.js'
 import { type CustomType, type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'
-import { goKindNameOf, goTypeOf } from './go-print.js'
+import { goKindNameOf, goTypeOf } from '../go-print.js'
 
 /** Throws the 422 that names the patch as its field; `printPatch` is called only then. */
 export const checkConvertible = (

@@ -1,7 +1,7 @@
 /** What upstream says of a strategic merge patch that cannot be followed. */
 import { failure } from '#api/errors.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { goPrint, goPrintAsText, goTypeOf } from './go-print.js'
+import { goPrint, goPrintAsText, goTypeOf } from '../go-print.js'
 
 /** A patch whose directives cannot be followed: upstream has no reason for it, only a text. */
 export const cannotMerge = (message: string) => failure({ code: 500, message })

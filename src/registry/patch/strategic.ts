@@ -14,6 +14,7 @@ import { cloneJson, getOwn, isJsonObject, setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { type GoType, goTypeOfKey } from '../decode/go-type.js'
+import { goPrint, goTypeOf } from '../go-print.js'
 import { checkConvertible } from './convertible.js'
 import {
   deleteFromListPrefix,
@@ -22,7 +23,6 @@ import {
   retainKeysDirective,
   setElementOrderPrefix,
 } from './directives.js'
-import { goPrint, goTypeOf } from './go-print.js'
 import { mergeSlice, orderBySetElementOrder } from './merge-list.js'
 import { type ListField, lookUp, lookUpList } from './patch-field.js'
 import { badPatchType, wrongType } from './strategic-errors.js'

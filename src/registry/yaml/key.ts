@@ -5,6 +5,7 @@ import { formatDouble } from '#go/number.js'
 import { goQuote } from '#go/quote.js'
 import { int64Max, int64Min, uint64Max } from '#json/int64.js'
 import type { JsonValue } from '#json/value.js'
+import { goSyntax } from '../go-print.js'
 import { YamlSyntaxError } from './messages.js'
 
 type Yaml = typeof import('yaml')
@@ -18,18 +19,10 @@ export interface YamlKey {
 }
 
 /** As fmt prints a decoded value with %#v. */
-const goSyntax = (value: JsonValue): string => {
-  if (value === null) return 'interface {}(nil)'
-  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
-  if (typeof value !== 'object') return typeof value === 'string' ? goQuote(value) : `${value}`
-  const entries = Object.entries(value).map(([key, item]) => `${goQuote(key)}:${goSyntax(item)}`)
-  return `map[interface {}]interface {}{${entries.join(', ')}}`
-}
+const printed = (value: JsonValue): string => goSyntax(value, 'map[interface {}]interface {}')
 
 const unsupported = (type: string, key: string, value: JsonValue): YamlSyntaxError =>
-  new YamlSyntaxError(
-    `unsupported map key of type: ${type}, key: ${key}, value: ${goSyntax(value)}`,
-  )
+  new YamlSyntaxError(`unsupported map key of type: ${type}, key: ${key}, value: ${printed(value)}`)
 
 const fewestDigits = 1
 const mostDigits = 9
@@ -68,7 +61,7 @@ export const yamlKeyOf = (
 ): YamlKey => {
   if (typeof key === 'string') return { text: key, shown: goQuote(key) }
   if (key === null) throw unsupported('%!s(<nil>)', '<nil>', value)
-  if (typeof key === 'object') throw new YamlSyntaxError(`yaml: invalid map key: ${goSyntax(key)}`)
+  if (typeof key === 'object') throw new YamlSyntaxError(`yaml: invalid map key: ${printed(key)}`)
   if (typeof key === 'boolean') return plain(String(key), 'bool')
   if (isScalar(node) && isFloat(node)) return plain(floatText(Number(key)), 'float')
   const whole = BigInt(key)

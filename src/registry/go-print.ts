@@ -1,6 +1,8 @@
-/** Values as Go's fmt prints them with %v: the form in which upstream's patch errors show maps and lists. */
+/** Values as Go's fmt prints them in upstream's errors, with %v, %s and %#v. */
 import { formatDouble } from '#go/number.js'
+import { goQuote } from '#go/quote.js'
 import { writtenText } from '#json/as-written.js'
+import { int64Max } from '#json/int64.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 
@@ -34,6 +36,21 @@ const textOf = (value: Value): string => {
 
 /** `%s`, which fits strings only: `map[a:%!s(int64=1) b:x]` */
 export const goPrintAsText = (value: Value): string => printWith(value, textOf)
+
+/** `%#v`: `map[string]interface {}{"a":1, "b":[]interface {}{"x"}}` */
+export const goSyntax = (value: JsonValue, mapType = 'map[string]interface {}'): string => {
+  const print = (inner: JsonValue): string => goSyntax(inner, mapType)
+  if (value === null) return 'interface {}(nil)'
+  if (typeof value === 'string') return goQuote(value)
+  // A uint64, which only YAML has.
+  if (typeof value === 'bigint' && value > int64Max) return `0x${value.toString(16)}`
+  if (Array.isArray(value)) return `[]interface {}{${value.map(print).join(', ')}}`
+  if (!isJsonObject(value)) return goPrint(value)
+  const entries = Object.keys(value)
+    .sort()
+    .map((key) => `${goQuote(key)}:${print(value[key]!)}`)
+  return `${mapType}{${entries.join(', ')}}`
+}
 
 /** What reflect.TypeOf says of a decoded JSON value. Of those as written (src/json/as-written.ts) only numbers come here. */
 export const goTypeOf = (value: JsonValue | undefined): string => {
