@@ -1,5 +1,5 @@
 /** What a claim gets: the volume that it names, one that is there, or one that somebody makes (kubernetes, syncClaim). */
-import { defaultStorageClassOf } from '#api/default-class.js'
+import { isDefaultStorageClass, newestDefault } from '#api/default-class.js'
 import { namedStorageClass } from '#api/storage-class.js'
 import { keyOf } from '#client/object-store.js'
 import {
@@ -98,7 +98,7 @@ const syncUnnamed = async (context: ControllerContext, claim: Claim): Promise<vo
   // A claim may be older than the class that it gets.
   const classes = context.informers.for<StorageClass>(resources.storageClasses).store
   const isNamed = namedStorageClass(claim) !== undefined
-  const fallback = isNamed ? undefined : defaultStorageClassOf(classes.list())
+  const fallback = isNamed ? undefined : newestDefault(classes.list(), isDefaultStorageClass)
   if (fallback !== undefined) {
     const spec = { ...claim.spec, storageClassName: fallback.metadata.name }
     await updateObject(context, resources.persistentVolumeClaims, { ...claim, spec })

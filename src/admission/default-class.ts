@@ -1,6 +1,6 @@
 /** The classes that claims and ingresses get when they name none (plugin/pkg/admission/{storage,network}). */
 
-import { defaultStorageClassOf, newestDefault } from '#api/default-class.js'
+import { isDefaultIngressClass, isDefaultStorageClass, newestDefault } from '#api/default-class.js'
 import { namedStorageClass } from '#api/storage-class.js'
 import { type AdmissionPlugin, isAbout, listObjects } from './plugin.js'
 
@@ -20,7 +20,7 @@ export const defaultStorageClass: AdmissionPlugin = {
       group: 'storage.k8s.io',
       resource: 'storageclasses',
     })
-    const found = defaultStorageClassOf(classes)
+    const found = newestDefault(classes, isDefaultStorageClass)
     if (found === undefined) return
     claim.spec ??= {}
     claim.spec.storageClassName = found.metadata.name
@@ -39,7 +39,7 @@ export const defaultIngressClass: AdmissionPlugin = {
       ingress.metadata.annotations?.['kubernetes.io/ingress.class'] !== undefined
     if (named) return
     const classes = await listObjects(attributes.ctx, { group, resource: 'ingressclasses' })
-    const found = newestDefault(classes, ['ingressclass.kubernetes.io/is-default-class'])
+    const found = newestDefault(classes, isDefaultIngressClass)
     if (found === undefined) return
     ingress.spec ??= {}
     ingress.spec.ingressClassName = found.metadata.name

@@ -1,32 +1,31 @@
 /** The class that an object gets that names none: of storage or of ingresses. */
+
+import { compareTexts } from '#go/compare-texts.js'
 import type { KubeObject } from './object.js'
 
-/** What a StorageClass says of itself to be the default. */
-const storageAnnotations = [
+const saysSo =
+  (...annotations: readonly string[]) =>
+  ({ metadata }: KubeObject): boolean =>
+    annotations.some((key) => metadata.annotations?.[key] === 'true')
+
+/** Whether the class calls itself the default. */
+export const isDefaultStorageClass = saysSo(
   'storageclass.kubernetes.io/is-default-class',
   'storageclass.beta.kubernetes.io/is-default-class',
-]
+)
+export const isDefaultIngressClass = saysSo('ingressclass.kubernetes.io/is-default-class')
 
-/** The class that is the default of its kind: the newest one that says so, then the first by name. */
+/** Of several defaults the newest, then the first by name. */
 export const newestDefault = <T extends KubeObject>(
   classes: readonly T[],
-  annotations: readonly string[],
+  isDefault: (object: KubeObject) => boolean,
 ): T | undefined => {
-  const isDefault = (o: KubeObject): boolean =>
-    annotations.some((key) => o.metadata.annotations?.[key] === 'true')
   const created = (o: KubeObject): string => o.metadata.creationTimestamp ?? ''
   return classes
     .filter(isDefault)
-    .sort((a, b) =>
-      created(a) === created(b)
-        ? (a.metadata.name ?? '') < (b.metadata.name ?? '')
-          ? -1
-          : 1
-        : created(a) < created(b)
-          ? 1
-          : -1,
+    .sort(
+      (a, b) =>
+        compareTexts(created(b), created(a)) ||
+        compareTexts(a.metadata.name ?? '', b.metadata.name ?? ''),
     )[0]
 }
-
-export const defaultStorageClassOf = <T extends KubeObject>(classes: readonly T[]): T | undefined =>
-  newestDefault(classes, storageAnnotations)

@@ -1,5 +1,6 @@
 /** Rows of the kinds outside core and the workloads. Rules: kubernetes pkg/printers/internalversion. */
 
+import { isDefaultIngressClass, isDefaultStorageClass } from '#api/default-class.js'
 import { formatGroupResource } from '#api/group-version.js'
 import { printLabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
@@ -36,9 +37,12 @@ const ingressClassCells: Cells = (object, now) => {
   const parameters = ref
     ? `${ref.kind}${ref.apiGroup ? `.${ref.apiGroup}` : ''}/${ref.name}`
     : '<none>'
-  const isDefault =
-    object.metadata.annotations?.['ingressclass.kubernetes.io/is-default-class'] === 'true'
-  return [nameOf(object, isDefault), object.spec?.controller ?? '', parameters, age(object, now)]
+  return [
+    nameOf(object, isDefaultIngressClass(object)),
+    object.spec?.controller ?? '',
+    parameters,
+    age(object, now),
+  ]
 }
 const networkPolicyCells: Cells = (object, now) => [
   object.metadata.name,
@@ -104,20 +108,14 @@ const bindingCells: Cells = (object, now) => {
   ]
 }
 
-const storageClassCells: Cells = (object, now) => {
-  const annotations = object.metadata.annotations ?? {}
-  const isDefault =
-    annotations['storageclass.kubernetes.io/is-default-class'] === 'true' ||
-    annotations['storageclass.beta.kubernetes.io/is-default-class'] === 'true'
-  return [
-    nameOf(object, isDefault),
-    object.provisioner ?? '',
-    object.reclaimPolicy ?? 'Delete',
-    object.volumeBindingMode ?? '<unset>',
-    object.allowVolumeExpansion ?? false,
-    age(object, now),
-  ]
-}
+const storageClassCells: Cells = (object, now) => [
+  nameOf(object, isDefaultStorageClass(object)),
+  object.provisioner ?? '',
+  object.reclaimPolicy ?? 'Delete',
+  object.volumeBindingMode ?? '<unset>',
+  object.allowVolumeExpansion ?? false,
+  age(object, now),
+]
 const volumeAttributesClassCells: Cells = (object, now) => [
   object.metadata.name,
   object.driverName ?? '',
