@@ -13,10 +13,12 @@ export const validLabels = (
     ...validLabelValue(path, value),
   ])
 
+export const notOperator = 'not a valid selector operator'
+
 export const operatorErrors = (
   path: string,
-  { operator, values = [] }: LabelSelectorRequirement,
-) => {
+  { operator, values = [] }: Pick<LabelSelectorRequirement, 'operator' | 'values'>,
+): FieldError[] => {
   switch (operator) {
     case 'In':
     case 'NotIn':
@@ -34,7 +36,7 @@ export const operatorErrors = (
             ),
           ]
     default:
-      return [invalid(child(path, 'operator'), operator, 'not a valid selector operator')]
+      return [invalid(child(path, 'operator'), operator, notOperator)]
   }
 }
 

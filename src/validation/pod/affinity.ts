@@ -18,31 +18,19 @@ import {
   validLabelValue,
   validQualifiedName,
 } from '../formats.js'
-import { validLabelSelector } from '../label-selector.js'
+import { notOperator, operatorErrors, validLabelSelector } from '../label-selector.js'
 
-const notOperator = 'not a valid selector operator'
-
+/** Those of labels, and two that compare numbers. */
 const valuesErrors = (path: string, operator: string, values: string[]): FieldError[] => {
-  const at = child(path, 'values')
-  switch (operator) {
-    case 'In':
-    case 'NotIn':
-      return values.length > 0
-        ? []
-        : [required(at, "must be specified when `operator` is 'In' or 'NotIn'")]
-    case 'Exists':
-    case 'DoesNotExist':
-      return values.length === 0
-        ? []
-        : [forbidden(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
-    case 'Gt':
-    case 'Lt':
-      return values.length === 1
-        ? []
-        : [required(at, "must be specified single value when `operator` is 'Lt' or 'Gt'")]
-    default:
-      return [invalid(child(path, 'operator'), operator, notOperator)]
-  }
+  if (operator !== 'Gt' && operator !== 'Lt') return operatorErrors(path, { operator, values })
+  return values.length === 1
+    ? []
+    : [
+        required(
+          child(path, 'values'),
+          "must be specified single value when `operator` is 'Lt' or 'Gt'",
+        ),
+      ]
 }
 
 const nodeRequirement =
