@@ -59,8 +59,8 @@ const withField = (spec: Fields, field: string, value: unknown): Fields =>
 const comparable = (next: KubeObject, previous: KubeObject): readonly [Fields, Fields] => {
   let [spec, stored]: Fields[] = [next.spec, previous.spec] as [Fields, Fields]
   if (!stored.volumeName) stored = withField(stored, 'volumeName', spec.volumeName)
-  if (movesFromAnnotation(next, previous)) spec = without(spec, 'storageClassName')
-  else if (setsClass(next, previous)) spec = without(spec, 'storageClassName')
+  if (movesFromAnnotation(next, previous) || setsClass(next, previous))
+    spec = without(spec, 'storageClassName')
   if (previous.status?.phase === 'Bound') {
     const { requests } = spec.resources ?? {}
     if (isGiven(spec.resources, 'requests'))

@@ -104,12 +104,11 @@ const replacementErrors = (path: string, spec: Fields): FieldError[] => {
   return allowed.includes(policy) ? [] : [notSupported(path, policy, allowed)]
 }
 
-const restartErrors = (path: string, spec: Fields, wasDefaulted: boolean): FieldError[] => {
+const restartErrors = (path: string, spec: Fields): FieldError[] => {
   const policy = spec.template.spec.restartPolicy
   const at = child(path, 'template', 'spec', 'restartPolicy')
   // Upstream's default for every template is the one that a job cannot have.
-  if (wasDefaulted || policy === 'Always')
-    return [required(at, 'valid values: "OnFailure", "Never"')]
+  if (policy === 'Always') return [required(at, 'valid values: "OnFailure", "Never"')]
   if (policy !== 'OnFailure' && policy !== 'Never')
     return [notSupported(at, policy, ['OnFailure', 'Never'])]
   return spec.podFailurePolicy !== undefined && policy !== 'Never'
@@ -150,7 +149,7 @@ export const validJobSpec = (path: string, spec: Fields): FieldError[] => [
   ...successPolicyErrors(child(path, 'successPolicy'), spec),
   ...replacementErrors(child(path, 'podReplacementPolicy'), spec),
   ...validPodTemplate(child(path, 'template'), spec.template),
-  ...restartErrors(path, spec, false),
+  ...restartErrors(path, spec),
 ]
 
 const uidLabels = ['batch.kubernetes.io/controller-uid', 'controller-uid']
