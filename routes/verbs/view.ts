@@ -44,7 +44,6 @@ export const hooksOfView = (view: Subresource | undefined): UpdateOptions =>
         ...(view.validateUpdate === undefined
           ? {}
           : {
-              strategy: 'none',
               hooks: {
                 validateUpdate: view.validateUpdate,
                 ...(view.read === undefined && { prepareForUpdate: takePart(view) }),

@@ -140,7 +140,7 @@ export const release = async (
     }
     try {
       await store.update({ ...ctx, subresource: 'status' }, metadata.name, change, {
-        strategy: 'none',
+        hooks: {},
       })
       return
     } catch (error) {

@@ -103,14 +103,15 @@ export interface UpdateOptions {
   readonly managedFieldsTracked?: boolean
   /** Throws forbidden when the user may not create what an update would make. */
   readonly authorizeCreate?: () => void | Promise<void>
-  /** Takes the place of the strategy's hooks (subresources that check their parent in a way of their own). */
+  /**
+   * Takes the place of the strategy's hooks (subresources that check their parent in a way of their own, changes that the
+   * server itself makes).
+   */
   readonly hooks?: UpdateStrategy
   /** Creates when there is nothing (PUT of kinds that allow it, server-side apply). */
   readonly forceAllowCreate?: boolean
   /** Preconditions besides the resourceVersion in the object. */
   readonly preconditions?: { uid?: string; resourceVersion?: string }
-  /** The hooks to use; default by ctx.subresource. */
-  readonly strategy?: 'main' | 'status' | 'none'
   /** What admission sees instead of the object (a Scale), and how its changes are written into the object. */
   readonly admittedAs?: Required<Pick<Subresource, 'read' | 'write'>>
 }

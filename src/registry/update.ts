@@ -93,26 +93,19 @@ const checkStored = (attempt: Attempt, current: StoredObject | undefined): void 
 const hooksOf = ({ deps, options, ctx }: Attempt): Parameters<typeof beforeUpdate>[2] => {
   const { definition } = deps
   const { strategy } = definition
-  const which = options.strategy ?? (ctx.subresource === 'status' ? 'status' : 'main')
-  const hooks: UpdateStrategy =
-    which === 'none'
-      ? {}
-      : which === 'main'
-        ? strategy
-        : {
-            ...strategy.status,
-            metadataRevalidation: strategy.statusMetadataRevalidation ?? 'change',
-            prepareForUpdate: (next, previous, c) => {
-              keepAllButStatus(next, previous, definition)
-              strategy.status?.prepareForUpdate?.(next, previous, c)
-            },
-          }
-  return {
-    definition,
-    hooks: { ...hooks, ...options.hooks },
-    ctx,
-    mayBumpGeneration: which !== 'status',
+  if (options.hooks !== undefined)
+    return { definition, hooks: options.hooks, ctx, mayBumpGeneration: true }
+  if (ctx.subresource !== 'status')
+    return { definition, hooks: strategy, ctx, mayBumpGeneration: true }
+  const hooks: UpdateStrategy = {
+    ...strategy.status,
+    metadataRevalidation: strategy.statusMetadataRevalidation ?? 'change',
+    prepareForUpdate: (next, previous, c) => {
+      keepAllButStatus(next, previous, definition)
+      strategy.status?.prepareForUpdate?.(next, previous, c)
+    },
   }
+  return { definition, hooks, ctx, mayBumpGeneration: false }
 }
 
 /** The last finalizer went from a terminating object whose grace is over (apiserver, store.go ShouldDeleteDuringUpdate). */
