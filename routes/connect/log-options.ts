@@ -1,13 +1,11 @@
 /** PodLogOptions: what the query may ask, checked as upstream does (validation.ValidatePodLogOptions). */
 import { badRequest, invalid as invalidObject } from '#api/errors.js'
 import { type FieldError, forbidden, invalid } from '#api/field-error.js'
+import { zeroTime } from '#go/zero-time.js'
 import { canonicalTime, timeProblem } from '#registry/decode/times.js'
 import type { Query } from '#registry/query.js'
 
 const flags = ['follow', 'previous', 'timestamps'] as const
-
-/** Go's zero, which no text and `null` stand for. */
-const zeroTime = '0001-01-01T00:00:00Z'
 
 const timeOf = (query: Query, name: string): string | undefined => {
   const text = query.textIfGiven(name)

@@ -5,6 +5,7 @@
 
 import { formatGroupVersion } from '#api/group-version.js'
 import { printedDuration } from '#go/duration.js'
+import { zeroTime } from '#go/zero-time.js'
 import type { FlowControl } from './flow-control.js'
 import type { FlowRequest } from './flow-request.js'
 import type { PriorityLevel } from './priority-level.js'
@@ -30,9 +31,6 @@ const table = (rows: readonly Row[]): string => {
 const padded = (cell: string, width: number): string => cell + ' '.repeat(width - [...cell].length)
 
 const seatSeconds = (value: number): string => `${value.toFixed(8)}ss`
-
-/** Go's zero time, for requests that are not executing yet. */
-const zeroTime = '0001-01-01T00:00:00Z'
 
 /** RFC 3339 as Go's RFC3339Nano writes it. */
 const formatMoment = (steadyMs: number): string => {

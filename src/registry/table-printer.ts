@@ -5,6 +5,7 @@ import type { KubeObject, ListMeta } from '#api/object.js'
 import { oncePerObject } from '#async/once.js'
 import { metadataInOrder } from '#cacher/object-bytes.js'
 import { goQuote } from '#go/quote.js'
+import { zeroTime } from '#go/zero-time.js'
 import { withKeysInOrder } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { docOfField } from '#openapi/field-docs.js'
@@ -55,12 +56,10 @@ export const partialObjectMetadata = (
 const hasDefaultColumns = ({ columns }: ResourceDefinition): boolean =>
   columns.length === 2 && columns[1]!.name === 'Created At'
 
-/** Go's zero time. Bookmarks have no creationTimestamp. */
-const zeroTime = '0001-01-01T00:00:00Z'
-
 const cellsOf = (object: KubeObject, { definition, now }: TableRequest): unknown[] =>
   definition.cells?.(object, now) ?? [
     object.metadata.name ?? '',
+    // Bookmarks have no creationTimestamp.
     ...(definition.columns.length > 1 ? [object.metadata.creationTimestamp ?? zeroTime] : []),
   ]
 

@@ -8,6 +8,7 @@ import type { Clock } from '#api/clock.js'
 import { goKindOf } from '#api/decoder-texts.js'
 import { goNetError } from '#go/net-error.js'
 import { goQuote, goQuoteList } from '#go/quote.js'
+import { zeroTime } from '#go/zero-time.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
@@ -216,8 +217,7 @@ const isSigned = async (token: string, keys: Keys): Promise<boolean> => {
   }
 }
 
-/** Go's zero time, in seconds. */
-const firstSecond = Date.parse('0001-01-01T00:00:00Z') / 1000
+const firstSecond = Date.parse(zeroTime) / 1000
 
 /** As Go prints it, in UTC. */
 const shownTime = (seconds: number): string =>

@@ -7,6 +7,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { type Clock, formatTime } from '#api/clock.js'
 import { Lru } from '#collections/lru.js'
 import { aggregate } from '#go/aggregate.js'
+import { zeroTime } from '#go/zero-time.js'
 import { limits } from '#limits'
 import { aesGcm, aesGcmOfSeed, seedBytes } from '../aes.js'
 import { type EncryptionFigures, hashOf } from '../figures.js'
@@ -51,7 +52,6 @@ const unhealthyForMs = 3_000
 
 const versions = ['v2', 'v2beta1']
 const noSeed = 'got unexpected nil transformer'
-const neverExpired = '0001-01-01T00:00:00Z'
 
 export class KmsProvider {
   readonly #options: KmsOptions
@@ -227,7 +227,7 @@ export class KmsProvider {
     }
     const quoted = (text: string) => JSON.stringify(hashOf(text))
     const { key, expiresAt: until } = this.#seed ?? {}
-    return `failed to rotate DEK uid="${randomUUID()}", useSeed=true, errState=${key === undefined ? noSeed : '<nil>'}, errGen=${why}, statusKeyIDHash=${quoted(keyId)}, encryptKeyIDHash=${quoted(encryptedBy)}, stateKeyIDHash=${quoted(key?.keyID ?? '')}, expirationTimestamp=${until === undefined ? neverExpired : formatTime(until)}`
+    return `failed to rotate DEK uid="${randomUUID()}", useSeed=true, errState=${key === undefined ? noSeed : '<nil>'}, errGen=${why}, statusKeyIDHash=${quoted(keyId)}, encryptKeyIDHash=${quoted(encryptedBy)}, stateKeyIDHash=${quoted(key?.keyID ?? '')}, expirationTimestamp=${until === undefined ? zeroTime : formatTime(until)}`
   }
 
   async #makeSeed(expiresAt: number): Promise<Seed> {
