@@ -1,4 +1,5 @@
 /** The ReplicaSet of the present template: its name, labels, revision and annotations. */
+import { lastAppliedAnnotation } from '#api/last-applied.js'
 import type { PersistedObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
@@ -20,7 +21,7 @@ import {
 
 /** Annotations of the Deployment that its sets do not get. */
 const notCopied = new Set([
-  'kubectl.kubernetes.io/last-applied-configuration',
+  lastAppliedAnnotation,
   revisionAnnotation,
   revisionHistoryAnnotation,
   desiredAnnotation,

@@ -2,7 +2,9 @@
  * Endpoints that somebody wrote by hand → EndpointSlices that say the same, one for each subset and address family.
  * Pure. Upstream: endpointslicemirroring/reconciler.
  */
+
 import { isIP } from 'node:net'
+import { lastAppliedAnnotation } from '#api/last-applied.js'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { resources } from '#client/resources.js'
 import { addToList } from '#collections/add-to-list.js'
@@ -41,7 +43,7 @@ export interface MirrorPlan {
   skipped: number
 }
 
-const notCopied = [triggerTimeAnnotation, 'kubectl.kubernetes.io/last-applied-configuration']
+const notCopied = [triggerTimeAnnotation, lastAppliedAnnotation]
 
 /** All but locks, and those that ask by a label to be left alone. */
 export const isMirrored = (endpoints: Endpoints): boolean =>

@@ -4,6 +4,7 @@
  * Source of the rules: apimachinery, pkg/util/managedfields/internal/lastapplied*.go.
  */
 
+import { lastAppliedAnnotation } from '#api/last-applied.js'
 import type { KubeObject } from '#api/object.js'
 import { parse, stringify } from '#json/json.js'
 import { isJsonObject, withKeysInOrder } from '#json/object.js'
@@ -13,8 +14,6 @@ import { compareObjects } from './compare.js'
 import { difference, type FieldSet, union } from './field-set.js'
 import type { FieldType } from './field-type.js'
 import { fieldSetOf } from './to-field-set.js'
-
-const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration'
 
 const lastAppliedOf = (object: KubeObject): string | undefined =>
   object.metadata.annotations?.[lastAppliedAnnotation] || undefined
