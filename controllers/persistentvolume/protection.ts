@@ -2,8 +2,10 @@
  * Removes the finalizers of deleted claims, volumes and classes that are not used any more (kubernetes,
  * controller/volume/{pv,pvc,vac}protection).
  */
+
 import { attributesClassesOf } from '#api/attributes-classes.js'
 import type { PersistedObject } from '#api/object.js'
+import { protectionFinalizers } from '#api/protection-finalizers.js'
 import { isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { type Claim, claimNameOf, claimNames, type Volume } from '#client/persistent-volume.js'
@@ -19,10 +21,6 @@ import {
 } from '../controller.js'
 import { inParallel } from '../pods/pod-control.js'
 import { podsByClaim } from './pods-by-claim.js'
-
-const claimFinalizer = 'kubernetes.io/pvc-protection'
-const volumeFinalizer = 'kubernetes.io/pv-protection'
-const attributesClassFinalizer = 'kubernetes.io/vac-protection'
 
 /** Pause before another check if only the live read found a user: the informer may also miss its end. */
 const untoldMs = 1_000
@@ -91,7 +89,9 @@ export const claimProtectionController: Controller = {
     const claims = informers.for<Claim>(resources.persistentVolumeClaims)
     const pods = podsByClaim(context)
     claims.store.addIndex('unsettled', (claim) =>
-      isEnding(claim) === isProtected(claim, claimFinalizer) ? [claim.metadata.namespace] : [],
+      isEnding(claim) === isProtected(claim, protectionFinalizers.claim)
+        ? [claim.metadata.namespace]
+        : [],
     )
     const queue = newQueue()
     const look = (object: Claim | Pod): void => queue.add(object.metadata.namespace)
@@ -112,7 +112,7 @@ export const claimProtectionController: Controller = {
         const key = keyOf(claim)
         const later = await protect(context, claim, {
           ref: resources.persistentVolumeClaims,
-          finalizer: claimFinalizer,
+          finalizer: protectionFinalizers.claim,
           isUsed: () => pods.store.byIndex('claim', key).some((pod) => usesClaim(pod, claim)),
           async isUsedNow() {
             listed ??= client.list<Pod>(resources.pods, { namespace })
@@ -136,7 +136,7 @@ export const volumeProtectionController: Controller = {
       const volume = volumes.store.get(name)
       return protect(context, volume, {
         ref: resources.persistentVolumes,
-        finalizer: volumeFinalizer,
+        finalizer: protectionFinalizers.volume,
         isUsed: () => volume?.status?.phase === 'Bound',
       })
     })
@@ -163,7 +163,7 @@ export const attributesClassProtectionController: Controller = {
     return queueRun(context, queue, (name) =>
       protect(context, classes.store.get(name), {
         ref: resources.volumeAttributesClasses,
-        finalizer: attributesClassFinalizer,
+        finalizer: protectionFinalizers.attributesClass,
         isUsed: () => users.some(({ store }) => store.byIndex('attributes-class', name).length > 0),
         async isUsedNow() {
           const lists = await Promise.all(users.map(({ ref }) => client.list(ref)))

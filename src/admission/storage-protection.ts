@@ -1,13 +1,14 @@
 /** Volumes and claims in use are not deleted; claims grow only where their class lets them. */
 
+import { protectionFinalizers } from '#api/protection-finalizers.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import { namedStorageClass } from '#api/storage-class.js'
 import { type AdmissionPlugin, findObject, isAbout, refuse } from './plugin.js'
 
 const finalizers: Readonly<Record<string, string>> = {
-  '/persistentvolumes': 'kubernetes.io/pv-protection',
-  '/persistentvolumeclaims': 'kubernetes.io/pvc-protection',
-  'storage.k8s.io/volumeattributesclasses': 'kubernetes.io/vac-protection',
+  '/persistentvolumes': protectionFinalizers.volume,
+  '/persistentvolumeclaims': protectionFinalizers.claim,
+  'storage.k8s.io/volumeattributesclasses': protectionFinalizers.attributesClass,
 }
 
 export const storageObjectInUseProtection: AdmissionPlugin = {
