@@ -3,6 +3,7 @@
  * controllers.
  */
 import { formatTime, parseTime } from '#api/clock.js'
+import { signers } from '#api/signers.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
@@ -11,7 +12,6 @@ import {
   readRequest,
   refusalOf,
   type SigningRequest,
-  signers,
   signRequest,
 } from './sign.js'
 

@@ -1,6 +1,7 @@
 /** Signs what a CertificateSigningRequest asks for, if its signer's rules allow it. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { PersistedObject } from '#api/object.js'
+import { signers } from '#api/signers.js'
 import { type CertificateRequest, parseCertificateRequest } from '#net/certificate-request.js'
 import { der } from '#net/der.js'
 import { signCertificate, signerOf } from '#net/x509.js'
@@ -17,13 +18,6 @@ export interface SigningRequest extends PersistedObject {
   }
   status: { certificate?: string; conditions?: { type: string; status: string; reason?: string }[] }
 }
-
-export const signers = {
-  client: 'kubernetes.io/kube-apiserver-client',
-  kubeletClient: 'kubernetes.io/kube-apiserver-client-kubelet',
-  kubeletServing: 'kubernetes.io/kubelet-serving',
-  legacy: 'kubernetes.io/legacy-unknown',
-} as const
 
 const clientUsages = new Set(['client auth', 'digital signature', 'key encipherment'])
 const servingUsages = new Set(['server auth', 'digital signature', 'key encipherment'])

@@ -1,5 +1,6 @@
 /** Who may approve and sign what (kubernetes, plugin/pkg/admission/certificates). */
 import type { KubeObject } from '#api/object.js'
+import { signers } from '#api/signers.js'
 import type { UserInfo } from '#api/user-info.js'
 import { parseCertificateRequest } from '#net/certificate-request.js'
 import type { AttributesOf } from '#registry/admission.js'
@@ -13,7 +14,7 @@ export const certificateSubjectRestriction: AdmissionPlugin = {
   validate: (attributes) => {
     if (!isAbout(attributes, { ...requests, operations: ['CREATE'] })) return
     const { spec } = attributes.object
-    if (spec.signerName !== 'kubernetes.io/kube-apiserver-client') return
+    if (spec.signerName !== signers.client) return
     const request = parseCertificateRequest(spec.request ?? '')
     if (!('error' in request) && request.organizations.includes('system:masters'))
       throw refuse(

@@ -3,6 +3,7 @@
  * authorizer has checked the path; this checks the objects.
  */
 
+import { signers } from '#api/signers.js'
 import { nodeIdentity } from '#api/user-info.js'
 import { goQuote } from '#go/quote.js'
 import { parseCertificateRequest } from '#net/certificate-request.js'
@@ -15,7 +16,7 @@ import { admitNode } from './own-node.js'
 import { admitPod } from './pods.js'
 
 const leaseNamespace = 'kube-node-lease'
-const nodeSigners = ['kubernetes.io/kubelet-serving', 'kubernetes.io/kube-apiserver-client-kubelet']
+const nodeSigners: readonly string[] = [signers.kubeletServing, signers.kubeletClient]
 
 type Check = (node: string, attributes: AdmissionAttributes) => void | Promise<void>
 

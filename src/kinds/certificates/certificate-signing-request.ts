@@ -12,6 +12,7 @@ import {
   required,
 } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { signers } from '#api/signers.js'
 import { goQuote } from '#go/quote.js'
 import { parseCertificateRequest } from '#net/certificate-request.js'
 import { type PemBlock, pemBlocks } from '#net/pem.js'
@@ -44,7 +45,6 @@ const usages = [
   'timestamping',
 ]
 const durationSecondsMin = 600
-const legacySigner = 'kubernetes.io/legacy-unknown'
 
 interface Condition {
   type?: string
@@ -76,7 +76,7 @@ const validateSpec = ({ spec }: KubeObject): FieldError[] => {
   return [
     ...('error' in request ? [invalid('spec.request', spec.request ?? null, request.error)] : []),
     ...usageErrors(spec.usages ?? []),
-    ...(spec.signerName === legacySigner
+    ...(spec.signerName === signers.legacy
       ? [
           invalid(
             'spec.signerName',
