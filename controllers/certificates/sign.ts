@@ -1,7 +1,9 @@
 /** Signs what a CertificateSigningRequest asks for, if its signer's rules allow it. */
+
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { PersistedObject } from '#api/object.js'
 import { signers } from '#api/signers.js'
+import { mastersGroup, nodesGroup, nodeUserPrefix } from '#api/user-info.js'
 import { type CertificateRequest, parseCertificateRequest } from '#net/certificate-request.js'
 import { der } from '#net/der.js'
 import { signCertificate, signerOf } from '#net/x509.js'
@@ -32,12 +34,12 @@ export const refusalOf = (request: SigningRequest, subject: Subject): string | u
   const usages = request.spec.usages ?? []
   const within = (allowed: ReadonlySet<string>): boolean => usages.every((u) => allowed.has(u))
   const isNode =
-    subject.commonName.startsWith('system:node:') &&
+    subject.commonName.startsWith(nodeUserPrefix) &&
     subject.organizations.length === 1 &&
-    subject.organizations[0] === 'system:nodes'
+    subject.organizations[0] === nodesGroup
   switch (request.spec.signerName) {
     case signers.client:
-      if (subject.organizations.includes('system:masters'))
+      if (subject.organizations.includes(mastersGroup))
         return 'use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed'
       return within(clientUsages) && usages.includes('client auth')
         ? undefined

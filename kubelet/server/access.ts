@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { bearerToken, protocolToken } from '#api/bearer-token.js'
-import type { UserInfo } from '#api/user-info.js'
+import { authenticatedGroup, type UserInfo } from '#api/user-info.js'
 import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
@@ -96,7 +96,7 @@ export class Access {
     if (this.#options.knowsCa && tls.authorized) {
       const certificate = tls.getPeerCertificate()
       const name = commonNameOf(certificate)
-      if (name) return { name, groups: [...organizationsOf(certificate), 'system:authenticated'] }
+      if (name) return { name, groups: [...organizationsOf(certificate), authenticatedGroup] }
     }
     const token = bearerToken(headers.authorization) ?? protocolToken(headers)
     return token === undefined ? undefined : this.#userWith(token)

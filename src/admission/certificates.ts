@@ -1,7 +1,7 @@
 /** Who may approve and sign what (kubernetes, plugin/pkg/admission/certificates). */
 import type { KubeObject } from '#api/object.js'
 import { signers } from '#api/signers.js'
-import type { UserInfo } from '#api/user-info.js'
+import { mastersGroup, type UserInfo } from '#api/user-info.js'
 import { parseCertificateRequest } from '#net/certificate-request.js'
 import type { AttributesOf } from '#registry/admission.js'
 import { type AdmissionPlugin, isAbout, refuse } from './plugin.js'
@@ -16,7 +16,7 @@ export const certificateSubjectRestriction: AdmissionPlugin = {
     const { spec } = attributes.object
     if (spec.signerName !== signers.client) return
     const request = parseCertificateRequest(spec.request ?? '')
-    if (!('error' in request) && request.organizations.includes('system:masters'))
+    if (!('error' in request) && request.organizations.includes(mastersGroup))
       throw refuse(
         attributes,
         'use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed',

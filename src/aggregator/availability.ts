@@ -1,6 +1,8 @@
 /** Whether the server behind an APIService can be used. Upstream: kube-aggregator, remote_available_controller.go. */
+
 import { isReady, serviceOf, slicesOf } from '#admission/find-service.js'
 import type { KubeObject } from '#api/object.js'
+import { mastersGroup } from '#api/user-info.js'
 import { urlWithPort } from '#go/net-error.js'
 import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
@@ -51,7 +53,7 @@ const checkService = async (
   return undefined
 }
 
-export const aggregatorUser = { name: 'system:kube-aggregator', groups: ['system:masters'] }
+export const aggregatorUser = { name: 'system:kube-aggregator', groups: [mastersGroup] }
 
 /** Resolves when the server answers what every aggregated API must serve. */
 const tryDiscovery = async (backends: Backends, service: APIService): Promise<void> => {

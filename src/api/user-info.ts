@@ -8,20 +8,27 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>
 }
 
+/** Members may do everything. */
+export const mastersGroup = 'system:masters'
+/** Every user but the anonymous one is in it. */
+export const authenticatedGroup = 'system:authenticated'
+export const unauthenticatedGroup = 'system:unauthenticated'
+export const nodesGroup = 'system:nodes'
+
 export const anonymousUser: UserInfo = {
   name: 'system:anonymous',
-  groups: ['system:unauthenticated'],
+  groups: [unauthenticatedGroup],
 }
 
-const nodePrefix = 'system:node:'
+export const nodeUserPrefix = 'system:node:'
 
 /**
  * The name of the node that asks, empty if it has none; undefined for a user that is not a node (kubernetes,
  * pkg/auth/nodeidentifier).
  */
 export const nodeIdentity = ({ name, groups }: UserInfo): string | undefined =>
-  name.startsWith(nodePrefix) && groups.includes('system:nodes')
-    ? name.slice(nodePrefix.length)
+  name.startsWith(nodeUserPrefix) && groups.includes(nodesGroup)
+    ? name.slice(nodeUserPrefix.length)
     : undefined
 
 const serviceAccountPrefix = 'system:serviceaccount:'
@@ -38,7 +45,7 @@ export const serviceAccountGroups = (namespace: string): string[] => [
 /** A ServiceAccount that comes with a token of its own. */
 export const serviceAccountUser = (namespace: string, name: string): UserInfo => ({
   name: serviceAccountUsername(namespace, name),
-  groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
+  groups: [...serviceAccountGroups(namespace), authenticatedGroup],
 })
 
 /** Undefined for a user that is not a ServiceAccount, or whose parts are not valid names. */

@@ -1,5 +1,5 @@
 /** Authenticators: credentials in, a user out. */
-import type { UserInfo } from '#api/user-info.js'
+import { authenticatedGroup, type UserInfo, unauthenticatedGroup } from '#api/user-info.js'
 
 export interface Credentials {
   /** The bearer token of the Authorization header; undefined when there is none. */
@@ -77,9 +77,9 @@ export const unionVerifier =
 
 /** Adds system:authenticated, the group of every authenticated user. */
 export const withAuthenticatedGroup = (user: UserInfo): UserInfo =>
-  user.groups.includes('system:authenticated') || user.groups.includes('system:unauthenticated')
+  user.groups.includes(authenticatedGroup) || user.groups.includes(unauthenticatedGroup)
     ? user
-    : { ...user, groups: [...user.groups, 'system:authenticated'] }
+    : { ...user, groups: [...user.groups, authenticatedGroup] }
 
 /** Tries the client certificate, then tokens that are known from the start, then other tokens, as upstream's union. */
 export const unionAuthenticator = (

@@ -1,12 +1,13 @@
 /** Reads files of ABAC policies, one policy a line, with upstream's error texts. */
+
 import { readFileSync } from 'node:fs'
+import { authenticatedGroup } from '#api/user-info.js'
 import { goFileError } from '#go/file-error.js'
 import { limits } from '#limits'
 import { decodeConfiguration, UnknownTypeError } from '#registry/decode-configuration.js'
 import type { AccessPolicy } from './abac.js'
 
 const group = 'abac.authorization.kubernetes.io'
-const authenticated = 'system:authenticated'
 
 const types = {
   [`${group}/v1beta1 Policy`]: 'abac.v1beta1.Policy',
@@ -26,7 +27,7 @@ const nothing: AccessPolicy = {
 /** `*` means every authenticated user, in both versions. */
 const withSubject = (policy: AccessPolicy): AccessPolicy =>
   policy.user === '*' || policy.group === '*'
-    ? { ...policy, user: '', group: authenticated }
+    ? { ...policy, user: '', group: authenticatedGroup }
     : policy
 
 /** In v0 a missing field matches everything, and there are no API groups. */
@@ -35,7 +36,7 @@ const fromV0 = (given: Partial<AccessPolicy>): AccessPolicy => {
   const { user, namespace, resource } = policy
   return {
     ...policy,
-    group: user === '' && policy.group === '' ? authenticated : policy.group,
+    group: user === '' && policy.group === '' ? authenticatedGroup : policy.group,
     namespace: namespace || '*',
     resource: resource || '*',
     apiGroup: '*',

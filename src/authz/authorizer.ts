@@ -9,7 +9,7 @@ import {
   parseLabelSelector,
   SelectorError,
 } from '#api/selectors.js'
-import type { UserInfo } from '#api/user-info.js'
+import { authenticatedGroup, mastersGroup, type UserInfo } from '#api/user-info.js'
 import { aggregate } from '#go/aggregate.js'
 
 export interface Attributes {
@@ -89,7 +89,7 @@ export const allowed: Decision = { decision: 'allow', reason: '' }
 
 /** Members of system:masters may do everything; upstream's privileged group authorizer, always first. */
 export const privilegedGroup: Authorizer = {
-  authorize: ({ user }) => (user.groups.includes('system:masters') ? allowed : noOpinion),
+  authorize: ({ user }) => (user.groups.includes(mastersGroup) ? allowed : noOpinion),
 }
 
 /** Everybody who is known may ask what time it is in the cluster: kubelets and controllers go by it. */
@@ -97,7 +97,7 @@ export const clockReaders: Authorizer = {
   authorize: ({ path, verb, user }) =>
     (path === clockPath || path === clockMovesPath) &&
     verb === 'get' &&
-    user.groups.includes('system:authenticated')
+    user.groups.includes(authenticatedGroup)
       ? allowed
       : noOpinion,
 }

@@ -5,7 +5,7 @@
 
 import { ApiError, forbidden, notFound } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
-import type { UserInfo } from '#api/user-info.js'
+import { mastersGroup, type UserInfo } from '#api/user-info.js'
 import { aggregate } from '#go/aggregate.js'
 import { goQuote, goQuoteList } from '#go/quote.js'
 import { getOwn, semanticEqual } from '#json/object.js'
@@ -76,7 +76,7 @@ const confirm = async (
   )
 }
 
-const isPrivileged = (user: UserInfo): boolean => user.groups.includes('system:masters')
+const isPrivileged = (user: UserInfo): boolean => user.groups.includes(mastersGroup)
 
 /**
  * Changes of owner references and finalizers need no rights. Everything else does, even a label, by which an aggregated

@@ -7,10 +7,15 @@ import { type ApiError, aggregateMessage, badRequest } from '#api/errors.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import {
   anonymousUser,
+  authenticatedGroup,
   isServiceAccountOnNode,
+  mastersGroup,
+  nodesGroup,
+  nodeUserPrefix,
   serviceAccountGroups,
   splitServiceAccountUsername,
   type UserInfo,
+  unauthenticatedGroup,
 } from '#api/user-info.js'
 import { headerValues, unescapeKey } from '#authn/header-values.js'
 import {
@@ -28,7 +33,6 @@ import { refusedByFilter, unsniffed } from './authorization.js'
 import type { Filter, KubeRequest } from './kube-request.js'
 
 const extraPrefix = 'impersonate-extra-'
-const nodePrefix = 'system:node:'
 /** From this many checks of one kind on, constrained modes first make one check with a wildcard. */
 const manyChecks = 4
 /** The verb `impersonate` on users, groups and the rest, as it has always been. */
@@ -82,8 +86,8 @@ const impersonated = (wanted: Wanted, fixedGroups: readonly string[] | undefined
   const add = (group: string) => {
     if (!groups.includes(group)) groups.push(group)
   }
-  if (wanted.name === anonymousUser.name) add('system:unauthenticated')
-  else if (!groups.includes('system:unauthenticated')) add('system:authenticated')
+  if (wanted.name === anonymousUser.name) add(unauthenticatedGroup)
+  else if (!groups.includes(unauthenticatedGroup)) add(authenticatedGroup)
   return {
     name: wanted.name,
     ...(wanted.uid === '' ? {} : { uid: wanted.uid }),
@@ -113,7 +117,7 @@ const authentication = 'authentication.k8s.io'
 
 /** The node of `system:node:<name>`. */
 const parseNodeName = (user: string): string | undefined => {
-  const name = user.startsWith(nodePrefix) ? user.slice(nodePrefix.length) : ''
+  const name = user.startsWith(nodeUserPrefix) ? user.slice(nodeUserPrefix.length) : ''
   return name !== '' && isDns1123Subdomain(name).length === 0 ? name : undefined
 }
 
@@ -184,8 +188,8 @@ const groupsStep = (groups: readonly string[], group: string, ask: Ask): Step =>
     outright: { about: about(name), why },
   })
   if (groups.includes('')) return refuse('', 'impersonating the empty string group is not allowed')
-  if (groups.includes('system:masters'))
-    return refuse('system:masters', 'impersonating the system:masters group is not allowed')
+  if (groups.includes(mastersGroup))
+    return refuse(mastersGroup, 'impersonating the system:masters group is not allowed')
   return groups.length < manyChecks ? { checks } : { checks, wildcard: about('*') }
 }
 
@@ -297,7 +301,7 @@ const impersonateAs = async (
     const refusal = await refusalOf(authorizer, wanted, kube, mode.name)
     if (refusal === undefined) {
       lastModes.remember(asker.name, mode)
-      kube.user = impersonated(wanted, mode.name.endsWith('-node') ? ['system:nodes'] : undefined)
+      kube.user = impersonated(wanted, mode.name.endsWith('-node') ? [nodesGroup] : undefined)
       kube.audit?.impersonates(
         kube.user,
         mode.name === legacyMode ? '' : `impersonate:${mode.name}`,

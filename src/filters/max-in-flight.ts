@@ -1,4 +1,5 @@
 /** Bounds reading and writing requests in flight where priority and fairness is off. */
+import { mastersGroup } from '#api/user-info.js'
 import { type InFlight, kindOfVerb, type RequestKind } from '#flowcontrol/in-flight.js'
 import type { Filter } from './kube-request.js'
 import { isLongRunning } from './long-running.js'
@@ -22,5 +23,5 @@ export const maxInFlight =
       return
     }
     // Upstream lets administrators through uncounted, so that they can look into an overload.
-    if (!user.groups.includes('system:masters')) throw tooManyRequests(1)
+    if (!user.groups.includes(mastersGroup)) throw tooManyRequests(1)
   }

@@ -1,8 +1,8 @@
 /** How the server itself acts on its own resources: bootstrap objects, allocations, what admission writes. */
-import type { UserInfo } from '#api/user-info.js'
+import { mastersGroup, type UserInfo } from '#api/user-info.js'
 import type { RequestContext } from './resource-definition.js'
 
-const apiserverUser: UserInfo = { name: 'system:apiserver', groups: ['system:masters'] }
+const apiserverUser: UserInfo = { name: 'system:apiserver', groups: [mastersGroup] }
 
 /** A context of the server's own for one resource; never a dry run, warns nobody. */
 export const internalContext = (

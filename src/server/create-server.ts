@@ -1,4 +1,5 @@
 /** Builds every collaborator of one server and starts it: the only place that does. */
+import { nodeUserPrefix } from '#api/user-info.js'
 import type { FaultRules } from '#filters/faults.js'
 import type { Restored } from '#storage/snapshot.js'
 import { advertiseAddress } from './advertise-address.js'
@@ -86,7 +87,7 @@ const start = async (
   const kubeconfig = formatKubeconfig({ ...cluster, ...admin, token: adminToken })
   if (options.kubeconfigOut !== undefined) writePrivateFile(options.kubeconfigOut, kubeconfig)
   const nodeKubeconfig = (name: string): string =>
-    formatKubeconfig({ ...cluster, user: `system:node:${name}`, ...nodeClient(name) })
+    formatKubeconfig({ ...cluster, user: `${nodeUserPrefix}${name}`, ...nodeClient(name) })
   const { clock, faults, snapshots } = state
   const { take: snapshot, restore } = snapshots
   const forTests = { clock, faults, snapshot, restore }

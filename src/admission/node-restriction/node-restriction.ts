@@ -4,7 +4,7 @@
  */
 
 import { signers } from '#api/signers.js'
-import { nodeIdentity } from '#api/user-info.js'
+import { nodeIdentity, nodeUserPrefix } from '#api/user-info.js'
 import { goQuote } from '#go/quote.js'
 import { parseCertificateRequest } from '#net/certificate-request.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
@@ -55,7 +55,7 @@ const admitCertificate: Check = (node, attributes) => {
   if (operation !== 'CREATE' || !nodeSigners.includes(object?.spec.signerName)) return
   const request = parseCertificateRequest(object?.spec.request ?? '')
   if ('error' in request) throw refuse(attributes, `unable to parse csr: ${request.error}`)
-  if (request.commonName !== `system:node:${node}`)
+  if (request.commonName !== `${nodeUserPrefix}${node}`)
     throw refuse(attributes, `can only create a node CSR with CN=system:node:${node}`)
 }
 

@@ -3,9 +3,11 @@
  * certificate and an admin token. Kept in a directory (files 0600, directory 0700) or, without one, in memory for as long
  * as the server runs.
  */
+
 import { createPrivateKey, generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Clock } from '#api/clock.js'
+import { mastersGroup, nodesGroup, nodeUserPrefix } from '#api/user-info.js'
 import { once } from '#async/once.js'
 import { type Issued, issueCertificate, type Subject } from '#net/x509.js'
 import { directoryKeeper, type Keeper, memoryKeeper } from './private-files.js'
@@ -176,7 +178,7 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
   const admin = leaf(keeper, ca, now, {
     file: 'admin',
     use: 'client',
-    subject: { commonName: 'kubernetes-admin', organizations: ['system:masters'] },
+    subject: { commonName: 'kubernetes-admin', organizations: [mastersGroup] },
     names: [],
   })
   return {
@@ -187,7 +189,7 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
       leaf(keeper, ca, options.clock.now(), {
         file: `kubelet-client-${name}`,
         use: 'client',
-        subject: { commonName: `system:node:${name}`, organizations: ['system:nodes'] },
+        subject: { commonName: `${nodeUserPrefix}${name}`, organizations: [nodesGroup] },
         names: [],
       }),
     kubeletClient: once(
@@ -199,7 +201,7 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
           // Kubelets authorize this user by a SubjectAccessReview.
           subject: {
             commonName: 'kube-apiserver-kubelet-client',
-            organizations: ['system:masters'],
+            organizations: [mastersGroup],
           },
           names: [],
         }),

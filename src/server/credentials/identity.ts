@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
-import type { UserInfo } from '#api/user-info.js'
+import { mastersGroup, type UserInfo } from '#api/user-info.js'
 import { certificatesOf, type FrontProxy } from '#authn/client-certificate.js'
 import { parseTokenCsv, type StaticToken } from '#authn/token-file.js'
 import { hostInUrl } from '#net/host-in-url.js'
@@ -168,7 +168,7 @@ export const frontProxyOf = (options: RequestHeaderOptions): FrontProxy => ({
   },
 })
 
-const adminUser: UserInfo = { name: 'admin', groups: ['system:masters'] }
+const adminUser: UserInfo = { name: 'admin', groups: [mastersGroup] }
 
 export const staticTokens = (options: ServerOptions, adminToken: string): StaticToken[] => [
   ...(options.tokenAuthFile === undefined
