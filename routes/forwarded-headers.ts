@@ -68,6 +68,6 @@ export const copyTrailers = (answer: IncomingMessage, reply: FastifyReply): void
   if (trailer !== undefined) reply.header('trailer', trailer)
   answer.once('end', () => {
     const trailers = Object.entries(answer.trailersDistinct)
-    if (trailers.length > 0) reply.raw.addTrailers(Object.fromEntries(trailers) as never)
+    if (trailers.length > 0) reply.raw.addTrailers(Object.fromEntries(trailers))
   })
 }

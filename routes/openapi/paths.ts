@@ -120,7 +120,7 @@ const shareInPath = (item: JsonObject): JsonObject => {
   for (const [method, { parameters, ...operation }] of operations) {
     const own = parameters.filter((parameter) => !takes(common, parameter))
     const written = own.length === 0 ? operation : { ...operation, parameters: own }
-    shared[method] = pick(written as JsonObject, Object.keys(item[method] as JsonObject))
+    shared[method] = pick(written, Object.keys(item[method] as JsonObject))
   }
   return common.length === 0 ? shared : { ...shared, parameters: common }
 }

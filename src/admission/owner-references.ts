@@ -7,7 +7,6 @@ import { parseGroupVersion } from '#api/group-version.js'
 import type { KubeObject, OwnerReference } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
 import { jsonEqual } from '#json/object.js'
-import type { JsonValue } from '#json/value.js'
 import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
 import { type AdmissionPlugin, isWrite, refuse } from './plugin.js'
 import type { Authorize } from './policies/cel.js'
@@ -92,7 +91,7 @@ export const ownerReferencesPermissionEnforcement = (means: OwnerMeans): Admissi
   validate: (attributes) => {
     if (!isWrite(attributes) || isPodStatus(attributes)) return
     const [next, previous] = [ownersOf(attributes.object), ownersOf(attributes.oldObject)]
-    if (jsonEqual(next as unknown as JsonValue, previous as unknown as JsonValue)) return
+    if (jsonEqual(next, previous)) return
     return check(attributes, means)
   },
 })

@@ -2,7 +2,7 @@
 import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
 import { formatGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
-import type { JsonObject, JsonValue } from '#json/value.js'
+import type { JsonValue } from '#json/value.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { bodyDefinition } from '#registry/body-definition.js'
 import { type Decoded, decodeMade } from '#registry/decode.js'
@@ -96,7 +96,7 @@ export const writeBack = async ({
   const { apiVersion } = target
   if (object.apiVersion === apiVersion) return replaceContent(target, object)
   const stored = original.definition
-  if (stored.isCustom) checkVersion(object as unknown as JsonObject, stored)
+  if (stored.isCustom) checkVersion(object, stored)
   const next = await convert(object, definition, { definition: stored, apiVersion })
   replaceContent(target, stored.isCustom ? decodeMade(stored, next).object : next)
 }

@@ -156,7 +156,7 @@ export class AuditEvent implements AuditTrail {
       resourceVersion,
       subresource: known.subresource ?? '',
     })
-    if (this.showsRequests) this.#requestObject = this.#jsonOf(object as JsonObject)
+    if (this.showsRequests) this.#requestObject = this.#jsonOf(object)
   }
 
   /** A patch as it was sent. One in YAML is left out: upstream cannot write such an event at all. */

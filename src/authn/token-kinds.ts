@@ -236,7 +236,7 @@ export const tokenSubresource = (
     const object: JsonObject = {
       kind: 'TokenRequest',
       apiVersion: `${group}/v1`,
-      metadata: metadataInOrder(body.metadata) as JsonObject,
+      metadata: metadataInOrder(body.metadata),
       spec: {
         audiences,
         expirationSeconds,

@@ -1,6 +1,5 @@
 /** The manifest of a static Pod, read as the API server reads a Pod. Loaded where there are manifests: it brings the schemas. */
 import { systemClock } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
 import { isJsonObject } from '#json/object.js'
 import pod from '#kinds/core/pod.js'
 import type { Pod } from '#kubelet/pod.js'
@@ -21,7 +20,7 @@ export const podManifestReader = (): ReadManifest => {
       throw new Error('it is no v1 Pod')
     const { object } = decodeObject(definition, value)
     if (!object.metadata.name) throw new Error('invalid pod: name is needed for the pod')
-    place(object as KubeObject as Pod)
+    place(object as Pod)
     const { namespace } = object.metadata
     const base = { now: systemClock.now(), caller, stores: () => undefined }
     beforeCreate(object, { definition, ctx: internalContext(base, namespace) })
@@ -30,6 +29,6 @@ export const podManifestReader = (): ReadManifest => {
       throw new Error(reference.problem ?? `static pods may not reference ${reference.told}`)
     // Nobody counts the versions of a file.
     delete object.metadata.generation
-    return object as KubeObject as Pod
+    return object as Pod
   }
 }

@@ -24,7 +24,7 @@ export const conversionOf = (
   const storedAs = `${group}/${versions.find((v) => v.storage)!.name}`
   const known = new Set(versions.map(({ name }) => `${group}/${name}`))
   const to = async (object: KubeObject, wanted: string): Promise<KubeObject> => {
-    if (!known.has(object.apiVersion!)) {
+    if (!known.has(object.apiVersion)) {
       const message = `request to convert CR from an invalid group/version: ${object.apiVersion}`
       throw failure({ code: 500, message })
     }

@@ -3,7 +3,7 @@
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { jsonEqual, setOwn, withKeysInOrder } from '#json/object.js'
-import type { JsonObject, JsonValue } from '#json/value.js'
+import type { JsonValue } from '#json/value.js'
 import { holdsWholeFloat } from '#registry/decode/whole-floats.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import { standardFinalizers } from '#registry/validate-object-meta.js'
@@ -29,7 +29,7 @@ const sortKeys = (object: KubeObject): void => {
   for (const key of sorted) {
     const value = object[key]
     if (!isInOrder) delete object[key]
-    setOwn(object as JsonObject, key, withKeysInOrder(value as JsonValue))
+    setOwn(object, key, withKeysInOrder(value as JsonValue))
   }
 }
 

@@ -53,10 +53,10 @@ const whenAnswered = ({ raw }: FastifyReply, tell: (code: number) => void): (() 
     isTold = true
     tell(code)
   }
-  raw.writeHead = ((code: number, ...rest: unknown[]) => {
+  raw.writeHead = (code: number, ...rest: unknown[]) => {
     answered(code)
     return writeHead(code, ...rest)
-  }) as typeof raw.writeHead
+  }
   return answered
 }
 

@@ -156,7 +156,7 @@ export const checkFaultRule = (value: unknown): FaultRule => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badRequest('a fault rule must be an object')
   const errors = rule('', value)
-  if (errors.length === 0) errors.push(...together(value as FaultRule))
+  if (errors.length === 0) errors.push(...together(value))
   if (errors.length > 0) throw invalidObject({ group: '', kind: 'FaultRule' }, '', errors)
   return structuredClone(value)
 }

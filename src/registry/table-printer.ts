@@ -66,9 +66,7 @@ const cellsOf = (object: KubeObject, { definition, now }: TableRequest): unknown
 /** Custom objects are maps to Go, built-in ones structs. */
 const wholeObject = (object: KubeObject, { isCustom }: ResourceDefinition): JsonValue => {
   const { metadata } = object
-  return isCustom
-    ? withKeysInOrder(object as unknown as JsonValue)
-    : ({ ...object, metadata: metadataInOrder(metadata) } as unknown as JsonValue)
+  return isCustom ? withKeysInOrder(object) : { ...object, metadata: metadataInOrder(metadata) }
 }
 
 const rowOf = (object: KubeObject, request: TableRequest): JsonObject => {

@@ -61,7 +61,7 @@ export const identity: Transformer = {
 
 const errorOf = (failures: readonly unknown[]): Error => {
   if (failures.length === 1) return failures[0] as Error
-  return new Error(aggregate(failures.map((failure) => (failure as Error).message))!)
+  return new Error(aggregate(failures.map((failure) => (failure as Error).message)))
 }
 
 /** Where the reading of one value stands. */

@@ -18,7 +18,7 @@ export const dialRuntime = (
     // The URL comes from the runtime itself, so its certificate is not checked.
     const options = { method: 'POST', headers, agent: false, rejectUnauthorized: false } as const
     const request = (url.startsWith('https') ? https : http).request(url, options)
-    request.once('upgrade', (_, socket, head) => resolve({ socket: socket as Socket, head }))
+    request.once('upgrade', (_, socket, head) => resolve({ socket, head }))
     request.once('response', (answer) => {
       answer.resume()
       reject(new Error(`the runtime answered ${answer.statusCode}`))

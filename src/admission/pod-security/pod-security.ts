@@ -233,7 +233,7 @@ export const podSecurity = (settings = defaultSettings): AdmissionPlugin => {
   const validatePod = (attributes: WriteAttributes, policy: Policy): void => {
     // If everything is allowed, the version does not matter.
     if (allowsAll(policy)) annotate(attributes, 'enforce-policy', `${privileged}:latest`)
-    else if (isPodCreate(attributes) || isSignificant(attributes as AttributesOf<'UPDATE'>))
+    else if (isPodCreate(attributes) || isSignificant(attributes))
       unlessExempt(attributes, settings, attributes.object, () => admitPod(attributes, policy))
   }
 

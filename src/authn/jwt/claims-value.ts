@@ -20,7 +20,7 @@ const celValueOf = (value: JsonValue | undefined): CelValue => {
   if (value === undefined || value === null) return null
   if (typeof value === 'bigint') return Number(value)
   if (typeof value !== 'object') return value
-  return Array.isArray(value) ? value.map(celValueOf) : new NamedMap(value as JsonObject)
+  return Array.isArray(value) ? value.map(celValueOf) : new NamedMap(value)
 }
 
 export const claimsValue = (claims: JsonObject): CelValue => new NamedMap(claims)

@@ -2,7 +2,6 @@
 import { parseGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { stringify } from '#json/json.js'
-import type { JsonObject } from '#json/value.js'
 import { goTypeName } from '#openapi/schemas.js'
 import type { ResourceTable } from '../resource-table.js'
 import { encodeField, inEnvelope } from './protobuf.js'
@@ -27,5 +26,5 @@ export const upstreamValueOf =
     if (row?.upstreamForm !== undefined) return jsonOfGo(stringify(row.upstreamForm(unversioned)))
     if (row?.schemaName === undefined || row.storedAsJson) return jsonOfGo(json.toString())
     const key = goTypeName(row.schemaName)
-    return inEnvelope({ apiVersion, kind }, encodeField(key, unversioned as unknown as JsonObject))
+    return inEnvelope({ apiVersion, kind }, encodeField(key, unversioned))
   }

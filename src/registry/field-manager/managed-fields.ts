@@ -120,7 +120,7 @@ const goText = (entry: ManagedFieldsEntry): string => {
     subresource = '',
   } = entry
   const at = time ? `${time.replace('T', ' ').replace('Z', '')} +0000 UTC` : '<nil>'
-  return `{${manager} ${operation} ${apiVersion} ${at} ${fieldsType} ${stringify(fieldsV1 as JsonObject)} ${subresource}}`
+  return `{${manager} ${operation} ${apiVersion} ${at} ${fieldsType} ${stringify(fieldsV1)} ${subresource}}`
 }
 
 /** Sets that were read or written before: they are in canonical form. */

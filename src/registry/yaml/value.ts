@@ -1,6 +1,6 @@
 /** The value of a YAML document as sigs.k8s.io/yaml makes it: what goyaml.v2 decodes, written as JSON. */
 
-import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
+import type { Alias, Document, Node, Scalar, YAMLMap, YAMLSeq } from 'yaml'
 import { decodeBase64 } from '#go/base64.js'
 import { int64Min, int64Of, uint64Max } from '#json/int64.js'
 import { setOwn } from '#json/object.js'
@@ -113,7 +113,7 @@ class Converter {
 
   /** `kinds` has the keys that are no texts: Go tells them from texts that look the same. */
   #fill(into: JsonObject, kinds: Kinds, { items }: YAMLMap): void {
-    for (const { key, value } of items as Pair[])
+    for (const { key, value } of items)
       if (this.#isMerge(key)) this.#merge(into, kinds, value)
       else this.#set(into, kinds, key, value)
   }

@@ -7,7 +7,6 @@ import { aggregateMessage } from '#api/errors.js'
 import { forbidden, invalid } from '#api/field-error.js'
 import type { UserInfo } from '#api/user-info.js'
 import { jsonEqual } from '#json/object.js'
-import type { JsonValue } from '#json/value.js'
 import { followFile } from '../follow-file.js'
 import type { ServerOptions } from '../options.js'
 import type { StartedParts } from '../started-parts.js'
@@ -80,7 +79,7 @@ const openFile = async (
     warn: (error) => deps.warn('reloading authentication config', error),
     take: async (changed) => {
       const next = decodeAuthentication(changed)
-      if (!jsonEqual((next.anonymous ?? null) as JsonValue, (anonymous ?? null) as JsonValue))
+      if (!jsonEqual(next.anonymous ?? null, anonymous ?? null))
         throw wrongConfiguration(forbidden('anonymous', 'changed from initial configuration file'))
       await issuers.replace({ jwt: next.jwt ?? [], algorithms })
     },
