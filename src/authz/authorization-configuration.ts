@@ -73,8 +73,8 @@ const checkDurations = ({ authorizedTTL, unauthorizedTTL, timeout }: GivenWebhoo
 
 const decode = (text: string): readonly GivenAuthorizer[] => {
   if (text === '') return []
-  const { value } = decodeConfiguration(text, types)
-  const authorizers = (value.authorizers ?? []) as unknown as GivenAuthorizer[]
+  const { value } = decodeConfiguration<{ authorizers: GivenAuthorizer[] | null }>(text, types)
+  const authorizers = value.authorizers ?? []
   for (const { webhook } of authorizers) if (webhook) checkDurations(webhook)
   return authorizers
 }

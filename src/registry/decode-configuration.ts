@@ -26,7 +26,7 @@ const parseText = (text: string): ParsedText => {
 }
 
 /** What a text is, by its apiVersion and kind: `group/version kind`. */
-export type KnownTypes = Readonly<Record<string, string>>
+type KnownTypes = Readonly<Record<string, string>>
 
 interface TypeDefaults {
   readonly kind?: string
@@ -52,18 +52,21 @@ const typeOf = (
   return type
 }
 
-/** Names of structs of openapi/data/configuration-fields.json, by what a text says that it is. Throws an Error. */
-export const decodeConfiguration = (
+/**
+ * `types`: names of structs of openapi/data/configuration-fields.json, by what a text says that it is; `T` is what they have
+ * in common. Throws an Error.
+ */
+export const decodeConfiguration = <T = JsonObject>(
   text: string,
   types: KnownTypes,
   { strict = true, defaults = {} }: { strict?: boolean; defaults?: TypeDefaults } = {},
-): { type: string; value: JsonObject } => {
+): { type: string; value: T } => {
   const { value, trace, duplicates } = parsedBody(text)
   const type = typeOf(value, text, types, defaults)
   const decoded = decodeType(type, value, trace)
   if (strict && duplicates.length + decoded.strictErrors.length > 0)
     throw new Error(strictText(duplicates, decoded.strictErrors))
-  return { type, value: decoded.value }
+  return { type, value: decoded.value as T }
 }
 
 const parsedBody = (text: string): ParsedText => {

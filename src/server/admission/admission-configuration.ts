@@ -17,6 +17,10 @@ interface PluginConfiguration {
   readonly configuration?: JsonValue
 }
 
+interface Configuration {
+  readonly plugins: readonly PluginConfiguration[] | null
+}
+
 /** Other kinds of the same version: they are known, but do not configure admission. */
 const otherKinds = [
   'AuthenticationConfiguration',
@@ -48,8 +52,8 @@ const isFormer = (text: string): boolean => {
 
 const pluginsOf = (text: string, file: string): readonly PluginConfiguration[] => {
   try {
-    const { value } = decodeConfiguration(text, types)
-    return (value.plugins ?? []) as unknown as readonly PluginConfiguration[]
+    const { value } = decodeConfiguration<Configuration>(text, types)
+    return value.plugins ?? []
   } catch (error) {
     if (!(error instanceof UnknownTypeError)) throw error
     if (isFormer(text)) return ofFormerFiles.map((name) => ({ name, path: path.resolve(file) }))

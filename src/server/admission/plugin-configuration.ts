@@ -7,23 +7,11 @@ import {
   loadKubeconfigUsers,
 } from '#client/kubeconfig.js'
 import { goFileError } from '#go/file-error.js'
-import type { JsonObject } from '#json/value.js'
-import { decodeConfiguration, type KnownTypes } from '#registry/decode-configuration.js'
 
 /**
  * A configuration that was read but cannot be used: upstream reports it in other words than one that cannot be read.
  */
 export class UnusableConfiguration extends Error {}
-
-/** Throws an Error. */
-export const decodePlugin = <T>(
-  text: string,
-  types: KnownTypes,
-  options?: { strict: boolean },
-): T => {
-  const value: JsonObject = decodeConfiguration(text, types, options).value
-  return value as unknown as T
-}
 
 const checkThere = (file: string): void => {
   try {

@@ -2,7 +2,7 @@
 import { type EventLimit, eventLimitTypes } from '#admission/event-rate-limit.js'
 import { aggregateMessage } from '#api/errors.js'
 import { child, type FieldError, index, invalid, oneOf } from '#api/field-error.js'
-import { decodePlugin } from './plugin-configuration.js'
+import { decodeConfiguration } from '#registry/decode-configuration.js'
 
 interface Configuration {
   readonly limits: readonly EventLimit[] | null
@@ -30,7 +30,7 @@ export const readEventLimits = (text: string | undefined): readonly EventLimit[]
   const { limits } =
     text === undefined
       ? { limits: null }
-      : decodePlugin<Configuration>(text, types, { strict: false })
+      : decodeConfiguration<Configuration>(text, types, { strict: false }).value
   const errors =
     limits === null || limits.length === 0
       ? [invalid('limits', limits, 'must not be empty')]

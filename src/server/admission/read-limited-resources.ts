@@ -2,7 +2,7 @@
 import type { LimitedResource } from '#admission/quota/limited-resources.js'
 import { aggregateMessage } from '#api/errors.js'
 import { child, index, required } from '#api/field-error.js'
-import { decodePlugin } from './plugin-configuration.js'
+import { decodeConfiguration } from '#registry/decode-configuration.js'
 
 const type = 'config.v1.ResourceQuotaConfiguration'
 const types = {
@@ -13,11 +13,8 @@ const types = {
 
 /** Throws an Error. */
 export const readLimitedResources = (text: string): readonly LimitedResource[] => {
-  const { limitedResources } = decodePlugin<{ limitedResources: LimitedResource[] | null }>(
-    text,
-    types,
-  )
-  const limited = limitedResources ?? []
+  const { value } = decodeConfiguration<{ limitedResources: LimitedResource[] | null }>(text, types)
+  const limited = value.limitedResources ?? []
   const errors = limited.flatMap(({ resource }, i) =>
     resource === '' ? [required(child(index('limitedResources', i), 'resource'))] : [],
   )

@@ -12,7 +12,8 @@ import { aggregateMessage } from '#api/errors.js'
 import { duplicate, type FieldError, index, invalid } from '#api/field-error.js'
 import { dnsLabelName, dnsSubdomainName } from '#api/names.js'
 import { aggregate } from '#go/aggregate.js'
-import { decodePlugin, UnusableConfiguration } from './plugin-configuration.js'
+import { decodeConfiguration } from '#registry/decode-configuration.js'
+import { UnusableConfiguration } from './plugin-configuration.js'
 
 interface Configuration {
   readonly defaults: Readonly<Partial<Record<Mode | `${Mode}-version`, string>>>
@@ -57,7 +58,7 @@ const listErrors = (
 
 /** Throws an Error. */
 export const readPodSecurity = (text: string): PodSecuritySettings => {
-  const { defaults, exemptions } = decodePlugin<Configuration>(text, types)
+  const { defaults, exemptions } = decodeConfiguration<Configuration>(text, types).value
   const policy = policyOf(defaults)
   const { usernames = [], namespaces = [], runtimeClasses = [] } = exemptions
   const errors = [

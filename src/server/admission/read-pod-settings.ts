@@ -2,9 +2,8 @@
 import type { NodeSelectors } from '#admission/pod-node-selector.js'
 import type { ClusterTolerations } from '#admission/pod-tolerations.js'
 import type { JsonObject } from '#json/value.js'
-import { decodeUnversioned } from '#registry/decode-configuration.js'
+import { decodeConfiguration, decodeUnversioned } from '#registry/decode-configuration.js'
 import { validTolerations } from '#validation/toleration.js'
-import { decodePlugin } from './plugin-configuration.js'
 
 /** A configuration that cannot be read counts as empty; as upstream, the server starts all the same. */
 export const readNodeSelectors = (text: string): NodeSelectors => {
@@ -26,7 +25,9 @@ const types = {
 
 /** Throws an Error. */
 export const readTolerations = (text: string): ClusterTolerations => {
-  const tolerations = decodePlugin<ClusterTolerations>(text, types, { strict: false })
+  const { value: tolerations } = decodeConfiguration<ClusterTolerations>(text, types, {
+    strict: false,
+  })
   const errors = (['default', 'whitelist'] as const).flatMap((field) =>
     validTolerations(`podtolerationrestriction.${field}`, tolerations[field] ?? []),
   )

@@ -7,7 +7,7 @@ import { aggregateMessage } from '#api/errors.js'
 import { forbidden, invalid } from '#api/field-error.js'
 import type { CredentialsOfUser } from '#client/kubeconfig.js'
 import { decodeConfiguration } from '#registry/decode-configuration.js'
-import { decodePlugin, readKubeconfigUsers } from './plugin-configuration.js'
+import { readKubeconfigUsers } from './plugin-configuration.js'
 
 interface Configuration {
   readonly kubeConfigFile: string
@@ -48,7 +48,7 @@ const credentialsOfHost =
 export const readWebhookAdmission = async (
   text: string,
 ): Promise<CredentialsOfHost | undefined> => {
-  const configuration = decodePlugin<Configuration>(text, types)
+  const { value: configuration } = decodeConfiguration<Configuration>(text, types)
   const { kubeConfigFile: file } = configuration
   if (file !== '' && !file.startsWith('/'))
     throw new Error(

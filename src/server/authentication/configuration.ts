@@ -37,7 +37,7 @@ const textOf = (file: string): string => {
 /** Throws an Error that says why not. */
 export const decodeAuthentication = (text: string): AuthenticationConfiguration => {
   if (text === '') throw new Error('empty config data')
-  return decodeConfiguration(text, types).value as unknown as AuthenticationConfiguration
+  return decodeConfiguration<AuthenticationConfiguration>(text, types).value
 }
 
 /** Throws an Error if it cannot be read; its issuers are not checked here. */

@@ -62,9 +62,12 @@ interface GivenResources {
 }
 
 const decode = (text: string): EncryptionConfiguration => {
-  const given = decodeConfiguration(text, types).value.resources ?? []
+  const { value } = decodeConfiguration<{ resources: readonly GivenResources[] | null }>(
+    text,
+    types,
+  )
   return {
-    resources: (given as unknown as readonly GivenResources[]).map(({ resources, providers }) => ({
+    resources: (value.resources ?? []).map(({ resources, providers }) => ({
       resources: resources ?? [],
       providers: (providers ?? []).map(({ kms, ...others }) => ({
         ...others,
