@@ -1,5 +1,5 @@
 /** Ends tokens in Secrets that nobody uses; upstream's legacy-serviceaccount-token-cleaner-controller. */
-import { legacyTokenTracking } from '#api/legacy-tokens.js'
+import { legacyTokenTracking, tokenSecretType } from '#api/legacy-tokens.js'
 import type { Fields, NamespacedObject } from '#api/object.js'
 import { secretNames } from '#api/pod-references.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
@@ -62,7 +62,7 @@ const clean = async (context: ControllerContext): Promise<void> => {
   const map = await client.get<ConfigMap>(resources.configMaps, legacyTokenTracking)
   if (!isTrackedFor(map.data?.since ?? '', now, periodMs)) return
   const secrets = await client.list<TokenSecret>(resources.secrets, {
-    fieldSelector: 'type=kubernetes.io/service-account-token',
+    fieldSelector: `type=${tokenSecretType}`,
   })
   const mounted = new Map<string, Set<string>>()
   const look = async (secret: TokenSecret): Promise<void> => {

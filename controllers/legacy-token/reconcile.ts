@@ -1,6 +1,11 @@
 /** What becomes of a token that was made for an account without being asked for, and that nobody uses any more. */
 import { formatDate } from '#api/clock.js'
-import { invalidSinceLabel, lastUsedLabel } from '#api/legacy-tokens.js'
+import {
+  accountNameAnnotation,
+  accountUidAnnotation,
+  invalidSinceLabel,
+  lastUsedLabel,
+} from '#api/legacy-tokens.js'
 import type { NamespacedObject } from '#api/object.js'
 import { parseDate } from '#cel/times.js'
 
@@ -32,8 +37,8 @@ export const isUnused = ({ metadata }: TokenSecret, now: number, periodMs: numbe
 /** What the token was made for, by its name and, if it is given, its uid. */
 export const accountOf = ({ metadata: { namespace, annotations } }: TokenSecret) => ({
   namespace,
-  name: annotations?.['kubernetes.io/service-account.name'] ?? '',
-  uid: annotations?.['kubernetes.io/service-account.uid'] ?? '',
+  name: annotations?.[accountNameAnnotation] ?? '',
+  uid: annotations?.[accountUidAnnotation] ?? '',
 })
 
 /** One that the account does not list somebody has asked for. */

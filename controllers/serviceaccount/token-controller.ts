@@ -2,7 +2,14 @@
  * Fills Secrets of type kubernetes.io/service-account-token with a token that does not expire, and removes those whose
  * account is gone; upstream's serviceaccount-token-controller. New accounts get none: kubelets ask for tokens.
  */
+
 import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
+import {
+  accountNameAnnotation,
+  accountUidAnnotation,
+  legacyIssuer,
+  tokenSecretType,
+} from '#api/legacy-tokens.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isConflict, isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
@@ -24,16 +31,12 @@ interface Secret extends NamespacedObject {
   data?: Record<string, string>
 }
 
-const tokenType = 'kubernetes.io/service-account-token'
-const nameAnnotation = 'kubernetes.io/service-account.name'
-const uidAnnotation = 'kubernetes.io/service-account.uid'
-const legacyIssuer = 'kubernetes/serviceaccount'
 const claim = (name: string): string => `kubernetes.io/serviceaccount/${name}`
 
 const accountKey = ({ metadata }: PersistedObject): string =>
-  `${metadata.namespace}/${metadata.annotations?.[nameAnnotation] ?? ''}`
+  `${metadata.namespace}/${metadata.annotations?.[accountNameAnnotation] ?? ''}`
 const isToken = (secret: Secret): boolean =>
-  secret.type === tokenType && Boolean(secret.metadata.annotations?.[nameAnnotation])
+  secret.type === tokenSecretType && Boolean(secret.metadata.annotations?.[accountNameAnnotation])
 
 const signToken = async (
   keyPem: string,
@@ -77,8 +80,8 @@ const fill = async (
   if (isRight) return
   const annotations = {
     ...secret.metadata.annotations,
-    [nameAnnotation]: account.metadata.name,
-    [uidAnnotation]: account.metadata.uid,
+    [accountNameAnnotation]: account.metadata.name,
+    [accountUidAnnotation]: account.metadata.uid,
   }
   const metadata = { ...secret.metadata, annotations }
   await updateObject(context, resources.secrets, { ...secret, metadata, data })
@@ -90,11 +93,11 @@ const accountOf = async (
   secret: Secret,
 ): Promise<PersistedObject | undefined> => {
   const { namespace, annotations } = secret.metadata
-  const uid = annotations?.[uidAnnotation]
+  const uid = annotations?.[accountUidAnnotation]
   const known = context.informers.for(resources.serviceAccounts).store.get(accountKey(secret))
   if (known !== undefined && (!uid || known.metadata.uid === uid)) return known
   // A token must not be lost because the watch is behind.
-  const name = annotations?.[nameAnnotation]
+  const name = annotations?.[accountNameAnnotation]
   return readLive(context, resources.serviceAccounts, { namespace, name, uid })
 }
 
@@ -107,8 +110,8 @@ const removeReference = async (context: ControllerContext, secret: Secret): Prom
   const { namespace, name: secretName, annotations } = secret.metadata
   const named = {
     namespace,
-    name: annotations?.[nameAnnotation],
-    uid: annotations?.[uidAnnotation],
+    name: annotations?.[accountNameAnnotation],
+    uid: annotations?.[accountUidAnnotation],
   }
   const account = await readLive<ServiceAccount>(context, resources.serviceAccounts, named)
   const secrets = (account?.secrets ?? []).filter(({ name }) => name !== secretName)

@@ -12,7 +12,6 @@ import { sameSecret } from './same-secret.js'
 import type { TokenReferences } from './token-references.js'
 import type { TokenUses } from './token-uses.js'
 
-export const legacyIssuer = 'kubernetes/serviceaccount'
 const claimPrefix = 'kubernetes.io/serviceaccount'
 const annotationPrefix = 'authentication.k8s.io/legacy-token'
 const dayMs = 24 * 3_600_000

@@ -1,13 +1,15 @@
 /** Signs and checks the JWTs of ServiceAccounts, in the form of upstream's pkg/serviceaccount. */
+
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import type { Clock } from '#api/clock.js'
+import { legacyIssuer } from '#api/legacy-tokens.js'
 import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import { goQuoteList } from '#go/quote.js'
 import { limits } from '#limits'
 import type { TokenNotes, Verified } from './authenticator.js'
 import { boundUser, privateClaim, type ServiceAccountClaims } from './bound-token.js'
-import { legacyIssuer, legacyUser } from './legacy-token.js'
+import { legacyUser } from './legacy-token.js'
 import type { TokenReferences } from './token-references.js'
 import { TokenUses } from './token-uses.js'
 

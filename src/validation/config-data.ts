@@ -1,6 +1,7 @@
 /** ConfigMaps and Secrets (kubernetes, pkg/apis/core/validation). */
 
 import { type FieldError, forbidden, index, invalid, required, tooLong } from '#api/field-error.js'
+import { accountNameAnnotation, tokenSecretType } from '#api/legacy-tokens.js'
 import type { KubeObject } from '#api/object.js'
 import { givenEmpty } from '#json/given-empty.js'
 import { JsonSyntaxError, parse } from '#json/json.js'
@@ -79,13 +80,11 @@ const jsonErrors = (data: Data, key: string): FieldError[] => {
 const allRequired = (data: Data, keys: readonly string[]): FieldError[] =>
   keys.filter((key) => !Object.hasOwn(data, key)).map((key) => required(index('data', key)))
 
-const accountAnnotation = 'kubernetes.io/service-account.name'
-
 const byType: Readonly<Record<string, (data: Data, secret: KubeObject) => FieldError[]>> = {
-  'kubernetes.io/service-account-token': (_data, { metadata }) =>
-    metadata.annotations?.[accountAnnotation]
+  [tokenSecretType]: (_data, { metadata }) =>
+    metadata.annotations?.[accountNameAnnotation]
       ? []
-      : [required(index('metadata.annotations', accountAnnotation))],
+      : [required(index('metadata.annotations', accountNameAnnotation))],
   'kubernetes.io/dockercfg': (data) => jsonErrors(data, '.dockercfg'),
   'kubernetes.io/dockerconfigjson': (data) => jsonErrors(data, '.dockerconfigjson'),
   'kubernetes.io/basic-auth': (data) =>
