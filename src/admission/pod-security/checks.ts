@@ -2,8 +2,11 @@
  * The checks of the Pod Security Standards, in upstream's order and words (pod-security-admission, policy). Each yields
  * its reason and detail, or undefined when the pod passes.
  */
+
 import type { KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
+import { seccompAnnotation, seccompPrefix } from '#validation/pod/profile-annotations.js'
+import { appArmorPrefix } from '#validation/pod/security.js'
 
 export interface Violation {
   reason: string
@@ -57,12 +60,11 @@ const setters = (
   [...(podBad ? ['pod'] : []), ...(bad.length > 0 ? [named(bad)] : []), ...extra].join(' and ')
 
 const appArmor: Check = ({ metadata, spec, containers }) => {
-  const prefix = 'container.apparmor.security.beta.kubernetes.io/'
   const isBad = (profile: Container | undefined): boolean => profile?.type === 'Unconfined'
   const allowed = (value: string): boolean =>
     value === '' || value === 'runtime/default' || value.startsWith('localhost/')
   const annotations = Object.entries(metadata.annotations ?? {})
-    .filter(([key, value]) => key.startsWith(prefix) && !allowed(value))
+    .filter(([key, value]) => key.startsWith(appArmorPrefix) && !allowed(value))
     .map(([key, value]) => `${key}=${goQuote(value)}`)
     .sort()
   const podBad = isBad(context(spec).appArmorProfile)
@@ -196,10 +198,7 @@ const seccompBaseline: Check = ({ spec, containers }) => {
 
 /** Before 1.19 the profiles were annotations, which no runtime follows any more. */
 const seccompAnnotations: Check = ({ metadata: { annotations = {} }, containers }) => {
-  const keys = [
-    'seccomp.security.alpha.kubernetes.io/pod',
-    ...containers.map(({ name }) => `container.seccomp.security.alpha.kubernetes.io/${name}`),
-  ]
+  const keys = [seccompAnnotation, ...containers.map(({ name }) => seccompPrefix + name)]
   const isBad = (value: string | undefined): boolean =>
     value !== undefined &&
     value !== 'runtime/default' &&
