@@ -19,6 +19,9 @@ export interface APIService extends PersistedObject {
   }
 }
 
+/** Of APIServices that the server itself has made: `true` while it keeps them so, `onstart` where it made them once. */
+export const managedLabel = 'kube-aggregator.kubernetes.io/automanaged'
+
 export type Availability = Required<Pick<Condition, 'status' | 'reason' | 'message'>>
 
 const available = 'Available'

@@ -17,10 +17,9 @@ import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import { customPriority } from '#routes/discovery/documents.js'
 import { apiServices } from './aggregator.js'
-import type { APIService } from './api-service.js'
+import { type APIService, managedLabel } from './api-service.js'
 import { workLog } from './work-log.js'
 
-const managedLabel = 'kube-aggregator.kubernetes.io/automanaged'
 const definitions = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' }
 
 interface CustomApiServicesDeps extends FollowerDeps {

@@ -16,6 +16,7 @@ import { internalContext } from '#registry/internal-context.js'
 import { listAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
+import { managedLabel } from '../../aggregator/api-service.js'
 import { applyConditions, type FieldManagerOf } from '../apply-conditions.js'
 import { serviceCidrsOf } from '../service-range.js'
 import { unlessRefused, untilStored } from '../until-stored.js'
@@ -169,8 +170,6 @@ const remove = (deps: ObjectDeps, store: Store, name: string): Promise<unknown> 
     if ((await readOrNone(store, ctx, name)) !== undefined) await store.delete(ctx, name, {})
   })
 }
-
-const managedLabel = 'kube-aggregator.kubernetes.io/automanaged'
 
 /**
  * Deletes the APIService of a version that is not served, unless somebody else has made it (kube-aggregator,
