@@ -1,5 +1,7 @@
 /** The parts of every controller: handlers on shared informers that put keys into a queue, and a sync for a key. */
+
 import type { Clock } from '#api/clock.js'
+import { controllerRefOf } from '#api/controller-ref.js'
 import { groupOf } from '#api/group-version.js'
 import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
@@ -170,9 +172,6 @@ export const enqueueOwn = <T extends PersistedObject>(
     onDelete: (object) => queue.add(keyOf(object)),
   })
 }
-
-export const controllerRefOf = (object: PersistedObject) =>
-  object.metadata.ownerReferences?.find((owner) => owner.controller)
 
 /** Enqueues the controller of a changed object; both, if the controller changed. */
 export const enqueueOwner = <T extends PersistedObject>(

@@ -1,4 +1,5 @@
 /** topologySpreadConstraints: how unevenly the Pods of a selector may lie over the values of a node label. */
+import { controllerRefOf } from '#api/controller-ref.js'
 import { isEmptySelector, type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import { type Pod, type TopologySpreadConstraint, untoleratedTaint } from '#client/pod.js'
@@ -57,7 +58,7 @@ interface Wish {
 
 /** Upstream's defaults for Pods of a set that say nothing themselves. */
 const defaultWishes = (pod: Pod): Wish[] => {
-  const owner = pod.metadata.ownerReferences?.find((o) => o.controller)
+  const owner = controllerRefOf(pod)
   if (!['ReplicaSet', 'ReplicationController', 'StatefulSet'].includes(owner?.kind ?? '')) return []
   const matches: Matches = (other) =>
     other.metadata.deletionTimestamp === undefined &&

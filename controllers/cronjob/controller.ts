@@ -1,6 +1,7 @@
 /** Starts Jobs by the clock; upstream's cronjob-controller. */
 
 import { formatTime } from '#api/clock.js'
+import { controllerRefOf } from '#api/controller-ref.js'
 import { isAlreadyExists, isNamespaceTerminating, messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'
@@ -11,7 +12,6 @@ import { jsonEqual } from '#json/object.js'
 import {
   type Controller,
   type ControllerContext,
-  controllerRefOf,
   enqueueOwner,
   newQueue,
   queueRun,

@@ -1,12 +1,13 @@
 /** Rolls Deployments out over ReplicaSets; upstream's deployment-controller. One small step a sync, then the watch. */
 
+import { controllerRefOf } from '#api/controller-ref.js'
 import { isAlreadyExists, isNamespaceTerminating, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { jsonEqual } from '#json/object.js'
 import { byAge } from '../by-age.js'
-import { type ControllerContext, controllerRefOf } from '../controller.js'
+import type { ControllerContext } from '../controller.js'
 import { deleteAsSeen } from '../delete-object.js'
 import { claimOwned, ownerController } from '../ownership/owner-controller.js'
 import { updateObject, updateStatus } from '../update-object.js'

@@ -1,5 +1,7 @@
 /** When a Pod has to leave devices that were tainted after they were allocated. Pure. */
+
 import { parseTime } from '#api/clock.js'
+import { controllerRefOf } from '#api/controller-ref.js'
 import type { Pod } from '#client/pod.js'
 import {
   type AllocatedDevice,
@@ -52,8 +54,7 @@ const endOf = (taint: DeviceTaint, tolerations: readonly DeviceToleration[] = []
 
 /** A claim that was made for the Pod by a template must still be its own. */
 const usesClaim = (pod: Pod, claim: ResourceClaim, isMade: boolean): boolean => {
-  const { uid } = pod.metadata
-  const isOwn = claim.metadata.ownerReferences?.some((o) => o.controller && o.uid === uid) ?? false
+  const isOwn = controllerRefOf(claim)?.uid === pod.metadata.uid
   return isReservedFor(claim, pod) && (isOwn || !isMade)
 }
 

@@ -1,5 +1,5 @@
 /** Keeps the status of PodDisruptionBudgets, which the eviction subresource decides by; upstream's disruption-controller. */
-
+import { controllerRefOf } from '#api/controller-ref.js'
 import { formatGroupResource, groupOf, groupVersionPath } from '#api/group-version.js'
 import { matchesSelector, printLabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, OwnerReference } from '#api/object.js'
@@ -13,7 +13,6 @@ import { getOwn, jsonEqual } from '#json/object.js'
 import {
   type Controller,
   type ControllerContext,
-  controllerRefOf,
   enqueueOwn,
   newQueue,
   queueRun,

@@ -1,4 +1,5 @@
 /** Makes the claims that Pods describe in their own volumes; upstream's ephemeral-volume-controller. */
+import { controllerRefOf } from '#api/controller-ref.js'
 import type { ObjectMeta } from '#api/object.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
@@ -8,7 +9,6 @@ import { resources } from '#client/resources.js'
 import {
   type Controller,
   type ControllerContext,
-  controllerRefOf,
   newQueue,
   queueRun,
   syncStored,

@@ -1,5 +1,6 @@
 /** Runs Jobs to their end; upstream's job-controller. */
 
+import { controllerRefOf } from '#api/controller-ref.js'
 import { matchesSelector } from '#api/label-selector.js'
 import { isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
@@ -9,7 +10,6 @@ import { jsonEqual } from '#json/object.js'
 import {
   type Controller,
   type ControllerContext,
-  controllerRefOf,
   newQueue,
   queueRun,
   type Run,

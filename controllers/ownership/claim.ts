@@ -1,10 +1,10 @@
 /** Owner references of what a controller makes, and the claim on what it finds. */
+import { controllerRefOf } from '#api/controller-ref.js'
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { OwnerReference, PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isInvalid, isNotFound } from '#client/errors.js'
 import { apiVersionOf, type ResourceRef } from '#client/resources.js'
-import { controllerRefOf } from '../controller.js'
 
 /** What of an object an owner reference to it says. */
 export interface Owner {

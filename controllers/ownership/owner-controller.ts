@@ -1,4 +1,5 @@
 /** What the controllers of kinds that own others have in common: when they are woken, and which objects are theirs. */
+import { controllerRefOf } from '#api/controller-ref.js'
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { NamespacedObject } from '#api/object.js'
 import type { Informer } from '#client/informer.js'
@@ -9,7 +10,6 @@ import { whileSeeing } from '../blind.js'
 import {
   type Controller,
   type ControllerContext,
-  controllerRefOf,
   enqueueOwner,
   newQueue,
   queueRun,

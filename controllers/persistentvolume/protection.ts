@@ -4,6 +4,7 @@
  */
 
 import { attributesClassesOf } from '#api/attributes-classes.js'
+import { controllerRefOf } from '#api/controller-ref.js'
 import type { PersistedObject } from '#api/object.js'
 import { protectionFinalizers } from '#api/protection-finalizers.js'
 import { isNotFound } from '#client/errors.js'
@@ -14,7 +15,6 @@ import { type ResourceRef, resources } from '#client/resources.js'
 import {
   type Controller,
   type ControllerContext,
-  controllerRefOf,
   enqueueOwn,
   newQueue,
   queueRun,

@@ -1,10 +1,10 @@
+import { controllerRefOf } from '#api/controller-ref.js'
 import type { PersistedObject } from '#api/object.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Informer } from '#client/informer.js'
 import type { Pod } from '#client/pod.js'
 import type { WorkQueue } from '#client/work-queue.js'
-import { controllerRefOf } from '../controller.js'
 
 /** A Pod whose claim went away may need another. */
 export const enqueuePodOfLostClaim = <T extends PersistedObject>(

@@ -1,10 +1,11 @@
 /** Keeps as many Pods as a ReplicaSet or ReplicationController wants; upstream's replicaset-controller. */
+import { controllerRefOf } from '#api/controller-ref.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { isPodActive, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'
-import { type Controller, type ControllerContext, controllerRefOf } from '../controller.js'
+import type { Controller, ControllerContext } from '../controller.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { lookWhenAvailable } from '../pods/availability.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'

@@ -2,6 +2,7 @@
  * Makes the ResourceClaims that Pods describe by a template, names them in the Pod's status, and removes them when the
  * Pod has ended; keeps account of who uses a claim. Upstream's resourceclaim-controller. The scheduler allocates devices.
  */
+import { controllerRefOf } from '#api/controller-ref.js'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
@@ -12,7 +13,6 @@ import { limits } from '#limits'
 import {
   type Controller,
   type ControllerContext,
-  controllerRefOf,
   enqueueOwn,
   newQueue,
   queueRun,

@@ -2,7 +2,9 @@
  * Tells how a Pod goes on until it is gone: its changes, its Events and those of its owner, whether its Services find
  * it, and while nothing happens what it waits for.
  */
+
 import type { Clock } from '#api/clock.js'
+import { controllerRefOf } from '#api/controller-ref.js'
 import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { Informer } from '#client/informer.js'
@@ -124,9 +126,9 @@ class Follower {
 
   /** Whose Events may be about the Pod: its own, and its controller's. */
   #subjects(): string[] {
-    const { uid, ownerReferences = [] } = this.#options.pod.metadata
-    const owner = ownerReferences.find(({ controller }) => controller)
-    return owner ? [uid, owner.uid] : [uid]
+    const { pod } = this.#options
+    const owner = controllerRefOf(pod)
+    return owner ? [pod.metadata.uid, owner.uid] : [pod.metadata.uid]
   }
 
   #followEvents(subject: string): Informer {

@@ -1,4 +1,5 @@
 /** Pod Security Standards by the labels of the namespace (kubernetes, pod-security-admission). */
+import { controllerRefOf } from '#api/controller-ref.js'
 import { invalid as invalidObject } from '#api/errors.js'
 import type { FieldError } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
@@ -99,7 +100,7 @@ const templateOf = ({ kind, template, spec }: KubeObject): KubeObject | undefine
 const oneOfEachOwnerFirst = (pods: readonly KubeObject[]): KubeObject[] => {
   const seen = new Set<string>()
   const isFirst = (pod: KubeObject): boolean => {
-    const owner = pod.metadata.ownerReferences?.find((o) => o.controller)?.uid
+    const owner = controllerRefOf(pod)?.uid
     if (owner === undefined) return true
     const isNew = !seen.has(owner)
     seen.add(owner)

@@ -2,6 +2,7 @@
  * What a ResourceClaim counts as in quotas: its devices by their class, and as the extended resource that the class
  * stands for (kubernetes, pkg/quota/v1/evaluator/core/resource_claims.go).
  */
+import { controllerRefOf } from '../controller-ref.js'
 import { extendedResourceAnnotation, implicitResourcePrefix } from '../extended-resources.js'
 import type { KubeObject, OwnerReference } from '../object.js'
 import { parseQuantity, quantityValue } from '../quantity.js'
@@ -51,9 +52,9 @@ const devicesByClass = ({ spec }: KubeObject): Map<string, number> => {
 }
 
 /** The Pod for whose extended resources the scheduler made the claim. */
-export const madeFor = ({ metadata }: KubeObject): OwnerReference | undefined => {
-  if (metadata.annotations?.[extendedResourceAnnotation] !== 'true') return undefined
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)
+export const madeFor = (claim: KubeObject): OwnerReference | undefined => {
+  if (claim.metadata.annotations?.[extendedResourceAnnotation] !== 'true') return undefined
+  const owner = controllerRefOf(claim)
   return owner?.kind === 'Pod' && owner.apiVersion === 'v1' ? owner : undefined
 }
 

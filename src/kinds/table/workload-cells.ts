@@ -1,6 +1,8 @@
 /** Rows of the kinds that make pods. Rules: kubernetes pkg/printers/internalversion. */
+
 import { parseTime } from '#api/clock.js'
 import { isConditionTrue } from '#api/conditions.js'
+import { controllerRefOf } from '#api/controller-ref.js'
 import type { KubeObject } from '#api/object.js'
 import { humanDuration } from '#registry/human-duration.js'
 import {
@@ -114,7 +116,7 @@ export const cronJobCells: Cells = ({ metadata, spec, status, ...rest }, now) =>
 ]
 
 export const controllerRevisionCells: Cells = (object, now) => {
-  const controller = (object.metadata.ownerReferences ?? []).find((ref) => ref.controller)
+  const controller = controllerRefOf(object)
   const group = controller?.apiVersion.includes('/')
     ? `.${controller.apiVersion.split('/')[0]}`
     : ''
