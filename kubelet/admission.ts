@@ -1,11 +1,12 @@
 /** What a Pod needs against what the node has left; upstream: pkg/kubelet/lifecycle/predicate.go. */
+import { isTerminalPhase } from '#api/pod-phase.js'
 import { addAmounts, type MilliAmounts, parseAmounts } from '#client/amount.js'
 import { arePortsTaken } from '#client/host-ports.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import type { Amounts } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
 import { operatingSystem } from './node/machine-platform.js'
-import { isTerminalPhase, type Pod } from './pod.js'
+import type { Pod } from './pod.js'
 
 /** Checked resources, with the number of thousandths in one unit of the message. */
 const units = { cpu: 1n, memory: 1000n, 'ephemeral-storage': 1000n } as const

@@ -1,7 +1,9 @@
 /** The kubelet: a worker for each Pod of the node. Containers without a Pod are ended. */
+
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import { isMirrorPod } from '#api/mirror-pods.js'
+import { isTerminalPhase } from '#api/pod-phase.js'
 import { sleep } from '#async/sleep.js'
 import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
@@ -29,7 +31,7 @@ import {
 import { createObjectReader, type ObjectReader } from './object-reader.js'
 import { Orphans } from './orphans.js'
 import { PluginRegistry } from './plugins/plugin-registry.js'
-import { isTerminalPhase, type Pod, type PodStatus } from './pod.js'
+import type { Pod, PodStatus } from './pod.js'
 import type { PodContext } from './pod-context.js'
 import { PodWorker } from './pod-worker.js'
 import type { BackoffOptions } from './restart-backoff.js'

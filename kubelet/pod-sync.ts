@@ -1,5 +1,7 @@
 /** One pass over a Pod that should run: admission, volumes, sandbox, then what its containers need. */
+
 import { parseTime } from '#api/clock.js'
+import { isTerminalPhase } from '#api/pod-phase.js'
 import { unlessAborted } from '#async/sleep.js'
 import { nextTurn } from '#async/turns.js'
 import { resourcesOf } from './container-resources.js'
@@ -14,7 +16,6 @@ import {
   findContainer,
   formatPod,
   isEphemeral,
-  isTerminalPhase,
   type Pod,
 } from './pod.js'
 import { computeActions, type PodActions, runningContainers } from './pod-actions.js'

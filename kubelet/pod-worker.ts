@@ -4,17 +4,11 @@
  * time; whatever happens meanwhile (an update, the end of a process, a probe, a timer) asks for another one.
  * Upstream: pkg/kubelet/pod_workers.go.
  */
+import { isTerminalPhase } from '#api/pod-phase.js'
 import { sleep } from '#async/sleep.js'
 import type { ForcedEnd } from './forced-end.js'
 import { killPod } from './kill-pod.js'
-import {
-  type ContainerStatus,
-  formatPod,
-  isTerminalPhase,
-  type Pod,
-  type PodStatus,
-  statusesOf,
-} from './pod.js'
+import { type ContainerStatus, formatPod, type Pod, type PodStatus, statusesOf } from './pod.js'
 import { hasEnded, runningContainers } from './pod-actions.js'
 import type { PodContext } from './pod-context.js'
 import { defaultGraceSeconds, type PodHost, PodSync } from './pod-sync.js'

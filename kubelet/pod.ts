@@ -269,9 +269,6 @@ export interface Pod extends NamespacedObject {
 /** Which of two states of one Pod is the newer. */
 export const revisionOf = ({ metadata }: Pod): number => Number(metadata.resourceVersion ?? 0)
 
-export const isTerminalPhase = (phase: PodPhase | undefined): boolean =>
-  phase === 'Succeeded' || phase === 'Failed'
-
 /** Upstream's SystemCriticalPriority: the cluster cannot do without it. */
 const criticalPriority = 2_000_000_000
 export const hasCriticalPriority = ({ spec }: Pod): boolean =>

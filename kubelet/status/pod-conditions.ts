@@ -1,12 +1,13 @@
 /** The conditions of a Pod that the kubelet writes; upstream: pkg/kubelet/status/generate.go. */
+
 import { formatTime } from '#api/clock.js'
 import { conditionOf, putCondition, sinceWhen } from '#api/conditions.js'
 import { mayRestartAll } from '#api/container-restart.js'
+import { isTerminalPhase } from '#api/pod-phase.js'
 import { disruptionOf, isKubeletsDisruption } from '../forced-end.js'
 import {
   type ContainerStatus,
   isSidecar,
-  isTerminalPhase,
   type Pod,
   type PodCondition,
   type PodPhase,

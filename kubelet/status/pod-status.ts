@@ -2,15 +2,16 @@
  * Computes a Pod's status from its spec and from what the runtime and the probes report, never from what was done.
  * Upstream: pkg/kubelet/kubelet_pods.go (generateAPIPodStatus, getPhase) and pkg/kubelet/status/generate.go.
  */
+
 import { formatTime } from '#api/clock.js'
 import { mayRestartAll } from '#api/container-restart.js'
+import { isTerminalPhase } from '#api/pod-phase.js'
 import {
   type ContainerSpec,
   type ContainerStateStatus,
   type ContainerStatus,
   isInit,
   isSidecar,
-  isTerminalPhase,
   type Pod,
   type PodPhase,
   type PodStatus,

@@ -3,7 +3,9 @@
  * one write; many Pods at once, up to a bound. When a Pod has ended and the API knows it, this deletes the object
  * (kubernetes, status_manager.go canBeDeleted).
  */
+
 import { conditionOf } from '#api/conditions.js'
+import { isTerminalPhase } from '#api/pod-phase.js'
 import type { Client } from '#client/client.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
@@ -11,7 +13,7 @@ import { resources } from '#client/resources.js'
 import { canonicalJson } from '#json/object.js'
 import { limits } from '#limits'
 import { deletePod } from '../delete-pod.js'
-import { isTerminalPhase, type Pod, type PodCondition, type PodStatus, revisionOf } from '../pod.js'
+import { type Pod, type PodCondition, type PodStatus, revisionOf } from '../pod.js'
 import { isOwnCondition, isWrittenCondition } from './pod-conditions.js'
 
 const retryMinMs = 200

@@ -1,7 +1,9 @@
 /** The parts of Pods and Nodes that our processes read. */
+
 import { type Condition, isConditionTrue } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
+import { isTerminalPhase } from '#api/pod-phase.js'
 
 export interface Taint {
   key: string
@@ -190,8 +192,7 @@ export const conditionPatch = <T extends { type: string }>(
   }
 }
 
-export const isPodTerminal = (pod: Pod): boolean =>
-  pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
+export const isPodTerminal = (pod: Pod): boolean => isTerminalPhase(pod.status?.phase)
 
 /** Neither finished nor on its way out (kubernetes, controller_utils.go IsPodActive). */
 export const isPodActive = (pod: Pod): boolean =>

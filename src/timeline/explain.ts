@@ -1,7 +1,9 @@
 /** Why a Pod that was deleted is still there. Pure. */
+
 import { parseTime } from '#api/clock.js'
 import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
+import { isTerminalPhase } from '#api/pod-phase.js'
 import { statusesOf } from './timeline.js'
 
 interface Situation {
@@ -24,8 +26,6 @@ const nameFinalizers = (finalizers: readonly string[]): string =>
 
 /** A container may have two seconds more than its Pod (upstream's minimumGracePeriodInSeconds), and has to be reaped. */
 const killSeconds = 4
-
-const terminalPhases = ['Succeeded', 'Failed']
 
 const nodeTrouble = (
   pod: PersistedObject,
@@ -100,7 +100,7 @@ const endText = ({ spec }: PersistedObject): string => {
 export const explainTerminating = ({ pod, node, now }: Situation): string[] => {
   const { deletionTimestamp, finalizers = [], name } = pod.metadata
   if (!deletionTimestamp) return []
-  const ended = terminalPhases.includes(pod.status?.phase) || !pod.spec?.nodeName
+  const ended = isTerminalPhase(pod.status?.phase) || !pod.spec?.nodeName
   const reasons: string[] = []
   if (finalizers.length > 0 && (ended || pod.metadata.deletionGracePeriodSeconds === 0)) {
     reasons.push(

@@ -2,9 +2,11 @@
  * How one Pod lived and died, as steps in time: from what its object and its events say afterwards, and finer from the
  * states that a watch has shown one after the other. Pure: times come with what is handed in.
  */
+
 import { parseTime } from '#api/clock.js'
 import { type Condition, conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
+import { isTerminalPhase } from '#api/pod-phase.js'
 import { describeEnd, type Terminated } from './describe-end.js'
 import { describeEvent, lastSeenAt } from './events.js'
 
@@ -124,7 +126,7 @@ const containerChanges = (
 /** The kubelet deletes a Pod that has ended; whoever does that earlier has forced it. */
 const describeLastDelete = (before: PersistedObject | undefined): string => {
   if (!before?.spec?.nodeName) return 'grace set to 0, no node has it: the object goes'
-  return ['Succeeded', 'Failed'].includes(before.status?.phase)
+  return isTerminalPhase(before.status?.phase)
     ? 'grace set to 0, all of it has ended: the object goes'
     : 'grace set to 0 before all of it has ended (forced): the object goes'
 }

@@ -1,7 +1,9 @@
 /** What a pod counts as in quotas (kubernetes, pkg/quota/v1/evaluator/core/pods.go). */
+
 import { parseTime } from '../clock.js'
 import { implicitResourcePrefix } from '../extended-resources.js'
 import type { Fields, KubeObject } from '../object.js'
+import { isTerminalPhase } from '../pod-phase.js'
 import {
   type Amounts,
   addAmounts,
@@ -35,7 +37,7 @@ export const measuresPods = (name: string): boolean =>
  * others from taking its place.
  */
 export const isCharged = ({ metadata, status }: KubeObject, now: number): boolean => {
-  if (status?.phase === 'Failed' || status?.phase === 'Succeeded') return false
+  if (isTerminalPhase(status?.phase)) return false
   const { deletionTimestamp, deletionGracePeriodSeconds } = metadata
   if (deletionTimestamp === undefined || deletionGracePeriodSeconds === undefined) return true
   return now <= parseTime(deletionTimestamp) + deletionGracePeriodSeconds * 1000

@@ -1,4 +1,5 @@
 /** Eviction: a delete that a disruption budget may refuse (kubernetes, core/pod/storage). */
+
 import { formatTime } from '#api/clock.js'
 import { conditionOf, isConditionTrue, putCondition } from '#api/conditions.js'
 import {
@@ -14,6 +15,7 @@ import {
 import { invalid as invalidField } from '#api/field-error.js'
 import { matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
+import { isTerminalPhase } from '#api/pod-phase.js'
 import type { StatusCause } from '#api/status.js'
 import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
@@ -76,9 +78,7 @@ const deleteOptionsOf = (body: KubeObject, dryRun: boolean): DeleteOptions => {
 }
 
 const isFinished = ({ status, metadata }: KubeObject): boolean =>
-  status?.phase === 'Succeeded' ||
-  status?.phase === 'Failed' ||
-  metadata.deletionTimestamp !== undefined
+  isTerminalPhase(status?.phase) || metadata.deletionTimestamp !== undefined
 
 /** Why the budget allows no disruption, as far as the budget itself says. */
 const exhaustedMessage = (budget: KubeObject): string => {

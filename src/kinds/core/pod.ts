@@ -1,6 +1,7 @@
 import { formatTime } from '#api/clock.js'
 import { isDns1123Label } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { isTerminalPhase } from '#api/pod-phase.js'
 import { podQos } from '#api/pod-qos.js'
 import {
   type DeleteOptions,
@@ -65,9 +66,8 @@ const podWarnings = ({ metadata, spec }: KubeObject): string[] => {
 
 // A Pod that is not scheduled or has ended goes at once (kubernetes, core/pod/strategy.go CheckGracefulDelete).
 const checkGracefulDelete = (pod: KubeObject, options: DeleteOptions): boolean => {
-  const { phase } = pod.status ?? {}
   const asked = options.gracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 0
-  const isDone = !pod.spec.nodeName || phase === 'Failed' || phase === 'Succeeded'
+  const isDone = !pod.spec.nodeName || isTerminalPhase(pod.status?.phase)
   options.gracePeriodSeconds = isDone ? 0 : asked < 0 ? 1 : asked
   return true
 }

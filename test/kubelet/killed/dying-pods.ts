@@ -2,14 +2,16 @@
  * Pods of every sort, deleted in every way, while the kubelet is killed at random moments and started again. Whatever
  * the moment: every Pod ends, nothing of it is left running, and no object goes before its last process.
  */
+
 import type { ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { isTerminalPhase } from '#api/pod-phase.js'
 import type { Random } from '#client/random.js'
 import { resources } from '#client/resources.js'
-import { type ContainerSpec, isTerminalPhase, type Pod, statusesOf } from '#kubelet/pod.js'
+import { type ContainerSpec, type Pod, statusesOf } from '#kubelet/pod.js'
 import { eventually } from '../../eventually.js'
 import { imageName } from '../containerd.js'
 import { processesWith, script, startNode, type TestNode } from '../node.js'
