@@ -1,6 +1,8 @@
 /** Reads ConfigMaps, Secrets, Services and tokens that Pods refer to, and keeps them for a moment. */
+
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
+import type { CsiDriver, VolumeAttachment } from '#client/csi-objects.js'
 import { isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import type { Claim, Volume } from '#client/persistent-volume.js'
@@ -23,24 +25,6 @@ interface ServiceAccountToken {
 interface ClaimedVolume {
   readonly claim: Claim | undefined
   readonly volume: Volume | undefined
-}
-export interface CsiDriver extends PersistedObject {
-  spec: {
-    attachRequired?: boolean
-    podInfoOnMount?: boolean
-    requiresRepublish?: boolean
-    fsGroupPolicy?: string
-    volumeLifecycleModes?: string[]
-    tokenRequests?: { audience: string; expirationSeconds?: number }[]
-    serviceAccountTokenInSecrets?: boolean
-  }
-}
-interface VolumeAttachment extends PersistedObject {
-  status?: {
-    attached?: boolean
-    attachmentMetadata?: Record<string, string>
-    attachError?: { message?: string }
-  }
 }
 export interface ObjectReader {
   /** Undefined when there is none. */

@@ -1,13 +1,12 @@
 /** Whether a driver that tells how much storage it has could still make a volume for a node. */
+
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
-import type { NamespacedObject, PersistedObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import { parseMilli } from '#client/amount.js'
+import type { CsiDriver } from '#client/csi-objects.js'
 import { type Claim, classOf } from '#client/persistent-volume.js'
 import type { Node } from '#client/pod.js'
 
-export interface CsiDriver extends PersistedObject {
-  spec: { storageCapacity?: boolean }
-}
 export interface CsiStorageCapacity extends NamespacedObject {
   storageClassName: string
   nodeTopology?: LabelSelector

@@ -2,9 +2,11 @@
  * Gives claims that waited for their Pod what they need on its node: a volume that is there is promised to them, for
  * others their provisioner is told the node. Upstream: VolumeBinding's PreBind.
  */
+
 import type { Clock } from '#api/clock.js'
 import { Changes } from '#async/changes.js'
 import type { Client } from '#client/client.js'
+import type { CsiDriver, CsiNode, VolumeAttachment } from '#client/csi-objects.js'
 import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
 import { keyOf } from '#client/object-store.js'
@@ -20,10 +22,10 @@ import { resources } from '#client/resources.js'
 import { areBound, type ChosenVolumes } from './bound-claims.js'
 import type { Filter } from './filter.js'
 import type { NodeInfo } from './node-info.js'
-import { type CsiDriver, type CsiStorageCapacity, hasCapacity } from './storage-capacity.js'
+import { type CsiStorageCapacity, hasCapacity } from './storage-capacity.js'
 import { type ClaimFindings, inspectClaims, type VolumeStores } from './volume-claims.js'
 import { volumeFilter } from './volume-filter.js'
-import { type Attachment, type CsiNode, volumeLimits } from './volume-limits.js'
+import { volumeLimits } from './volume-limits.js'
 import { type Storage, volumesOnNode } from './waiting-claims.js'
 
 const byNode = 'node'
@@ -45,7 +47,7 @@ export class VolumeBinding {
   readonly #csiNodes: Informer<CsiNode>
   readonly #drivers: Informer<CsiDriver>
   readonly #capacities: Informer<CsiStorageCapacity>
-  readonly #attachments: Informer<Attachment>
+  readonly #attachments: Informer<VolumeAttachment>
   readonly #clock: Clock
   readonly #changes = new Changes()
   /** Promises under way, which the watch does not show yet: volume → key of the claim. */
@@ -61,7 +63,7 @@ export class VolumeBinding {
     this.#csiNodes = informers.for<CsiNode>(resources.csiNodes)
     this.#drivers = informers.for<CsiDriver>(resources.csiDrivers)
     this.#capacities = informers.for<CsiStorageCapacity>(resources.csiStorageCapacities)
-    this.#attachments = informers.for<Attachment>(resources.volumeAttachments)
+    this.#attachments = informers.for<VolumeAttachment>(resources.volumeAttachments)
     this.#attachments.store.addIndex(byNode, ({ spec }) => [spec.nodeName])
     const all = [this.#claims, this.#volumes, this.#classes, this.#csiNodes, this.#drivers]
     const tell = (): void => {

@@ -1,13 +1,10 @@
 /** How many volumes of a CSI driver a node can have attached. Upstream: the plugin NodeVolumeLimits. */
-import type { PersistedObject } from '#api/object.js'
+
+import type { CsiNode, VolumeAttachment } from '#client/csi-objects.js'
 import { type Claim, claimNames, classOf, type Volume } from '#client/persistent-volume.js'
 import type { Pod } from '#client/pod.js'
 import type { NodeInfo } from './node-info.js'
 import type { VolumeStores } from './volume-claims.js'
-
-export interface CsiNode extends PersistedObject {
-  spec: { drivers?: { name: string; allocatable?: { count?: number } }[] | null }
-}
 
 /** Driver → the Pod's volumes of it. A volume that several Pods use is attached once. */
 type CsiVolumes = Map<string, Set<string>>
@@ -37,15 +34,11 @@ const addVolumes = (found: CsiVolumes, pod: Pod, stores: VolumeStores): void => 
   }
 }
 
-export interface Attachment extends PersistedObject {
-  spec: { attacher: string; nodeName: string; source: { persistentVolumeName?: string } }
-}
-
 /** Those that are attached to the node though no Pod there has them. */
 const countForgotten = (
   driver: string,
   known: ReadonlySet<string>,
-  attached: readonly Attachment[],
+  attached: readonly VolumeAttachment[],
   volumes: VolumeStores['volumes'],
 ): number => {
   const handles = attached.flatMap(({ spec }): string[] => {
@@ -57,7 +50,7 @@ const countForgotten = (
 
 interface NodeVolumes {
   csiNode(name: string): CsiNode | undefined
-  attachmentsTo(node: string): readonly Attachment[]
+  attachmentsTo(node: string): readonly VolumeAttachment[]
 }
 
 /** Says of a node whether the Pod's volumes are too many for it; undefined when it has none that count. */

@@ -1,13 +1,6 @@
-/** Which volumes to attach to a node, and which to detach. Pure; upstream: pkg/controller/volume/attachdetach. */
-import type { PersistedObject } from '#api/object.js'
 import { uniqueName } from '#client/csi-volume.js'
 import type { Volume } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
-
-export interface VolumeAttachment extends PersistedObject {
-  spec: { attacher: string; nodeName: string; source: { persistentVolumeName?: string } }
-  status?: { attached?: boolean; attachError?: { message?: string; time?: string } }
-}
 
 /** A volume that Pods of a node want there. */
 export interface Wanted {

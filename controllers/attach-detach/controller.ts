@@ -2,8 +2,10 @@
  * Makes VolumeAttachments, by which CSI drivers attach the volumes of Pods to nodes and detach them again, and lists them
  * in the Node's status; upstream's persistentvolume-attach-detach-controller. Volumes that are folders are not attached.
  */
+
 import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
+import type { VolumeAttachment } from '#client/csi-objects.js'
 import { attachmentName, uniqueName } from '#client/csi-volume.js'
 import { isAlreadyExists, isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
@@ -21,7 +23,6 @@ import {
   mayDetach,
   takenBy,
   unmountWaitMs,
-  type VolumeAttachment,
   type Wanted,
 } from './attachments.js'
 

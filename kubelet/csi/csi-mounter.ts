@@ -2,12 +2,14 @@
  * What drivers are called with, and what has to be known for that. Upstream: csi_attacher.go (MountDevice) and
  * csi_mounter.go (SetUpAt, TearDownAt) of pkg/volume/csi.
  */
+
 import { mkdir } from 'node:fs/promises'
 import { formatTime } from '#api/clock.js'
+import type { CsiDriver } from '#client/csi-objects.js'
 import { attachmentName } from '#client/csi-volume.js'
 import { messageOf } from '#client/errors.js'
 import { isFinal, textOf } from '../grpc/error-text.js'
-import type { CsiDriver, ObjectReader } from '../object-reader.js'
+import type { ObjectReader } from '../object-reader.js'
 import type { Pod } from '../pod.js'
 import { giveToGroup, isGroups } from '../volume-ownership.js'
 import type { CsiClient } from './csi-client.js'

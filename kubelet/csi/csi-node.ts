@@ -2,9 +2,10 @@
  * What the API knows of the CSI drivers of this node: the CSINode, and the annotation and labels of the Node. Upstream:
  * pkg/volume/csi/nodeinfomanager.
  */
-import type { PersistedObject } from '#api/object.js'
+
 import { sleep } from '#async/sleep.js'
 import type { Client } from '#client/client.js'
+import type { CsiNode, CsiNodeDriver } from '#client/csi-objects.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import { migratedPlugins } from '#client/migrated-plugins.js'
 import type { Node } from '#client/pod.js'
@@ -17,17 +18,6 @@ const nodeIdAnnotation = 'csi.volume.kubernetes.io/nodeid'
 const migratedAnnotation = 'storage.alpha.kubernetes.io/migrated-plugins'
 /** Upstream's pauses between tries. */
 const pausesMs = [10, 50, 250]
-
-interface CsiNodeDriver {
-  readonly name: string
-  readonly nodeID: string
-  readonly topologyKeys?: readonly string[] | null
-  readonly allocatable?: { readonly count?: number }
-}
-interface CsiNode extends PersistedObject {
-  /** Null where the last driver has gone. */
-  spec: { drivers: readonly CsiNodeDriver[] | null }
-}
 
 const driverOf = (name: string, info: NodeInfo): CsiNodeDriver => {
   const topologyKeys = Object.keys(info.accessible_topology?.segments ?? {}).sort()

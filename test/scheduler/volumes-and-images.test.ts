@@ -1,19 +1,17 @@
 /** What volumes and images say about nodes, in kube-scheduler's words. */
+
 import t from 'tap'
 import type { PersistedObject } from '#api/object.js'
+import type { CsiDriver, CsiNode, VolumeAttachment } from '#client/csi-objects.js'
 import { ObjectStore } from '#client/object-store.js'
 import { boundTo, type Claim, type StorageClass, type Volume } from '#client/persistent-volume.js'
 import type { Pod } from '#client/pod.js'
 import { imageLocality } from '#scheduler/image-locality.js'
 import { NodeInfo } from '#scheduler/node-info.js'
-import {
-  type CsiDriver,
-  type CsiStorageCapacity,
-  hasCapacity,
-} from '#scheduler/storage-capacity.js'
+import { type CsiStorageCapacity, hasCapacity } from '#scheduler/storage-capacity.js'
 import { type ClaimFindings, inspectClaims } from '#scheduler/volume-claims.js'
 import { volumeFilter } from '#scheduler/volume-filter.js'
-import { type Attachment, type CsiNode, volumeLimits } from '#scheduler/volume-limits.js'
+import { volumeLimits } from '#scheduler/volume-limits.js'
 import { volumesOnNode } from '#scheduler/waiting-claims.js'
 import { storedMetadata } from '../stored-metadata.js'
 
@@ -97,11 +95,11 @@ t.test('a node takes no more volumes of a driver than it says', (t) => {
     ['pv-a', 'n'],
     ['pv-b', 'other'],
   ].map(([persistentVolumeName, nodeName]) =>
-    object<Attachment>('va', {
+    object<VolumeAttachment>('va', {
       spec: { attacher: 'd.io', nodeName, source: { persistentVolumeName } },
     }),
   )
-  let attachments: Attachment[] = []
+  let attachments: VolumeAttachment[] = []
   const attachmentsTo = (to: string) => attachments.filter(({ spec }) => spec.nodeName === to)
   const isTooMany = (claims: string[], node: NodeInfo) =>
     volumeLimits(podWith('p', claims), stores, { csiNode, attachmentsTo })?.(node)
