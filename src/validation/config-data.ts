@@ -8,6 +8,7 @@ import { JsonSyntaxError, parse } from '#json/json.js'
 import { jsonEqual } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
+import { keyPairProblem } from '#net/key-pair.js'
 import type { MetadataChecks } from '#registry/resource-definition.js'
 import { validConfigKey } from './formats.js'
 
@@ -120,20 +121,10 @@ export const validateSecretUpdate = (
   ...validateSecret(next),
 ]
 
-const hasPem = (base64: string): boolean => {
-  const text = Buffer.from(base64, 'base64').toString('latin1')
-  const begin = /-----BEGIN [^-]+-----/.exec(text)
-  return begin !== null && text.includes('-----END ', begin.index + begin[0].length)
-}
-
-/** A TLS secret whose halves Go's crypto/tls could not read. */
-export const secretWarnings = (secret: KubeObject): string[] => {
-  if (secret.type !== 'kubernetes.io/tls') return []
-  const data: Data = secret.data ?? {}
-  for (const [key, what] of [
-    ['tls.crt', 'certificate'],
-    ['tls.key', 'key'],
-  ] as const)
-    if (!hasPem(data[key] ?? '')) return [`tls: failed to find any PEM data in ${what} input`]
-  return []
+/** A TLS secret whose halves Go's crypto/tls does not take for a pair. */
+export const secretWarnings = ({ type, data = {} }: KubeObject): string[] => {
+  if (type !== 'kubernetes.io/tls') return []
+  const text = (key: string): string => Buffer.from(data[key] ?? '', 'base64').toString('latin1')
+  const problem = keyPairProblem(text('tls.crt'), text('tls.key'))
+  return problem === undefined ? [] : [problem]
 }
