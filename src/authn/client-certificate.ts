@@ -2,13 +2,14 @@
  * Reads TLS client certificates: of a user (CN is the name, each O a group), or of a front proxy that makes requests for
  * others.
  */
-import { X509Certificate } from 'node:crypto'
+import type { X509Certificate } from 'node:crypto'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
 import type { UserInfo } from '#api/user-info.js'
 import { commonNameOf, organizationsOf } from '#net/certificate-names.js'
 import { der } from '#net/der.js'
+import { certificatesOf } from '#net/pem.js'
 import { criticalExtensions } from '#net/x509.js'
 import { type Credentials, withAuthenticatedGroup } from './authenticator.js'
 import { connectionOf } from './connection.js'
@@ -46,11 +47,6 @@ const untrusted: Shown = {
   untilMs: Number.POSITIVE_INFINITY,
 }
 const nobody: Shown = { ...untrusted, identity: undefined }
-
-const block = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
-
-export const certificatesOf = (pem: string): X509Certificate[] =>
-  (pem.match(block) ?? []).map((text) => new X509Certificate(text))
 
 /** TLS has checked the chain against all authorities together; this tells which one it ends at. */
 const isSignedBy = (

@@ -1,4 +1,5 @@
 /** PEM in text that clients sent, read as Go's encoding/pem does. Searched with indexOf: a pattern could be made to backtrack. */
+import { X509Certificate } from 'node:crypto'
 
 export interface PemBlock {
   readonly label: string
@@ -52,3 +53,11 @@ export const pemBlocks = (text: string): PemBlock[] => {
     from = block?.next ?? stop + end.length
   }
 }
+
+/** Those that hold certificates (client-go, cert.ParseCertsPEM). */
+export const certificateBlocks = (text: string): PemBlock[] =>
+  pemBlocks(text).filter(({ label, hasHeaders }) => label === 'CERTIFICATE' && !hasHeaders)
+
+/** Throws for a block that holds none. */
+export const certificatesOf = (text: string): X509Certificate[] =>
+  certificateBlocks(text).map(({ bytes }) => new X509Certificate(bytes))

@@ -1,4 +1,5 @@
 /** Issuers of JWTs, and the mapping of their claims to users (apiserver, pkg/apis/apiserver). */
+
 import {
   child,
   duplicate,
@@ -10,8 +11,8 @@ import {
 } from '#api/field-error.js'
 import { parseUrl } from '#go/url.js'
 import { limits } from '#limits'
+import { certificatesOf } from '#net/pem.js'
 import { validDomainPrefixedPath } from '#validation/formats.js'
-import { certificatesOf } from '../client-certificate.js'
 import { type Compiled, compile } from './expressions.js'
 
 export interface ClaimOrExpression {

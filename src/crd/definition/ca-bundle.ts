@@ -1,6 +1,6 @@
 /** Checks the authorities of a conversion webhook. Without any, those of the system are used. */
 import { X509Certificate } from 'node:crypto'
-import { pemBlocks } from '#net/pem.js'
+import { certificateBlocks, pemBlocks } from '#net/pem.js'
 import type { CustomResourceDefinition } from './definition.js'
 
 const isCertificate = (der: Buffer): boolean => {
@@ -14,7 +14,7 @@ const isCertificate = (der: Buffer): boolean => {
 /** Undefined when a certificate was found, wherever it stands (client-go, transport.TLSConfigFor). */
 const problemIn = (pem: string): string | undefined => {
   const blocks = pemBlocks(pem)
-  const certificates = blocks.filter((b) => b.label === 'CERTIFICATE' && !b.hasHeaders)
+  const certificates = certificateBlocks(pem)
   if (certificates.some(({ bytes }) => isCertificate(bytes))) return undefined
   if (certificates.length > 0) return 'failed to parse certificate: x509: malformed certificate'
   return blocks.at(-1)?.next === pem.length

@@ -1,8 +1,8 @@
 /** The contents of the ConfigMaps in kube-system that kube-apiserver keeps for others to read. */
 import { formatDate } from '#api/clock.js'
 import { legacyTokenTracking } from '#api/legacy-tokens.js'
-import { certificatesOf } from '#authn/client-certificate.js'
 import type { JsonObject } from '#json/value.js'
+import { certificatesOf } from '#net/pem.js'
 import type { RequestHeaderOptions } from '../credentials/identity.js'
 
 /** How long an expired certificate is still listed: upstream's allowance for clocks that differ. */
