@@ -68,6 +68,35 @@ interface RegistryStoresOptions {
 const goTypeName = ({ isCustom, gvk: { group, kind } }: ResourceDefinition): string =>
   isCustom ? '*unstructured.Unstructured' : `*${internalType(group, kind)}`
 
+/** The storage of a resource: what the watch cache has of it, as its version shows it. */
+const storagesOver = (cacher: Awaited<ReturnType<typeof makeCacher>>, driver: StorageDriver) => {
+  const statuses = componentStatuses(() =>
+    driver.health({ timeoutMs: limits.componentProbeTimeoutMs }),
+  )
+  const builtIn = new Set<ObjectStorage>()
+  const storageOf = (definition: ResourceDefinition): ObjectStorage => {
+    if (definition.storagePrefix === componentStatusPrefix) return statuses
+    const prefix = `${definition.storagePrefix}/`
+    const resource = cacher.forResource({
+      prefix,
+      fields: definition.selectableFields,
+      typeName: goTypeName(definition),
+      awaitsFuture: hasCache(definition.gvr),
+    })
+    if (!definition.isCustom) builtIn.add(resource)
+    const { onRead, conversion } = definition
+    const storage = onRead === undefined ? resource : new ShownStorage(resource, onRead)
+    if (conversion === undefined) return storage
+    const { gvk } = definition
+    return new ConvertedStorage(storage, conversion, {
+      prefix,
+      typeName: `${formatGroupVersion(gvk)}, Kind=${gvk.kind}`,
+    })
+  }
+  const areReadable = () => [...builtIn].every((storage) => storage.notReady?.() === undefined)
+  return { storageOf, areReadable }
+}
+
 export const openRegistryStores = async (
   options: RegistryStoresOptions,
 ): Promise<RegistryStores> => {
@@ -91,29 +120,7 @@ export const openRegistryStores = async (
     await closeDriver()
     throw error
   })
-  const statuses = componentStatuses(() =>
-    driver.health({ timeoutMs: limits.componentProbeTimeoutMs }),
-  )
-  const builtIn = new Set<ObjectStorage>()
-  const storageOf = (definition: ResourceDefinition) => {
-    if (definition.storagePrefix === componentStatusPrefix) return statuses
-    const prefix = `${definition.storagePrefix}/`
-    const resource = cacher.forResource({
-      prefix,
-      fields: definition.selectableFields,
-      typeName: goTypeName(definition),
-      awaitsFuture: hasCache(definition.gvr),
-    })
-    if (!definition.isCustom) builtIn.add(resource)
-    const { onRead, conversion } = definition
-    const storage = onRead === undefined ? resource : new ShownStorage(resource, onRead)
-    if (conversion === undefined) return storage
-    const { gvk } = definition
-    return new ConvertedStorage(storage, conversion, {
-      prefix,
-      typeName: `${formatGroupVersion(gvk)}, Kind=${gvk.kind}`,
-    })
-  }
+  const { storageOf, areReadable } = storagesOver(cacher, driver)
   const stores = makeStores({
     table,
     storageOf,
@@ -125,7 +132,7 @@ export const openRegistryStores = async (
   return {
     ...stores,
     health: async (question) => (await driver.health(question)) ?? cacher.health(),
-    areReadable: () => [...builtIn].every((storage) => storage.notReady?.() === undefined),
+    areReadable,
     currentRevision: () => cacher.currentRevision(),
     sizeOf: (definition) => {
       const { storagePrefix: prefix } = definition
