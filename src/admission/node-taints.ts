@@ -13,8 +13,8 @@ const unreachable = 'node.kubernetes.io/unreachable'
 
 /** How long a Pod stays if it does not say so itself. */
 export interface StaySeconds {
-  readonly notReady: number
-  readonly unreachable: number
+  readonly notReady?: number | undefined
+  readonly unreachable?: number | undefined
 }
 
 interface Taint {
@@ -42,9 +42,10 @@ const tolerates = (pod: KubeObject, key: string): boolean =>
   )
 
 /** A pod stays for a while, by default five minutes, on a node that is gone, unless it says otherwise. */
-export const defaultTolerationSeconds = (
-  seconds: StaySeconds = { notReady: 300, unreachable: 300 },
-): AdmissionPlugin => ({
+export const defaultTolerationSeconds = ({
+  notReady: notReadySeconds = 300,
+  unreachable: unreachableSeconds = 300,
+}: StaySeconds = {}): AdmissionPlugin => ({
   name: 'DefaultTolerationSeconds',
   resources: ['pods'],
   mutate: (attributes) => {
@@ -56,7 +57,7 @@ export const defaultTolerationSeconds = (
       key,
       operator: 'Exists',
       effect: 'NoExecute',
-      tolerationSeconds: key === notReady ? seconds.notReady : seconds.unreachable,
+      tolerationSeconds: key === notReady ? notReadySeconds : unreachableSeconds,
     }))
     // The spec of an update may be shared with the stored object.
     pod.spec = copyWith(pod.spec, { tolerations: [...(pod.spec.tolerations ?? []), ...added] })

@@ -79,8 +79,8 @@ const admissionPluginsOf = async (
   const taking = { enabled, disabled }
   const read = await readAdmissionSettings(options.admissionControlConfigFile, taking, started)
   const DefaultTolerationSeconds = {
-    notReady: options.defaultNotReadyTolerationSeconds ?? 300,
-    unreachable: options.defaultUnreachableTolerationSeconds ?? 300,
+    notReady: options.defaultNotReadyTolerationSeconds,
+    unreachable: options.defaultUnreachableTolerationSeconds,
   }
   return { ...taking, settings: { ...read, DefaultTolerationSeconds } }
 }
