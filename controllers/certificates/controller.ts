@@ -7,13 +7,9 @@ import { signers } from '#api/signers.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
-import {
-  isApprovedByItself,
-  readRequest,
-  refusalOf,
-  type SigningRequest,
-  signRequest,
-} from './sign.js'
+import { approvalOf } from './approve.js'
+import { readRequest, type SigningRequest, signRequest } from './sign.js'
+import { refusalOf } from './verify.js'
 
 const ref = resources.certificateSigningRequests
 const knownSigners = new Set<string>(Object.values(signers))
@@ -36,12 +32,13 @@ const withCondition = (
 }
 
 const approve = async (context: ControllerContext, request: SigningRequest): Promise<void> => {
-  if (has(request, 'Approved') || has(request, 'Denied')) return
-  if (!isApprovedByItself(request, readRequest(request))) return
+  if (request.status?.certificate || has(request, 'Approved') || has(request, 'Denied')) return
+  const message = await approvalOf(context, request)
+  if (message === undefined) return
   const approved = withCondition(request, context.clock.now(), {
     type: 'Approved',
     reason: 'AutoApproved',
-    message: 'Auto approving self kubelet client certificate after SubjectAccessReview.',
+    message,
   })
   await context.client.update(ref, approved, { subresource: 'approval' })
 }
@@ -53,7 +50,8 @@ const sign = async (context: ControllerContext, request: SigningRequest): Promis
   if (cert === undefined || key === undefined) return
   if (!knownSigners.has(request.spec.signerName) || request.status?.certificate) return
   if (!has(request, 'Approved') || has(request, 'Denied') || has(request, 'Failed')) return
-  const refusal = refusalOf(request, readRequest(request))
+  const { signerName, usages } = request.spec
+  const refusal = refusalOf(signerName, readRequest(request), usages)
   if (refusal !== undefined) {
     const failed = withCondition(request, clock.now(), {
       type: 'Failed',

@@ -1,9 +1,7 @@
-/** Signs what a CertificateSigningRequest asks for, if its signer's rules allow it. */
+/** Reads and signs what a CertificateSigningRequest asks for. */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { PersistedObject } from '#api/object.js'
-import { signers } from '#api/signers.js'
-import { mastersGroup, nodesGroup, nodeUserPrefix } from '#api/user-info.js'
 import { type CertificateRequest, parseCertificateRequest } from '#net/certificate-request.js'
 import { der } from '#net/der.js'
 import { signCertificate, signerOf } from '#net/x509.js'
@@ -15,57 +13,17 @@ export interface SigningRequest extends PersistedObject {
     signerName: string
     usages?: string[]
     username?: string
+    uid?: string
     groups?: string[]
+    extra?: Record<string, string[]>
     expirationSeconds?: number
   }
   status: { certificate?: string; conditions?: { type: string; status: string; reason?: string }[] }
 }
 
-const clientUsages = new Set(['client auth', 'digital signature', 'key encipherment'])
-const servingUsages = new Set(['server auth', 'digital signature', 'key encipherment'])
 const lifetimeMinMs = 600_000
 /** Clocks of clients may be behind ours. */
 const backdateMs = 300_000
-
-type Subject = Pick<CertificateRequest, 'commonName' | 'organizations' | 'alternativeNames'>
-
-/** What is wrong with the request for its signer; undefined when nothing is. */
-export const refusalOf = (request: SigningRequest, subject: Subject): string | undefined => {
-  const usages = request.spec.usages ?? []
-  const within = (allowed: ReadonlySet<string>): boolean => usages.every((u) => allowed.has(u))
-  const isNode =
-    subject.commonName.startsWith(nodeUserPrefix) &&
-    subject.organizations.length === 1 &&
-    subject.organizations[0] === nodesGroup
-  switch (request.spec.signerName) {
-    case signers.client:
-      if (subject.organizations.includes(mastersGroup))
-        return 'use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed'
-      return within(clientUsages) && usages.includes('client auth')
-        ? undefined
-        : `usages did not match ${[...clientUsages].join(',')}`
-    case signers.kubeletClient:
-      if (!isNode || subject.alternativeNames !== undefined) return 'subject is not that of a node'
-      return within(clientUsages) && usages.includes('client auth')
-        ? undefined
-        : 'usages did not match those of a node client'
-    case signers.kubeletServing:
-      if (!isNode || subject.alternativeNames === undefined)
-        return 'subject is not that of a node with names'
-      return within(servingUsages) && usages.includes('server auth')
-        ? undefined
-        : 'usages did not match those of a node server'
-    default:
-      return undefined
-  }
-}
-
-/** Upstream's self node client approver. */
-export const isApprovedByItself = (request: SigningRequest, subject: Subject): boolean =>
-  request.spec.signerName === signers.kubeletClient &&
-  refusalOf(request, subject) === undefined &&
-  (request.spec.username === subject.commonName ||
-    (request.spec.groups ?? []).includes('system:bootstrappers'))
 
 /** Bit numbers of the extension, from the left: RFC 5280, 4.2.1.3. */
 const keyUsageBits: Record<string, number> = {
