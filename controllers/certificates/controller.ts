@@ -2,12 +2,13 @@
  * Approves nodes' own requests, signs approved ones, deletes old ones; upstream's three certificatesigningrequest
  * controllers.
  */
-import { formatTime, parseTime } from '#api/clock.js'
+import { formatTime } from '#api/clock.js'
 import { signers } from '#api/signers.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { approvalOf } from './approve.js'
+import { overSince } from './clean.js'
 import { readRequest, type SigningRequest, signRequest } from './sign.js'
 import { refusalOf } from './verify.js'
 
@@ -66,11 +67,6 @@ const sign = async (context: ControllerContext, request: SigningRequest): Promis
   await client.update(ref, { ...request, status }, { subresource: 'status' })
 }
 
-const hours = 3_600_000
-/** Upstream's cleaner: pending for 24 h, decided for 1 h. */
-const ageLimitMs = (request: SigningRequest): number =>
-  has(request, 'Approved') || has(request, 'Denied') || has(request, 'Failed') ? hours : 24 * hours
-
 const controllerOf = (
   name: string,
   sync: (
@@ -108,9 +104,8 @@ export const certificateControllers: readonly Controller[] = [
   controllerOf('certificatesigningrequest-approving-controller', approve),
   controllerOf('certificatesigningrequest-signing-controller', sign),
   controllerOf('certificatesigningrequest-cleaner-controller', async (context, request) => {
-    const born = parseTime(request.metadata.creationTimestamp ?? '')
-    const left = born + ageLimitMs(request) - context.clock.now()
-    if (left > 0) return { afterMs: left }
+    const left = overSince(request) - context.clock.now()
+    if (left > 0) return Number.isFinite(left) ? { afterMs: left } : undefined
     await context.client.delete(
       ref,
       { name: request.metadata.name },

@@ -18,7 +18,10 @@ export interface SigningRequest extends PersistedObject {
     extra?: Record<string, string[]>
     expirationSeconds?: number
   }
-  status: { certificate?: string; conditions?: { type: string; status: string; reason?: string }[] }
+  status?: {
+    certificate?: string
+    conditions?: { type: string; status: string; reason?: string; lastUpdateTime?: string | null }[]
+  }
 }
 
 const lifetimeMinMs = 600_000

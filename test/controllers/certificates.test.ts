@@ -6,9 +6,13 @@ import { signers } from '#api/signers.js'
 import { createClient } from '#client/client.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { resources } from '#client/resources.js'
+import { overSince } from '#controllers/certificates/clean.js'
+import type { SigningRequest } from '#controllers/certificates/sign.js'
 import { refusalOf } from '#controllers/certificates/verify.js'
 import { der } from '#net/der.js'
+import { issueCertificate } from '#net/x509.js'
 import { createServer } from '../create-server.js'
+import { storedMetadata } from '../stored-metadata.js'
 import { until } from './cluster.js'
 import { manage } from './in-process.js'
 
@@ -170,3 +174,40 @@ t.test("signers tell in upstream's words what they refuse", async (t) => {
   for (const [signer, of, given, why] of cases)
     t.equal(refusalOf(signer, of, given), why, `${signer} ${given.join()} ${why ?? 'signed'}`)
 })
+
+t.test(
+  'a request is kept for an hour after it was decided, however long it had waited',
+  async (t) => {
+    const hours = (count: number) => Date.UTC(2026, 0, 1) + count * 3_600_000
+    const at = (count: number) => new Date(hours(count)).toISOString()
+    const { certPem } = issueCertificate({
+      use: 'client',
+      subject: { commonName: 'jane' },
+      notBeforeMs: hours(0),
+      notAfterMs: hours(20.5),
+    })
+    const certificate = Buffer.from(certPem).toString('base64')
+    const of = (status: SigningRequest['status']): number =>
+      overSince({
+        kind: 'CertificateSigningRequest',
+        apiVersion: 'certificates.k8s.io/v1',
+        metadata: { ...storedMetadata({ name: 'r' }), creationTimestamp: at(0) },
+        spec: { request: '', signerName: signers.client },
+        status,
+      })
+    const decided = (type: string, count: number) => ({
+      conditions: [{ type, status: 'True', lastUpdateTime: at(count) }],
+    })
+    t.equal(of({}), hours(24), 'nobody has decided')
+    t.equal(of({ ...decided('Approved', 10), certificate }), hours(11))
+    t.equal(of(decided('Approved', 10)), hours(34), 'nobody has signed')
+    t.equal(of(decided('Denied', 10)), hours(11))
+    t.equal(of(decided('Failed', 10)), hours(11))
+    t.equal(
+      of({ ...decided('Approved', 20), certificate }),
+      hours(20.5),
+      'the certificate has ended',
+    )
+    t.equal(of(decided('Other', 10)), Number.POSITIVE_INFINITY)
+  },
+)
