@@ -10,6 +10,7 @@ import { type Peer, sendAll, take } from './flow-control.js'
 import { findPod, HttpError, type Upgraded } from './pod-request.js'
 import { SpdyConnection, type SpdyStream } from './spdy.js'
 import { spdyName, upgradeToSpdy } from './upgrade-to-spdy.js'
+import { upgradeToWebSocket } from './upgrade-to-websocket.js'
 
 const channelProtocol = 'v4.channel.k8s.io'
 const spdyProtocol = 'portforward.k8s.io'
@@ -129,7 +130,7 @@ const forwardSpdy = (upgraded: Upgraded, connect: Connect): void => {
 }
 
 export const servePortForward = (upgraded: Upgraded): void => {
-  const { kubelet, path, request, socket, head } = upgraded
+  const { kubelet, path, request } = upgraded
   const pod = findPod(kubelet, path)
   const { runtime } = kubelet
   const sandbox = runtime.sandboxesOf(pod.metadata.uid).at(-1)
@@ -147,7 +148,7 @@ export const servePortForward = (upgraded: Upgraded): void => {
   if (offered) {
     request.headers['sec-websocket-protocol'] = offered.replace(tunnelProtocol, tunnelAlias)
   }
-  sockets.handleUpgrade(request, socket, head, (webSocket) => {
+  upgradeToWebSocket(sockets, upgraded, (webSocket) => {
     if (webSocket.protocol === tunnelAlias) forwardTunnel(webSocket, connect)
     else forwardChannels(webSocket, connect, ports)
   })

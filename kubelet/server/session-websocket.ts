@@ -4,6 +4,7 @@ import type { Session } from '../runtime.js'
 import { take } from './flow-control.js'
 import type { Upgraded } from './pod-request.js'
 import { type Opened, runSession, type Wanted, type Wire } from './run-session.js'
+import { upgradeToWebSocket } from './upgrade-to-websocket.js'
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const
 const protocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'channel.k8s.io'] as const
@@ -62,15 +63,11 @@ const wireOf = (socket: WebSocket): Wire => ({
   },
 })
 
-export const acceptWebSocket = (
-  { request, socket, head }: Upgraded,
-  wanted: Wanted,
-  begin: () => Opened,
-): void => {
+export const acceptWebSocket = (upgraded: Upgraded, wanted: Wanted, begin: () => Opened): void => {
   const opened = begin()
   // Whoever hangs up before there is a WebSocket ends the command, too.
-  if ('session' in opened) socket.once('close', () => opened.session.kill())
-  sockets.handleUpgrade(request, socket, head, (webSocket) => {
+  if ('session' in opened) upgraded.socket.once('close', () => opened.session.kill())
+  upgradeToWebSocket(sockets, upgraded, (webSocket) => {
     if ('session' in opened) listen(webSocket, opened.session)
     void runSession(wireOf(webSocket), opened, wanted)
   })

@@ -163,6 +163,22 @@ t.test('through the server to a container', async (t) => {
     t.match(await tunnel(node, port, ask), /path \/x$/)
   })
 
+  t.test('what is no WebSocket ends its connection, and not the kubelet', async (t) => {
+    const isOver = (socket: WebSocket) => once(socket, 'close').then(([code]) => code)
+    for (const [rest, protocol] of [
+      ['portforward?ports=1', 'v4.channel.k8s.io'],
+      ['exec?stdout=true&command=cat', 'v5.channel.k8s.io'],
+      ['exec?stdout=true&command=no-such-command', 'v5.channel.k8s.io'],
+    ] as const) {
+      const socket = dial(node, `p/${rest}`, protocol)
+      socket.on('error', () => {})
+      // Behind the handshake at once: no command may have ended before.
+      socket.on('upgrade', (answer) => answer.socket.write(Buffer.from([0x83, 0x80, 0, 0, 0, 0])))
+      t.ok(await isOver(socket), rest)
+    }
+    t.match(await node.logs('p'), /heard/, 'the kubelet answers')
+  })
+
   t.test('an ended container is not there, however it is asked for', async (t) => {
     await node.run('over', script('exit 0'), { restartPolicy: 'Never' })
     await node.until('over', ({ status }) => status?.phase === 'Succeeded')
