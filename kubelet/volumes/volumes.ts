@@ -143,10 +143,7 @@ export class Volumes {
   /** True when what a volume shows can change while the Pod lives. */
   changes({ pod }: PodFacts): boolean {
     return (
-      mountedVolumes(pod).some(
-        ({ configMap, secret, downwardAPI, projected }) =>
-          configMap || secret || downwardAPI || projected,
-      ) || this.#options.csi.isRepublished(pod.metadata.uid)
+      mountedVolumes(pod).some(showsObjects) || this.#options.csi.isRepublished(pod.metadata.uid)
     )
   }
 
@@ -192,10 +189,7 @@ export class Volumes {
         volume: name,
         hostPath: await mountedPath(base, mount, { container: container.name, env }),
         containerPath: mountPath,
-        readOnly:
-          readOnly ||
-          volume?.persistentVolumeClaim?.readOnly === true ||
-          volume?.csi?.readOnly === true,
+        readOnly: readOnly || (volume !== undefined && isReadOnly(volume)),
         ...(mountPropagation && mountPropagation !== 'None'
           ? { propagation: mountPropagation }
           : {}),
@@ -346,6 +340,19 @@ export class Volumes {
     return made.token
   }
 }
+
+/** Its files are the kubelet's, which brings them up to date. */
+const showsObjects = ({ configMap, secret, downwardAPI, projected }: VolumeSpec): boolean =>
+  (configMap ?? secret ?? downwardAPI ?? projected) !== undefined
+
+/**
+ * No container may write into it, whatever its mounts say (the attributes of upstream's mounters). A link that is put
+ * where the kubelet writes next would lead it out of the volume.
+ */
+const isReadOnly = (volume: VolumeSpec): boolean =>
+  showsObjects(volume) ||
+  volume.persistentVolumeClaim?.readOnly === true ||
+  volume.csi?.readOnly === true
 
 /** Nobody waits for what no container mounts (GetPodVolumeNames). */
 const mountedVolumes = (pod: Pod): VolumeSpec[] => {

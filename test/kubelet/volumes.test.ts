@@ -72,3 +72,34 @@ t.test('what a Pod was about to get when it ended is not there when it has gone'
   await preparing.catch(() => {})
   t.same(volumes.podUids(), [])
 })
+
+t.test('into what shows objects of the API no container may write', async (t) => {
+  const csi = {} as CsiVolumes
+  const reader = {} as ObjectReader
+  const volumes = new Volumes({ root: '/r', reader, now: () => 1, mountsMemory: false, csi })
+  const sources = {
+    configMap: { name: 'm' },
+    secret: { secretName: 's' },
+    downwardAPI: { items: [] },
+    projected: { sources: [] },
+    emptyDir: {},
+    hostPath: { path: '/h' },
+  }
+  const container = {
+    name: 'c',
+    volumeMounts: Object.keys(sources).map((name) => ({ name, mountPath: `/${name}` })),
+  }
+  const spec = {
+    containers: [container],
+    volumes: Object.entries(sources).map(([name, source]) => ({ name, [name]: source })),
+  }
+  const mounts = await volumes.mountsOf(
+    { ...facts, pod: { ...facts.pod, spec } },
+    container,
+    new Map(),
+  )
+  t.same(
+    mounts.filter(({ readOnly }) => readOnly).map(({ volume }) => volume),
+    ['configMap', 'secret', 'downwardAPI', 'projected'],
+  )
+})
