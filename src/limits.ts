@@ -457,6 +457,8 @@ export const limits = {
   tokenReviewMs: 120_000,
   allowedReviewMs: 300_000,
   deniedReviewMs: 30_000,
+  /** Longest file of variables that a container may leave to another: no process could start with more. */
+  envFileBytesMax: 2 * 1024 * 1024,
   /** Longest manifest of a static Pod; upstream's maxConfigLength. */
   manifestBytesMax: 10 * 1024 * 1024,
   /** How often the kubelet checks for evictions, and how long it waits for an evicted Pod before it checks again; upstream's evictionMonitoringPeriod and podCleanupTimeout. */

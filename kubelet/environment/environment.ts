@@ -1,5 +1,6 @@
 /** The environment of a container: envFrom, env, references and $(NAME) expansion, in upstream's order. */
 import path from 'node:path'
+import { limits } from '#limits'
 import { fieldValue, type PodFacts, resourceValue } from '../downward.js'
 import { expand } from '../expand.js'
 import type { DataObject, ObjectReader } from '../object-reader.js'
@@ -71,7 +72,7 @@ const valueInFile = async (
   const folder = volumes.folderOf(facts, volumeName)
   if (folder === undefined)
     throw configError(`cannot find the volume "${volumeName}" referenced by FileKeyRef`)
-  const value = await readBelow(folder, file)
+  const value = await readBelow(folder, file, limits.envFileBytesMax)
     .then((text) => readVariable(text, key))
     .catch(() => {
       throw configError("couldn't parse env file")

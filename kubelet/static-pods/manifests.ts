@@ -1,11 +1,12 @@
 /** The folder of static Pods, or the one file; upstream: pkg/kubelet/config/file.go. */
-import { open, readdir, stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { type Clock, formatTime } from '#api/clock.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { limits } from '#limits'
 import { followFolder } from '../follow-folder.js'
+import { readForeignFile } from '../foreign-file.js'
 import type { Pod } from '../pod.js'
 import { makeStatic } from './static-pod.js'
 
@@ -68,16 +69,8 @@ export class Manifests {
 
   async #read(file: string): Promise<Pod> {
     const { read, nodeName, clock } = this.#options
-    const handle = await open(file)
-    try {
-      const facts = await handle.stat()
-      if (!facts.isFile()) throw new Error('it is no file')
-      if (facts.size > limits.manifestBytesMax)
-        throw new Error(`it is longer than ${limits.manifestBytesMax} bytes`)
-      const now = formatTime(clock.now())
-      return read(await handle.readFile(), (pod) => makeStatic(pod, { nodeName, file, now }))
-    } finally {
-      await handle.close()
-    }
+    const text = await readForeignFile(file, { bytesMax: limits.manifestBytesMax })
+    const now = formatTime(clock.now())
+    return read(text, (pod) => makeStatic(pod, { nodeName, file, now }))
   }
 }

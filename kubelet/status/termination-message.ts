@@ -2,9 +2,10 @@
  * What a container says about its end: a file of its own, mounted where `terminationMessagePath` says, or with
  * FallbackToLogsOnError the end of its log. Upstream: getTerminationMessage (pkg/kubelet/kuberuntime).
  */
-import { chmod, mkdir, open, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { limits } from '#limits'
+import { withForeignFile } from '../foreign-file.js'
 import {
   type ContainerSpec,
   type ContainerStatus,
@@ -42,17 +43,12 @@ export const makeTerminationFile = async (
   return { volume: '', hostPath, containerPath: terminationMessagePath, readOnly: false }
 }
 
-const readEnd = async (file: string): Promise<string> => {
-  const handle = await open(file)
-  try {
-    const { size } = await handle.stat()
+const readEnd = (file: string): Promise<string> =>
+  withForeignFile(file, async (handle, size) => {
     const length = Math.min(size, limits.terminationMessageBytesMax)
     const { buffer } = await handle.read(Buffer.alloc(length), 0, length, size - length)
     return buffer.toString('utf8')
-  } finally {
-    await handle.close()
-  }
-}
+  })
 
 const endOfLog = async (runtime: ContainerRuntime, container: Container): Promise<string> => {
   const chunks: Buffer[] = []

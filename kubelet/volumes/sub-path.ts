@@ -1,7 +1,8 @@
 /** A part of a volume; upstream: makeMounts (pkg/kubelet/kubelet_pods.go), pkg/volume/util/subpath. */
-import { chmod, lstat, mkdir, readFile, realpath, stat } from 'node:fs/promises'
+import { chmod, lstat, mkdir, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { expand } from '../expand.js'
+import { readForeignFile } from '../foreign-file.js'
 import type { VolumeMount } from '../pod.js'
 import { configError } from '../runtime.js'
 
@@ -41,11 +42,17 @@ const makeBelow = async (volumeFolder: string, subPath: string): Promise<void> =
   }
 }
 
-/** Throws if there is no such file, or a link leads out of the volume. */
-export const readBelow = async (volumeFolder: string, file: string): Promise<string> => {
-  const found = await realpath(path.join(volumeFolder, path.posix.join('/', file)))
-  if (!isBelow(await realpath(volumeFolder), found)) throw new Error(`${file} is outside`)
-  return readFile(found, 'utf8')
+/** Throws if there is no such file, or a longer one, or a link leads out of the volume. */
+export const readBelow = async (
+  volumeFolder: string,
+  file: string,
+  bytesMax: number,
+): Promise<string> => {
+  const root = await realpath(volumeFolder)
+  const found = await realpath(path.join(root, path.posix.join('/', file)))
+  const mayLieAt = (opened: string) => isBelow(root, opened)
+  if (!mayLieAt(found)) throw new Error(`${file} is outside`)
+  return (await readForeignFile(found, { bytesMax, mayLieAt })).toString('utf8')
 }
 
 /** Where the mount leads on this host. Throws StartError, whose text reveals nothing of the host's files. */

@@ -38,3 +38,9 @@ t.test('what upstream refuses', async (t) => {
     })
   t.equal(readVariable("A='x'\nrubbish", 'A'), 'x', 'what stands behind it is not read')
 })
+
+t.test('lines may end as on Windows, and there may be very many', async (t) => {
+  t.equal(readVariable("A='x'\r\nB='y\r\nz'\r\n", 'B'), 'y\nz')
+  const lines = 'line\n'.repeat(300_000)
+  t.equal(readVariable(`A='${lines}'`, 'A'), lines)
+})
