@@ -493,8 +493,9 @@ export const limits = {
   commandOutputBytesMax: 1024 * 1024,
   /** Bytes of a client's input that a kubelet holds for a slow command or port before the client has to wait. */
   commandInputBytesMax: 1024 * 1024,
-  /** Longest SPDY frame that is accepted. */
+  /** Longest SPDY frame that is accepted, and what the headers of a stream may inflate to. */
   spdyFrameBytesMax: 1024 * 1024,
+  spdyHeaderBytesMax: 64 * 1024,
   /** A client that has upgraded opens its streams within this time; upstream's DefaultStreamCreationTimeout. */
   spdyStreamsWaitMsMax: 30_000,
   /** Longest time from the start of a shim to its first line, however busy the machine. */

@@ -1,5 +1,6 @@
 /** Header blocks of SPDY/3.1: pairs with lengths, in one zlib stream a direction that begins with a known dictionary. */
 import { constants, createDeflate, createInflate, type Deflate, type Inflate } from 'node:zlib'
+import { limits } from '#limits'
 
 /** The words of the protocol's dictionary (SPDY draft 3.1, 2.6.10.1), each behind its length. */
 const words = [
@@ -41,7 +42,16 @@ const dictionary = Buffer.concat([
 const through = (stream: Inflate | Deflate, bytes: Buffer): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const parts: Buffer[] = []
-    const collect = (chunk: Buffer) => parts.push(chunk)
+    let length = 0
+    const collect = (chunk: Buffer): void => {
+      length += chunk.length
+      // A block may stand for a thousand times as many bytes.
+      if (length <= limits.spdyHeaderBytesMax) parts.push(chunk)
+      else {
+        reject(new Error('SPDY headers too long'))
+        stream.destroy()
+      }
+    }
     stream.on('data', collect)
     stream.once('error', reject)
     stream.write(bytes)

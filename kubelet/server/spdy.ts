@@ -128,6 +128,8 @@ export class SpdyConnection {
 
   async #accept(payload: Buffer, flags: number): Promise<void> {
     const id = payload.readUInt32BE(0) & 0x7fffffff
+    // In its place the one before would be forgotten, with what hangs on it.
+    if (this.#streams.has(id)) throw new Error('SPDY stream opened twice')
     const stream = this.#add(id, await this.#codec.decode(payload.subarray(10)))
     const reply = Buffer.concat([idBytes(id), await this.#codec.encode({})])
     this.#send(control(types.synReply, reply))

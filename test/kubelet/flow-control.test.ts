@@ -4,6 +4,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Duplex, Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createDeflate } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { startCriSession } from '#kubelet/runtime/cri/cri-session.js'
@@ -160,6 +161,22 @@ t.test('a client waits for a process that does not read its input', async (t) =>
   await eventually('its end', () => !server.isPaused)
 })
 
+/** A frame of SPDY. */
+const frameOf = (first: number, payload: Buffer, flags = 0): Buffer => {
+  const bytes = Buffer.alloc(8)
+  bytes.writeUInt32BE(first)
+  bytes.writeUInt32BE(payload.length, 4)
+  bytes[4] = flags
+  return Buffer.concat([bytes, payload])
+}
+const idOf = (id: number): Buffer => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(id)
+  return bytes
+}
+const opening = (id: number, block: Buffer): Buffer =>
+  frameOf(0x80030001, Buffer.concat([idOf(id), Buffer.alloc(6), block]))
+
 t.test(
   'a stream of a tunnel is forgotten when both have ended it, or one has given it up',
   async (t) => {
@@ -171,33 +188,57 @@ t.test(
     )
     const codec = new HeaderCodec()
     t.teardown(() => codec.close())
-    const head = (first: number, payload: Buffer, flags = 0): Buffer => {
-      const bytes = Buffer.alloc(8)
-      bytes.writeUInt32BE(first)
-      bytes.writeUInt32BE(payload.length, 4)
-      bytes[4] = flags
-      return Buffer.concat([bytes, payload])
-    }
-    const idOf = (id: number): Buffer => {
-      const bytes = Buffer.alloc(4)
-      bytes.writeUInt32BE(id)
-      return bytes
-    }
     const reset: number[] = []
     for (const id of [1, 3, 5, 7]) {
       const block = await codec.encode({ streamtype: 'data' })
-      await server.receive(head(0x80030001, Buffer.concat([idOf(id), Buffer.alloc(6), block])))
+      await server.receive(opening(id, block))
       streams.at(-1)!.onReset = () => reset.push(id)
     }
     const [one, three] = streams
     const fin = 1
-    await server.receive(head(1, Buffer.alloc(0), fin))
+    await server.receive(frameOf(1, Buffer.alloc(0), fin))
     one!.end()
     three!.end()
-    await server.receive(head(3, Buffer.alloc(0), fin))
-    await server.receive(head(0x80030003, Buffer.concat([idOf(5), idOf(5)])))
+    await server.receive(frameOf(3, Buffer.alloc(0), fin))
+    await server.receive(frameOf(0x80030003, Buffer.concat([idOf(5), idOf(5)])))
     t.same(reset, [5])
     server.close()
     t.same(reset, [5, 7], 'only what is still open is reset with the tunnel')
+  },
+)
+
+t.test(
+  'headers that inflate to very much, and a stream that is opened twice, are no SPDY',
+  async (t) => {
+    const connect = () => {
+      const streams: SpdyStream[] = []
+      const server = new SpdyConnection(
+        () => {},
+        (stream) => streams.push(stream),
+      )
+      const codec = new HeaderCodec()
+      t.teardown(() => {
+        codec.close()
+        server.close()
+      })
+      return { streams, server, codec }
+    }
+    const blown = connect()
+    const deflate = createDeflate()
+    deflate.end(Buffer.alloc(200 * 1024 * 1024))
+    const block = Buffer.concat(await deflate.toArray())
+    await t.rejects(blown.server.receive(opening(1, block)), { message: 'SPDY headers too long' })
+    const twice = connect()
+    for (const _ of ['first', 'second']) {
+      const again = twice.server.receive(
+        opening(1, await twice.codec.encode({ streamtype: 'data' })),
+      )
+      if (twice.streams.length === 0) await again
+      else await t.rejects(again, { message: 'SPDY stream opened twice' })
+    }
+    let isReset = false
+    twice.streams[0]!.onReset = () => (isReset = true)
+    twice.server.close()
+    t.ok(isReset, 'the first ends with its connection')
   },
 )
