@@ -487,6 +487,8 @@ export const limits = {
   terminationLogBytesMax: 2_048,
   /** Bytes of all termination messages of a Pod, which its containers share; upstream's MaxPodTerminationMessageLogLength. */
   podTerminationMessageBytesMax: 12 * 1024,
+  /** Length of a path from which on folders of containers are reached by one that is open: half of what the system takes. */
+  walkedPathLengthMax: 2_048,
   /** Bytes of a container's log before it is rotated; one old file is kept. Upstream's containerLogMaxSize. */
   containerLogBytesMax: 10 * 1024 * 1024,
   /** Bytes of a command's output that a kubelet holds for a slow client before the command has to wait. */

@@ -1,11 +1,29 @@
 /** Disk usage of a folder or a file. */
-import type { Stats } from 'node:fs'
-import { lstat, readdir } from 'node:fs/promises'
+import { constants, type Stats } from 'node:fs'
+import { lstat, open, readdir } from 'node:fs/promises'
 import path from 'node:path'
+import { limits } from '#limits'
 import type { DiskUsage } from '../runtime.js'
 import { unlessGone } from '../unless-gone.js'
 
 const blockBytes = 512
+
+/** Nothing in a folder that is gone, has become a file since, or was closed to a kubelet that is not root. */
+const namesIn = (folder: string): Promise<string[]> =>
+  readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(error.code ?? '')) return []
+    throw error
+  })
+
+/** Acts with a short path of the folder. */
+const from = async (folder: string, act: (short: string) => Promise<void>): Promise<void> => {
+  const handle = await unlessGone(open(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW))
+  try {
+    if (handle) await act(`/proc/self/fd/${handle.fd}`)
+  } finally {
+    await handle?.close()
+  }
+}
 
 /**
  * As du counts: whole blocks, hard links once, no symbolic links followed, one file system. What is removed meanwhile
@@ -15,24 +33,32 @@ export const diskUsageOf = async (top: string): Promise<DiskUsage> => {
   const start = await unlessGone(lstat(top))
   if (!start) return { bytes: 0, inodes: 0 }
   const linked = new Set<number>()
-  const folders: string[] = []
   let bytes = 0
   let inodes = 0
-  const count = (name: string, stats: Stats): void => {
-    if (stats.dev !== start.dev || linked.has(stats.ino)) return
-    if (stats.isDirectory()) folders.push(name)
-    else if (stats.nlink > 1) linked.add(stats.ino)
+  /** Whether there is more to count below. */
+  const count = (stats: Stats): boolean => {
+    if (stats.dev !== start.dev || linked.has(stats.ino)) return false
+    if (!stats.isDirectory() && stats.nlink > 1) linked.add(stats.ino)
     bytes += stats.blocks * blockBytes
     inodes++
+    return stats.isDirectory()
   }
-  count(top, start)
-  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    for (const entry of (await unlessGone(readdir(folder))) ?? []) {
-      const name = path.join(folder, entry)
-      const stats = await unlessGone(lstat(name))
-      if (stats) count(name, stats)
+  const walk = async (root: string): Promise<void> => {
+    const folders = [root]
+    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+      // What is nested in it may have longer paths than the system takes.
+      if (folder.length > limits.walkedPathLengthMax) {
+        await from(folder, walk)
+        continue
+      }
+      for (const entry of await namesIn(folder)) {
+        const name = path.join(folder, entry)
+        const stats = await unlessGone(lstat(name))
+        if (stats && count(stats)) folders.push(name)
+      }
     }
   }
+  if (count(start)) await walk(top)
   return { bytes, inodes }
 }
 

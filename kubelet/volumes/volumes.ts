@@ -1,6 +1,6 @@
 /** Volumes as folders below `<root>/pods/<uid>/volumes/<name>`. */
 import { existsSync, readdirSync } from 'node:fs'
-import { chmod, mkdir, rm } from 'node:fs/promises'
+import { chmod, mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { claimNameOf } from '#client/persistent-volume.js'
 import { type CsiVolume, claimedCsiVolume, inlineCsiVolume } from '../csi/csi-volume.js'
@@ -18,6 +18,7 @@ import {
   type VolumeProjection,
   type VolumeSpec,
 } from '../pod.js'
+import { removeTree } from '../remove-tree.js'
 import { amountOf } from '../resource-amount.js'
 import type { Mount } from '../runtime.js'
 import { commonUserOf } from '../security.js'
@@ -162,7 +163,7 @@ export class Volumes {
     for (const kept of [this.#tokens, this.#claimed])
       for (const key of kept.keys()) if (key.startsWith(`${podUid}/`)) kept.delete(key)
     await unmountVolumes(this.podFolder(podUid))
-    await rm(this.podFolder(podUid), { recursive: true, force: true })
+    await removeTree(this.podFolder(podUid))
   }
 
   /** Where a volume of the Pod lies on this host; undefined when it has none of that name. */

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { limits } from '#limits'
+import { removeTreeSync } from '../../remove-tree.js'
 import type { ContainerConfig, PodIdentity, Sandbox } from '../../runtime.js'
 import { type ProcessIdentity, startTimeOf } from './process-table.js'
 
@@ -174,7 +175,7 @@ export class ContainerFiles {
     for (const suffix of ['log', 'log.1', 'times']) {
       rmSync(path.join(this.logs, `${id}.${suffix}`), { force: true })
     }
-    rmSync(this.workFolder(id), { recursive: true, force: true })
+    removeTreeSync(this.workFolder(id))
   }
 
   #write(file: string, text: string): void {
