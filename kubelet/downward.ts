@@ -1,5 +1,6 @@
 /** Facts about a Pod for its own containers: fieldRef and resourceFieldRef of env and of downward API volumes. */
 import { sortedEntries } from '#json/entries.js'
+import { getOwn } from '#json/object.js'
 import type { ContainerSpec, Pod } from './pod.js'
 import { amountOf } from './resource-amount.js'
 
@@ -24,7 +25,8 @@ export const fieldValue = (facts: PodFacts, fieldPath: string): string | undefin
   const { pod, podIps, nodeAddress } = facts
   const { metadata, spec } = pod
   const subscript = /^metadata\.(labels|annotations)\['(.*)'\]$/.exec(fieldPath)
-  if (subscript) return metadata[subscript[1] as 'labels' | 'annotations']?.[subscript[2]!] ?? ''
+  if (subscript)
+    return getOwn(metadata[subscript[1] as 'labels' | 'annotations'], subscript[2]!) ?? ''
   const fields: Record<string, () => string> = {
     'metadata.name': () => metadata.name,
     'metadata.namespace': () => metadata.namespace,

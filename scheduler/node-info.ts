@@ -5,6 +5,7 @@ import { addAmounts, type MilliAmounts, parseAmounts, parseMilli } from '#client
 import { keyOf } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import { type AskingPod, podRequests } from '#client/pod-requests.js'
+import { getOwn } from '#json/object.js'
 import { asHeld } from './held-requests.js'
 
 /** What a container that requests nothing counts as when nodes are compared; upstream's schedutil defaults. */
@@ -60,3 +61,7 @@ export class NodeInfo {
     return copy
   }
 }
+
+/** Where the node lies by this label; undefined if it has none. */
+export const topologyOf = ({ node }: NodeInfo, key: string): string | undefined =>
+  getOwn(node?.metadata.labels, key)

@@ -2,8 +2,8 @@
 import type { Pod, PodAffinityTerm } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
 import { curable, type Filter, hopeless, type Refusal } from './filter.js'
-import type { NodeInfo } from './node-info.js'
-import { requiredTerms, termMatchesPod, topologyOf } from './pod-affinity.js'
+import { type NodeInfo, topologyOf } from './node-info.js'
+import { requiredTerms, termMatchesPod } from './pod-affinity.js'
 
 /** How many terms of Pods are met in each domain, which is a label and its value. */
 class DomainCounts {

@@ -2,7 +2,7 @@
 import { matchesSelector } from '#api/label-selector.js'
 import type { Pod, PodAffinityTerm } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
-import type { NodeInfo } from './node-info.js'
+import { type NodeInfo, topologyOf } from './node-info.js'
 
 /** Whether `pod` is one of those that `owner`'s term speaks of. */
 export const termMatchesPod = (
@@ -22,9 +22,6 @@ export const termMatchesPod = (
       namespace === owner.metadata.namespace)
   return inNamespace && matchesSelector(term.labelSelector, pod.metadata.labels)
 }
-
-export const topologyOf = (info: NodeInfo, key: string): string | undefined =>
-  info.node?.metadata.labels?.[key]
 
 export const requiredTerms = (
   pod: Pod,

@@ -3,7 +3,7 @@ import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { Pod, TopologySpreadConstraint } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
 import { curable, type Filter, hopeless, type Refusal } from './filter.js'
-import type { NodeInfo } from './node-info.js'
+import { type NodeInfo, topologyOf } from './node-info.js'
 import { countOn, countsFor, matcherOf, selectorOf } from './topology-spread.js'
 
 interface Counted {
@@ -12,8 +12,6 @@ interface Counted {
   /** Matching Pods for each value of the key, over the nodes that have all keys and count. */
   domains: Map<string, number>
 }
-
-const labelsOf = (info: NodeInfo): Record<string, string> => info.node?.metadata.labels ?? {}
 
 class SpreadFilter implements Filter {
   readonly #pod: Pod
@@ -30,7 +28,7 @@ class SpreadFilter implements Filter {
       if (!this.#hasAllKeys(info)) continue
       for (const { constraint, domains } of this.#counted) {
         if (!countsFor(constraint, this.#pod, info)) continue
-        const domain = labelsOf(info)[constraint.topologyKey]!
+        const domain = topologyOf(info, constraint.topologyKey)!
         domains.set(
           domain,
           (domains.get(domain) ?? 0) + countOn(info, matcherOf(constraint, this.#pod)),
@@ -43,7 +41,7 @@ class SpreadFilter implements Filter {
   refuse(info: NodeInfo): Refusal | undefined {
     const { labels } = this.#pod.metadata
     for (const { constraint, selector, domains } of this.#counted) {
-      const domain = labelsOf(info)[constraint.topologyKey]
+      const domain = topologyOf(info, constraint.topologyKey)
       if (domain === undefined)
         return hopeless(
           "node(s) didn't match pod topology spread constraints (missing required label)",
@@ -69,14 +67,14 @@ class SpreadFilter implements Filter {
     for (const { constraint, selector, domains } of this.#counted) {
       if (!matchesSelector(selector, other.metadata.labels)) continue
       if (!countsFor(constraint, this.#pod, info)) continue
-      const domain = labelsOf(info)[constraint.topologyKey]!
+      const domain = topologyOf(info, constraint.topologyKey)!
       domains.set(domain, (domains.get(domain) ?? 0) + by)
     }
   }
 
   #hasAllKeys(info: NodeInfo): boolean {
-    return this.#counted.every(({ constraint }) =>
-      Object.hasOwn(labelsOf(info), constraint.topologyKey),
+    return this.#counted.every(
+      ({ constraint }) => topologyOf(info, constraint.topologyKey) !== undefined,
     )
   }
 }

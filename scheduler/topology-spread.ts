@@ -4,7 +4,7 @@ import { isEmptySelector, type LabelSelector, matchesSelector } from '#api/label
 import { podWantsNode } from '#client/node-affinity.js'
 import { type Pod, type TopologySpreadConstraint, untoleratedTaint } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
-import type { NodeInfo } from './node-info.js'
+import { type NodeInfo, topologyOf } from './node-info.js'
 
 type Matches = (pod: Pod) => boolean
 
@@ -92,8 +92,7 @@ export const spreadScores = (
       : defaultWishes(pod)
   if (wishes.length === 0) return undefined
   const hasKeys = (info: NodeInfo): boolean =>
-    own.length === 0 ||
-    wishes.every((w) => Object.hasOwn(info.node?.metadata.labels ?? {}, w.topologyKey))
+    own.length === 0 || wishes.every((w) => topologyOf(info, w.topologyKey) !== undefined)
   const qualified = candidates.filter(hasKeys)
   const costs = new Map(qualified.map((info) => [info, 0]))
   for (const wish of wishes) addCosts(wish, { qualified, hasKeys, view }, costs)
@@ -113,8 +112,7 @@ const addCosts = (
   scope: { qualified: NodeInfo[]; hasKeys(info: NodeInfo): boolean; view: ClusterView },
   costs: Map<NodeInfo, number>,
 ): void => {
-  const domainOf = (info: NodeInfo): string | undefined =>
-    info.node?.metadata.labels?.[wish.topologyKey]
+  const domainOf = (info: NodeInfo) => topologyOf(info, wish.topologyKey)
   const domains = new Map<string, number>()
   if (wish.topologyKey !== hostname) {
     for (const info of scope.qualified) domains.set(domainOf(info) ?? '', 0)

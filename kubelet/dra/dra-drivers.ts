@@ -12,7 +12,7 @@ const listed = (names: readonly string[]): string =>
 
 /** The first of the driver's services that the kubelet knows, too. Throws. */
 const versionOf = ({ name, endpoint, versions: services }: Plugin): DraVersion => {
-  const known = services.find((service) => service in versions)
+  const known = services.find((service) => Object.hasOwn(versions, service))
   if (known !== undefined) return versions[known]!
   const reason =
     services.length === 0

@@ -1,5 +1,6 @@
 /** The environment of a container: envFrom, env, references and $(NAME) expansion, in upstream's order. */
 import path from 'node:path'
+import { getOwn } from '#json/object.js'
 import { limits } from '#limits'
 import { fieldValue, type PodFacts, resourceValue } from '../downward.js'
 import { expand } from '../expand.js'
@@ -30,7 +31,7 @@ const valueOfKey = (
   namespace: string,
   { name, key, optional }: KeyRef,
 ): string | undefined => {
-  const value = source?.data?.[key]
+  const value = getOwn(source?.data, key)
   if (value !== undefined || optional) return value
   if (!source) throw configError(`${kind.toLowerCase()} "${name}" not found`)
   throw configError(`couldn't find key ${key} in ${kind} ${namespace}/${name}`)

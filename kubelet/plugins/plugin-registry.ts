@@ -9,6 +9,7 @@ import { withOwnSignal } from '#async/own-signal.js'
 import { whenAborted } from '#async/sleep.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
+import { getOwn } from '#json/object.js'
 import { followFolder } from '../follow-folder.js'
 import { unlessGone } from '../unless-gone.js'
 import { untilDone } from '../until-done.js'
@@ -147,7 +148,7 @@ export class PluginRegistry {
     }
     try {
       const { type, name, endpoint, supported_versions: versions } = await client.info()
-      const handler = this.#options.handlers[type]
+      const handler = getOwn(this.#options.handlers, type)
       if (!handler)
         return await refuse(`no handler registered for plugin type: ${type} at socket ${socket}`)
       const plugin = { name, endpoint: endpoint || socket, versions }

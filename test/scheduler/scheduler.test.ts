@@ -122,6 +122,27 @@ t.test('a Pod is one to be near to only when all required terms speak of it', (t
   t.end()
 })
 
+t.test('a label is none that a node has because every object has something of its name', (t) => {
+  const topologyKey = 'constructor'
+  const labelSelector = { matchLabels: { app: 'db' } }
+  const spread = {
+    topologySpreadConstraints: [
+      { maxSkew: 1, topologyKey, whenUnsatisfiable: 'DoNotSchedule', labelSelector },
+    ],
+  }
+  const near = {
+    affinity: {
+      podAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [{ labelSelector, topologyKey }],
+      },
+    },
+  }
+  const a = info(node('a'), pod('db', {}, { app: 'db' }))
+  t.match(why(pod('p', spread, { app: 'db' }), a), /missing required label/)
+  t.match(why(pod('p', near, { app: 'db' }), a), /pod affinity rules/)
+  t.end()
+})
+
 t.test('a constraint of an empty selector counts nobody', (t) => {
   const spread = {
     topologySpreadConstraints: [
