@@ -1,4 +1,5 @@
 /** Facts about a Pod for its own containers: fieldRef and resourceFieldRef of env and of downward API volumes. */
+import { goQuote } from '#go/quote.js'
 import { sortedEntries } from '#json/entries.js'
 import { getOwn } from '#json/object.js'
 import type { ContainerSpec, Pod } from './pod.js'
@@ -12,12 +13,10 @@ export interface PodFacts {
   readonly allocatable: Readonly<Record<string, string>>
 }
 
-const quote = (text: string): string => JSON.stringify(text)
-
 /** One line a pair, sorted, as downward API files hold maps. */
 const formatMap = (map: Record<string, string> | undefined): string =>
   sortedEntries(map ?? {})
-    .map(([key, value]) => `${key}=${quote(value)}`)
+    .map(([key, value]) => `${key}=${goQuote(value)}`)
     .join('\n')
 
 /** Undefined for a path that the API would not have accepted. */

@@ -1,4 +1,5 @@
 /** The CSI drivers that have registered with this kubelet. Upstream: pkg/volume/csi/csi_plugin.go. */
+import { goQuoteList } from '#go/quote.js'
 import type { Plugin, PluginHandler } from '../plugins/plugin-registry.js'
 import type { CsiClient } from './csi-client.js'
 import type { CsiNodeWriter } from './csi-node.js'
@@ -40,10 +41,9 @@ const validated = (caller: string, { name, versions }: Plugin, others: Version |
   try {
     version = highestOf(versions)
   } catch (error) {
-    const listed = versions.map((one) => JSON.stringify(one)).join(' ')
     const { message } = error as Error
     throw new Error(
-      `${what} None of the versions specified [${listed}] are supported. err=${message}`,
+      `${what} None of the versions specified ${goQuoteList(versions)} are supported. err=${message}`,
     )
   }
   if (others && compare(others, version) >= 0)

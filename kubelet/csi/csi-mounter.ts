@@ -8,6 +8,7 @@ import { formatTime } from '#api/clock.js'
 import type { CsiDriver } from '#client/csi-objects.js'
 import { attachmentName } from '#client/csi-volume.js'
 import { messageOf } from '#client/errors.js'
+import { goQuoteList } from '#go/quote.js'
 import { isFinal, textOf } from '../grpc/error-text.js'
 import type { ObjectReader } from '../object-reader.js'
 import type { Pod } from '../pod.js'
@@ -248,9 +249,7 @@ const checkLifecycle = ({ volume, driver }: PodMount): void => {
   const mode = lifecycleOf(volume)
   const modes = driver ? (driver.spec.volumeLifecycleModes ?? []) : ['Persistent']
   if (modes.includes(mode)) return
-  const known = driver
-    ? `only supports [${modes.map((one) => JSON.stringify(one)).join(' ')}]`
-    : 'no CSIDriver object'
+  const known = driver ? `only supports ${goQuoteList(modes)}` : 'no CSIDriver object'
   throw new Error(
     `${csi} mounter.SetupAt failed to check volume lifecycle mode: volume mode "${mode}" not supported by driver ${volume.driver} (${known})`,
   )

@@ -1,4 +1,5 @@
 /** The DRA drivers that have registered with this kubelet. Upstream: pkg/kubelet/cm/dra/plugin. */
+import { goQuoteList } from '#go/quote.js'
 import type { Plugin, PluginHandler } from '../plugins/plugin-registry.js'
 import type { DraClient, DraVersion } from './dra-client.js'
 import type { ResourceSlices } from './resource-slices.js'
@@ -7,9 +8,6 @@ const versions: Readonly<Record<string, DraVersion>> = {
   'v1.DRAPlugin': 'v1',
   'v1beta1.DRAPlugin': 'v1beta1',
 }
-const listed = (names: readonly string[]): string =>
-  `[${names.map((name) => JSON.stringify(name)).join(' ')}]`
-
 /** The first of the driver's services that the kubelet knows, too. Throws. */
 const versionOf = ({ name, endpoint, versions: services }: Plugin): DraVersion => {
   const known = services.find((service) => Object.hasOwn(versions, service))
@@ -17,7 +15,7 @@ const versionOf = ({ name, endpoint, versions: services }: Plugin): DraVersion =
   const reason =
     services.length === 0
       ? 'empty list of supported gRPC services (aka supported versions)'
-      : `none of services supported by the plugin (${listed(services)}) are supported by the kubelet (${listed(Object.keys(versions))})`
+      : `none of services supported by the plugin (${goQuoteList(services)}) are supported by the kubelet (${goQuoteList(Object.keys(versions))})`
   throw new Error(
     `invalid supported gRPC versions of DRA driver plugin ${name} at endpoint ${endpoint}: ${reason}`,
   )

@@ -38,8 +38,11 @@ t.test('a key that a ConfigMap does not have', async (t) => {
   t.same([...(await environment({ configMapKeyRef: { name: 'm', key, optional: true } }))], [])
 })
 
-t.test('a label that a Pod does not have', async (t) => {
+t.test('a label that a Pod does not have, and one that it has, as Go quotes it', async (t) => {
   t.equal(fieldValue(facts, "metadata.labels['toString']"), '')
+  const metadata = { ...facts.pod.metadata, annotations: { b: '\u007f"\u2028é', a: '\t' } }
+  const noted = { ...facts, pod: { ...facts.pod, metadata } }
+  t.equal(fieldValue(noted, 'metadata.annotations'), 'a="\\t"\nb="\\x7f\\"\\u2028é"')
 })
 
 t.test('a version that no driver has', async (t) => {
