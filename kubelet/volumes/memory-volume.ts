@@ -3,27 +3,18 @@ import { execFile } from 'node:child_process'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { isSidecar, type Pod } from '../pod.js'
+import { mainAndInitContainers, type Pod, type Resources } from '../pod.js'
 import { amountOf } from '../resource-amount.js'
+import { limitsOf } from '../status/pod-resources.js'
 
 const run = promisify(execFile)
 
-const memoryLimit = (limits: Readonly<Record<string, string | number>> | undefined): number =>
-  amountOf(limits?.memory ?? 0)
-
-/** Memory limit of the whole Pod; infinite if a container has none. */
-const limitOfPod = ({ spec }: Pod): number => {
-  const { containers, initContainers = [], resources } = spec
-  const ofPod = memoryLimit(resources?.limits)
-  if (ofPod > 0) return ofPod
-  const sidecars = initContainers.filter(isSidecar)
-  const all = [...containers, ...initContainers].map((one) => memoryLimit(one.resources?.limits))
-  if (all.some((limit) => limit === 0)) return Number.POSITIVE_INFINITY
-  const together = [...containers, ...sidecars].reduce(
-    (sum, one) => sum + memoryLimit(one.resources?.limits),
-    0,
-  )
-  return Math.max(together, ...all)
+/** Memory limit of the whole Pod; infinite if a container has none (ResourceConfigForPod). */
+const limitOfPod = (pod: Pod): number => {
+  const hasLimit = ({ resources }: { resources?: Resources | undefined }): boolean =>
+    amountOf(resources?.limits?.memory ?? 0) > 0
+  const isLimited = hasLimit(pod.spec) || mainAndInitContainers(pod).every(hasLimit)
+  return isLimited ? Number(limitsOf(pod).get('memory')) / 1000 : Number.POSITIVE_INFINITY
 }
 
 /** At most the limits of its Pod and its node. */

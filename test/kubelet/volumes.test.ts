@@ -5,6 +5,8 @@ import path from 'node:path'
 import t from 'tap'
 import type { CsiVolumes } from '#kubelet/csi/csi-volumes.js'
 import type { ObjectReader } from '#kubelet/object-reader.js'
+import type { Pod } from '#kubelet/pod.js'
+import { memoryVolumeBytes } from '#kubelet/volumes/memory-volume.js'
 import { Volumes } from '#kubelet/volumes/volumes.js'
 import { storedMetadata } from '../stored-metadata.js'
 
@@ -102,4 +104,19 @@ t.test('into what shows objects of the API no container may write', async (t) =>
     mounts.filter(({ readOnly }) => readOnly).map(({ volume }) => volume),
     ['configMap', 'secret', 'downwardAPI', 'projected'],
   )
+})
+
+t.test('a volume in memory is as large as its Pod may use, with the steps of its start', (t) => {
+  const limits = (memory: string) => ({ resources: { limits: { memory } } })
+  const bytesOf = (spec: Partial<Pod['spec']>) =>
+    memoryVolumeBytes({ ...facts.pod, spec: { ...facts.pod.spec, ...spec } }, undefined, 1_000)
+  const containers = [{ name: 'c', ...limits('50') }]
+  const sidecar = { name: 's', restartPolicy: 'Always', ...limits('100') }
+  const step = { name: 'i', ...limits('500') }
+  t.equal(bytesOf({ containers, initContainers: [sidecar, step] }), 600, 'the sidecar runs already')
+  t.equal(bytesOf({ containers, initContainers: [step, sidecar] }), 500)
+  t.equal(bytesOf({ containers, overhead: { memory: '7' } }), 57)
+  t.equal(bytesOf({ containers: [{ name: 'c' }], ...limits('70') }), 70, "the whole Pod's")
+  t.equal(bytesOf({ containers, initContainers: [{ name: 'i' }] }), 1_000, 'one has no limit')
+  t.end()
 })
