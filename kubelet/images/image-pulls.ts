@@ -94,7 +94,6 @@ export class ImagePulls {
     const from = this.#clock.now()
     try {
       const id = await deps.runtime.pullImage(image, signal)
-      this.#failures.delete(asked)
       const took = formatDuration(this.#clock.now() - from)
       const { sizeBytes = 0 } = (await deps.runtime.findImage(image)) ?? {}
       const told = `Successfully pulled image "${asked}" in ${took} (${took} including waiting). Image size: ${sizeBytes} bytes.`
@@ -126,7 +125,10 @@ export class ImagePulls {
   #remember(image: string, why: string): void {
     const { initialMs, maxMs } = this.#backoff
     const last = this.#failures.get(image)
-    const delayMs = last ? Math.min(maxMs, 2 * last.delayMs) : initialMs
-    this.#failures.set(image, { delayMs, at: this.#clock.now(), why })
+    const at = this.#clock.now()
+    // It begins anew after a time without failures, whether or not the image was pulled (client-go, flowcontrol).
+    const goesOn = last !== undefined && at - last.at <= 2 * maxMs
+    const delayMs = goesOn ? Math.min(maxMs, 2 * last.delayMs) : initialMs
+    this.#failures.set(image, { delayMs, at, why })
   }
 }

@@ -133,3 +133,20 @@ t.test('a pull that ends with its Pod has not failed', async (t) => {
   t.match(await pull, { message: 'cancelled' })
   t.same(images.events(), [`Normal Pulling Pulling image "${pinned}"`])
 })
+
+t.test('it begins anew after twice its longest time, and not with a success', async (t) => {
+  let isThere = false
+  const images = makeImages(false, () => (isThere ? Promise.resolve('sha256:2') : refused()))
+  await images.ensure('Always')
+  images.pass(10_000)
+  isThere = true
+  t.equal(await images.ensure('Always'), 'sha256:2')
+  isThere = false
+  await images.ensure('Always')
+  images.pass(19_999)
+  t.match(await images.ensure('Always'), { reason: 'ImagePullBackOff', retryMs: 1 })
+  images.pass(60_000)
+  await images.ensure('Always')
+  images.pass(9_999)
+  t.match(await images.ensure('Always'), { reason: 'ImagePullBackOff', retryMs: 1 })
+})
