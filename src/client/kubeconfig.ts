@@ -64,10 +64,14 @@ const absolute = <T extends object>(part: T, names: readonly (keyof T)[], folder
 const parseDocument = (text: string, folder: string): KubeconfigDocument => {
   // An empty text is null.
   const document = parseText(text) ?? {}
-  const { clusters = [], users = [] } = document
+  // kubectl writes null for a list without entries.
+  const contexts = document.contexts ?? []
+  const clusters = document.clusters ?? []
+  const users = document.users ?? []
   const userFiles = ['client-certificate', 'client-key', 'tokenFile'] as const
   return {
     ...document,
+    contexts,
     clusters: clusters.map(({ name, cluster }) => ({
       name,
       cluster: absolute(cluster, ['certificate-authority'], folder),

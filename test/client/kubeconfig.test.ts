@@ -36,3 +36,19 @@ t.test('of the files in $KUBECONFIG the first that says something counts', async
   await t.rejects(readKubeconfigOf(flagsOf(`--kubeconfig=${first}`), list), /no context ""/)
   await t.rejects(readKubeconfigOf(flagsOf(), missing), /there is no file .*missing/)
 })
+
+t.test('a list without entries may be null, as kubectl writes it', async (t) => {
+  const folder = t.testdir()
+  const users = fileOf(folder, 'users', {
+    ...{ clusters: null, contexts: null, 'current-context': '' },
+    users: [{ name: 'u', user: { token: 'one' } }],
+  })
+  const rest = fileOf(folder, 'rest', {
+    'current-context': 'x',
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    clusters: [{ name: 'c', cluster: { server: 'https://c' } }],
+    users: null,
+  })
+  const list = [users, rest].join(path.delimiter)
+  t.match(await readKubeconfigOf(flagsOf(), list), { server: 'https://c', token: 'one' })
+})
