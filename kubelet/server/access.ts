@@ -11,7 +11,7 @@ import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
 import { ExpiringCache } from '#collections/expiring-cache.js'
-import { canonicalJson } from '#json/object.js'
+import { canonicalJson, getOwn } from '#json/object.js'
 import { limits } from '#limits'
 import { commonNameOf, organizationsOf } from '#net/certificate-names.js'
 import { HttpError } from './pod-request.js'
@@ -73,17 +73,15 @@ export class Access {
     this.#options = options
   }
 
-  /** Throws an HttpError if the user is not allowed. */
-  async check(request: IncomingMessage): Promise<void> {
+  /** Throws an HttpError if the user is not allowed. `page` is the first part of the path. */
+  async check(request: IncomingMessage, page: string): Promise<void> {
     const user = await this.#userOf(request).catch((error) => {
       this.#options.log.warn({ error: messageOf(error) }, 'a request could not be authenticated')
       return undefined
     })
     if (!user) throw new HttpError(401, 'Unauthorized')
-    const { pathname } = new URL(request.url ?? '/', 'https://kubelet')
-    const page = pathname.split('/')[1] ?? ''
     const verb = verbs[request.method ?? ''] ?? ''
-    const wanted = Object.hasOwn(subresources, page) ? subresources[page]! : ['proxy']
+    const wanted = getOwn(subresources, page) ?? ['proxy']
     for (const subresource of wanted) if (await this.#may(user, verb, subresource)) return
     throw new HttpError(
       403,

@@ -2,6 +2,7 @@
  * The kubelet's own HTTPS port: logs, commands and connections for the API server and whoever else may (access.ts). The
  * kubelet's own certificate is self-made at each start, as upstream's by default.
  */
+import type { IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Clock } from '#api/clock.js'
@@ -46,11 +47,15 @@ const answers: Readonly<Record<string, Answer>> = {
   },
 }
 
-const parsePath = (url: string): RequestPath => {
-  const { pathname, searchParams } = new URL(url, 'https://kubelet')
-  const [kind = '', ...parts] = pathname.split('/').filter(Boolean).map(decodeURIComponent)
-  const [namespace = '', pod = '', container = ''] = parts
-  return { kind, namespace, pod, container, query: searchParams }
+const parsePath = ({ url = '/' }: IncomingMessage): RequestPath => {
+  try {
+    const { pathname, searchParams } = new URL(url, 'https://kubelet')
+    const [kind = '', ...parts] = pathname.split('/').filter(Boolean).map(decodeURIComponent)
+    const [namespace = '', pod = '', container = ''] = parts
+    return { kind, namespace, pod, container, query: searchParams }
+  } catch {
+    throw new HttpError(400, '400 Bad Request')
+  }
 }
 
 const makeCertificate = (address: string, clock: Clock) => {
@@ -84,8 +89,8 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
   const access = new Access({ client, log, nodeName, knowsCa: clientCa !== undefined })
   server.on('request', (request, response) => {
     const answer = async () => {
-      await access.check(request)
-      const path = parsePath(request.url ?? '/')
+      const path = parsePath(request)
+      await access.check(request, path.kind)
       const serve = getOwn(answers, path.kind)
       if (!serve) throw new HttpError(404, '404 page not found')
       await serve({ kubelet, clock, path, request, response })
@@ -103,9 +108,9 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
       )
     socket.on('error', (error) => log.debug({ error: error.message }, 'stream ended'))
     try {
-      await access.check(request)
+      const path = parsePath(request)
+      await access.check(request, path.kind)
       if (socket.destroyed) return
-      const path = parsePath(request.url ?? '/')
       const upgrade = { kubelet, path, request, socket: socket as Socket, head }
       if (path.kind === 'exec' || path.kind === 'attach') serveSession(upgrade)
       else if (path.kind === 'portForward') servePortForward(upgrade)

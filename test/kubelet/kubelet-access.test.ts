@@ -77,6 +77,8 @@ t.test('a kubelet asks the API server who a client is and what it may do', async
   const stats = await accountWith(node, 'stats', ['nodes/stats'])
   const name = 'system:serviceaccount:default:stats'
   t.equal((await ask('stats/summary', bearer(stats))).code, 200)
+  t.equal((await ask('%73tats/summary', bearer(stats))).code, 200, 'however it is written')
+  t.equal((await ask('%', bearer(stats))).code, 400)
   t.same(await ask('metrics/resource', bearer(stats)), {
     code: 403,
     text: `Forbidden (user=${name}, verb=get, resource=nodes, subresource(s)=[metrics])\n`,
