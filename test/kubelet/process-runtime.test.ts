@@ -129,10 +129,24 @@ t.test('a container runs, writes its log and leaves its exit code', async (t) =>
 })
 
 t.test('names that a shell cannot hold reach the process too', async (t) => {
-  const { start, ended, log } = await startRuntime(t)
-  const id = await start('', { command: ['env'], env: [['dotted.name', 'a b']] })
-  await ended(id)
-  t.match(await log(id), /^dotted\.name=a b$/m)
+  const { start, log, runtime } = await startRuntime(t)
+  const word = `secret${process.pid}`
+  const env = [
+    ['dotted.name', 'a b'],
+    ['--chdir', "it's $HOME"],
+    ['dashed-name', word],
+  ] as const
+  const script = 'console.log(JSON.stringify(process.env)); setTimeout(() => {}, 60_000)'
+  const id = await start('', { command: [process.execPath, '-e', script], env })
+  await eventually('its output', async () => (await log(id)).endsWith('}\n'))
+  const said = JSON.parse(await log(id))
+  for (const [name, value] of env) t.equal(said[name], value)
+  t.same(
+    Object.keys(said).filter((name) => name.startsWith('KUBELEVEL_ODD')),
+    [],
+  )
+  t.equal(alive(word), 0, 'no command line shows it')
+  await runtime.stopContainer(id, { graceMs: 0 }).done
 })
 
 t.test('a followed log ends with its container and misses nothing', async (t) => {

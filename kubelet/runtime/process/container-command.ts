@@ -7,8 +7,20 @@ export const pauseCommand = [
   'trap "exit 0" TERM INT; sleep 2147483647 & wait',
 ] as const
 
-/** A shell drops variables whose names it could not write; env(1) hands them over. */
-export const passOddNames = (env: NodeJS.ProcessEnv): string[] => {
-  const odd = Object.entries(env).filter(([name]) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
-  return odd.length === 0 ? [] : ['env', ...odd.map(([name, value]) => `${name}=${value}`)]
+/** Before a number: a variable of the shim's own. */
+export const oddVariable = 'KUBELEVEL_ODD_'
+
+/**
+ * A shell drops variables whose names it could not write. It gets each whole, in a variable of a name that it can, and how
+ * many there are: what the shell's command line holds is seen by everybody, for as long as the container runs.
+ */
+export const wrapOddNames = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
+  const entries = Object.entries(env)
+  const isOdd = ([name]: readonly [string, unknown]) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)
+  const odd = entries
+    .filter(isOdd)
+    .map(([name, value], i) => [`${oddVariable}${i + 1}`, `${name}=${value}`])
+  if (odd.length === 0) return env
+  const rest = entries.filter((entry) => !isOdd(entry))
+  return Object.fromEntries([...rest, ...odd, [`${oddVariable}COUNT`, String(odd.length)]])
 }

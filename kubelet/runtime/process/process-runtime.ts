@@ -25,7 +25,7 @@ import {
   type StopOptions,
 } from '../../runtime.js'
 import { diskUsageOf } from '../../volumes/disk-usage.js'
-import { passOddNames, pauseCommand } from './container-command.js'
+import { pauseCommand, wrapOddNames } from './container-command.js'
 import { ContainerFiles } from './container-files.js'
 import { inputFile, makeInput, startInput } from './container-input.js'
 import { findCommand } from './find-command.js'
@@ -235,8 +235,8 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
         state: this.#files.prefix(id),
         log: this.#files.log(id),
         input: inputFile(this.#files.prefix(id), config),
-        command: [...this.#session, ...passOddNames(env), ...main],
-        env,
+        command: [...this.#session, ...main],
+        env: wrapOddNames(env),
         workingDir,
       }
       startShim(shim, (error) => {

@@ -13,12 +13,23 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, writeFileSync } from 'node:fs'
+import { oddVariable } from './container-command.js'
 
 const script = `state=$1 log=$2 input=$3
 shift 3
 set -C
 { echo $$ >"$state.run"; } 2>/dev/null || exit 0
 set +C
+odd=\${${oddVariable}COUNT-0}
+unset ${oddVariable}COUNT
+if [ "$odd" -gt 0 ]; then
+  while [ "$odd" -gt 0 ]; do
+    eval "set -- \\"\\$${oddVariable}$odd\\" \\"\\$@\\""
+    unset "${oddVariable}$odd"
+    odd=$((odd - 1))
+  done
+  set -- env -- "$@"
+fi
 holder=
 if [ -p "$state.held" ]; then
   { : <"$state.held"; } 9>"$input" &
