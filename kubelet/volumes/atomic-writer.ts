@@ -47,7 +47,8 @@ export const writeAtomically = async (
     // Normalised below the volume: the API refuses `..`, and a file outside would be worse than none.
     const file = path.join(folder, version, path.posix.join('/', name))
     await mkdir(path.dirname(file), { recursive: true })
-    await writeFile(file, content)
+    await writeFile(file, content, { mode })
+    // Our umask must not narrow the mode.
     await chmod(file, mode)
     if (user !== undefined) await giveToUser(file, user)
   }
