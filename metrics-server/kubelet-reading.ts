@@ -16,7 +16,9 @@ const sample =
   /^(node|container)_(cpu_usage_seconds_total|memory_working_set_bytes|start_time_seconds)(?:\{(.*)\})? (\S+)(?: (\d+))?$/
 
 const labelsOf = (text: string): Record<string, string> =>
-  Object.fromEntries([...text.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key, value]))
+  Object.fromEntries(
+    [...text.matchAll(/(?:^|,)(\w+)="([^"]*)"/g)].map(([, key, value]) => [key, value]),
+  )
 
 interface Draft {
   labels: Record<string, string>
@@ -26,12 +28,19 @@ interface Draft {
   startedMs?: number
 }
 
+/** The last moment of a Date, and more than there is of anything else. What is beyond would end the lists of all nodes. */
+const greatest = 8.64e15
+const isPlausible = (figure: number): boolean => figure >= 0 && figure <= greatest
+
 /** Both figures must be there: half of them would be read as nothing used. */
-const pointOf = ({ atMs, cpu, memory, startedMs }: Draft, nowMs: number): Point | undefined =>
+const pointOf = (
+  { atMs = Number.NaN, cpu, memory, startedMs }: Draft,
+  nowMs: number,
+): Point | undefined =>
   cpu === undefined || memory === undefined
     ? undefined
     : {
-        atMs: atMs ?? nowMs,
+        atMs: isPlausible(atMs) ? atMs : nowMs,
         cpuSeconds: cpu,
         memoryBytes: memory,
         ...(startedMs === undefined ? {} : { startedMs }),
@@ -46,11 +55,13 @@ export const parseReading = (text: string, nowMs: number): NodeReading => {
     const key = `${what}{${labelText}}`
     let draft = drafts.get(key)
     if (draft === undefined) drafts.set(key, (draft = { labels: labelsOf(labelText) }))
-    if (figure === 'start_time_seconds') draft.startedMs = Number(value) * 1000
+    const amount = Number(value)
+    if (!isPlausible(amount)) continue
+    if (figure === 'start_time_seconds') draft.startedMs = amount * 1000
     else if (figure === 'cpu_usage_seconds_total') {
-      draft.cpu = Number(value)
+      draft.cpu = amount
       if (time !== undefined) draft.atMs = Number(time)
-    } else draft.memory = Number(value)
+    } else draft.memory = amount
   }
   let node: Point | undefined
   const pods = new Map<

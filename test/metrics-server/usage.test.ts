@@ -40,3 +40,24 @@ t.test('what was used between two readings', async (t) => {
   store.keepNodes(new Set())
   t.equal(store.node('n'), undefined)
 })
+
+t.test('figures that cannot be are none, and do not end the lists of all nodes', async (t) => {
+  const store = new UsageStore(15_000)
+  const read = (cpu: string, memory: string, time: string) => {
+    const text = `node_cpu_usage_seconds_total ${cpu} ${time}
+node_memory_working_set_bytes ${memory} ${time}
+`
+    store.record('n', parseReading(text, 20_000))
+    return store.node('n')
+  }
+  read('1', '1', '10000')
+  t.equal(read('NaN', '1', '20000'), undefined)
+  t.equal(read('2', '1e400', '20000'), undefined)
+  t.equal(read('2', '-1', '20000'), undefined)
+  t.match(read('2', '1', '9'.repeat(30)), { atMs: 20_000, cpuNano: 100_000_000n })
+})
+
+t.test('labels may be one very long word', async (t) => {
+  const line = `node_cpu_usage_seconds_total{${'a'.repeat(1_000_000)}} 1\n`
+  t.equal(parseReading(line, 0).node, undefined)
+})
