@@ -178,7 +178,7 @@ export class Kubelet {
       root,
       reader,
       now: () => clock.now(),
-      mountsMemory: runtime.hasImages,
+      mayMount: runtime.hasImages,
       csi: this.#csi.volumes,
     })
     const { signal } = this.#stop

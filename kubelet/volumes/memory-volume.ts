@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { mainAndInitContainers, type Pod, type Resources } from '../pod.js'
 import { amountOf } from '../resource-amount.js'
 import { limitsOf } from '../status/pod-resources.js'
+import { partsFolder } from './pinned-part.js'
 
 const run = promisify(execFile)
 
@@ -40,18 +41,30 @@ const unescaped = (name: string): string =>
     String.fromCharCode(Number.parseInt(octal, 8)),
   )
 
-/**
- * Throws if there are mounts that are not ours: nothing may be removed through a mount, since the files behind it are
- * somebody else's.
- */
-export const unmountVolumes = async (podFolder: string): Promise<void> => {
-  const whole = await realpath(podFolder).catch(() => undefined)
-  if (whole === undefined) return
+/** What is mounted below the folder, in the order in which it was. */
+const mountsBelow = async (folder: string): Promise<{ whole: string; points: string[] }> => {
+  const whole = await realpath(folder).catch(() => undefined)
+  if (whole === undefined) return { whole: folder, points: [] }
   const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '')
   const points = table
     .split('\n')
     .map((line) => unescaped(line.split(' ')[4] ?? ''))
     .filter((point) => point.startsWith(`${whole}/`))
+  return { whole, points }
+}
+
+/** Parts of volumes that were mounted for the Pod's containers. */
+export const unmountParts = async (podFolder: string): Promise<void> => {
+  const { points } = await mountsBelow(path.join(podFolder, partsFolder))
+  for (const point of points) await run('umount', [point])
+}
+
+/**
+ * Throws if there are mounts that are not ours: nothing may be removed through a mount, since the files behind it are
+ * somebody else's.
+ */
+export const unmountVolumes = async (podFolder: string): Promise<void> => {
+  const { whole, points } = await mountsBelow(podFolder)
   const foreign = points.find((point) => path.dirname(point) !== path.join(whole, 'volumes'))
   if (foreign !== undefined) throw new Error(`EBUSY: ${foreign} is mounted`)
   for (const point of points) await run('umount', [point])

@@ -1,10 +1,12 @@
 /** A part of a volume; upstream: makeMounts (pkg/kubelet/kubelet_pods.go), pkg/volume/util/subpath. */
-import { chmod, lstat, mkdir, realpath, stat } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { expand } from '../expand.js'
 import { readForeignFile } from '../foreign-file.js'
 import type { VolumeMount } from '../pod.js'
 import { configError } from '../runtime.js'
+import { isBelow, withOpenPart } from './open-below.js'
+import { pinPart } from './pinned-part.js'
 
 /** What the container's variables make of it; empty for the whole volume. */
 const subPathOf = (mount: VolumeMount, env: ReadonlyMap<string, string>): string => {
@@ -19,27 +21,6 @@ const subPathOf = (mount: VolumeMount, env: ReadonlyMap<string, string>): string
   })
   if (missing.size === 0) return subPath
   throw configError(`missing value for ${[...missing].sort().join(', ')}`)
-}
-
-const isBelow = (root: string, file: string): boolean =>
-  file === root || file.startsWith(`${root}/`)
-
-/** Makes what is missing, with the volume's own mode. Throws if a link leads out of the volume. */
-const makeBelow = async (volumeFolder: string, subPath: string): Promise<void> => {
-  const root = await realpath(volumeFolder)
-  const mode = (await stat(root)).mode & 0o7777
-  let at = root
-  for (const name of subPath.split('/').filter(Boolean)) {
-    const next = path.join(at, name)
-    const isThere = await lstat(next).catch(() => undefined)
-    if (!isThere) {
-      await mkdir(next)
-      // Our umask must not narrow the mode.
-      await chmod(next, mode)
-    }
-    at = await realpath(next)
-    if (!isBelow(root, at)) throw new Error(`${at} is outside of ${root}`)
-  }
 }
 
 /** Throws if there is no such file, or a longer one, or a link leads out of the volume. */
@@ -59,7 +40,16 @@ export const readBelow = async (
 export const mountedPath = async (
   volumeFolder: string,
   mount: VolumeMount,
-  { container, env }: { container: string; env: ReadonlyMap<string, string> },
+  {
+    container,
+    env,
+    pinnedAt,
+  }: {
+    container: string
+    env: ReadonlyMap<string, string>
+    /** Where the part is mounted for the container; undefined where it is reached by its path. */
+    pinnedAt: string | undefined
+  },
 ): Promise<string> => {
   const subPath = subPathOf(mount, env)
   if (subPath === '') return volumeFolder
@@ -68,11 +58,14 @@ export const mountedPath = async (
   if (subPath.split('/').includes('..'))
     throw configError(`unable to provision SubPath \`${subPath}\`: must not contain '..'`)
   try {
-    await makeBelow(volumeFolder, subPath)
+    return await withOpenPart(volumeFolder, subPath, async (part) => {
+      if (pinnedAt === undefined) return path.join(volumeFolder, subPath)
+      await pinPart(part, pinnedAt)
+      return pinnedAt
+    })
   } catch {
     throw configError(
       `failed to prepare subPath for volumeMount "${mount.name}" of container "${container}"`,
     )
   }
-  return path.join(volumeFolder, subPath)
 }

@@ -26,7 +26,8 @@ import { Turns } from '../turns.js'
 import { giveToGroup, isGroups } from '../volume-ownership.js'
 import { type Files, writeAtomically } from './atomic-writer.js'
 import { prepareHostPath } from './host-path.js'
-import { memoryVolumeBytes, mountMemory, unmountVolumes } from './memory-volume.js'
+import { memoryVolumeBytes, mountMemory, unmountParts, unmountVolumes } from './memory-volume.js'
+import { partsFolder } from './pinned-part.js'
 import { mountedPath } from './sub-path.js'
 
 /** A volume could not be made; upstream's FailedMount. */
@@ -84,8 +85,8 @@ interface VolumesOptions {
   readonly root: string
   readonly reader: ObjectReader
   readonly now: () => number
-  /** Whether volumes in memory are mounted; otherwise they are folders like others. */
-  readonly mountsMemory: boolean
+  /** Whether volumes in memory and parts of volumes are mounted; otherwise they are folders like others. */
+  readonly mayMount: boolean
   readonly csi: Pick<CsiVolumes, 'mount' | 'unmountPod' | 'holds' | 'isRepublished'>
 }
 
@@ -150,6 +151,8 @@ export class Volumes {
 
   /** Undoes the mounts of CSI drivers; until that is done nothing of the Pod's folder may be removed. */
   async unmount(podUid: string): Promise<void> {
+    // First: a device must not be given up while a part of it is mounted.
+    await unmountParts(this.podFolder(podUid))
     await this.#options.csi.unmountPod(podUid)
   }
 
@@ -180,15 +183,22 @@ export class Volumes {
     container: ContainerSpec,
     env: ReadonlyMap<string, string>,
   ): Promise<Mount[]> {
+    const { uid } = facts.pod.metadata
     const mounts: Mount[] = []
-    for (const mount of container.volumeMounts ?? []) {
+    for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
       const { name, mountPath, readOnly = false, mountPropagation } = mount
       const base = this.folderOf(facts, name)
       if (base === undefined) continue
       const volume = facts.pod.spec.volumes?.find((candidate) => candidate.name === name)
       mounts.push({
         volume: name,
-        hostPath: await mountedPath(base, mount, { container: container.name, env }),
+        hostPath: await mountedPath(base, mount, {
+          container: container.name,
+          env,
+          pinnedAt: this.#options.mayMount
+            ? path.join(this.podFolder(uid), partsFolder, name, container.name, String(i))
+            : undefined,
+        }),
         containerPath: mountPath,
         readOnly: readOnly || (volume !== undefined && isReadOnly(volume)),
         ...(mountPropagation && mountPropagation !== 'None'
@@ -211,7 +221,7 @@ export class Volumes {
       const isNew = (await mkdir(folder, { recursive: true })) !== undefined
       // Any user that the Pod's containers may run as; our umask must not narrow the mode.
       if (isNew) await chmod(folder, 0o777)
-      if (volume.emptyDir.medium === 'Memory' && this.#options.mountsMemory)
+      if (volume.emptyDir.medium === 'Memory' && this.#options.mayMount)
         await mountMemory(folder, sizeOf(facts, volume.emptyDir.sizeLimit))
       if (!(await isGroups(folder, fsGroup))) await giveToGroup(folder, fsGroup)
       return

@@ -1,5 +1,13 @@
 /** Volumes as a container finds them in its folder. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
@@ -36,7 +44,7 @@ t.test(
     let now = 1
     const csi = {} as CsiVolumes
     const { signal } = new AbortController()
-    const volumes = new Volumes({ root, reader, now: () => now++, mountsMemory: false, csi })
+    const volumes = new Volumes({ root, reader, now: () => now++, mayMount: false, csi })
     await volumes.prepare(facts, signal)
     const folder = path.join(volumes.podFolder('u'), 'volumes', 'v')
     const half = '..0.half'
@@ -64,7 +72,7 @@ t.test('what a Pod was about to get when it ended is not there when it has gone'
   } as unknown as ObjectReader
   const csi = { holds: () => false } as unknown as CsiVolumes
   const ended = new AbortController()
-  const volumes = new Volumes({ root, reader, now: () => 1, mountsMemory: false, csi })
+  const volumes = new Volumes({ root, reader, now: () => 1, mayMount: false, csi })
   const preparing = volumes.prepare(facts, ended.signal)
   await asked
   ended.abort()
@@ -78,7 +86,7 @@ t.test('what a Pod was about to get when it ended is not there when it has gone'
 t.test('into what shows objects of the API no container may write', async (t) => {
   const csi = {} as CsiVolumes
   const reader = {} as ObjectReader
-  const volumes = new Volumes({ root: '/r', reader, now: () => 1, mountsMemory: false, csi })
+  const volumes = new Volumes({ root: '/r', reader, now: () => 1, mayMount: false, csi })
   const sources = {
     configMap: { name: 'm' },
     secret: { secretName: 's' },
@@ -120,3 +128,47 @@ t.test('a volume in memory is as large as its Pod may use, with the steps of its
   t.equal(bytesOf({ containers, initContainers: [{ name: 'i' }] }), 1_000, 'one has no limit')
   t.end()
 })
+
+t.test(
+  'a part of a volume is made and mounted without a look at links that come meanwhile',
+  { skip: process.platform !== 'linux' || process.getuid?.() !== 0 },
+  async (t) => {
+    const root = mkdtempSync(path.join(tmpdir(), 'kubelet-volumes-'))
+    t.teardown(() => rmSync(root, { recursive: true }))
+    const csi = { unmountPod: async () => {}, holds: () => false } as unknown as CsiVolumes
+    const reader = {} as ObjectReader
+    const volumes = new Volumes({ root, reader, now: () => 1, mayMount: true, csi })
+    const container = (subPath: string) => ({
+      name: 'c',
+      volumeMounts: [{ name: 'v', mountPath: '/v', subPath }],
+    })
+    const pod = (subPath: string) => ({
+      ...facts.pod,
+      spec: { containers: [container(subPath)], volumes: [{ name: 'v', emptyDir: {} }] },
+    })
+    const folder = path.join(volumes.podFolder('u'), 'volumes', 'v')
+    const outside = path.join(root, 'outside')
+    mkdirSync(folder, { recursive: true })
+    mkdirSync(outside)
+    const mount = async (subPath: string) => {
+      const of = { ...facts, pod: pod(subPath) }
+      const [one] = await volumes.mountsOf(of, container(subPath), new Map())
+      return one!.hostPath
+    }
+    const place = await mount('a/b')
+    // What the runtime looks at is what was looked at before.
+    rmSync(path.join(folder, 'a'), { recursive: true })
+    symlinkSync(outside, path.join(folder, 'a'))
+    writeFileSync(path.join(place, '..', 'beside'), '')
+    t.same(readdirSync(place), [])
+    t.same(readdirSync(outside), [])
+    await t.rejects(mount('a/b'), /failed to prepare subPath/)
+    writeFileSync(path.join(folder, 'file'), 'text')
+    t.equal(readFileSync(await mount('file'), 'utf8'), 'text', 'in place of the part before')
+    symlinkSync('file', path.join(folder, 'link'))
+    t.equal(readFileSync(await mount('link'), 'utf8'), 'text', 'a link that stays inside')
+    await volumes.unmount('u')
+    await volumes.remove('u')
+    t.notOk(volumes.podUids().includes('u'))
+  },
+)
