@@ -4,7 +4,7 @@ import { notFound } from '#api/errors.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { copyWith } from '#json/copy-with.js'
-import { cloneJson } from '#json/object.js'
+import { cloneJson, replaceFields } from '#json/object.js'
 import { bodyDefinition } from '#registry/body-definition.js'
 import { withManagedFields } from '#registry/field-manager/field-manager.js'
 import { ownersOfScale, ownersOfScaled } from '#registry/field-manager/scale-owners.js'
@@ -31,9 +31,7 @@ export const hasTable = ({ view, subresource, definition }: Target): boolean =>
 const takePart =
   (view: Subresource): UpdateStrategy['prepareForUpdate'] =>
   (next, previous, ctx) => {
-    const result = view.write!(cloneJson(previous), { ...next }, ctx)
-    for (const field of Object.keys(next)) delete next[field]
-    Object.assign(next, result)
+    replaceFields(next, view.write!(cloneJson(previous), { ...next }, ctx))
   }
 
 /** A view with validation of its own replaces that of the parent's strategy. Admission sees the view. */

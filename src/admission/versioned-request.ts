@@ -2,6 +2,7 @@
 import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
 import { formatGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
+import { replaceFields } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { bodyDefinition } from '#registry/body-definition.js'
@@ -78,13 +79,6 @@ export const decodeVersion = ({ definition }: VersionedRequest, value: JsonValue
   }
 }
 
-/** Puts the new content into the object that the chain holds on to, in the order of the new one. */
-export const replaceContent = (object: KubeObject, next: KubeObject): void => {
-  const content = { ...next }
-  for (const key of Object.keys(object)) delete object[key]
-  Object.assign(object, content)
-}
-
 /** Brings what was changed in the rule's version back to the object that came in. Rejects with an ApiError (500). */
 export const writeBack = async ({
   object,
@@ -94,9 +88,9 @@ export const writeBack = async ({
   const target = original.object
   if (object === undefined || target === undefined || object === target) return
   const { apiVersion } = target
-  if (object.apiVersion === apiVersion) return replaceContent(target, object)
+  if (object.apiVersion === apiVersion) return replaceFields(target, object)
   const stored = original.definition
   if (stored.isCustom) checkVersion(object, stored)
   const next = await convert(object, definition, { definition: stored, apiVersion })
-  replaceContent(target, stored.isCustom ? decodeMade(stored, next).object : next)
+  replaceFields(target, stored.isCustom ? decodeMade(stored, next).object : next)
 }

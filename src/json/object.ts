@@ -17,6 +17,13 @@ export const setOwn = (object: JsonObject, key: string, value: JsonValue): void 
   } else object[key] = value
 }
 
+/** In place, for who holds on to the object: it has the fields of `next` and no others, in the order of `next`. */
+export const replaceFields = (object: object, next: object): void => {
+  const [held, fields] = [object as JsonObject, Object.entries(next as JsonObject)]
+  for (const key of Object.keys(held)) delete held[key]
+  for (const [key, value] of fields) setOwn(held, key, value!)
+}
+
 /** `object[key]` that does not find what the prototype has. */
 export const getOwn = <T>(
   object: Readonly<Record<string, T>> | undefined,

@@ -102,6 +102,19 @@ t.test('keys that JavaScript gives a meaning are keys like others', async (t) =>
     type: 'application/merge-patch+json',
   })
   t.match(patched.text, '"__proto__":"w"')
+  for (const [type, raw] of [
+    ['merge-patch+json', '{"data":{"b":"1"}}'],
+    ['strategic-merge-patch+json', '{"data":{"c":"1"}}'],
+    ['json-patch+json', '[{"op":"add","path":"/data/d","value":"1"}]'],
+    [
+      'apply-patch+yaml',
+      '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"e":"1"}}',
+    ],
+  ] as const) {
+    const path = `${configMaps}/a?fieldManager=m`
+    const kept = await api.send('PATCH', path, { raw, type: `application/${type}` })
+    t.match(kept.text, '"__proto__":"w"', `${type} of another key keeps it`)
+  }
   t.equal(({} as { v?: string }).v, undefined)
   const path = '/api/v1/namespaces/__proto__/configmaps/constructor'
   t.equal((await api.get(path)).code, 404)

@@ -4,18 +4,13 @@ import { formatGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#async/when-known.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
-import { jsonEqual } from '#json/object.js'
+import { jsonEqual, replaceFields } from '#json/object.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { type AdmissionPlugin, refusedName } from '../plugin.js'
 import { type Reinvocation, reinvocationOf } from '../reinvocation.js'
-import {
-  inVersion,
-  replaceContent,
-  type VersionedRequest,
-  writeBack,
-} from '../versioned-request.js'
+import { inVersion, type VersionedRequest, writeBack } from '../versioned-request.js'
 import {
   type Authorize,
   activationOf,
@@ -208,7 +203,7 @@ const mutateOnce = async (
       const result = await evaluate(expression, activation(), budget)
       const next = apply(seen, object, result)
       checkWayBack(seen)
-      replaceContent(object, next)
+      replaceFields(object, next)
       isMutated = true
     } catch (error) {
       note(error)

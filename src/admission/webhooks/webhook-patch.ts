@@ -4,7 +4,7 @@ import { failure, internalError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
 import { JsonSyntaxError, parse } from '#json/json.js'
-import { isJsonObject, jsonEqual } from '#json/object.js'
+import { isJsonObject, jsonEqual, replaceFields } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { applyOperations, JsonPatchProblem } from '#registry/patch/json.js'
 import { checkType, checkVersion, foreignKindProblem } from '../patched-type.js'
@@ -71,7 +71,6 @@ export const patchInPlace = (
     throw new Error(`unsupported patch type ${goQuote(patchType ?? '')}`)
   const next = patched(attributes, object, operations)
   const hasChanged = !jsonEqual(next, object)
-  for (const key of Object.keys(object)) if (!(key in next)) delete object[key]
-  Object.assign(object, next)
+  replaceFields(object, next)
   return hasChanged
 }
