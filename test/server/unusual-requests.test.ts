@@ -1,6 +1,6 @@
 /** Requests that few clients make, answered as kube-apiserver 1.36.3 answered them. */
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { json } from 'node:stream/consumers'
 import t from 'tap'
@@ -342,3 +342,17 @@ t.test('a version that cannot be shown is quoted as by Go', async (t) => {
   const { message } = (await post(`${inDefault}/configmaps`, { apiVersion: '\0', kind: 'A' })).body
   t.match(message, 'A in version "\\x00" cannot be handled as a ConfigMap')
 })
+
+t.test(
+  'a body beside the wish for another protocol is read, and the wish is not heard',
+  { skip: !('shouldUpgradeCallback' in createServer()) && 'this Node ends HTTP before the body' },
+  async (t) => {
+    const answer = await call(server, {
+      method: 'POST',
+      path: `${inDefault}/configmaps`,
+      body: { metadata: { name: 'upgraded' } },
+      headers: { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c' },
+    })
+    t.match([answer.status, answer.body], [201, { metadata: { name: 'upgraded' } }])
+  },
+)
