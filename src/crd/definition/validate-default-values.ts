@@ -1,7 +1,8 @@
 /** Defaults must themselves meet the schema that they stand in (upstream's structural defaulting validation). */
 
+import { eachEntry } from '#api/each.js'
 import { aggregateMessage } from '#api/errors.js'
-import { child, type FieldError, index, invalid } from '#api/field-error.js'
+import { child, type FieldError, invalid } from '#api/field-error.js'
 import { pushAll } from '#collections/push-all.js'
 import { cloneJson, isJsonObject, withKeysInOrder } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
@@ -49,14 +50,15 @@ const validate = (schema: StructuralSchema, path: string, around: Place): FieldE
     const inside = { ...place, surround: (value: JsonValue) => surround([value]) }
     pushAll(errors, validate(schema.items, child(path, 'items'), inside))
   }
-  for (const [key, property] of Object.entries(schema.properties ?? {})) {
+  const ofProperty = (key: string, property: StructuralSchema, at: string): FieldError[] => {
     const inside = {
       ...place,
       surround: (value: JsonValue) => surround({ [key]: value }),
       isMeta: place.isMeta || (isEmbedded && metaNames.has(key)),
     }
-    pushAll(errors, validate(property, index(child(path, 'properties'), key), inside))
+    return validate(property, at, inside)
   }
+  pushAll(errors, eachEntry(child(path, 'properties'), schema.properties, ofProperty))
   return errors
 }
 

@@ -2,6 +2,7 @@
  * What makes a schema structural (upstream's ValidateStructural): every field has a type, and the combinations
  * (allOf, anyOf, oneOf, not) only restrict values. Errors come sorted, as upstream sorts them.
  */
+import { eachEntry } from '#api/each.js'
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
 import { compilePattern } from '#cel/patterns.js'
 import { pushAll } from '#collections/push-all.js'
@@ -26,8 +27,12 @@ const invariants = (s: StructuralSchema, level: Level, path: string): FieldError
   if (s.type === 'array' && s.items === undefined)
     errors.push(required(child(path, 'items'), 'must be specified'))
   if (s.items !== undefined) pushAll(errors, invariants(s.items, 'item', child(path, 'items')))
-  for (const [key, property] of Object.entries(s.properties ?? {}))
-    pushAll(errors, invariants(property, 'field', index(child(path, 'properties'), key)))
+  pushAll(
+    errors,
+    eachEntry(child(path, 'properties'), s.properties, (_, property, at) =>
+      invariants(property, 'field', at),
+    ),
+  )
   if (s.additionalProperties !== undefined && level === 'root')
     errors.push(forbidden(child(path, 'additionalProperties'), 'must not be used at the root'))
   const valueSchema = valueSchemaOf(s)
@@ -194,8 +199,10 @@ const nested = (s: StructuralSchema, path: string, skipsAnyOf = false): FieldErr
       forbidden(child(path, 'additionalProperties'), 'must be undefined to be structural'),
     )
   if (s.items !== undefined) pushAll(errors, nested(s.items, child(path, 'items')))
-  for (const [key, property] of Object.entries(s.properties ?? {}))
-    pushAll(errors, nested(property, index(child(path, 'properties'), key)))
+  pushAll(
+    errors,
+    eachEntry(child(path, 'properties'), s.properties, (_, property, at) => nested(property, at)),
+  )
   if (getOwn(s.properties, 'metadata') !== undefined)
     errors.push(
       forbidden(

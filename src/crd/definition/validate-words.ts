@@ -2,6 +2,7 @@
  * Which words of JSON schema a definition may use, and how (upstream's ValidateCustomResourceDefinitionOpenAPISchema
  * with its standard validator for v1).
  */
+import { eachEntry } from '#api/each.js'
 import {
   child,
   type FieldError,
@@ -92,19 +93,16 @@ export const validateWords = (
     pushAll(errors, validateWords(valueSchema, child(path, 'additionalProperties'), values))
   }
   const isResource = around.isRoot || schema['x-kubernetes-embedded-resource'] === true
-  for (const [key, property] of Object.entries(properties ?? {})) {
-    const at = index(child(path, 'properties'), key)
+  const ofProperty = (key: string, property: StructuralSchema, at: string): FieldError[] => {
     const isMeta = isResource && metaFields.has(key)
     const forbidsDefaults = isMeta && around.isRoot
-    pushAll(
-      errors,
-      validateWords(property, at, {
-        ...inner,
-        ...(isMeta ? { isMeta } : {}),
-        ...(forbidsDefaults ? { defaultsForbidden: `must not be set in top-level ${key}` } : {}),
-      }),
-    )
+    return validateWords(property, at, {
+      ...inner,
+      ...(isMeta ? { isMeta } : {}),
+      ...(forbidsDefaults ? { defaultsForbidden: `must not be set in top-level ${key}` } : {}),
+    })
   }
+  pushAll(errors, eachEntry(child(path, 'properties'), properties, ofProperty))
   if (schema.not !== undefined)
     pushAll(errors, validateWords(schema.not, child(path, 'not'), inner))
   for (const word of ['allOf', 'oneOf', 'anyOf'] as const)

@@ -1,5 +1,6 @@
 /** What a definition's validation rules must be: present, on one line, compiling, and pointing at real fields. */
-import { child, type FieldError, forbidden, index, internal, invalid } from '#api/field-error.js'
+import { each, eachEntry } from '#api/each.js'
+import { child, type FieldError, forbidden, internal, invalid } from '#api/field-error.js'
 import { capped } from '#cel/estimate-ranges.js'
 import { pushAll } from '#collections/push-all.js'
 import { isJsonObject } from '#json/object.js'
@@ -121,8 +122,12 @@ const validateAt = (schema: StructuralSchema, path: string, around: Surroundings
   const valueSchema = valueSchemaOf(schema)
   if (valueSchema !== undefined)
     pushAll(errors, validateAt(valueSchema, child(path, 'additionalProperties'), ofFields))
-  for (const [key, property] of Object.entries(schema.properties ?? {}))
-    pushAll(errors, validateAt(property, index(child(path, 'properties'), key), ofFields))
+  pushAll(
+    errors,
+    eachEntry(child(path, 'properties'), schema.properties, (_, property, at) =>
+      validateAt(property, at, ofFields),
+    ),
+  )
   if (isJsonObject(schema.items)) {
     const ofItems = schema['x-kubernetes-list-type'] === 'map' ? inner : below
     pushAll(errors, validateAt(schema.items, child(path, 'items'), ofItems))
@@ -146,7 +151,7 @@ const validateHere = (
         'internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations',
       ),
     ]
-  return rules.flatMap((rule, i) => validateRule(rule, place, index(path, i), around))
+  return each(path, rules, (rule, at) => validateRule(rule, place, at, around))
 }
 
 const validateRule = (
