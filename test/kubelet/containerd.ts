@@ -118,12 +118,13 @@ const portsMissing: string | false =
     : 'there is no portmap plugin with iptables here'
 
 /**
- * Two that run at once need a network each: one /24 of the shared range (RFC 6598) per process. Not of the range for
+ * Those that run at once need a network each: of one /24 of the shared range (RFC 6598) per process a half. Not of the range for
  * benchmarks, which kubelets without containers route to themselves.
  */
 const subnetPrefix = `100.${64 + ((process.pid >> 8) & 63)}.${process.pid & 255}.`
+let started = 0
 
-const networkOf = (folder: string, bridge: string): object => ({
+const networkOf = (folder: string, bridge: string, subnet: string): object => ({
   cniVersion: '0.4.0',
   name: bridge,
   plugins: [
@@ -134,7 +135,7 @@ const networkOf = (folder: string, bridge: string): object => ({
       ipam: {
         type: 'host-local',
         dataDir: `${folder}/ipam`,
-        ranges: [[{ subnet: `${subnetPrefix}0/24` }]],
+        ranges: [[{ subnet }]],
         routes: [{ dst: '0.0.0.0/0' }],
       },
     },
@@ -155,12 +156,14 @@ interface Containerd {
 
 export const startContainerd = async (): Promise<Containerd> => {
   const folder = mkdtempSync(path.join(tmpdir(), 'kl-cri-'))
-  const bridge = `kl${process.pid}`
+  const half = started++ % 2
+  const bridge = `kl${process.pid}${'ab'[half]}`
+  const subnet = `${subnetPrefix}${half * 128}/25`
   mkdirSync(path.join(folder, 'cni'))
   writeFileSync(path.join(folder, 'config.toml'), configText(folder))
   writeFileSync(
     path.join(folder, 'cni/10-test.conflist'),
-    JSON.stringify(networkOf(folder, bridge)),
+    JSON.stringify(networkOf(folder, bridge, subnet)),
   )
   const child: ChildProcess = spawn('containerd', ['-c', path.join(folder, 'config.toml')], {
     stdio: 'ignore',

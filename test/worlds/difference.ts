@@ -13,7 +13,7 @@ export interface Outcome {
 const lineWidth = 500
 
 /** Of the lists, what only one of them has. */
-const onlyIn = (lines: readonly string[], others: readonly string[]): string[] => {
+export const onlyIn = (lines: readonly string[], others: readonly string[]): string[] => {
   const left = [...others]
   return lines.filter((line) => {
     const at = left.indexOf(line)

@@ -1,4 +1,5 @@
 /** Plays scripts to two worlds at once, and tells which of them end otherwise in one than in the other. */
+import { type Plan as ComparePlan, compareAll } from './compare-all.js'
 import { differenceOf } from './difference.js'
 import { scriptOf } from './scripts.js'
 import type { World } from './world.js'
@@ -10,15 +11,11 @@ interface Worlds {
   readonly against: World
 }
 
-interface Plan {
+interface Plan extends ComparePlan {
   /** In the names of namespaces: what an earlier run has left behind is not met. */
   readonly run: string
   readonly seeds: readonly number[]
   readonly subjects: readonly string[]
-  /** How many scripts run side by side. */
-  readonly atOnce: number
-  /** How often a script that parts is played again, alone, to see whether it was only the moment. */
-  readonly again: number
 }
 
 const compare = async (
@@ -41,22 +38,7 @@ export const playAll = async (
   plan: Plan,
   tell: (seed: number, difference: readonly string[]) => void,
 ): Promise<void> => {
-  const parted = new Map<number, string[]>()
-  const playSome = async (hasNodes: boolean): Promise<void> => {
-    const left = plan.seeds.filter((seed) => scriptOf(seed, plan.subjects).hasNodes === hasNodes)
-    const work = async (): Promise<void> => {
-      for (let seed = left.shift(); seed !== undefined; seed = left.shift()) {
-        const difference = await compare(worlds, seed, plan)
-        if (difference.length > 0) parted.set(seed, difference)
-      }
-    }
-    await Promise.all(Array.from({ length: plan.atOnce }, work))
-  }
-  for (const hasNodes of [false, true]) await playSome(hasNodes)
-  for (const [seed, first] of [...parted].sort(([a], [b]) => a - b)) {
-    let difference = first
-    for (let i = 0; i < plan.again && difference.length > 0; i++)
-      difference = await compare(worlds, seed, plan)
-    tell(seed, difference)
-  }
+  const hasNodes = (seed: number): boolean => scriptOf(seed, plan.subjects).hasNodes
+  for (const seeds of [plan.seeds.filter((seed) => !hasNodes(seed)), plan.seeds.filter(hasNodes)])
+    await compareAll(seeds, plan, (seed) => compare(worlds, seed, plan), tell)
 }
