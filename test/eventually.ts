@@ -14,7 +14,8 @@ export const eventually = async <T>(
   end.catch(() => {})
   try {
     for (;;) {
-      const found = await Promise.race([look(), end])
+      // The end first: a look that answers at once would always come before it.
+      const found = await Promise.race([end, look()])
       if (found === late) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`)
       if (found) return found
       await sleep(20)

@@ -35,19 +35,24 @@ const aligned = (ours: readonly string[], against: readonly string[]): Pair[] =>
 
 type Versions = Story['versions']
 
-/** What each version says that the one before it did not, and what it no longer says. */
-const changesOf = (versions: Versions): string[][] =>
-  versions.map((now, i) => {
+/** What each version says that the one before it did not, and what it no longer says; times alone say nothing. */
+const changesOf = (versions: Versions): string[][] => {
+  const changes = versions.map((now, i) => {
     const before = versions[i - 1] ?? []
     const added = onlyIn(now, before)
     const places = new Set(added.map((line) => line.split(': ')[0]))
     const lost = onlyIn(before, now).filter((line) => !places.has(line.split(': ')[0]!))
     return [...added, ...lost.map((line) => `no longer ${line}`)]
   })
+  return changes.filter((lines) => lines.length > 0)
+}
 
 const labels = { ours: 'ours   ', against: 'against' }
 
-/** Where changes differ, those of a row are told together: what only one side says, or in how many versions each says it. */
+/**
+ * Where changes differ, those of a row are told together: what only one side says, or that ours says the same
+ * in more versions: it may leave out what lasts for a moment only.
+ */
 const versionsParting = (ours: Versions, against: Versions): string[] => {
   const changes = { ours: changesOf(ours), against: changesOf(against) }
   const texts = (lists: string[][]) => lists.map((lines) => lines.join('\n'))
@@ -59,7 +64,7 @@ const versionsParting = (ours: Versions, against: Versions): string[] => {
     const [count, wanted] = [row.ours.length, row.against.length]
     told.push(...onlyIn(theirs, mine).map((line) => `  ${labels.against} ${line}`))
     told.push(...onlyIn(mine, theirs).map((line) => `  ${labels.ours} ${line}`))
-    if (count !== wanted)
+    if (count > wanted)
       told.push(`  in ${count} versions, against ${wanted}: ${(mine[0] ?? theirs[0])!}`)
     row = { ours: [], against: [] }
   }
@@ -91,10 +96,18 @@ const momentsParting = (ours: readonly Moment[], against: readonly Moment[]): st
   })
 }
 
+/** One cause shows in many fields. */
+const linesTold = 12
+
+const brief = (lines: readonly string[]): readonly string[] =>
+  lines.length > linesTold
+    ? [...lines.slice(0, linesTold), `  and ${lines.length - linesTold} lines more`]
+    : lines
+
 /** Lines for a reader; none when they are the same. */
 export const differenceOf = (ours: Story, against: Story): string[] => [
-  ...momentsParting(ours.moments, against.moments),
-  ...versionsParting(ours.versions, against.versions),
+  ...brief(momentsParting(ours.moments, against.moments)),
+  ...brief(versionsParting(ours.versions, against.versions)),
   ...onlyIn(against.events, ours.events).map((line) => `  ${labels.against} ${line}`),
   ...onlyIn(ours.events, against.events).map((line) => `  ${labels.ours} ${line}`),
 ]

@@ -1,5 +1,5 @@
 /** The same lives for a real kubelet and for ours, for a release. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { readFlags } from '../../bench/read-flags.js'
@@ -27,7 +27,7 @@ alone, as moments differ too. Ends with 1 when one differs always.
   --at-once N            how many side by side, but for those that stop a kubelet or the server (6)
   --again N              how often one that differs is played again (1)
   --list                 tells the lives, and plays none
-  --keep                 leaves the folder with all logs
+  --keep                 leaves the folder with all logs and stories
 `
 
 const flags = readFlags(usage, {
@@ -79,6 +79,8 @@ const place = await startReference(programs, folder, endings)
 let differing = 0
 const compare = async (life: Life): Promise<string[]> => {
   const { ours, against } = await playLife(place, life)
+  const file = path.join(folder, `${life.name}.json`)
+  writeFileSync(file, JSON.stringify({ ours, against }, undefined, 1))
   return differenceOf(ours, against)
 }
 const tell = (life: Life, difference: readonly string[]): void => {

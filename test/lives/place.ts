@@ -3,8 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { isConditionTrue } from '#api/conditions.js'
 import { type Client, createClient } from '#client/client.js'
-import type { Node } from '#client/pod.js'
+import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { eventually } from '../eventually.js'
 import { mainFile } from '../main-file.js'
 import type { Target } from '../sweep/target.js'
 import { Daemon } from './daemon.js'
@@ -71,6 +72,20 @@ export const ourSide = (name: string, { client, folder, kubeconfig, flags = [] }
   return { name, kubelet }
 }
 
+/** Of what lives have left, or were not told to the end: all, or those that a field selector picks. */
+export const endPods = async (client: Client, fieldSelector?: string): Promise<void> => {
+  const left = async () => {
+    const options = fieldSelector === undefined ? {} : { fieldSelector }
+    return (await client.list<Pod>(resources.pods, options)).items
+  }
+  for (const { metadata } of await left()) {
+    const free = { metadata: { finalizers: null } }
+    await client.patch(resources.pods, metadata, free, { type: 'merge' })
+    await client.delete(resources.pods, metadata, { gracePeriodSeconds: 1 })
+  }
+  await eventually('the end of Pods', async () => (await left()).length === 0)
+}
+
 /** `close` leaves the API server alone. */
 export const openPlace = async (
   parts: Omit<Place, 'seen'>,
@@ -87,6 +102,7 @@ export const openPlace = async (
   return {
     place: { ...parts, seen },
     close: async () => {
+      await endPods(client)
       stop.abort()
       await following
       for (const { kubelet } of [ours, against]) await kubelet.stop()

@@ -6,13 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isConditionTrue } from '#api/conditions.js'
 import { ApiError } from '#api/errors.js'
 import type { NamespacedObject } from '#api/object.js'
-import { isNotFound } from '#client/errors.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { eventually } from '../eventually.js'
 import { type Ears, withEars } from './containers.js'
 import type { Life, Step } from './life.js'
-import type { Place, Side } from './place.js'
+import { endPods, type Place, type Side } from './place.js'
 import { eventOf, type Moment, type Story, versionOf } from './story.js'
 
 const waitedMs = 90_000
@@ -68,7 +67,8 @@ class Player {
     for (const step of this.#life.steps) await this.#do(step)
     await sleep(eventsMs)
     const story = await this.#story(pod.metadata.uid)
-    await this.#clear()
+    const { namespace, name } = this.#at
+    await endPods(client, `metadata.namespace=${namespace},metadata.name=${name}`)
     return story
   }
 
@@ -162,16 +162,6 @@ class Player {
       versions: seen.of(this.#key).map((pod) => versionOf(pod, namespace)),
       events: [...new Set(lines)].sort(),
     }
-  }
-
-  /** Whatever a life leaves. */
-  async #clear(): Promise<void> {
-    if (this.#place.seen.isGone(this.#key)) return
-    const gone = (error: unknown): void => {
-      if (!isNotFound(error)) throw error
-    }
-    await this.#patch({ metadata: { finalizers: null } }).catch(gone)
-    await this.#place.client.delete(resources.pods, this.#at, { gracePeriodSeconds: 0 }).catch(gone)
   }
 }
 

@@ -1,4 +1,5 @@
 /** Lives that somebody thought of, most of them about how Pods end. */
+import { userImageNames } from '../kubelet/containerd.js'
 import { container, exec, isDeaf, obeys, sidecar } from './containers.js'
 import { type Body, type Life, life } from './life.js'
 
@@ -225,7 +226,7 @@ const deadlines: Life[] = [
     'deadline-ending',
     [main(isDeaf)],
     { ...grace(7), ...deadline(4) },
-    `hold, until ready, ${heldEnd}`,
+    `hold, until said main start, ${heldEnd}`,
   ),
   life(
     'deadline-deleted',
@@ -240,7 +241,7 @@ const debug = {
   subresource: 'ephemeralcontainers',
 }
 const image = {
-  spec: { containers: [{ name: 'main', image: 'docker.io/kubelevel.test/busybox:1' }] },
+  spec: { containers: [{ name: 'main', image: userImageNames.web }] },
 }
 const more = {
   spec: { containers: [{ name: 'main', ...asks({ cpu: '20m' }, { cpu: '150m' }) }] },
@@ -318,7 +319,6 @@ const restarts = ['SIGKILL', 'SIGTERM'].flatMap((signal): Life[] => {
 
 const under = (threshold: string): string =>
   `until ready, kubelet stops SIGTERM, kubelet starts --eviction-hard=${threshold}, until Failed, sleep 2, kubelet stops SIGTERM, kubelet starts, ${end}`
-const fills = `l start; cat /bin/busybox /bin/busybox > /tmp/x; ${obeys()}`
 const evictions: Life[] = [
   life('memory', [main(obeys())], {}, under('memory.available<500Gi')),
   life('memory-deaf', [main(isDeaf, small)], grace(20), under('memory.available<500Gi')),
@@ -328,7 +328,6 @@ const evictions: Life[] = [
     grace(20),
     under('nodefs.available<500Ti'),
   ),
-  life('own-disk', [main(fills, asks({}, { 'ephemeral-storage': '1Mi' }))], {}, failedEnd),
 ]
 
 const away: Life[] = [
