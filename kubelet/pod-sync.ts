@@ -26,7 +26,7 @@ import { asksForAll, inOrderOfRemoval } from './restart-all.js'
 import { RestartBackoff } from './restart-backoff.js'
 import { type Container, type Sandbox, StartError } from './runtime.js'
 import { makeSandboxConfig } from './sandbox-config.js'
-import { hashOf, type StartRequest, startContainer } from './start-container.js'
+import { hashOf, type PassSignals, type StartRequest, startContainer } from './start-container.js'
 import type { ContainerProblem, Verdict } from './status/status-input.js'
 import { UntoldEnds } from './status/untold-ends.js'
 
@@ -101,12 +101,12 @@ export class PodSync {
     return this.verdict !== undefined || this.#nothingStays
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  async run(signals: PassSignals): Promise<void> {
     if (!(await this.#admit())) return
     // Upstream first writes that containers are being created. Here Pods that start at once save that write.
     if (this.#host.startTime === undefined) this.#tellIfSlow()
     try {
-      await this.#run(signal)
+      await this.#run(signals)
     } finally {
       clearTimeout(this.#telling)
     }
@@ -118,18 +118,19 @@ export class PodSync {
     this.#telling = setTimeout(this.#host.statusToTell(), slowStartMs)
   }
 
-  async #run(signal: AbortSignal): Promise<void> {
+  async #run(signals: PassSignals): Promise<void> {
+    const { ending, halting } = signals
     const { runtime, clock } = this.#context
     if (this.checkDeadline()) return
     const facts = this.#host.facts()
     const containers = allContainers(facts.pod).length
     if (containers !== this.#volumesFor || this.#refreshIsDue(facts)) {
-      if (!(await this.#prepareVolumes(facts, signal))) return
+      if (!(await this.#prepareVolumes(facts, ending))) return
       this.#volumesAt = clock.now()
       this.#volumesFor = containers
     }
-    if (signal.aborted) return
-    const sandbox = this.#host.sandbox() ?? (await this.#makeSandbox(signal))
+    if (ending.aborted) return
+    const sandbox = this.#host.sandbox() ?? (await this.#makeSandbox(ending))
     if (!sandbox) return
     await this.#tellEnds()
     const asking = this.#host.containers().find((one) => asksForAll(this.#host.pod, one))
@@ -137,7 +138,7 @@ export class PodSync {
       // Upstream has no back-off here, but its passes are further apart.
       const { waitMs } = this.#backoff.next(asking.name, asking.finishedAt, clock.now())
       if (waitMs > 0) return this.#host.wakeIn(waitMs)
-      await this.#removeAll(signal)
+      await this.#removeAll(halting)
       return this.#host.wake()
     }
     const actions = computeActions({
@@ -157,7 +158,7 @@ export class PodSync {
     for (const { id, state } of this.#host.containers())
       if (state === 'exited') this.#killed.delete(id)
     this.#nothingStays = actions.nothingStays
-    await this.#carryOut(actions, sandbox, signal)
+    await this.#carryOut(actions, sandbox, signals)
     await this.#resizeRunning()
     if (actions.waitMs !== undefined) this.#host.wakeIn(Math.min(actions.waitMs, resyncMs))
   }
@@ -205,11 +206,11 @@ export class PodSync {
   }
 
   /** Without grace, and one after the other, as upstream. */
-  async #removeAll(signal: AbortSignal): Promise<void> {
+  async #removeAll(halting: AbortSignal): Promise<void> {
     const { pod } = this.#host
     this.#host.statusToTell()()
     for (const container of inOrderOfRemoval(pod, this.#host.containers())) {
-      if (signal.aborted) return
+      if (halting.aborted) return
       const spec = findContainer(pod, container.name)
       if (!spec || isEphemeral(pod, container.name)) continue
       if (container.state !== 'exited') await this.#kill(container, spec, 'killing', 0)
@@ -319,7 +320,7 @@ export class PodSync {
     }
   }
 
-  async #carryOut(actions: PodActions, sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+  async #carryOut(actions: PodActions, sandbox: Sandbox, signals: PassSignals): Promise<void> {
     for (const name of actions.problems.keys()) this.#tellBackoff(name)
     for (const { container, spec, message, probe } of actions.kill) {
       const seconds = probe?.terminationGracePeriodSeconds ?? this.#grace()
@@ -329,8 +330,8 @@ export class PodSync {
     }
     this.#startProblems.clear()
     for (const { spec, attempt } of actions.start) {
-      if (signal.aborted) break
-      await this.#start({ spec, attempt, sandbox, signal, facts: this.#host.facts() })
+      if (signals.halting.aborted) break
+      await this.#start({ spec, attempt, sandbox, signals, facts: this.#host.facts() })
     }
     if (this.#startProblems.size === 0) this.#failures = 0
     this.problems = new Map([...actions.problems, ...this.#startProblems])

@@ -42,12 +42,12 @@ export class PodWorker {
   #gone = false
   #state: PodWorkerState = 'syncing'
   #status: PodStatus
-  readonly #abort = new AbortController()
+  readonly #ending = new AbortController()
+  readonly #halting = new AbortController()
   #termination: PodTermination | undefined
   #atEnd: readonly Container[] | undefined
   #forcedEnd: ForcedEnd | undefined
   readonly #whenStopped: (() => void)[] = []
-  #halting = false
   /** The final status has been written. */
   #isSettled = false
   #busy = false
@@ -121,8 +121,8 @@ export class PodWorker {
 
   /** The node goes down: ends the processes, leaves the Pod. Resolves when none is left. */
   async halt(graceSeconds: number): Promise<void> {
-    this.#halting = true
-    this.#abort.abort()
+    this.#halting.abort()
+    this.#ending.abort()
     this.#timer.cancel()
     this.#prober.stop()
     // What a pass is starting must not start after all has been ended.
@@ -156,10 +156,10 @@ export class PodWorker {
 
   /** Asks for a pass. */
   wake(): void {
-    if (this.#state === 'finished' || this.#halting) return
+    if (this.#state === 'finished' || this.#halting.signal.aborted) return
     // What must not wait for the pass that is under way.
     if (this.#shouldEnd()) {
-      this.#abort.abort()
+      this.#ending.abort()
       for (const kill of this.#sync.kills.values()) kill.shorten(this.#wantedGrace())
     }
     this.#termination?.shorten(this.#wantedGrace())
@@ -170,7 +170,7 @@ export class PodWorker {
   }
 
   async #passes(): Promise<void> {
-    while (this.#again && !this.#halting) {
+    while (this.#again && !this.#halting.signal.aborted) {
       this.#again = false
       this.#timer.cancel()
       try {
@@ -195,7 +195,10 @@ export class PodWorker {
     if (this.#state === 'syncing') {
       if (!this.#shouldEnd()) {
         this.#considerResize()
-        await this.#sync.run(this.#abort.signal)
+        await this.#sync.run({
+          ending: this.#ending.signal,
+          halting: this.#halting.signal,
+        })
         this.#followProbes()
       }
       if (this.#shouldEnd()) this.#beginTermination()
@@ -243,7 +246,7 @@ export class PodWorker {
     this.#state = 'terminating'
     this.#atEnd = this.#view.containers()
     this.#sync.checkDeadline()
-    this.#abort.abort()
+    this.#ending.abort()
     this.#timer.cancel()
     this.#prober.quieten()
     this.#termination = new PodTermination(this.#context, this.#asHost(), this.#wantedGrace())
@@ -346,7 +349,7 @@ export class PodWorker {
     const prober = () => this.#prober
     const resize = () => this.#resize
     const startTime = () => this.#status.startTime
-    const halting = () => this.#halting
+    const halting = () => this.#halting.signal.aborted
     const kills = () => this.#sync.kills
     return {
       get pod() {

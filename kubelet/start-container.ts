@@ -33,13 +33,23 @@ interface StartDeps
   readonly pulls: ImagePulls
 }
 
+/** What cuts a pass over a Pod short. */
+export interface PassSignals {
+  /**
+   * The Pod has to end. Nothing is waited for that others may hold up, but once there is a sandbox the pass starts what it
+   * was to start, and sees to the hooks, as upstream's (SyncPod has no cancellation).
+   */
+  readonly ending: AbortSignal
+  /** The kubelet ends, so nothing starts any more. */
+  readonly halting: AbortSignal
+}
+
 export interface StartRequest {
   readonly facts: PodFacts
   readonly sandbox: Sandbox
   readonly spec: ContainerSpec
   readonly attempt: number
-  /** Ends waiting for a postStart hook: the Pod has to end. */
-  readonly signal: AbortSignal
+  readonly signals: PassSignals
 }
 
 /**
@@ -49,9 +59,9 @@ export const hashOf = ({ name, image = '' }: ContainerSpec): string =>
   createHash('sha256').update(`${name}\0${image}`).digest('hex').slice(0, 8)
 
 /** Yields the image's id. */
-const pull = async (deps: StartDeps, { spec, signal }: StartRequest): Promise<string> => {
+const pull = async (deps: StartDeps, { spec, signals }: StartRequest): Promise<string> => {
   const { image = '', name } = spec
-  if (deps.runtime.hasImages) return deps.pulls.ensure(deps, spec, signal)
+  if (deps.runtime.hasImages) return deps.pulls.ensure(deps, spec, signals.ending)
   deps.event(
     'Normal',
     'Pulled',
@@ -139,13 +149,13 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
 /** Runs the hook of a container that has just started. Yields why it failed if the container has to go for that. */
 const runPostStart = async (
   deps: StartDeps,
-  { facts, spec, signal }: StartRequest,
+  { facts, spec, signals: { halting } }: StartRequest,
   containerId: string,
 ): Promise<string | undefined> => {
   const hook = spec.lifecycle?.postStart
   if (!hook) return undefined
-  const outcome = await runHook(deps.target(containerId, spec), hook, signal)
-  if (outcome.ok || signal.aborted) return undefined
+  const outcome = await runHook(deps.target(containerId, spec), hook, halting)
+  if (outcome.ok || halting.aborted) return undefined
   deps.event('Warning', 'FailedPostStartHook', 'PostStartHook failed', spec.name)
   return hookMessage(facts.pod, spec, hook, outcome)
 }
@@ -166,16 +176,15 @@ export const startContainer = async (
   const { name } = request.spec
   try {
     const id = await create(deps, request)
-    // Nothing starts any more once the Pod has to end.
-    if (request.signal.aborted) return { id }
+    if (request.signals.halting.aborted) return { id }
     deps.event('Normal', 'Created', 'Container created', name)
     await deps.runtime.startContainer(id)
     deps.event('Normal', 'Started', 'Container started', name)
     return { id, hookFailure: await runPostStart(deps, request, id) }
   } catch (error) {
     const startError = asStartError(error)
-    // One that the runtime could not start may be why the Pod ends.
-    if (!request.signal.aborted || startError.reason === 'RunContainerError')
+    // A pull that ended with its Pod has not failed.
+    if (!request.signals.ending.aborted || startError.reason !== 'ErrImagePull')
       deps.event('Warning', 'Failed', `Error: ${startError.told}`, name)
     throw startError
   }

@@ -1,0 +1,51 @@
+/** Pods that are deleted before all of their containers have started: as kubelet v1.36 goes on, and what it says of them. */
+import { existsSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import type { ContainerStatus, Pod } from '#kubelet/pod.js'
+import { eventually } from '../eventually.js'
+import { script, startNode } from './node.js'
+
+const image = 'none.example/main'
+const polite = script('trap "exit 0" TERM; echo up; while :; do sleep 0.05; done')
+const isOver = ({ status }: Pod) => status?.phase === 'Succeeded' || status?.phase === 'Failed'
+const stateOf = ({ state }: ContainerStatus) => state
+
+t.test('Pods that are deleted while they start', async (t) => {
+  const node = await startNode(t)
+  const isUp = (pod: string, container: string) =>
+    eventually(`${container} of ${pod}`, async () =>
+      (await node.logs(pod, `?container=${container}`).catch(() => '')).includes('up'),
+    )
+  const told = async (name: string) =>
+    (await node.events(name)).map(({ reason, involvedObject: { fieldPath } }) => [
+      reason,
+      fieldPath,
+    ])
+
+  await t.test('what a pass was to start is started, behind a hook, too', async (t) => {
+    const [begun, goOn] = ['begun', 'go-on'].map((name) => path.join(node.folder, name)) as [
+      string,
+      string,
+    ]
+    const hook = {
+      exec: { command: ['sh', '-c', `touch ${begun}; until [ -e ${goOn} ]; do sleep 0.05; done`] },
+    }
+    const second = { name: 'second', image, ...polite }
+    const main = { name: 'main', image, ...polite, lifecycle: { postStart: hook } }
+    await node.run('hooked', main, { containers: [main, second] })
+    await eventually('its hook', () => existsSync(begun))
+    const since = await node.delete('hooked', 30)
+    writeFileSync(goOn, '')
+    const { status } = await node.until('hooked', isOver, since as Pod)
+    t.equal(status!.phase, 'Succeeded')
+    t.match(status!.containerStatuses!.map(stateOf), [
+      { terminated: { exitCode: 0, reason: 'Completed' } },
+      { terminated: { exitCode: 0, reason: 'Completed' } },
+    ])
+    await node.gone('hooked')
+    const events = await told('hooked')
+    for (const reason of ['Started', 'Killing'])
+      t.match(events.filter(([one]) => one === reason).length, 2, reason)
+  })
+})
