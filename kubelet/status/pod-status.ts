@@ -71,29 +71,29 @@ const locate = (status: ContainerStatus): ContainerStatus =>
 const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
   state.waiting === undefined || lastState.terminated !== undefined
 
+/** Whether main containers have had their turn, by what was told of the Pod before its end (upstream: hasPodInitialized). */
+const isInitialized = ({ spec }: Pod, told: PodStatus): boolean => {
+  const specs = spec.initContainers ?? []
+  if (specs.length === 0 || told.containerStatuses?.some(hasRun)) return true
+  const last = told.initContainerStatuses?.at(-1)
+  if (isSidecar(specs.at(-1)!)) return last?.state.running !== undefined && last.started === true
+  return [last?.state.terminated, last?.lastState.terminated].some((end) => end?.exitCode === 0)
+}
+
 /**
  * Final statuses once nothing is left (upstream: TerminatePod): a container whose end is unknown has failed. Containers
  * that never had their turn go on waiting: main containers of a Pod that was never initialized, and init containers after
  * the last one that ran, of which the first counts as begun.
  */
 const locateAll = (
-  pod: Pod,
+  { pod, previous }: StatusInput,
   inits: readonly ContainerStatus[],
   mains: readonly ContainerStatus[],
 ) => {
   const begun = Math.max(0, inits.findLastIndex(hasRun))
-  const specs = pod.spec.initContainers ?? []
-  const last = inits.at(-1)
-  const lastEnds = [last?.state.terminated, last?.lastState.terminated]
-  const initialized =
-    !last ||
-    mains.some(hasRun) ||
-    (isSidecar(specs.at(-1)!)
-      ? last.state.running !== undefined && last.started === true
-      : lastEnds.some((end) => end?.exitCode === 0))
   return {
     inits: inits.map((status, i) => (i <= begun ? locate(status) : status)),
-    mains: initialized ? mains.map(locate) : [...mains],
+    mains: isInitialized(pod, previous) ? mains.map(locate) : [...mains],
   }
 }
 
@@ -252,7 +252,7 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
   const known = sandbox ? addressesOf(pod, sandbox, nodeAddress) : []
   const ips = known.length > 0 ? known : (previous.podIPs?.map(({ ip }) => ip) ?? [])
   const { generation } = pod.metadata
-  const last = stopped ? locateAll(pod, inits, mains) : { inits, mains }
+  const last = stopped ? locateAll(input, inits, mains) : { inits, mains }
   return {
     ...(generation === undefined ? {} : { observedGeneration: generation }),
     phase: stopped && !isTerminalPhase(phase) ? 'Failed' : phase,

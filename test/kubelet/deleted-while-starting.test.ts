@@ -48,4 +48,19 @@ t.test('Pods that are deleted while they start', async (t) => {
     for (const reason of ['Started', 'Killing'])
       t.match(events.filter(([one]) => one === reason).length, 2, reason)
   })
+
+  await t.test('main containers wait on when the last init container obeys its end', async (t) => {
+    await node.run('initializing', polite, { initContainers: [{ name: 'init', image, ...polite }] })
+    await node.until(
+      'initializing',
+      (pod) => !!pod.status?.initContainerStatuses?.[0]?.state.running,
+    )
+    await isUp('initializing', 'init')
+    const since = await node.delete('initializing', 30)
+    const { status } = await node.until('initializing', isOver, since as Pod)
+    t.equal(status!.phase, 'Failed')
+    t.match(status!.initContainerStatuses!.map(stateOf), [{ terminated: { exitCode: 0 } }])
+    t.match(status!.containerStatuses!.map(stateOf), [{ waiting: { reason: 'PodInitializing' } }])
+    await node.gone('initializing')
+  })
 })
