@@ -1,5 +1,6 @@
 /** What is kept for each completion index: which have succeeded or failed, and how often one was tried. Pure. */
 import { isPodActive, type Pod } from '#client/pod.js'
+import { parseCount } from '../pods/parse-count.js'
 import { countsAsFailure, judgeFailure } from './failure-policy.js'
 import {
   finishedAt,
@@ -18,7 +19,7 @@ const ignoredCountAnnotation = 'batch.kubernetes.io/job-index-ignored-failure-co
 export const retriesPerIndex = (job: Job): number | undefined =>
   job.spec.backoffLimitPerIndex ?? undefined
 const counterOf = (pod: Pod, annotation: string): number =>
-  Number(pod.metadata.annotations?.[annotation] ?? 0) || 0
+  parseCount(pod.metadata.annotations?.[annotation]) ?? 0
 export const triesOf = (pod: Pod): number =>
   counterOf(pod, failureCountAnnotation) + counterOf(pod, ignoredCountAnnotation)
 /** One of those that an Indexed Job has. */

@@ -6,6 +6,7 @@ import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { isSidecar } from '#api/pod-resources.js'
 import { type ContainerStatus, isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
+import { parseCount } from '../pods/parse-count.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 
 export interface Job extends NamespacedObject {
@@ -57,7 +58,9 @@ export const indexLabel = 'batch.kubernetes.io/job-completion-index'
 export const isIndexed = (job: Job): boolean => job.spec.completionMode === 'Indexed'
 export const isTracked = (pod: Pod): boolean =>
   (pod.metadata.finalizers ?? []).includes(trackingFinalizer)
-export const indexOf = (pod: Pod): number => Number(pod.metadata.annotations?.[indexLabel] ?? -1)
+/** -1 where none is told. */
+export const indexOf = (pod: Pod): number =>
+  parseCount(pod.metadata.annotations?.[indexLabel]) ?? -1
 
 /** A Pod is replaced only when it has really ended, not as soon as it is asked to. */
 export const onlyReplaceFailed = (job: Job): boolean =>

@@ -4,6 +4,7 @@ import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject, NamespacedObject, ObjectMeta } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { parseCount } from '../pods/parse-count.js'
 import { type NewPod, type PodTemplate, podFromTemplate } from '../pods/pod-control.js'
 import { revisionLabel } from '../pods/revisions.js'
 
@@ -58,8 +59,8 @@ interface Named {
 /** -1 for a Pod whose name is not one of the set's. */
 export const ordinalOf = (set: StatefulSet, pod: Named): number => {
   const prefix = `${set.metadata.name}-`
-  const rest = pod.metadata.name.slice(prefix.length)
-  return pod.metadata.name.startsWith(prefix) && /^\d+$/.test(rest) ? Number(rest) : -1
+  const { name } = pod.metadata
+  return (name.startsWith(prefix) ? parseCount(name.slice(prefix.length)) : undefined) ?? -1
 }
 
 /** Whether the Pod is one of those that the size asks for. */

@@ -13,7 +13,7 @@ import { planUpdate } from '#controllers/daemonset/update.js'
 import { account, countReleased } from '#controllers/job/accounting.js'
 import { endingOf } from '#controllers/job/ending.js'
 import { noFailures } from '#controllers/job/failures.js'
-import { failureAnnotations } from '#controllers/job/indexes.js'
+import { failureAnnotations, triesOf } from '#controllers/job/indexes.js'
 import {
   indexLabel,
   indexOf,
@@ -23,7 +23,7 @@ import {
   trackingFinalizer,
 } from '#controllers/job/job.js'
 import { planPods } from '#controllers/job/plan-pods.js'
-import type { StatefulSet } from '#controllers/statefulset/identity.js'
+import { ordinalOf, type StatefulSet } from '#controllers/statefulset/identity.js'
 import { claimOwners } from '#controllers/statefulset/retention.js'
 import { clientOf, startServer } from '../server/start-server.js'
 import { storedMetadata } from '../stored-metadata.js'
@@ -301,3 +301,19 @@ t.test(
     await until(async () => (await mirrored()) === '')
   },
 )
+
+t.test('a name or an annotation that tells no number of 32 bits tells none', (t) => {
+  const set = { metadata: { name: 'web' } } as StatefulSet
+  const ordinals = ['web-7', 'web-007', 'web-2147483648', 'web-1e3', 'web-', 'other-1']
+  t.same(
+    ordinals.map((name) => ordinalOf(set, { metadata: { name } })),
+    [7, 7, -1, -1, -1, -1],
+  )
+  const annotated = (name: string) => (value: string) =>
+    ({ metadata: { annotations: { [name]: value } } }) as unknown as Pod
+  const values = ['2', '', '-1', '1e3', '0x1', 'abc']
+  const tries = 'batch.kubernetes.io/job-index-failure-count'
+  t.same(values.map(annotated(indexLabel)).map(indexOf), [2, -1, -1, -1, -1, -1])
+  t.same(values.map(annotated(tries)).map(triesOf), [2, 0, 0, 0, 0, 0])
+  t.end()
+})
