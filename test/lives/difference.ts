@@ -99,15 +99,13 @@ const momentsParting = (ours: readonly Moment[], against: readonly Moment[]): st
 /** One cause shows in many fields. */
 const linesTold = 12
 
-const brief = (lines: readonly string[]): readonly string[] =>
-  lines.length > linesTold
-    ? [...lines.slice(0, linesTold), `  and ${lines.length - linesTold} lines more`]
-    : lines
+const brief = (lines: readonly string[], most: number): readonly string[] =>
+  lines.length > most ? [...lines.slice(0, most), `  and ${lines.length - most} lines more`] : lines
 
-/** Lines for a reader; none when they are the same. */
-export const differenceOf = (ours: Story, against: Story): string[] => [
-  ...brief(momentsParting(ours.moments, against.moments)),
-  ...brief(versionsParting(ours.versions, against.versions)),
+/** Lines for a reader, so many of a kind at most; none when they are the same. */
+export const differenceOf = (ours: Story, against: Story, most = linesTold): string[] => [
+  ...brief(momentsParting(ours.moments, against.moments), most),
+  ...brief(versionsParting(ours.versions, against.versions), most),
   ...onlyIn(against.events, ours.events).map((line) => `  ${labels.against} ${line}`),
   ...onlyIn(ours.events, against.events).map((line) => `  ${labels.ours} ${line}`),
 ]
