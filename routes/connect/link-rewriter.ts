@@ -1,6 +1,7 @@
 /** The links of a page that is shown through a proxy. Upstream: apimachinery, pkg/util/proxy/transport.go (rewriteHTML). */
 import type { Transform } from 'node:stream'
 import type { RewritingStream } from 'parse5-html-rewriting-stream'
+import { getOwn } from '#json/object.js'
 import { type ProxiedPage, rewriteLink } from './proxied-page.js'
 
 /** The attributes in which tags hold URLs. */
@@ -53,7 +54,7 @@ const withLinks = (html: string, tag: StartTag, page: ProxiedPage): string => {
   let copied = 0
   for (const { name, value } of tag.attrs) {
     const place = attrs?.[name]
-    const link = linkNames[tag.tagName]?.includes(name) ? rewriteLink(value, page) : value
+    const link = getOwn(linkNames, tag.tagName)?.includes(name) ? rewriteLink(value, page) : value
     if (place === undefined || link === value) continue
     text += `${html.slice(copied, place.startOffset - begin)}${name}="${escaped(link)}"`
     copied = place.endOffset - begin

@@ -9,7 +9,7 @@ import { call, startServer } from './start-server.js'
 const address = machineAddress()
 const skip = address.startsWith('127.') && 'this machine has no address but its own'
 const html = (links: (path: string) => string) =>
-  `<!-- <a href="/in-a-comment"> --><a title="<a href='/in-a-title'>" href="${links('/a?b=1&amp;c')}">x</a><script>'<a href="/in-a-script">'</script><img src="${links('/i.png')}"/><a href="relative">`
+  `<!-- <a href="/in-a-comment"> --><a title="<a href='/in-a-title'>" href="${links('/a?b=1&amp;c')}">x</a><script>'<a href="/in-a-script">'</script><img src="${links('/i.png')}"/><a href="relative"><constructor title="x">`
 /** Lines end as on Windows, and é is one byte, which is no UTF-8. */
 const long = (links: (path: string) => string) => `<p>\r\né\r\n${html(links)}</p>`.repeat(500)
 
