@@ -5,7 +5,7 @@ import { accountNameAnnotation, tokenSecretType } from '#api/legacy-tokens.js'
 import type { KubeObject } from '#api/object.js'
 import { givenEmpty } from '#json/given-empty.js'
 import { JsonSyntaxError, parse } from '#json/json.js'
-import { jsonEqual } from '#json/object.js'
+import { getOwn, jsonEqual } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import { keyPairProblem } from '#net/key-pair.js'
@@ -106,7 +106,7 @@ export const validateSecret = (secret: KubeObject): FieldError[] => {
     return validConfigKey(index('data', key), key)
   })
   if (bytes > limits.configDataBytesMax) errors.push(tooLong('data', limits.configDataBytesMax))
-  return [...errors, ...(byType[secret.type]?.(data, secret) ?? [])]
+  return [...errors, ...(getOwn(byType, secret.type)?.(data, secret) ?? [])]
 }
 
 export const validateSecretUpdate = (

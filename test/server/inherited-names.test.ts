@@ -34,6 +34,17 @@ t.test('a kind that is none is refused as such', async (t) => {
   })
 })
 
+t.test('a type of Secret is one that nobody knows', async (t) => {
+  const secrets = '/api/v1/namespaces/default/secrets'
+  for (const type of ['constructor', 'toString', '__proto__']) {
+    const { status, body } = await post(secrets, {
+      metadata: { name: type.toLowerCase().replaceAll('_', 'x') },
+      type,
+    })
+    t.match([status, body.type], [201, type])
+  }
+})
+
 t.test('who is impersonated may have more of such a name', async (t) => {
   const { body } = await post(
     '/apis/authentication.k8s.io/v1/selfsubjectreviews',
