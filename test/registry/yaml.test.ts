@@ -27,6 +27,7 @@ t.test('values are what goyaml.v2 makes of them', (t) => {
       '{a: 9223372036854775808, b: !!str 1, c: !!binary aGk=, d: !custom x}',
       { a: 2n ** 63n, b: '1', c: 'hi', d: 'x' },
     ],
+    ['a: !!hasOwnProperty x', { a: 'x' }],
     ['a: 1e400', { a: '1e400' }],
     [
       '{a: ., b: -., c: ._1, d: .5, e: 1_0.5, f: 0o_, g: .1_0, h: .1__0}',

@@ -3,7 +3,7 @@
 import type { Alias, Document, Node, Scalar, YAMLMap, YAMLSeq } from 'yaml'
 import { decodeBase64 } from '#go/base64.js'
 import { int64Min, int64Of, uint64Max } from '#json/int64.js'
-import { setOwn } from '#json/object.js'
+import { getOwn, setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { aliasTargets, DecodeCount } from './aliases.js'
 import { type YamlKey, yamlKeyOf } from './key.js'
@@ -174,7 +174,7 @@ class Converter {
       !Number.isNaN(Number(source))
     )
       return floatingNumber(Number(source))
-    if (goTypeTest[tag]?.(value) === false)
+    if (getOwn(goTypeTest, tag)?.(value) === false)
       throw new YamlSyntaxError(
         `yaml: cannot decode !!${tagOfText(source)} \`${source}\` as a !!${tag}`,
       )
