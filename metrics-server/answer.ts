@@ -5,6 +5,7 @@ import type { PersistedObject } from '#api/object.js'
 import type { Client, ListOptions } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import { getOwn } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
 import {
   discoveryDocuments,
@@ -114,7 +115,7 @@ export const answer = async (asked: Asked, deps: Answering): Promise<JsonObject>
   const parts = path.slice(prefix.length).split('/').map(decodeURIComponent)
   const [scope, namespace] = parts[0] === 'namespaces' ? parts.splice(0, 2) : []
   const [resource = '', name, ...more] = parts
-  const subject = Object.hasOwn(subjects, resource) ? subjects[resource] : undefined
+  const subject = getOwn(subjects, resource)
   const isNamespaced = subject?.ref.namespaced === true
   if (subject === undefined || more.length > 0 || (scope !== undefined && !isNamespaced))
     throw pathNotFound()

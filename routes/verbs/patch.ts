@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { notFound, unsupportedMediaType } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { getOwn } from '#json/object.js'
 import { textOf } from '#json/utf8.js'
 import { bareType, bareTypes, noRouteForType } from '../answers/accept.js'
 import { negotiateOutput } from '../answers/negotiation.js'
@@ -26,8 +27,7 @@ const patchTypes: Readonly<Record<string, PatchType>> = {
 }
 const namesOfTypes = Object.keys(patchTypes)
 
-const typeCalled = (name: string): PatchType | undefined =>
-  Object.hasOwn(patchTypes, name) ? patchTypes[name] : undefined
+const typeCalled = (name: string): PatchType | undefined => getOwn(patchTypes, name)
 
 /** Whether go-restful finds a route for the type: it takes a list of types when it knows one of them. */
 export const hasPatchRoute = ({ bodyType }: FastifyRequest): boolean =>

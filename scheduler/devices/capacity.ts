@@ -2,6 +2,7 @@
 import { makeQuantity, parseQuantity, type Quantity, quantityValue } from '#api/quantity.js'
 import type { DeviceCapacity } from '#client/resource-slice.js'
 import { addToList } from '#collections/add-to-list.js'
+import { getOwn } from '#json/object.js'
 import type { PooledDevice } from './pools.js'
 
 /** By the name of the capacity. */
@@ -50,7 +51,7 @@ export const takenBy = (
   if (!Object.keys(requests).every((name) => Object.hasOwn(capacity, name))) return undefined
   const taken = new Map<string, Quantity>()
   for (const [name, offered] of Object.entries(capacity)) {
-    const asked = Object.hasOwn(requests, name) ? requests[name] : undefined
+    const asked = getOwn(requests, name)
     const amount = takenOf(asked, offered)
     if (!isValid(amount, offered.requestPolicy)) return undefined
     taken.set(name, amount)

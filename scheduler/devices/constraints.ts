@@ -1,6 +1,7 @@
 /** Constraints between the devices of one claim (structured/internal, constraint.go). */
 import type { DeviceConstraint } from '#client/resource-claim.js'
 import type { DeviceAttribute } from '#client/resource-slice.js'
+import { getOwn } from '#json/object.js'
 import type { PooledDevice } from './pools.js'
 
 /** Adding devices never makes a broken constraint hold again, so that a search may stop where it breaks. */
@@ -17,9 +18,7 @@ const attributeOf = ({ device, pool }: PooledDevice, name: string): DeviceAttrib
   if (Object.hasOwn(attributes, name)) return attributes[name]
   const slash = name.indexOf('/')
   const id = name.slice(slash + 1)
-  return name.slice(0, slash) === pool.driver && Object.hasOwn(attributes, id)
-    ? attributes[id]
-    : undefined
+  return name.slice(0, slash) === pool.driver ? getOwn(attributes, id) : undefined
 }
 
 const textOf = (attribute: DeviceAttribute | undefined): string | undefined =>

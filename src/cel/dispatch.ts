@@ -1,5 +1,6 @@
 /** Finds what a call runs: the operators look at their values themselves, functions by the types of their overloads. */
 
+import { getOwn } from '#json/object.js'
 import type { Overload } from './declarations.js'
 import type { Implementation } from './evaluation.js'
 import { addressFunctions } from './functions/addresses.js'
@@ -57,7 +58,7 @@ const candidates = (name: string, ids: readonly string[]): readonly Overload[] =
 }
 
 export const implementationOf = (name: string, ids: readonly string[]): Implementation => {
-  const operator = Object.hasOwn(operators, name) ? operators[name] : undefined
+  const operator = getOwn(operators, name)
   if (operator !== undefined) return operator
   const overloads = candidates(name, ids)
   const isGuarded = !unguarded.has(name)

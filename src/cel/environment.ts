@@ -1,4 +1,5 @@
 /** What an expression may name: variables, types with their fields, functions. */
+import { getOwn } from '#json/object.js'
 import type { Overload } from './declarations.js'
 import { jsonPatchFunctions, kubernetesFunctions } from './functions-declared.js'
 import {
@@ -74,7 +75,7 @@ export class Environment {
   withTypes(structs: Readonly<Record<string, Fields>>): Environment {
     const added = Object.entries(structs).map(([name, fields]): [string, FieldLookup] => [
       name,
-      (field) => (Object.hasOwn(fields, field) ? fields[field] : undefined),
+      (field) => getOwn(fields, field),
     ])
     const all = new Map([...this.#types, ...added])
     return new Environment(this.#variables, all, this.#openTypes, this.#hasJsonPatch)

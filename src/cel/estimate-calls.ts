@@ -1,4 +1,5 @@
 /** What calls may cost (cel-go, checker/cost.go, functionCost; apiserver, pkg/cel/library/cost.go, EstimateCallCost). */
+import { getOwn } from '#json/object.js'
 import {
   addRanges,
   type CostRange,
@@ -281,8 +282,8 @@ const sorting = (c: Sized): CallEstimate | undefined => {
 
 const estimateOf = (c: Sized): CallEstimate => {
   const { name, id } = c.call
-  const named = Object.hasOwn(byFunction, name) ? byFunction[name]!(c) : undefined
-  const own = Object.hasOwn(byOverload, id) ? byOverload[id]! : undefined
+  const named = getOwn(byFunction, name)?.(c)
+  const own = getOwn(byOverload, id)
   // Overloads of lists come before functions of the same name.
   const isList = id.startsWith('list_slice') || id.startsWith('list_flatten')
   return (isList ? own?.(c) : undefined) ?? sorting(c) ?? named ?? own?.(c) ?? { cost: atOnce }

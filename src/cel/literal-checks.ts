@@ -1,4 +1,5 @@
 /** What a tree that has its types may still be refused for (cel-go, cel/validator.go and ext/formatting.go). */
+import { getOwn } from '#json/object.js'
 import { type Call, type Expression, type ListLiteral, type MapLiteral, visitAll } from './ast.js'
 import { complaint, FormatError, readFormat } from './functions/string-format.js'
 import { compilePattern } from './patterns.js'
@@ -25,7 +26,7 @@ const readers: Readonly<Record<string, (value: CelValue) => boolean>> = {
 }
 
 const checkArgument = (e: Call): Problem[] => {
-  const reader = Object.hasOwn(readers, e.name) ? readers[e.name] : undefined
+  const reader = getOwn(readers, e.name)
   const [arg] = e.args
   if (reader === undefined || arg?.kind !== 'constant' || reader(arg.value)) return []
   return [{ at: arg.at, message: `invalid ${e.name} argument` }]

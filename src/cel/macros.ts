@@ -1,4 +1,5 @@
 /** Macros and what they become (cel-go, parser/macro.go, ext/comprehensions.go, ext/lists.go, cel/library.go). */
+import { getOwn } from '#json/object.js'
 import type { Comprehension, Expression } from './ast.js'
 import type { Problem } from './source-errors.js'
 import type { CelValue } from './values.js'
@@ -251,7 +252,7 @@ export const expandCall = (
     return { ...selection, at, isTest: true }
   }
   const key = `${fn}:${args.length}`
-  const expand = Object.hasOwn(receiverMacros, key) ? receiverMacros[key] : undefined
+  const expand = getOwn(receiverMacros, key)
   if (target !== undefined && expand !== undefined) return expand(at, target, args)
   return { kind: 'call', at, name: fn, target, args }
 }

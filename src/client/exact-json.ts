@@ -4,7 +4,7 @@
  * template on writes what was read. Copies by spread keep the notes; a field that was set to another number has none.
  */
 import { parse, write } from '#json/json.js'
-import { canonicalJson, isJsonObject, setOwn, withKeysInOrder } from '#json/object.js'
+import { canonicalJson, getOwn, isJsonObject, setOwn, withKeysInOrder } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 
 const key = Symbol('exact integers')
@@ -32,7 +32,7 @@ const restored = (value: unknown): unknown => {
   const exact = (value as Noted)[key] ?? {}
   const copy: JsonObject = {}
   for (const [field, item] of Object.entries(value)) {
-    const integer = Object.hasOwn(exact, field) ? exact[field] : undefined
+    const integer = getOwn(exact, field)
     setOwn(copy, field, (Number(integer) === item ? integer : restored(item)) as JsonValue)
   }
   return copy

@@ -3,6 +3,7 @@
  * refuses is one line and exit code 1.
  */
 import path from 'node:path'
+import { getOwn } from '#json/object.js'
 import {
   asksForHelp,
   asksForVersion,
@@ -150,7 +151,7 @@ export const runCommandLine = async (
   }
   const process = clientProcesses.find((known) => known.name === name)
   if (process !== undefined) return runClientProcess(machine, process, rest)
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  const command = getOwn(commands, name)
   if (command === undefined) {
     machine.stderr(usageMistake('kubelevel', `unknown command ${JSON.stringify(name)}`))
     return 2

@@ -147,7 +147,7 @@ const numberFormats: Readonly<Record<string, readonly string[]>> = {
 /** Dashes in the names of formats do not count. */
 const checkOf = (format: string): ((text: string) => boolean) | undefined => {
   const name = format.replaceAll('-', '')
-  return Object.hasOwn(stringFormats, name) ? stringFormats[name] : undefined
+  return getOwn(stringFormats, name)
 }
 
 /** Whether values of the type are checked for the format; a schema without a type counts as one of strings here. */

@@ -16,8 +16,7 @@ export const namesIn = (path: string): string[] => path.split('.').slice(1)
 
 const valueAt = (object: JsonValue, path: string): JsonValue | undefined => {
   let at: JsonValue | undefined = object
-  for (const name of namesIn(path))
-    at = isJsonObject(at) && Object.hasOwn(at, name) ? at[name] : undefined
+  for (const name of namesIn(path)) at = isJsonObject(at) ? getOwn(at, name) : undefined
   return at
 }
 

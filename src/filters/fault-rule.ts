@@ -8,6 +8,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { getOwn } from '#json/object.js'
 import { limits } from '#limits'
 
 /** Which requests fail. A field that is missing matches everything. */
@@ -90,7 +91,7 @@ const fields =
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       return [invalid(path, value, 'must be an object')]
     return Object.entries(value).flatMap(([name, inner]) => {
-      const check = Object.hasOwn(checks, name) ? checks[name] : undefined
+      const check = getOwn(checks, name)
       if (check === undefined) return [forbidden(child(path, name), 'unknown field')]
       return inner === undefined ? [] : check(child(path, name), inner)
     })

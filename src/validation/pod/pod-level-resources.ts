@@ -6,6 +6,7 @@ import type { Fields } from '#api/object.js'
 import { aggregateResources } from '#api/pod-resources.js'
 import { compareQuantities, compareQuantityTexts, parseQuantity } from '#api/quantity.js'
 import { isHugePages } from '#api/resource-names.js'
+import { getOwn } from '#json/object.js'
 
 type ResourceList = Readonly<Record<string, string>>
 
@@ -39,7 +40,7 @@ export const fitsPodLevelResources = (path: string, spec: Fields): FieldError[] 
     ...aggregateErrors(path, spec, 'limits', isHugePages),
     ...each(child(path, 'containers'), spec.containers, ({ resources }: Fields, at): FieldError[] =>
       Object.entries((resources?.limits ?? {}) as ResourceList).flatMap(([name, text]) => {
-        const limit = Object.hasOwn(limits, name) ? limits[name] : undefined
+        const limit = getOwn(limits, name)
         return limit !== undefined && compareQuantityTexts(text, limit) > 0
           ? [
               invalid(

@@ -17,6 +17,7 @@ import { compareQuantityTexts, isWholeQuantity, parseQuantity } from '#api/quant
 import { isHugePages } from '#api/resource-names.js'
 import { oncePerObject } from '#async/once.js'
 import { isGiven } from '#json/given-empty.js'
+import { getOwn } from '#json/object.js'
 import { validDnsLabel } from '../formats.js'
 import { nonNegativeMessage } from '../number.js'
 import {
@@ -79,7 +80,7 @@ const requestErrors = (
   const at = child(path, 'requests')
   return eachEntry(at, requests as ResourceList | undefined, (key, text, keyPath) => {
     const errors = [...name(keyPath, key), ...validAmount(keyPath, key, text)]
-    const limit: string | undefined = Object.hasOwn(limits, key) ? limits[key] : undefined
+    const limit: string | undefined = getOwn(limits, key)
     if (limit === undefined) {
       if (!overcommits(key))
         errors.push(

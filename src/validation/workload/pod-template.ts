@@ -12,6 +12,7 @@ import { isQualifiedName } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { sortedEntries } from '#json/entries.js'
 import { givenEmpty } from '#json/given-empty.js'
+import { getOwn } from '#json/object.js'
 import { validLabelSelector, validLabels } from '../label-selector.js'
 import { validPodAnnotations } from '../pod/pod.js'
 import { validPodSpec } from '../pod/pod-spec.js'
@@ -76,7 +77,7 @@ export const printableSelector = (selector: Fields): Fields =>
     : { ...selector, matchLabels: printableLabels(selector.matchLabels) }
 
 const expressionMatches = ({ key, operator, values = [] }: Fields, labels: Labels): boolean => {
-  const value = Object.hasOwn(labels, key) ? labels[key] : undefined
+  const value = getOwn(labels, key)
   switch (operator) {
     case 'In':
       return value !== undefined && values.includes(value)
