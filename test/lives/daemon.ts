@@ -1,7 +1,7 @@
 /** A process that is ended, and started again in the same way. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { eventually } from '../eventually.js'
 
 interface DaemonOptions {
@@ -29,6 +29,7 @@ export class Daemon {
     const child = spawn(file, [...args, ...flags], {
       stdio: ['ignore', out, out, ...(isOurs ? (['ipc'] as const) : [])],
     })
+    closeSync(out)
     this.#child = child
     await eventually(`${file}, see ${log}`, () => {
       if (child.exitCode !== null) throw new Error(`${file} has ended, see ${log}`)

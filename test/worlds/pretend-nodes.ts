@@ -53,7 +53,7 @@ export class PretendNodes {
   /** From now on, with each beat. */
   async tell(name: string, condition: Told): Promise<void> {
     const lastTransitionTime = now()
-    this.#nodes.get(name)?.told.set(condition.type, { ...condition, lastTransitionTime })
+    this.#nodes.get(name)!.told.set(condition.type, { ...condition, lastTransitionTime })
     await this.#beat(name)
   }
 

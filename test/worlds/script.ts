@@ -22,6 +22,7 @@ export interface Step {
 }
 
 export const step = (name: string, ...acts: Act[]): Step => ({ name, acts })
+export const slowly = (known: Step, quietMs: number): Step => ({ ...known, quietMs })
 
 // biome-ignore lint/suspicious/noExplicitAny: scripts write any field
 type Body = Record<string, any>

@@ -12,6 +12,7 @@ import {
   type Place,
   remove,
   type Step,
+  slowly,
   step,
 } from '../script.js'
 import { between } from './pieces.js'
@@ -71,8 +72,6 @@ const taints = (dice: Dice) =>
 const patch = (node: string, body: object): Act => change(resources.nodes, node, body)
 
 type Change = (dice: Dice, node: string, turn: number) => Step
-
-const slowly = (known: Step, ms: number): Step => ({ ...known, quietMs: ms })
 
 const silence: Change = (_, node) =>
   slowly(

@@ -1,7 +1,17 @@
 /** Volumes and claims that find one another, wait for Pods, are protected, released and deleted. */
 import { resources } from '#client/resources.js'
 import { type Dice, given } from '../../sweep/dice.js'
-import { type Act, change, create, nameIn, type Place, remove, type Step, step } from '../script.js'
+import {
+  type Act,
+  change,
+  create,
+  nameIn,
+  type Place,
+  remove,
+  type Step,
+  slowly,
+  step,
+} from '../script.js'
 import { between, template } from './pieces.js'
 
 /** What does not fit yet is tried again every 15 s. */
@@ -18,8 +28,6 @@ const modes = [
 const classes = ['none', 'now', 'later']
 const classIn = (place: Place, name: string): string =>
   nameIn(place, resources.storageClasses, name)
-
-const slowly = (known: Step): Step => ({ ...known, quietMs })
 
 const storageClass = (name: string, volumeBindingMode: string, provisioner: string): Act =>
   create(resources.storageClasses, { metadata: { name }, provisioner, volumeBindingMode })
@@ -177,5 +185,5 @@ export const volumesScript = (dice: Dice): Step[] => {
         volumeName: `v${dice.below(volumes.length)}`,
       }),
     ),
-  ].map(slowly)
+  ].map((known) => slowly(known, quietMs))
 }
