@@ -121,6 +121,24 @@ t.test('keys that JavaScript gives a meaning are keys like others', async (t) =>
   t.equal((await api.get('/apis/__proto__/v1/toString')).code, 404)
 })
 
+t.test(
+  'an apply whose metadata is null makes an object without a name, which is refused',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    for (const manager of ['m', 'kubectl']) {
+      const { body } = await api.send('PATCH', `${configMaps}/new?fieldManager=${manager}`, {
+        raw: '{"apiVersion":"v1","kind":"ConfigMap","metadata":null}',
+        type: 'application/apply-patch+yaml',
+      })
+      t.match(body, {
+        code: 400,
+        message:
+          'the name of the object (new based on URL) was undeterminable: name must be provided',
+      })
+    }
+  },
+)
+
 t.test('bytes that are no UTF-8 do no harm', async (t) => {
   const { api } = await startApiServer(t)
   const raw = Buffer.concat([

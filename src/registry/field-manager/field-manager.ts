@@ -21,6 +21,7 @@ import { formatGroupVersion } from '#api/group-version.js'
 import type { KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import { copyWith } from '#json/copy-with.js'
 import { givenEmpty } from '#json/given-empty.js'
+import { isJsonObject } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import { withConversions } from './awaited-conversions.js'
@@ -295,6 +296,8 @@ const apply = (
   const after = applied.owners
   keepOwn(after, identity, applied.object === undefined ? undefined : formatTime(now))
   const result = applied.object === undefined ? bare : (applied.object as KubeObject)
+  // In metadata that the patch has made null upstream sets nothing (SetNestedField): the object has no name, and is refused.
+  if (!isJsonObject(result.metadata)) return result
   const object = manager === 'kubectl' ? withLastApplied(result, patch) : result
   return withManagedFields(object, writeManagedFields(after))
 }
