@@ -44,6 +44,7 @@ const strings = [
   '-1',
   'a',
   '10.0.0.1',
+  'constructor',
   null,
   5,
 ]
@@ -110,7 +111,9 @@ export const valuesFor = (api: Api, schema: Schema): readonly unknown[] => {
     const { type: item } = api.resolve(items)
     if (item.properties)
       return [[{}], ...listsOf(leastOf(api, items, 'b'), leastOf(api, items, 'a'))]
-    return item.type === 'integer' ? listsOf(1, -1) : [...listsOf('b', 'a'), ['', 'B c']]
+    return item.type === 'integer'
+      ? listsOf(1, -1)
+      : [...listsOf('b', 'a'), ['', 'B c'], ['constructor']]
   }
   if (type.additionalProperties) {
     const { typeName: valueType } = api.resolve(type.additionalProperties)
