@@ -1,5 +1,6 @@
 /** Reads headers that name media types: Accept and Content-Type. */
 import { type ApiError, failure } from '#api/errors.js'
+import { limits } from '#limits'
 
 export interface Clause {
   /** The media type as it was sent, since upstream compares it letter by letter; `*` alone stands for everything. */
@@ -41,20 +42,23 @@ export const asksForKind = ({ parameters }: Clause): boolean =>
   ['as', 'g', 'v'].some((name) => parameters.has(name))
 
 /**
- * Clauses in the order in which upstream tries them (goautoneg, ParseAccept). Because the comparison is no total order,
- * the sort must be Go's: an insertion sort up to a dozen clauses. A missing header accepts everything.
+ * Because the comparison is no total order, the sort must be Go's where it matters. More clauses than anybody sends are
+ * not inserted: that takes their square, and a header has room for a quarter of a million.
  */
+const inOrder = (clauses: Clause[]): readonly Clause[] => {
+  if (clauses.length > limits.insertedTypesMax)
+    return clauses.sort((a, b) => (goesBefore(a, b) ? -1 : Number(goesBefore(b, a))))
+  for (let from = 1; from < clauses.length; from++)
+    for (let at = from; at > 0 && goesBefore(clauses[at]!, clauses[at - 1]!); at--)
+      clauses.splice(at - 1, 2, clauses[at]!, clauses[at - 1]!)
+  return clauses
+}
+
+/** Clauses in the order in which upstream tries them (goautoneg, ParseAccept). A missing header accepts everything. */
 export const parseAccept = (header: string | undefined): readonly Clause[] => {
   const text = header === undefined || header.trim() === '' ? everything : header
-  const clauses: Clause[] = []
-  for (const part of text.split(',')) {
-    const clause = parseClause(part)
-    if (clause === undefined) continue
-    let at = clauses.length
-    while (at > 0 && goesBefore(clause, clauses[at - 1]!)) at--
-    clauses.splice(at, 0, clause)
-  }
-  return clauses
+  const clauses = text.split(',').map(parseClause)
+  return inOrder(clauses.filter((clause) => clause !== undefined))
 }
 
 /** A media type without its parameters. */

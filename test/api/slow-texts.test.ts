@@ -12,7 +12,7 @@ import type { StructuralSchema } from '#crd/structural-schema.js'
 import { parseCertificateRequest } from '#net/certificate-request.js'
 import { pemBlocks } from '#net/pem.js'
 import { problemOf } from '#registry/patch/convertible.js'
-import { inputMediaType } from '#routes/answers/negotiation.js'
+import { inputMediaType, negotiateError } from '#routes/answers/negotiation.js'
 import { secretWarnings } from '#validation/config-data.js'
 import { validInlineVolume } from '#validation/persistent-volume.js'
 import { validFieldRef, volumeFields } from '#validation/pod/field-references.js'
@@ -27,6 +27,8 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64')
 t.test('of headers and rules of access', async (t) => {
   t.equal(inputMediaType(`application/json;a=b${blanks}"`), undefined)
   t.equal(inputMediaType(`application/json;a=b${blanks};`), 'json')
+  const many = `${'*/a,'.repeat(million / 8)}${'a/a,'.repeat(million / 8)}`
+  t.equal(negotiateError(`${many}application/yaml`).mediaType, 'application/yaml')
   const stars = '*'.repeat(million)
   const rule = { verbs: ['get'], nonResourceURLs: [`/${stars}x*`, '/logs/**'] }
   const asked = (path: string) => ({ verb: 'get', isResourceRequest: false, path }) as Attributes
