@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { UserInfo } from '#api/user-info.js'
 import { getOwn, setOwn } from '#json/object.js'
 import { withAuthenticatedGroup } from './authenticator.js'
-import { headerValues, unescapeKey } from './header-values.js'
+import { headerValues, valuesByKey } from './header-values.js'
 
 /** Names in lower case, in the order in which they are looked for. */
 export interface RequestHeaders {
@@ -27,11 +27,8 @@ const extraOf = (
 ): Record<string, string[]> => {
   const extra: Record<string, string[]> = {}
   for (const prefix of prefixes)
-    for (const name of Object.keys(request.raw.headers)) {
-      if (!name.startsWith(prefix)) continue
-      const key = unescapeKey(name.slice(prefix.length))
-      setOwn(extra, key, [...(getOwn(extra, key) ?? []), ...headerValues(request, name)])
-    }
+    for (const [key, values] of valuesByKey(request, prefix))
+      setOwn(extra, key, [...(getOwn(extra, key) ?? []), ...values])
   return extra
 }
 

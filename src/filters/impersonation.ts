@@ -17,7 +17,7 @@ import {
   type UserInfo,
   unauthenticatedGroup,
 } from '#api/user-info.js'
-import { headerValues, unescapeKey } from '#authn/header-values.js'
+import { headerValues, valuesByKey } from '#authn/header-values.js'
 import {
   type Attributes,
   type Authorizer,
@@ -45,17 +45,15 @@ interface Wanted {
   extra: Record<string, string[]>
 }
 
+const asksForOther = ({ raw: { headers } }: FastifyRequest): boolean => {
+  for (const name in headers) if (name.startsWith('impersonate-')) return true
+  return false
+}
+
 const readWanted = (request: FastifyRequest): Wanted | undefined => {
-  const { headers } = request.raw
+  if (!asksForOther(request)) return undefined
   const extra: Record<string, string[]> = {}
-  let present = false
-  for (const name in headers) {
-    if (!name.startsWith('impersonate-')) continue
-    if (name.startsWith(extraPrefix))
-      setOwn(extra, unescapeKey(name.slice(extraPrefix.length)), headerValues(request, name))
-    present = true
-  }
-  if (!present) return undefined
+  for (const [key, values] of valuesByKey(request, extraPrefix)) setOwn(extra, key, [...values])
   const wanted = {
     name: headerValues(request, 'impersonate-user')[0] ?? '',
     uid: headerValues(request, 'impersonate-uid')[0] ?? '',

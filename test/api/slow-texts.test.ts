@@ -3,12 +3,14 @@
  * them comes from clients, and while it is looked at nobody else is answered.
  */
 import t from 'tap'
-import type { Attributes } from '#authz/authorizer.js'
+import { userOfHeaders } from '#authn/request-header.js'
+import { type Attributes, allowed } from '#authz/authorizer.js'
 import { ruleAllows } from '#authz/rbac-rules.js'
 import { matchesFormat } from '#crd/formats.js'
 import { compileJsonPath } from '#crd/json-path.js'
 import { makeRuleChecker } from '#crd/rules/check-rules.js'
 import type { StructuralSchema } from '#crd/structural-schema.js'
+import { impersonation } from '#filters/impersonation.js'
 import { parseCertificateRequest } from '#net/certificate-request.js'
 import { pemBlocks } from '#net/pem.js'
 import { problemOf } from '#registry/patch/convertible.js'
@@ -34,6 +36,20 @@ t.test('of headers and rules of access', async (t) => {
   const asked = (path: string) => ({ verb: 'get', isResourceRequest: false, path }) as Attributes
   t.notOk(ruleAllows(asked('/y'), rule))
   t.ok(ruleAllows(asked('/logs/a'), rule))
+})
+
+t.test('of many headers that say who is meant', async (t) => {
+  const many = Array.from({ length: 40_000 }, (_, i) => `impersonate-extra-${i}`)
+  const rawHeaders = many.flatMap((name) => [name, 'x'])
+  const raw = { rawHeaders, headers: Object.fromEntries(many.map((name) => [name, 'x'])) }
+  const impersonate = impersonation({ authorize: () => allowed })
+  t.throws(() => void impersonate({ raw } as never, {} as never), /without impersonating a user/)
+  const extraPrefix = ['impersonate-extra-']
+  const named = {
+    raw: { rawHeaders: ['u', 'x', ...rawHeaders], headers: { ...raw.headers, u: 'x' } },
+  }
+  const user = userOfHeaders(named as never, { username: ['u'], uid: [], group: [], extraPrefix })
+  t.equal(Object.keys(user?.extra ?? {}).length, many.length)
 })
 
 t.test('of volumes and references', async (t) => {
