@@ -14,6 +14,8 @@ export const limits = {
   requestBodyBytesMax: 3 * 1024 * 1024,
   /** Parsed Accept and User-Agent headers that are kept: clients send a handful. */
   headerMeaningsKept: 256,
+  /** Characters of a text by which something is kept, if clients choose it. */
+  keptTextLengthMax: 4_096,
   /** Types of an Accept header that are inserted one after the other, as by Go's sort up to this many. */
   insertedTypesMax: 12,
   /** Global deadline of a request that is not long-running; upstream's --request-timeout. */

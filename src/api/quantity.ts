@@ -161,12 +161,7 @@ const parseNew = (text: string): Quantity => {
 }
 
 /** Throws QuantityError. A number is taken as it is written in JSON. */
-export const parseQuantity = (text: string): Quantity => {
-  const trimmed = text.trim()
-  return trimmed.length > limits.quantityLengthKeptMax
-    ? parseNew(trimmed)
-    : quantities.of(trimmed, parseNew)
-}
+export const parseQuantity = (text: string): Quantity => quantities.of(text.trim(), parseNew)
 
 /** The number before a binary suffix, if it is one that upstream keeps no text of. */
 const wholeEights = (text: string): bigint | undefined => {
@@ -191,7 +186,7 @@ export const isParsedAlike = (given: string, canonical: string): boolean => {
 }
 
 /** Each amount of a spec is looked at half a dozen times on its way, and most objects ask for the same few. */
-const quantities = new Kept<Quantity>(limits.quantitiesKept)
+const quantities = new Kept<Quantity>(limits.quantitiesKept, limits.quantityLengthKeptMax)
 
 export const compareQuantities = (a: Quantity, b: Quantity): number =>
   a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0

@@ -14,15 +14,12 @@ const loadEngine = (): typeof RE2JS => {
   return engine
 }
 
-const compiled = new Kept<RE2JS>(limits.patternsKept)
+const compiled = new Kept<RE2JS>(limits.patternsKept, limits.patternCharactersKeptMax)
 
 const compile = (pattern: string): RE2JS => loadEngine().compile(pattern)
 
 /** Throws what the parser says; re2js words its errors as Go does. Rules may take a pattern of any size out of an object. */
-export const compilePattern = (pattern: string): RE2JS =>
-  pattern.length > limits.patternCharactersKeptMax
-    ? compile(pattern)
-    : compiled.of(pattern, compile)
+export const compilePattern = (pattern: string): RE2JS => compiled.of(pattern, compile)
 
 /** True when the pattern is found anywhere in the text, as Go's MatchString. */
 export const matchesPattern = (pattern: string, text: string): boolean =>

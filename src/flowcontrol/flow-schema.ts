@@ -1,6 +1,7 @@
 /** Matches requests to flow schemas, and so to priority levels (apiserver, util/flowcontrol/rule.go). */
 import type { RequestInfo } from '#api/request-info.js'
 import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
+import { Kept } from '#collections/kept.js'
 import { limits } from '#limits'
 import type { FlowFigures } from './flow-figures.js'
 import type { FairQueue } from './flow-request.js'
@@ -89,7 +90,7 @@ export class FlowSchema {
   readonly figures: FlowFigures
   readonly #spec: SchemaSpec
   /** Hands of queues by flow distinguisher. */
-  readonly #hands = new Map<string, readonly FairQueue[]>()
+  readonly #hands = new Kept<readonly FairQueue[]>(limits.flowHandsMax)
 
   constructor(spec: SchemaSpec, level: PriorityLevel, figures: FlowFigures) {
     this.#spec = spec
@@ -115,16 +116,13 @@ export class FlowSchema {
 
   /** The queues that a flow may wait in; none where requests do not wait. */
   handOf(user: UserInfo, info: RequestInfo): readonly FairQueue[] {
-    const { queuing } = this.level.spec
-    if (queuing === undefined) return noHand
-    const distinguisher = this.distinguisherOf(user, info)
-    const known = this.#hands.get(distinguisher)
-    if (known !== undefined) return known
-    const { queues, handSize } = queuing
+    if (this.level.spec.queuing === undefined) return noHand
+    return this.#hands.of(this.distinguisherOf(user, info), this.#deal)
+  }
+
+  readonly #deal = (distinguisher: string): readonly FairQueue[] => {
+    const { queues, handSize } = this.level.spec.queuing!
     const hash = queues > 1 ? hashOfFlow(this.#spec.name, distinguisher) : 0n
-    const hand = dealHand(hash, queues, handSize).map((index) => this.level.queues.queue(index))
-    if (this.#hands.size === limits.flowHandsMax) this.#hands.clear()
-    this.#hands.set(distinguisher, hand)
-    return hand
+    return dealHand(hash, queues, handSize).map((index) => this.level.queues.queue(index))
   }
 }

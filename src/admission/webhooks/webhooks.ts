@@ -58,7 +58,7 @@ interface ConfiguredWebhook extends Webhook {
   readonly configuration: string
 }
 
-const compiled = new Kept<Expression>(limits.celPoliciesKept)
+const compiled = new Kept<Expression>(limits.celPoliciesKept, Number.POSITIVE_INFINITY)
 
 /** The conditions of a webhook are the same for every request. */
 const compiledCondition = ({ expression }: MatchCondition): Expression =>

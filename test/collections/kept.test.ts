@@ -1,0 +1,13 @@
+/** What is kept by a text that clients choose. */
+import t from 'tap'
+import { Kept } from '#collections/kept.js'
+import { limits } from '#limits'
+
+t.test('what is made of a text is kept, but not that of a long one', async (t) => {
+  const kept = new Kept<object>(2)
+  const make = (text: string) => ({ text })
+  t.equal(kept.of('a', make), kept.of('a', make))
+  // A thousand requests with names of a megabyte would otherwise take a gigabyte for as long as the server runs.
+  const long = 'n'.repeat(limits.keptTextLengthMax + 1)
+  t.not(kept.of(long, make), kept.of(long, make))
+})
