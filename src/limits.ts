@@ -257,6 +257,8 @@ export const limits = {
   impersonationModesKept: 10_000,
   /** Users in a namespace whose RBAC grants are kept while no role and no binding changes. */
   rbacGrantsKept: 4_096,
+  /** Rules of one verb on one resource into which those of a role are broken down, to see whether its writer holds them. */
+  brokenDownRulesMax: 20_000,
   /** Kept answers of an authorization webhook, and the characters that clients may choose in a kept one; upstream's. */
   authorizationsKept: 8_192,
   authorizationKeptLengthMax: 10_000,

@@ -3,6 +3,7 @@
 import { matchesPath } from '#api/path-pattern.js'
 import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import { goQuoteList } from '#go/quote.js'
+import { limits } from '#limits'
 import type { Attributes } from './authorizer.js'
 
 export interface PolicyRule {
@@ -67,6 +68,28 @@ export const describeRule = (rule: PolicyRule): string => {
   return `{${shown.map(([name, list]) => `${name}:${goQuoteList(list!)}`).join(', ')}}`
 }
 
+/** How many rules that say one thing each are in it. */
+const countOf = ({ apiGroups, resources, resourceNames, nonResourceURLs, verbs }: PolicyRule) => {
+  const lengthOf = (list: readonly string[] = none): number => list.length
+  const names = Math.max(1, lengthOf(resourceNames))
+  const objects = lengthOf(apiGroups) * lengthOf(resources) * names
+  return (objects + lengthOf(nonResourceURLs)) * lengthOf(verbs)
+}
+
+/**
+ * Upstream breaks down all rules, and runs out of memory where a short one has a few hundred groups, resources and verbs.
+ * Here those for which there is no room left stay as they are, and are covered only by a rule that covers all of them.
+ */
+const breakDownAll = (rules: readonly PolicyRule[]): PolicyRule[] => {
+  let room: number = limits.brokenDownRulesMax
+  return rules.flatMap((rule) => {
+    const count = countOf(rule)
+    if (count > room) return [rule]
+    room -= count
+    return breakDown(rule)
+  })
+}
+
 /** Rules that say one thing each. */
 const breakDown = (rule: PolicyRule): PolicyRule[] => {
   const single: PolicyRule[] = []
@@ -128,4 +151,4 @@ export const missingRules = (
   owned: readonly PolicyRule[],
   wanted: readonly PolicyRule[],
 ): PolicyRule[] =>
-  compact(wanted.flatMap(breakDown).filter((one) => !owned.some((rule) => covers(rule, one))))
+  compact(breakDownAll(wanted).filter((one) => !owned.some((rule) => covers(rule, one))))
