@@ -1,4 +1,5 @@
 /** Versions that upstream no longer serves, or not by default, but whose types it knows: it decodes bodies in them. */
+import { getOwn } from '#json/object.js'
 
 const byGroup: Readonly<Record<string, readonly string[]>> = {
   apps: ['v1beta1', 'v1beta2'],
@@ -50,7 +51,7 @@ export const isFormerVersion = (
 ): boolean => {
   if (served.kind === 'Scale') return versionsOfScale.has(`${group}/${version}`)
   if (group === 'extensions') return version === 'v1beta1' && oncePartOfExtensions.has(served.kind)
-  if (group !== served.group || !byGroup[group]?.includes(version)) return false
+  if (group !== served.group || !getOwn(byGroup, group)?.includes(version)) return false
   return !without[`${group}/${version}`]?.includes(served.kind)
 }
 

@@ -5,6 +5,7 @@
  */
 import type { GroupVersionResource } from '#api/group-version.js'
 import type { RequestInfo } from '#api/request-info.js'
+import { getOwn } from '#json/object.js'
 import { Histogram } from '#metrics/histogram.js'
 import type { MetricLabels } from '#metrics/metric-family.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -71,7 +72,9 @@ const observe = (info: RequestInfo, table: Table, isDryRun: boolean): Observed =
     (info.subresource === '' ||
       (info.subresource === 'status' && row.hasStatus) ||
       row.subresources.some(({ name }) => name === info.subresource))
-  const verb = connects.has(info.subresource) ? 'CONNECT' : (verbLabels[info.verb] ?? 'other')
+  const verb = connects.has(info.subresource)
+    ? 'CONNECT'
+    : (getOwn(verbLabels, info.verb) ?? 'other')
   return {
     dryRun: isDryRun ? 'All' : '',
     group: known ? group : '',

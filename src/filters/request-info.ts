@@ -7,6 +7,7 @@ import { isPathSegmentName } from '#api/names.js'
 import type { RequestInfo } from '#api/request-info.js'
 import { parseFieldSelector, parseLabelSelector, SelectorError } from '#api/selectors.js'
 import { parseInt64 } from '#json/int64.js'
+import { getOwn } from '#json/object.js'
 import { Query } from '#registry/query.js'
 
 const namespaceSubresources = new Set(['status', 'finalize'])
@@ -129,7 +130,7 @@ const resourceInfo = (
   { apiGroup, apiVersion, rest }: Identified,
 ): RequestInfo => {
   let parts = rest
-  let verb = methodVerbs[method] ?? ''
+  let verb = getOwn(methodVerbs, method) ?? ''
   if (pathVerbs.has(parts[0]!) && parts.length > 1) {
     verb = parts[0]!
     parts = parts.slice(1)

@@ -5,6 +5,7 @@
 import { ApiError } from '#api/errors.js'
 import type { RequestInfo } from '#api/request-info.js'
 import type { StoredSize } from '#cacher/cacher.js'
+import { getOwn } from '#json/object.js'
 import { limits } from '#limits'
 import { Query } from '#registry/query.js'
 import type { FlowFigures } from './flow-figures.js'
@@ -130,4 +131,4 @@ const estimates: Readonly<Record<string, Estimate>> = {
 }
 
 export const estimateWork: Estimate = (asked, flow, deps) =>
-  estimates[asked.kube.info.verb]?.(asked, flow, deps) ?? oneSeat
+  getOwn(estimates, asked.kube.info.verb)?.(asked, flow, deps) ?? oneSeat

@@ -1,4 +1,7 @@
 /** What every object of JavaScript has is a name like any other, and no entry of a table. */
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { call, startServer } from './start-server.js'
 
@@ -59,4 +62,27 @@ t.test('who is impersonated may have more of such a name', async (t) => {
     ['__proto__', ['a']],
     ['constructor', ['b']],
   ])
+})
+
+t.test('a method is one that nobody knows, and holds up nobody else', async (t) => {
+  const session = http2.connect(server.url, { ca: server.caPem })
+  t.teardown(() => session.close())
+  // Without credentials: all of them are in one flow.
+  const ask = async (method: string, path: string) => {
+    const stream = session.request({ ':method': method, ':path': path })
+    const [headers] = await once(stream, 'response')
+    return [headers[':status'], await text(stream)]
+  }
+  for (const method of ['constructor', 'toString', '__proto__'])
+    t.match(await ask(method, '/api/v1/pods'), [403, /\\"system:anonymous\\" cannot {2}resource/])
+  t.match(await ask('constructor', '/x'), [403, /cannot constructor path/])
+  t.match(await ask('GET', '/version'), [200, /v1.36/])
+})
+
+t.test('a version of a body is one that nobody knows', async (t) => {
+  for (const apiVersion of ['constructor/v1', '__proto__/v1'])
+    t.match(await post('/api/v1/namespaces/default/pods', { kind: 'Foo', apiVersion }), {
+      status: 400,
+      body: { message: /no kind "Foo" is registered for version "\w+\/v1"/ },
+    })
 })
