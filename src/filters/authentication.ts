@@ -2,10 +2,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { bearerToken, protocolToken } from '#api/bearer-token.js'
 import { unauthorized } from '#api/errors.js'
-import { anonymousUser, type UserInfo } from '#api/user-info.js'
+import { anonymousUser, type UserInfo, unauthenticatedGroup } from '#api/user-info.js'
 import type { Authenticator, TokenNotes } from '#authn/authenticator.js'
 import type { CertificateReader } from '#authn/client-certificate.js'
 import { connectionOf } from '#authn/connection.js'
+import { goAway } from './connection-ends.js'
 import type { Filter } from './kube-request.js'
 
 const spacedToken = /^\s*bearer {2,}[^ ]/i
@@ -20,11 +21,22 @@ const notesOn = ({ kube }: FastifyRequest, reply: FastifyReply): TokenNotes => (
   },
 })
 
+/**
+ * HTTP/2 is dear and prone to abuse, so who has no valid credentials gets one request a connection (authentication.go,
+ * UnauthenticatedHTTP2DOSMitigation).
+ */
+const endUnlessKnown = (user: UserInfo | undefined | 'rejected', reply: FastifyReply): void => {
+  if (user === undefined || user === 'rejected' || user.groups.includes(unauthenticatedGroup))
+    goAway(reply)
+}
+
 const accept = (
   request: FastifyRequest,
+  reply: FastifyReply,
   user: UserInfo | undefined | 'rejected',
   allowsAnonymous: (path: string) => boolean,
 ): void => {
+  endUnlessKnown(user, reply)
   if (user === 'rejected' || (user === undefined && !allowsAnonymous(request.kube.info.path)))
     throw unauthorized()
   request.kube.user = user ?? anonymousUser
@@ -64,6 +76,7 @@ export const authentication = (
     }
     const vouchedFor = certificates.frontProxyUser(request)
     if (vouchedFor !== undefined) {
+      endUnlessKnown(vouchedFor, reply)
       request.kube.user = vouchedFor
       return
     }
@@ -75,8 +88,8 @@ export const authentication = (
       notesOn(request, reply),
     )
     if (answer instanceof Promise)
-      return answer.then((user) => accept(request, user, allowsAnonymous))
-    accept(request, answer, allowsAnonymous)
+      return answer.then((user) => accept(request, reply, user, allowsAnonymous))
+    accept(request, reply, answer, allowsAnonymous)
     // Without credentials the answer depends on the path, so it is not kept.
     if (answer !== undefined && !certificates.isFrontProxy(request))
       settled.set(connection, {

@@ -1,6 +1,6 @@
 /**
- * Answers that end their connection: some at random (WithProbabilisticGoaway), and all of a server that shuts down
- * (WithRetryAfter).
+ * Answers that end their connection: some at random (WithProbabilisticGoaway), all of a server that shuts down
+ * (WithRetryAfter), and over HTTP/2 those to nobody in particular (authentication.ts).
  */
 import type { Http2Stream } from 'node:http2'
 import type { FastifyReply } from 'fastify'
@@ -9,7 +9,7 @@ import type { Filter } from './kube-request.js'
 import type { OpenRequests } from './open-requests.js'
 
 /** Sends GOAWAY over HTTP/2. Requests under way are still answered. */
-const goAway = ({ raw }: FastifyReply): boolean => {
+export const goAway = ({ raw }: FastifyReply): boolean => {
   const { stream } = raw as { stream?: Http2Stream }
   stream?.session?.close()
   return stream !== undefined

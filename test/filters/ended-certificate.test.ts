@@ -49,7 +49,7 @@ t.test('nobody is known by a certificate that has ended on an open connection', 
     const next = connectionWith(new X509Certificate(certPem))
     const userOf = (): string => {
       const request = next()
-      filter(request as unknown as FastifyRequest, {} as FastifyReply)
+      filter(request as unknown as FastifyRequest, { raw: {} } as FastifyReply)
       return request.kube.user.name
     }
     now = end

@@ -1,7 +1,9 @@
 /** What the port offers and its answers carry as the options want it, compared with kube-apiserver v1.36.3. */
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import http2 from 'node:http2'
 import https from 'node:https'
+import { text } from 'node:stream/consumers'
 import tls from 'node:tls'
 import t from 'tap'
 import { issueCertificate } from '#net/x509.js'
@@ -136,6 +138,7 @@ t.test('certificates for the names that clients ask for', async (t) => {
 
 t.test('some connections of HTTP/2 end behind a request, which is answered', async (t) => {
   const server = await startServer(t, { goawayChance: 0.02 })
+  const authorization = `Bearer ${server.adminToken}`
   const session = http2.connect(server.url, { ca: server.caPem })
   const gone = new Promise<void>((resolve) => session.once('goaway', () => resolve()))
   let isGone = false
@@ -144,7 +147,7 @@ t.test('some connections of HTTP/2 end behind a request, which is answered', asy
   })
   const get = (): Promise<unknown> =>
     new Promise((resolve, reject) => {
-      const stream = session.request({ ':path': '/healthz' })
+      const stream = session.request({ ':path': '/healthz', authorization })
       stream.once('response', (headers) => resolve(headers[':status']))
       stream.once('error', reject)
       stream.resume()
@@ -222,4 +225,31 @@ t.test('a server that shuts down tells clients to retry, and closes connections'
   t.equal(await slow.answer, 201, 'what was begun is done')
   await closed
   await t.rejects(call(server, { path }), { code: 'ECONNREFUSED' })
+})
+
+t.test('who has no valid credentials gets one request of a session of HTTP/2', async (t) => {
+  const server = await startServer(t)
+  const ask = async (headers: http2.OutgoingHttpHeaders) => {
+    const session = http2.connect(server.url, { ca: server.caPem })
+    let isGone = false
+    session.once('goaway', () => {
+      isGone = true
+    })
+    const stream = session.request(headers)
+    const [{ ':status': code }] = await once(stream, 'response')
+    await text(stream)
+    const known = { authorization: `Bearer ${server.adminToken}` }
+    if (!isGone) await once(session.request(known), 'response')
+    session.destroy()
+    return [code, isGone]
+  }
+  const path = '/version'
+  t.same(await ask({ ':path': path }), [200, true])
+  t.same(await ask({ ':path': path, authorization: 'Bearer none' }), [401, true])
+  const authorization = `Bearer ${server.adminToken}`
+  t.same(await ask({ ':path': path, authorization }), [200, false])
+  // A tunnel is no path of ours. (Over HTTP/1.1 it is refused before it is a request.)
+  const connect = { ':method': 'CONNECT', ':authority': 'a:1' }
+  t.same(await ask({ ...connect, authorization }), [404, false])
+  t.same(await ask(connect), [403, true])
 })

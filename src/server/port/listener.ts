@@ -1,6 +1,8 @@
 /** The port: Fastify over TLS with HTTP/1.1 and HTTP/2, set up as a Kubernetes API needs it. */
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2SecureServer } from 'node:http2'
+import type { Socket } from 'node:net'
 import tls, { type SecureContextOptions } from 'node:tls'
 import fastify, { type FastifyInstance } from 'fastify'
 import { routeUnusualMethod } from '#filters/unusual-methods.js'
@@ -80,6 +82,17 @@ const http1Bounds = {
   headersTimeout: limits.requestHeadersTimeoutMs,
 }
 
+/** What is asked for by a request without a path, and where nothing is. */
+const noPath = '*'
+
+/** CONNECT over HTTP/2 is a request like any other, without a path: it has a stream, and no connection to itself. */
+const refuseTunnels = (app: FastifyInstance): void => {
+  app.server.on('connect', (request: IncomingMessage, over: Socket | ServerResponse) => {
+    if (request.httpVersionMajor === 2) app.routing(request, over as ServerResponse)
+    else refuseTunnel(over as Socket)
+  })
+}
+
 export const makeListener = (options: ListenerOptions): FastifyInstance => {
   const sendError = errorSender(options.report)
   const app = fastify({
@@ -108,7 +121,7 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
     },
     rewriteUrl: (request: { url?: string; method?: string }) => {
       routeUnusualMethod(request)
-      return cleanTarget(request.url ?? '/')
+      return cleanTarget(request.url ?? noPath)
     },
     clientErrorHandler: refuseUnreadable,
     frameworkErrors: sendError,
@@ -129,7 +142,7 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
   if (!options.hasHttp2) convertALPNProtocols(['http/1.1'], server)
   if (options.loopback !== undefined)
     server.addContext(loopbackName, shown(options.loopback, options))
-  app.server.on('connect', refuseTunnel)
+  refuseTunnels(app)
   endSilentSessions(server)
   Object.assign(app.server, http1Bounds)
   return app

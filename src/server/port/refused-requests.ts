@@ -58,6 +58,6 @@ export const refuseUnreadable = (error: ParserError, socket: Socket): void => {
 }
 
 /** CONNECT asks for a tunnel, which the server does not offer. */
-export const refuseTunnel = (_request: unknown, socket: Socket): void => {
+export const refuseTunnel = (socket: Socket): void => {
   afterAnswers(socket, () => socket.end(refusedMethod()))
 }
