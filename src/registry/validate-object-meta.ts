@@ -9,7 +9,6 @@ import {
   child,
   type FieldError,
   forbidden,
-  index,
   invalid,
   invalidEach,
   required,
@@ -115,8 +114,7 @@ const validateFinalizers = (finalizers: string[] = []): FieldError[] => {
 }
 
 const validateManagedFields = (entries: ManagedFieldsEntry[] = []): FieldError[] =>
-  entries.flatMap((entry, i) => {
-    const path = index('metadata.managedFields', i)
+  each('metadata.managedFields', entries, (entry, path) => {
     const errors: FieldError[] = []
     if (entry.operation !== 'Apply' && entry.operation !== 'Update')
       errors.push(

@@ -28,17 +28,20 @@ const codePoint = (char: string): string => {
 
 const isPlain = /^[ -~]*$/
 
+/** Each error shows the whole name: of one that is too long, only the first character that is wrong is told. */
 export const validateFieldManager = (manager: string, path: string): FieldError[] => {
   if (manager.length <= limits.fieldManagerLengthMax && isPlain.test(manager)) return []
   const errors: FieldError[] = []
-  if (Buffer.byteLength(manager) > limits.fieldManagerLengthMax)
-    errors.push(tooLong(path, limits.fieldManagerLengthMax))
+  const isTooLong = Buffer.byteLength(manager) > limits.fieldManagerLengthMax
+  if (isTooLong) errors.push(tooLong(path, limits.fieldManagerLengthMax))
   let at = 0
   for (const char of manager) {
-    if (unprintable.test(char))
+    if (unprintable.test(char)) {
       errors.push(
         invalid(path, manager, `invalid character ${codePoint(char)} (at position ${at})`),
       )
+      if (isTooLong) break
+    }
     at += Buffer.byteLength(char)
   }
   return errors

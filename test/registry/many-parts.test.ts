@@ -4,6 +4,8 @@ import { capOwners } from '#registry/field-manager/cap-owners.js'
 import { conflictStatus } from '#registry/field-manager/conflict-status.js'
 import { pathsOf, setOfPath } from '#registry/field-manager/field-set.js'
 import { identityOf, type Owner } from '#registry/field-manager/managed-fields.js'
+import { validateMeta } from '#registry/validate-object-meta.js'
+import { validateFieldManager } from '#registry/validate-options.js'
 import { volumeWarnings } from '#validation/pod/volume-warnings.js'
 import { startApiServer } from '../routes/api-server.js'
 
@@ -94,3 +96,21 @@ t.test('conflicts: each of a million fields is listed, by owner', async (t) => {
     ],
   )
 })
+
+t.test(
+  'a name of a manager is shown for each of its wrong characters unless it is too long',
+  async (t) => {
+    const causesOf = (manager: string) => validateFieldManager(manager, 'm').map(({ body }) => body)
+    t.same(causesOf('a\n\0'), [
+      String.raw`Invalid value: "a\n\x00": invalid character U+000A (at position 1)`,
+      String.raw`Invalid value: "a\n\x00": invalid character U+0000 (at position 2)`,
+    ])
+    const long = causesOf(`a${'\0'.repeat(1_000_000)}`)
+    t.equal(long.length, 2)
+    t.equal(long[0], 'Too long: may not be more than 128 bytes')
+    t.match(long[1]!, /": invalid character U\+0000 \(at position 1\)$/)
+    const managedFields = many(() => ({ manager: '\0'.repeat(127), operation: 'Update' as const }))
+    const errors = validateMeta({ name: 'a', managedFields }, false, () => [])
+    t.ok(errors.length < 11_000)
+  },
+)
