@@ -160,3 +160,17 @@ t.test(
     )
   },
 )
+
+t.test('what is moved is not copied, however often', async (t) => {
+  const much = { a: { b: 1 } }
+  const there = { op: 'move', from: '/x', path: '/y' }
+  const back = { op: 'move', from: '/y', path: '/x' }
+  const moves = Array.from({ length: 5_000 }, () => [there, back])
+    .flat()
+    .slice(1)
+  const { x } = on({ y: much }, ...moves) as { x: JsonObject }
+  t.equal(x, much)
+  const change = { op: 'replace', path: '/x/a/b', value: 2 }
+  t.same(on({ y: much }, back, change, there), { y: { a: { b: 2 } } })
+  t.same(much, { a: { b: 1 } })
+})

@@ -143,7 +143,8 @@ const move = (state: State, operation: JsonObject, path: string): void => {
     return value
   })
   const place = find(state, path, `${what} destination path: ${path}`)
-  doing(`error in move for path: '${path}'`, () => addAt(place, copyOf(state, moved ?? null)))
+  // Not a copy: it stands in one place, as before, and ten thousand copies of much would take minutes.
+  doing(`error in move for path: '${path}'`, () => addAt(place, moved ?? null))
 }
 
 const copy = (state: State, operation: JsonObject, path: string): void => {
