@@ -5,13 +5,26 @@
 import { dotted } from '#api/field-error.js'
 import { cloneJson, getOwn, isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
+import { limits } from '#limits'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
+
+/** The paths of what was dropped, as far as they are told: each may be as long as the object. */
+class UnknownFields {
+  readonly paths: string[] = []
+  #characters = 0
+
+  note(path: string): void {
+    if (this.#characters > limits.fieldErrorsCharactersMax) return
+    this.paths.push(path)
+    this.#characters += path.length
+  }
+}
 
 /** Drops unknown fields from an object and yields their paths as `spec.list[0].b`, sorted. Leaves embedded metadata alone. */
 export const prune = (object: JsonValue, schema: StructuralSchema): string[] => {
-  const unknown: string[] = []
+  const unknown = new UnknownFields()
   walk(object, schema, '', true, unknown)
-  return unknown.sort()
+  return unknown.paths.sort()
 }
 
 /** Whether there is anything that the schema does not know, apart from what stands in metadata of embedded objects. */
@@ -20,9 +33,9 @@ export const hasUnknownFields = (
   schema: StructuralSchema,
   isRoot: boolean,
 ): boolean => {
-  const unknown: string[] = []
+  const unknown = new UnknownFields()
   walk(cloneJson(value), schema, '', isRoot, unknown)
-  return unknown.length > 0
+  return unknown.paths.length > 0
 }
 
 const walk = (
@@ -30,7 +43,7 @@ const walk = (
   schema: StructuralSchema | undefined,
   path: string,
   isResource: boolean,
-  unknown: string[],
+  unknown: UnknownFields,
 ): void => {
   if (Array.isArray(value)) {
     const preserves = schema?.['x-kubernetes-preserve-unknown-fields'] === true
@@ -52,7 +65,7 @@ const walkObject = (
   schema: StructuralSchema,
   path: string,
   isResource: boolean,
-  unknown: string[],
+  unknown: UnknownFields,
 ): void => {
   const preserves = schema['x-kubernetes-preserve-unknown-fields'] === true
   const valueSchema = valueSchemaOf(schema)
@@ -65,7 +78,7 @@ const walkObject = (
       walk(object[key]!, inner, dotted(path, key), embedded, unknown)
     } else if (!preserves) {
       delete object[key]
-      unknown.push(dotted(path, key))
+      unknown.note(dotted(path, key))
     }
   }
 }

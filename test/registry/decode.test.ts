@@ -1,5 +1,6 @@
 import t from 'tap'
 import { ApiError } from '#api/errors.js'
+import { prune } from '#crd/prune.js'
 import { givenEmpty } from '#json/given-empty.js'
 import { parseWithTrace, stringify } from '#json/json.js'
 import type { JsonObject } from '#json/value.js'
@@ -190,6 +191,23 @@ t.test(
     t.same(copy.value, { a: { e: 1 }, c: [{ d: 1 }] })
   },
 )
+
+t.test('fields under a long name are told up to a number, and then not even printed', (t) => {
+  const long = 'k'.repeat(1_000_000)
+  const text = (field: (i: number) => string) =>
+    `{"${long}":{${Array.from({ length: 20_000 }, (_, i) => field(i)).join()}}}`
+  const { value, trace } = parseWithTrace(text((i) => `"a${i >> 1}":0`))
+  t.equal(copyUnstructured(value as JsonObject, trace).duplicates.length, 100)
+  const properties = text((i) => `"u${i}":0`)
+  const schema = `{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"properties":${properties}}}}]}}`
+  const { strictErrors } = decode('apiextensions.k8s.io', 'CustomResourceDefinition', schema)
+  t.equal(strictErrors.length, 100)
+  t.match(strictErrors[99]!, /k\.u99"$/)
+  const object = JSON.parse(properties) as JsonObject
+  t.equal(prune(object, { type: 'object', additionalProperties: { type: 'object' } }).length, 26)
+  t.same(object, { [long]: {} })
+  t.end()
+})
 
 t.test(
   'strict validation hears of unknown and repeated fields in the order of the text',

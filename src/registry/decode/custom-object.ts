@@ -3,10 +3,10 @@
  * metadata has a Go type.
  */
 import { dotted } from '#api/field-error.js'
-import { goQuote } from '#go/quote.js'
 import type { JsonTrace } from '#json/traced.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { DecodeError } from './explain.js'
+import { StrictErrors } from './strict-errors.js'
 import { noteFloat } from './whole-floats.js'
 
 interface UnstructuredCopy {
@@ -17,7 +17,7 @@ interface UnstructuredCopy {
 
 /** Throws DecodeError for a number that is none for Go. */
 export const copyUnstructured = (value: JsonObject, trace?: JsonTrace): UnstructuredCopy => {
-  const duplicates: string[] = []
+  const duplicates = new StrictErrors()
   const copy = (from: JsonValue, path: string, literal?: string): JsonValue => {
     if (typeof from === 'number' && !Number.isFinite(from))
       throw new DecodeError(
@@ -38,11 +38,11 @@ export const copyUnstructured = (value: JsonObject, trace?: JsonTrace): Unstruct
     const written = trace?.entries.get(from)
     const seen = new Set<string>()
     const entries = (written ?? Object.entries(from)).map(([key, inner]): [string, JsonValue] => {
-      if (seen.has(key)) duplicates.push(`duplicate field ${goQuote(dotted(path, key))}`)
+      if (seen.has(key)) duplicates.add('duplicate', dotted(path, key))
       if (written !== undefined) seen.add(key)
       return [key, copy(inner, dotted(path, key), literals?.get(key))]
     })
     return withFloats(Object.fromEntries(entries))
   }
-  return { value: copy(value, '') as JsonObject, duplicates }
+  return { value: copy(value, '') as JsonObject, duplicates: duplicates.texts() }
 }

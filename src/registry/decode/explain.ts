@@ -6,13 +6,12 @@
 import { goKindOf } from '#api/decoder-texts.js'
 import { dotted } from '#api/field-error.js'
 import { canonicalBase64 } from '#go/base64.js'
-import { goQuote } from '#go/quote.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonTrace } from '#json/traced.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { limits } from '#limits'
 import { customProblem, isInt32, isUint8, readCustom } from './custom.js'
 import { type GoField, type GoType, goFieldsOf, schemaPartOf } from './go-type.js'
+import { StrictErrors } from './strict-errors.js'
 
 /** A value that its type refuses; the message is that of Go's decoder. */
 export class DecodeError extends Error {}
@@ -62,7 +61,7 @@ const mismatch = (what: string, expected: string, { struct, fields }: Place): De
 }
 
 class Explainer {
-  readonly strictErrors = new Set<string>()
+  readonly strictErrors = new StrictErrors()
   readonly #trace: JsonTrace | undefined
 
   constructor(trace: JsonTrace | undefined) {
@@ -133,10 +132,6 @@ class Explainer {
     })
   }
 
-  #strict(text: string): void {
-    if (this.strictErrors.size < limits.strictErrorsMax) this.strictErrors.add(text)
-  }
-
   /** The entries as they were written, those that were written over included. */
   #entries(value: JsonObject): [string, JsonValue][] {
     return this.#trace?.entries.get(value) ?? Object.entries(value)
@@ -151,7 +146,7 @@ class Explainer {
     const seen = new Set<string>()
     for (const [key, element] of this.#entries(value)) {
       const path = dotted(place.path, key)
-      if (seen.has(key)) this.#strict(`duplicate field ${goQuote(path)}`)
+      if (seen.has(key)) this.strictErrors.add('duplicate', path)
       seen.add(key)
       this.value(type.value, element, { ...place, path }, literals?.get(key))
     }
@@ -170,10 +165,10 @@ class Explainer {
       const path = dotted(place.path, key)
       const field = fields.find((f) => f.name === key)
       if (field === undefined) {
-        this.#strict(`unknown field ${goQuote(path)}`)
+        this.strictErrors.add('unknown', path)
         continue
       }
-      if (seen.has(key)) this.#strict(`duplicate field ${goQuote(path)}`)
+      if (seen.has(key)) this.strictErrors.add('duplicate', path)
       seen.add(key)
       const way = [place.fields, ...embeddingOf(field, fields), key].filter((part) => part !== '')
       this.value(field.type, element, { struct, fields: way.join('.'), path }, literals?.get(key))
@@ -217,5 +212,5 @@ export const explain = (
   const explainer = new Explainer(trace)
   explainer.value(type, value, { struct: '', fields: '', path })
   if (explainer.problem !== undefined) throw explainer.problem
-  return [...explainer.strictErrors]
+  return explainer.strictErrors.texts()
 }
