@@ -3,7 +3,9 @@ import t from 'tap'
 import { capOwners } from '#registry/field-manager/cap-owners.js'
 import { conflictStatus } from '#registry/field-manager/conflict-status.js'
 import { pathsOf, setOfPath } from '#registry/field-manager/field-set.js'
+import { fieldTypeOf } from '#registry/field-manager/field-type.js'
 import { identityOf, type Owner } from '#registry/field-manager/managed-fields.js'
+import { mismatchOf } from '#registry/field-manager/validate-typed.js'
 import { validateMeta } from '#registry/validate-object-meta.js'
 import { validateFieldManager } from '#registry/validate-options.js'
 import { volumeWarnings } from '#validation/pod/volume-warnings.js'
@@ -114,3 +116,18 @@ t.test(
     t.ok(errors.length < 11_000)
   },
 )
+
+t.test('what is wrong under a long name is told as far as an answer holds it', async (t) => {
+  const long = 'k'.repeat(1_000_000)
+  const type = fieldTypeOf('io.k8s.api.core.v1.Pod')
+  const env = many((i) => ({ name: `e${i}`, value: i }))
+  const pod = { spec: { containers: [{ name: long, env }] } }
+  const mismatch = mismatchOf(pod, type, { allowDuplicates: false })!
+  t.match(mismatch, /k"\]\.env\[name="e20"\]\.value: expected string/)
+  t.ok(mismatch.length < 30_000_000)
+  const owner = { manager: 'm', operation: 'Apply', apiVersion: 'v1', subresource: '' } as Owner
+  const conflicts = many((i) => ({ owner, path: ['f:data', `f:${long}`, `f:k${i}`] }))
+  const { message, details } = conflictStatus(conflicts).status
+  t.match(message, /^Apply failed with 25000 conflicts: conflicts with "m":\n- \.data\.k+\.k0\n/)
+  t.equal(details!.causes!.length, 26)
+})

@@ -4,6 +4,7 @@
  */
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
+import { limits } from '#limits'
 import { goPrint, goSyntax, goTypeOf } from '../go-print.js'
 import type { FieldType, ListType, MapType, ScalarKind } from './field-type.js'
 import { elementOf, formOf, TypeMismatch } from './list-item.js'
@@ -15,12 +16,9 @@ export const mismatchOf = (
   type: FieldType,
   options: { allowDuplicates: boolean },
 ): string | undefined => {
-  const problems: string[] = []
+  const problems = new Problems()
   visit(type, value, undefined, problems, options.allowDuplicates)
-  if (problems.length === 0) return undefined
-  return problems.length === 1
-    ? problems[0]
-    : ['errors:', ...problems.map((p) => `  ${p}`)].join('\n')
+  return problems.text()
 }
 
 /** Where a value is; printed only for a problem. */
@@ -32,26 +30,41 @@ interface Place {
 const print = (place: Place | undefined): string =>
   place === undefined ? '' : print(place.parent) + printElement(place.element)
 
-const at = (place: Place | undefined, problem: string): string =>
-  place === undefined ? problem : `${print(place)}: ${problem}`
+/** As many as an answer holds: each path may be as long as the object. */
+class Problems {
+  readonly #texts: string[] = []
+  #characters = 0
+
+  add(place: Place | undefined, problem: string): void {
+    if (this.#characters > limits.fieldErrorsCharactersMax) return
+    const text = place === undefined ? problem : `${print(place)}: ${problem}`
+    this.#texts.push(text)
+    this.#characters += text.length
+  }
+
+  text(): string | undefined {
+    if (this.#texts.length <= 1) return this.#texts[0]
+    return ['errors:', ...this.#texts.map((text) => `  ${text}`)].join('\n')
+  }
+}
 
 const visit = (
   type: FieldType,
   value: JsonValue,
   place: Place | undefined,
-  problems: string[],
+  problems: Problems,
   allowDuplicates: boolean,
 ): void => {
   const form = formOf(type, value)
   if (value === null) return
   if (form === 'scalar') {
     const problem = problemOfScalar(type.scalar!, value)
-    if (problem !== undefined) problems.push(at(place, problem))
+    if (problem !== undefined) problems.add(place, problem)
   } else if (form === 'map') {
-    if (!isJsonObject(value)) problems.push(at(place, `expected map, got &{${goPrint(value)}}`))
+    if (!isJsonObject(value)) problems.add(place, `expected map, got &{${goPrint(value)}}`)
     else visitFields(type.map!, value, place, problems, allowDuplicates)
   } else if (!Array.isArray(value)) {
-    problems.push(at(place, `expected list, got &{${goPrint(value)}}`))
+    problems.add(place, `expected list, got &{${goPrint(value)}}`)
   } else visitEntries(type.list!, value, place, problems, allowDuplicates)
 }
 
@@ -59,7 +72,7 @@ const visitFields = (
   map: MapType,
   value: JsonObject,
   place: Place | undefined,
-  problems: string[],
+  problems: Problems,
   allowDuplicates: boolean,
 ): void => {
   for (const key in value) {
@@ -69,7 +82,7 @@ const visitFields = (
     const inner = { parent: place, element: field?.element ?? fieldElement(key) }
     const type = field?.type ?? map.element
     if (type === undefined) {
-      problems.push(at(inner, 'field not declared in schema'))
+      problems.add(inner, 'field not declared in schema')
       return
     }
     visit(type, value[key], inner, problems, allowDuplicates)
@@ -80,7 +93,7 @@ const visitEntries = (
   list: ListType,
   items: JsonValue[],
   place: Place | undefined,
-  problems: string[],
+  problems: Problems,
   allowDuplicates: boolean,
 ): void => {
   const seen = new Set<string>()
@@ -91,11 +104,11 @@ const visitEntries = (
         element = elementOf(list, item)
       } catch (e) {
         if (!(e instanceof TypeMismatch)) throw e
-        problems.push(at(place, `element ${i}: ${e.message}`))
+        problems.add(place, `element ${i}: ${e.message}`)
         return
       }
       if (seen.has(element) && !allowDuplicates) {
-        problems.push(at(place, `duplicate entries for key ${printElement(element)}`))
+        problems.add(place, `duplicate entries for key ${printElement(element)}`)
       }
       seen.add(element)
     }
