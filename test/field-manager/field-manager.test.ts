@@ -480,3 +480,19 @@ t.test('what a set holds has one order, whichever was named first', (t) => {
   fc.assert(fc.property(shuffled, (some) => jsonEqual(some.sort(compareElements), inOrder)))
   t.end()
 })
+
+t.test('owners that a client made up are read as far as they can be', async (t) => {
+  const madeUp = (...elements: string[]) => {
+    const set = Object.fromEntries(elements.map((element) => [element, {}]))
+    const entry = { manager: 'a', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1' }
+    const { metadata } = maps.create(
+      map({}, { managedFields: [{ ...entry, fieldsV1: { 'f:data': set } }] }),
+    )
+    return Object.keys((metadata.managedFields?.[0]?.fieldsV1?.['f:data'] ?? {}) as object)
+  }
+  const parts = ['v:{"toString":1}', 'v:{"toString":2}', 'v:[1]']
+  t.same(madeUp(...parts.toReversed()), ['v:[1]', ...parts.slice(0, 2)])
+  t.same(madeUp('i:+07', 'k:null'), ['k:{}', 'i:7'])
+  for (const wrong of ['i:99999999999999999999', 'i:1e3', 'k:5', 'k:[1]', 'k:"a"'])
+    t.same(madeUp(wrong), [], wrong)
+})

@@ -4,7 +4,9 @@
  */
 
 import { Kept } from '#collections/kept.js'
+import { compareTexts } from '#go/compare-texts.js'
 import { formatDouble, goNumber } from '#go/number.js'
+import { parseInt64 } from '#json/int64.js'
 import { parse, stringify } from '#json/json.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
@@ -66,14 +68,21 @@ export const readElement = (text: string): string | undefined => {
     case 'v':
       return isCanonical.test(text) ? text : valueElement(parseJson(rest))
     case 'k':
-      if (isCanonical.test(text)) return text
-      return keyElement(Object.entries(parseJson(rest) as JsonObject))
-    case 'i':
-      if (!/^[+-]?\d+$/.test(rest)) throw new Error(`invalid index: ${text}`)
-      return `i:${Number(rest)}`
+      return isCanonical.test(text) ? text : keyElement(readKeys(rest))
+    case 'i': {
+      const index = parseInt64(rest)
+      if (index === undefined) throw new Error(`invalid index: ${text}`)
+      return `i:${index}`
+    }
     default:
       return undefined
   }
+}
+
+const readKeys = (text: string): [string, JsonValue][] => {
+  const keys = parseJson(text) ?? {}
+  if (!isJsonObject(keys)) throw new Error(`expected an object: k:${text}`)
+  return Object.entries(keys)
 }
 
 const plainText = /^(?:v:|k:\{"name":)"[^"\\ !]*"\}?$/
@@ -120,6 +129,8 @@ const compareScalars = (a: JsonValue, b: JsonValue): number => {
   const rank = scalarRanks[typeof a]! - scalarRanks[typeof b]!
   if (rank !== 0) return rank
   if (a === b || a === null || b === null) return 0
+  // Lists and maps, which nobody but a client writes there, have no order of their own.
+  if (typeof a === 'object') return compareTexts(stringify(a), stringify(b))
   return a < b ? -1 : 1
 }
 

@@ -124,8 +124,10 @@ const reconcileOwners = (
   owners: Owners,
 ): Owners => {
   const result: Owners = new Map()
+  const converted = new Set([apiVersion])
   for (const [identity, owner] of owners) {
-    if (owner.apiVersion !== apiVersion) versions.convert(live, owner.apiVersion)
+    if (!converted.has(owner.apiVersion)) versions.convert(live, owner.apiVersion)
+    converted.add(owner.apiVersion)
     const type = versions.typeOf(owner.apiVersion)
     if (type !== undefined) result.set(identity, withSet(owner, reconcileSet(owner.set, type)))
   }
