@@ -198,6 +198,8 @@ t.test('fields under a long name are told up to a number, and then not even prin
     `{"${long}":{${Array.from({ length: 20_000 }, (_, i) => field(i)).join()}}}`
   const { value, trace } = parseWithTrace(text((i) => `"a${i >> 1}":0`))
   t.equal(copyUnstructured(value as JsonObject, trace).duplicates.length, 100)
+  const again = parseWithTrace(text(() => '"a":0'))
+  t.equal(copyUnstructured(again.value as JsonObject, again.trace).duplicates.length, 1)
   const properties = text((i) => `"u${i}":0`)
   const schema = `{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"properties":${properties}}}}]}}`
   const { strictErrors } = decode('apiextensions.k8s.io', 'CustomResourceDefinition', schema)

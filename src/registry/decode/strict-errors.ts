@@ -1,14 +1,21 @@
 /** What strict validation refuses in a body: each once, in the order of the text, and no more than is told. */
+import { dotted } from '#api/field-error.js'
 import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 
 export class StrictErrors {
   readonly #texts = new Set<string>()
+  /** What was told of the fields of one path, so that a path, which may be as long as the body, is not printed in vain. */
+  readonly #told = new Map<string, Set<string>>()
 
-  /** Of what is not told the path, which may be as long as the body, is not even printed. */
-  add(what: 'duplicate' | 'unknown', path: string): void {
+  add(what: 'duplicate' | 'unknown', path: string, key: string): void {
     if (this.#texts.size >= limits.strictErrorsMax) return
-    this.#texts.add(`${what} field ${goQuote(path)}`)
+    const told = this.#told.get(path) ?? new Set()
+    this.#told.set(path, told)
+    const field = `${what} ${key}`
+    if (told.has(field)) return
+    told.add(field)
+    this.#texts.add(`${what} field ${goQuote(dotted(path, key))}`)
   }
 
   texts(): string[] {
