@@ -4,8 +4,10 @@
  */
 import { conditionOf } from '#api/conditions.js'
 import { isTerminating, type Pod } from '#client/pod.js'
+import { aggregate } from '#go/aggregate.js'
 import type { ClusterView } from './cluster-state.js'
 import { type Decision, fitMessage } from './decide.js'
+import { FilterFailure } from './filter.js'
 import { type Budget, compareVictims, priorityOf, type Victims, victimsOn } from './victims.js'
 
 export interface Preemption {
@@ -18,6 +20,8 @@ interface NoPreemption {
   message: string
   /** What room the Pod had made for itself is still kept for it. */
   keepsNomination: boolean
+  /** It could not be told: nothing else counts then of what plugins say that look for a remedy. */
+  isFailure?: true
 }
 export type Refusing = Extract<Decision, { node: undefined }>
 
@@ -55,6 +59,16 @@ const none = (why: string, { keepsNomination }: { keepsNomination: boolean }): N
   keepsNomination,
 })
 
+/** A filter may be asked about a node for the first time here: one before it had refused the node. */
+const orFailure = <T>(look: () => T): T | FilterFailure => {
+  try {
+    return look()
+  } catch (error) {
+    if (error instanceof FilterFailure) return error
+    throw error
+  }
+}
+
 /** The node where least is lost, or why no victims would help. */
 export const findPreemption = (
   pod: Pod,
@@ -68,14 +82,18 @@ export const findPreemption = (
   const why = ineligible(pod, decision)
   if (why !== undefined) return none(why, { keepsNomination: true })
   const reasons: string[][] = []
+  const failures: string[] = []
   let best: { node: string; victims: Victims } | undefined
   for (const { info, refusal } of decision.refused) {
     if (refusal.hopeless) {
       reasons.push(['Preemption is not helpful for scheduling'])
       continue
     }
-    const victims = victimsOn(pod, info, { view, filters: decision.filters, budgets })
-    if ('reasons' in victims) reasons.push(victims.reasons)
+    const victims = orFailure(() =>
+      victimsOn(pod, info, { view, filters: decision.filters, budgets }),
+    )
+    if (victims instanceof FilterFailure) failures.push(victims.message)
+    else if ('reasons' in victims) reasons.push(victims.reasons)
     else if (
       victims.pods.length > 0 &&
       (best === undefined || compareVictims(victims, best.victims) < 0)
@@ -83,5 +101,7 @@ export const findPreemption = (
       best = { node: info.node!.metadata.name, victims }
   }
   if (best !== undefined) return { node: best.node, victims: best.victims.pods }
+  const failure = aggregate(failures)
+  if (failure !== undefined) return { ...none(failure, { keepsNomination: true }), isFailure: true }
   return none(fitMessage(reasons), { keepsNomination: false })
 }

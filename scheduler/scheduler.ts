@@ -15,7 +15,7 @@ import { isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { ClusterState, type ClusterView } from './cluster-state.js'
-import { type Decision, decide } from './decide.js'
+import { decide } from './decide.js'
 import { type DeviceFindings, DynamicResources } from './devices/dynamic-resources.js'
 import { FilterFailure } from './filter.js'
 import { PendingPods } from './pending-pods.js'
@@ -156,7 +156,18 @@ export class Scheduler {
     else if (!this.#busy.has(key)) this.#pending.put(pod)
   }
 
+  /** A Pod about which nothing can be decided is told so, and keeps no other from its node. */
   #schedule(pod: Pod, signal: AbortSignal): void {
+    try {
+      this.#decide(pod, signal)
+    } catch (error) {
+      if (!(error instanceof FilterFailure))
+        this.#deps.log.error({ err: error, pod: keyOf(pod) }, 'cannot decide')
+      this.#own(pod, this.#fail(pod, error as Error))
+    }
+  }
+
+  #decide(pod: Pod, signal: AbortSignal): void {
     // Not an attempt yet: its claims have not been made. Upstream: DynamicResources.PreEnqueue.
     if (this.#devices.awaitsClaim(pod)) {
       this.#pending.waits(pod)
@@ -173,14 +184,7 @@ export class Scheduler {
       deviceFilter: devices.filter,
       isDevice: (resource) => this.#devices.classFor(resource) !== undefined,
     }
-    let decision: Decision
-    try {
-      decision = decide(pod, view)
-    } catch (error) {
-      if (!(error instanceof FilterFailure)) throw error
-      this.#own(pod, this.#fail(pod, error))
-      return
-    }
+    const decision = decide(pod, view)
     if (decision.node === undefined) this.#fitsNowhere(pod, { decision, view, devices })
     else {
       this.#state.setPod(pod, decision.node)
@@ -203,7 +207,9 @@ export class Scheduler {
       found.node === undefined
         ? this.#writer.reportFailure(pod, {
             reason: 'Unschedulable',
-            message: remedy ? `${message} ${remedy.message}, ${found.message}` : message,
+            message: remedy
+              ? `${message} ${found.isFailure ? '' : `${remedy.message}, `}${found.message}`
+              : message,
             keepsNomination: found.keepsNomination,
           })
         : this.#writer.preempt(pod, found, { message, givesUp: (other) => this.#givesUp(other) })

@@ -184,3 +184,42 @@ t.test('a selector that fails keeps the Pod off all nodes, and says so', async (
       'running "DynamicResources" filter plugin: claim default/c: selector #0: CEL runtime error: no such key: none',
   })
 })
+
+t.test(
+  'a selector that fails only when others would have gone ends neither preemption nor the scheduler',
+  async (t) => {
+    const client = await start(t)
+    const large = { resources: { requests: { cpu: '3' } } }
+    for (const name of ['first', 'second'])
+      await client.create(resources.pods, podNamed(name, [], large))
+    for (const name of ['first', 'second']) await untilBound(client, name)
+    const selectors = [{ cel: { expression: `device.attributes['${driver}'].none` } }]
+    const requests = [{ name: 'r', exactly: { deviceClassName: 'gpu', selectors } }]
+    const metadata = { name: 'c', namespace }
+    await client.create(resources.resourceClaims, { metadata, spec: { devices: { requests } } })
+    const priorityClass = { group: 'scheduling.k8s.io', version: 'v1', resource: 'priorityclasses' }
+    await client.create(
+      { ...priorityClass, kind: 'PriorityClass', namespaced: false },
+      { metadata: { name: 'high' }, value: 1 },
+    )
+    const { metadata: named, spec: wish } = podNamed(
+      'p',
+      [{ name: 'gpu', resourceClaimName: 'c' }],
+      large,
+    )
+    await client.create(resources.pods, {
+      metadata: named,
+      spec: { ...wish, priorityClassName: 'high' },
+    })
+    const condition = await eventually('it is told', async () =>
+      conditionOf(await podOf(client, 'p'), 'PodScheduled'),
+    )
+    t.match(condition, {
+      reason: 'Unschedulable',
+      message:
+        '0/2 nodes are available: 2 Insufficient cpu. preemption: running "DynamicResources" filter plugin: claim default/c: selector #0: CEL runtime error: no such key: none',
+    })
+    await client.create(resources.pods, podNamed('small', []))
+    await untilBound(client, 'small')
+  },
+)
