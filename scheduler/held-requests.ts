@@ -8,11 +8,13 @@ import type { Amounts, Container, Pod } from '#client/pod.js'
 import { jsonEqual } from '#json/object.js'
 
 const largest = (lists: readonly (Amounts | undefined)[]): Amounts => {
-  const most: Amounts = {}
+  const most = new Map<string, string>()
   for (const list of lists)
-    for (const [name, text] of Object.entries(list ?? {}))
-      if (most[name] === undefined || parseMilli(text) > parseMilli(most[name])) most[name] = text
-  return most
+    for (const [name, text] of Object.entries(list ?? {})) {
+      const known = most.get(name)
+      if (known === undefined || parseMilli(text) > parseMilli(known)) most.set(name, text)
+    }
+  return Object.fromEntries(most)
 }
 
 interface Held {

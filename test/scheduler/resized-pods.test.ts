@@ -23,6 +23,9 @@ t.test('a Pod that is resized takes the most of what it asks for, was allocated 
   const ofPod = { ...pod('other', { ...cpu('1'), resources: { requests: { cpu: '1' } } }) }
   ofPod.status = { resources: { requests: { cpu: '3' } }, allocatedResources: { cpu: '1' } }
   t.equal(why(pod('p', cpu('2')), info(node('n'), ofPod)), 'Insufficient cpu')
+  const odd = status('3')
+  odd.containerStatuses![0]!.allocatedResources = { constructor: '1', cpu: '3' } as never
+  t.equal(refusal('1', odd), 'Insufficient cpu', 'whatever else its kubelet tells of')
 
   t.notOk(leavesRoom(other('1', status('3')), other('3', status('3'))), 'asks for less')
   t.ok(leavesRoom(other('1', status('1')), other('1', status('3'))), 'has less')
