@@ -1,15 +1,11 @@
 /** The parts of a Pod's life that are drawn as bars, and the state of each at one moment. Pure. */
 import { conditionOf } from '#api/conditions.js'
+import { deletionAskedAt } from '#api/grace-period.js'
 import type { PersistedObject } from '#api/object.js'
 import { describeEnd, type Terminated } from '#src/timeline/describe-end.js'
 import type { EndpointState, EndpointStates } from '#src/timeline/endpoints.js'
 import { howItStops } from '#src/timeline/events.js'
-import {
-  type ContainerStatus,
-  deletionAskedAt,
-  momentOf,
-  statusesOf,
-} from '#src/timeline/timeline.js'
+import { type ContainerStatus, momentOf, statusesOf } from '#src/timeline/timeline.js'
 
 /** The kind of state, by which bars are coloured. */
 export type Tone = 'waits' | 'runs' | 'ends' | 'ended' | 'failed'

@@ -1,15 +1,10 @@
 /** One Pod as it was seen: what each of its lanes was from when on, and the steps that the command line tells, too. */
+import { deletionAskedAt, graceMs } from '#api/grace-period.js'
 import type { PersistedObject } from '#api/object.js'
 import { limits } from '#limits'
 import { type EndpointStates, endpointChanges } from '#src/timeline/endpoints.js'
 import { containerBeingStopped, describeEvent } from '#src/timeline/events.js'
-import {
-  changesBetween,
-  deletionAskedAt,
-  type Step,
-  statusesOf,
-  timelineOf,
-} from '#src/timeline/timeline.js'
+import { changesBetween, type Step, statusesOf, timelineOf } from '#src/timeline/timeline.js'
 import { type LaneState, laneStates, pastStates } from './lanes.js'
 
 /** A state and since when; it ends where the next span of its lane begins. Undefined: the lane is not there any more. */
@@ -19,7 +14,7 @@ export interface Span {
 }
 
 const graceMsOf = ({ metadata }: PersistedObject): number =>
-  metadata.deletionTimestamp === undefined ? 0 : (metadata.deletionGracePeriodSeconds ?? 0) * 1000
+  metadata.deletionTimestamp === undefined ? 0 : graceMs(metadata.deletionGracePeriodSeconds ?? 0)
 
 /** How it began and how it ends are what is looked at: what came after the beginning makes room. */
 const keep = <T>(list: T[], next: T, max: number): void => {

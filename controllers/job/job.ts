@@ -2,6 +2,7 @@
 
 import { parseTime } from '#api/clock.js'
 import { type Condition, conditionOf } from '#api/conditions.js'
+import { deletionAskedAt } from '#api/grace-period.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { isSidecar } from '#api/pod-resources.js'
@@ -92,10 +93,7 @@ export const finishedAt = (pod: Pod): number => {
   const ready = conditionOf(pod, 'Ready')
   if (ready?.status === 'False' && ready.lastTransitionTime)
     return parseTime(ready.lastTransitionTime)
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0, creationTimestamp } = pod.metadata
-  if (deletionTimestamp !== undefined)
-    return parseTime(deletionTimestamp) - deletionGracePeriodSeconds * 1000
-  return parseTime(creationTimestamp ?? '') || 0
+  return deletionAskedAt(pod) ?? (parseTime(pod.metadata.creationTimestamp ?? '') || 0)
 }
 
 export const conditionIn = (job: { status?: JobStatus }, type: string): Condition | undefined =>

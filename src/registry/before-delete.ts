@@ -1,14 +1,11 @@
 /** The arithmetic of graceful deletion (apiserver, rest/delete.go). */
 import { formatTime, parseTime } from '#api/clock.js'
 import { conflictOfKind, internalError } from '#api/errors.js'
+import { graceMs } from '#api/grace-period.js'
 import type { KubeObject } from '#api/object.js'
 import type { Int64 } from '#json/int64.js'
 import type { DeleteOptions, ResourceDefinition } from './resource-definition.js'
 import { checkDeleteOptions } from './validate-options.js'
-
-/** Go's time.Duration counts nanoseconds in an int64, which overflows beyond 292 years. */
-const durationMs = (seconds: Int64): number =>
-  Number(BigInt.asIntN(64, BigInt(seconds) * 1_000_000_000n)) / 1e6
 
 type Graceful =
   /** Nothing to wait for: remove, or mark as deleting when finalizers hold it. */
@@ -59,7 +56,7 @@ const shorten = (object: KubeObject, options: DeleteOptions, now: number): Grace
     return 'pending'
   }
   if (asked >= stored) return 'pending'
-  let end = parseTime(meta.deletionTimestamp ?? '') - durationMs(stored) + durationMs(asked)
+  let end = parseTime(meta.deletionTimestamp ?? '') - graceMs(stored) + graceMs(asked)
   let grace = asked
   if (end < now) {
     end = now
@@ -89,7 +86,7 @@ export const beforeDelete = (
   if (!checkGracefulDelete(object, options)) return 'no'
   if (options.gracePeriodSeconds === undefined)
     throw internalError('options.GracePeriodSeconds should not be nil')
-  setEnd(object, now + durationMs(options.gracePeriodSeconds), options.gracePeriodSeconds)
+  setEnd(object, now + graceMs(options.gracePeriodSeconds), options.gracePeriodSeconds)
   bumpGeneration(object)
   return 'yes'
 }

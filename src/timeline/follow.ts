@@ -5,6 +5,7 @@
 
 import type { Clock } from '#api/clock.js'
 import { controllerRefOf } from '#api/controller-ref.js'
+import { deletionAskedAt } from '#api/grace-period.js'
 import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { Informer } from '#client/informer.js'
@@ -12,7 +13,7 @@ import { silentLog } from '#client/log.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { type EndpointStates, endpointChanges, endpointsOf } from './endpoints.js'
 import { describeEvent, isAbout } from './events.js'
-import { changesBetween, deletionAskedAt } from './timeline.js'
+import { changesBetween } from './timeline.js'
 
 /** How long a Pod that is being deleted may show nothing before its reason is asked for. */
 const quietMs = 3_000

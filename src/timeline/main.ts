@@ -1,4 +1,5 @@
 /** `kubelevel timeline POD`: how a Pod lived and died, and what holds it up while it is Terminating. */
+import { deletionAskedAt } from '#api/grace-period.js'
 import type { PersistedObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
@@ -6,7 +7,7 @@ import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
 import { isAbout, lastSeenAt } from './events.js'
 import { explainTerminating } from './explain.js'
 import { followPod } from './follow.js'
-import { deletionAskedAt, type Step, timelineOf } from './timeline.js'
+import { type Step, timelineOf } from './timeline.js'
 import { visible } from './visible.js'
 
 interface TimelineOptions {

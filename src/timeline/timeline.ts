@@ -5,6 +5,7 @@
 
 import { parseTime } from '#api/clock.js'
 import { type Condition, conditionOf } from '#api/conditions.js'
+import { deletionAskedAt } from '#api/grace-period.js'
 import type { PersistedObject } from '#api/object.js'
 import { isTerminalPhase } from '#api/pod-phase.js'
 import { describeEnd, type Terminated } from './describe-end.js'
@@ -43,12 +44,6 @@ export const momentOf = (time: string | null | undefined): number | undefined =>
 }
 
 const seconds = (n: number): string => `${n} s`
-
-/** When the delete was asked for: the timestamp on the object is when the grace is over. */
-export const deletionAskedAt = ({ metadata }: PersistedObject): number | undefined =>
-  metadata.deletionTimestamp === undefined
-    ? undefined
-    : parseTime(metadata.deletionTimestamp) - (metadata.deletionGracePeriodSeconds ?? 0) * 1000
 
 /**
  * Whoever ends a Pod says so before it deletes it: evictions, taints, preemption, Pod garbage collection, its kubelet.

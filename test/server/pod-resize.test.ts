@@ -55,6 +55,39 @@ t.test('a resize of a Pod is held to limit ranges and quotas', async (t) => {
   t.equal(quota.body.status.used['limits.cpu'], '3')
 })
 
+t.test('a Pod of which somebody wished a grace beyond all times is charged as any', async (t) => {
+  const server = await startServer(t, {
+    storage: 'memory:',
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  const send = (method: string, path: string, body: object) =>
+    call(server, {
+      method,
+      path: `/api/v1/${path}`,
+      body,
+      ...(method === 'PATCH' && {
+        headers: { 'content-type': 'application/strategic-merge-patch+json' },
+      }),
+    })
+  const inDefault = (path: string) => `namespaces/default/${path}`
+  const capacity = { cpu: '4', memory: '8Gi', pods: '10' }
+  await send('POST', 'nodes', { metadata: { name: 'n' }, status: { capacity } })
+  const hard = { 'requests.cpu': '3' }
+  await send('POST', inDefault('resourcequotas'), { metadata: { name: 'q' }, spec: { hard } })
+  const status = { hard, used: { 'requests.cpu': '0' } }
+  await send('PATCH', inDefault('resourcequotas/q/status'), { status })
+  const asking = (cpu: string) => ({ name: 'c', image: 'i', resources: { requests: { cpu } } })
+  await send('POST', inDefault('pods'), {
+    metadata: { name: 'p' },
+    spec: { nodeName: 'n', containers: [asking('1')] },
+  })
+  await send('DELETE', inDefault('pods/p'), { gracePeriodSeconds: 2 ** 53 })
+  const resized = await send('PATCH', inDefault('pods/p/resize'), {
+    spec: { containers: [asking('2')] },
+  })
+  t.equal(resized.status, 200, resized.body.message)
+})
+
 t.test(
   'limit ranges add no annotations in a resize, and a Pod as a whole takes what they fill in',
   async (t) => {

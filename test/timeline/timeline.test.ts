@@ -3,6 +3,8 @@ import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { PersistedObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
+import { drawHistory } from '#dashboard/draw.js'
+import { PodHistory } from '#dashboard/pod-history.js'
 import { describeEnd } from '#src/timeline/describe-end.js'
 import { endpointChanges, endpointsOf } from '#src/timeline/endpoints.js'
 import { describeEvent } from '#src/timeline/events.js'
@@ -85,6 +87,20 @@ t.test(
     t.end()
   },
 )
+
+t.test('a Pod of which somebody wished a grace beyond all times is told like any', (t) => {
+  for (const [deletionTimestamp, deletionGracePeriodSeconds] of [
+    ['2090-05-21T03:10:05Z', 1_000_000_000_000_000],
+    ['2026-11-21T10:00:00Z', 2 ** 63],
+  ] as const) {
+    const pod = podAt({ metadata: { deletionTimestamp, deletionGracePeriodSeconds } })
+    const step = timelineOf(pod, []).find(({ what }) => what.startsWith('delete asked for'))!
+    t.ok(Math.abs(step.at - ms(0)) < 1000, 'the grace is as long as for Go')
+    t.match(formatStep(step, step.at), /^\d\d:\d\d:\d\d {5} +\+0s {2}delete asked for/)
+    t.match(drawHistory(new PodHistory(pod, [], ms(1)), ms(2)), /^<svg (?!.*NaN)/)
+  }
+  t.end()
+})
 
 t.test('an Event of a series is told when it was seen last', (t) => {
   const event: PersistedObject = {

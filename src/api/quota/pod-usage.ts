@@ -2,6 +2,7 @@
 
 import { parseTime } from '../clock.js'
 import { implicitResourcePrefix } from '../extended-resources.js'
+import { graceMs } from '../grace-period.js'
 import type { Fields, KubeObject } from '../object.js'
 import { isTerminalPhase } from '../pod-phase.js'
 import {
@@ -40,7 +41,7 @@ export const isCharged = ({ metadata, status }: KubeObject, now: number): boolea
   if (isTerminalPhase(status?.phase)) return false
   const { deletionTimestamp, deletionGracePeriodSeconds } = metadata
   if (deletionTimestamp === undefined || deletionGracePeriodSeconds === undefined) return true
-  return now <= parseTime(deletionTimestamp) + deletionGracePeriodSeconds * 1000
+  return now <= parseTime(deletionTimestamp) + graceMs(deletionGracePeriodSeconds)
 }
 
 /** It will end by itself: what the scope of this name is about. */
