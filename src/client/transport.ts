@@ -133,13 +133,17 @@ export const createTransport = (
         outgoing.destroy(new Error(`no answer within ${answerTimeoutMs} ms`))
       }
       const timer = setTimeout(giveUp, answerTimeoutMs)
+      let hasAnswer = false
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(timer)
+        // What breaks off an answer is told to whoever reads it.
+        if (hasAnswer) return
         if (triesLeft > 0 && isWorthAnother(outgoing, error))
           resolve(attempt(request, triesLeft - 1))
         else reject(error)
       })
       outgoing.on('response', (message) => {
+        hasAnswer = true
         clearTimeout(timer)
         if (!request.longRunning) outgoing.setTimeout(answerTimeoutMs, giveUp)
         resolve(message)
