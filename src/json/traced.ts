@@ -1,5 +1,5 @@
 /** The slow way to read JSON: keeps what JSON.parse forgets. The text is known to be JSON of a bounded depth. */
-import { int64Max, int64Min } from './int64.js'
+import { parseInt64 } from './int64.js'
 import type { JsonObject, JsonValue } from './value.js'
 
 /** What JSON.parse loses. Kept only for texts that have such things. */
@@ -111,12 +111,11 @@ class Reader {
     const literal = this.#text.slice(start, this.#at)
     const value = Number(literal)
     const isInteger = !/[.eE]/.test(literal)
-    const big = isInteger && !Number.isSafeInteger(value) ? BigInt(literal) : undefined
-    const isInt64 = big !== undefined && big >= int64Min && big <= int64Max
+    const big = isInteger && !Number.isSafeInteger(value) ? parseInt64(literal) : undefined
     if (container !== undefined && this.#readScalar !== undefined)
-      return this.#readScalar(literal, isInt64 ? big : value)
+      return this.#readScalar(literal, big ?? value)
     if (isInteger && Number.isSafeInteger(value)) return value
-    if (isInt64) return big
+    if (big !== undefined) return big
     if (container !== undefined && literal !== String(value)) {
       const literals = this.trace.literals.get(container) ?? new Map<string | number, string>()
       this.trace.literals.set(container, literals.set(key, literal))

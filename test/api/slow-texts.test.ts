@@ -11,6 +11,8 @@ import { compileJsonPath } from '#crd/json-path.js'
 import { makeRuleChecker } from '#crd/rules/check-rules.js'
 import type { StructuralSchema } from '#crd/structural-schema.js'
 import { impersonation } from '#filters/impersonation.js'
+import { parseInt64 } from '#json/int64.js'
+import { parse } from '#json/json.js'
 import { parseCertificateRequest } from '#net/certificate-request.js'
 import { pemBlocks } from '#net/pem.js'
 import { problemOf } from '#registry/patch/convertible.js'
@@ -50,6 +52,13 @@ t.test('of many headers that say who is meant', async (t) => {
   }
   const user = userOfHeaders(named as never, { username: ['u'], uid: [], group: [], extraPrefix })
   t.equal(Object.keys(user?.extra ?? {}).length, many.length)
+})
+
+t.test('of numbers', async (t) => {
+  const digits = '1'.repeat(10 * million)
+  t.same(parse(`[${digits}]`), [Number.POSITIVE_INFINITY])
+  t.equal(parseInt64(digits), undefined)
+  t.equal(parseInt64(`-${zeros}9223372036854775808`), -(2n ** 63n))
 })
 
 t.test('of volumes and references', async (t) => {
