@@ -2,6 +2,7 @@
 import { conditionOf } from '#api/conditions.js'
 import { deletionAskedAt } from '#api/grace-period.js'
 import type { PersistedObject } from '#api/object.js'
+import { getOwn } from '#json/object.js'
 import { describeEnd, type Terminated } from '#src/timeline/describe-end.js'
 import type { EndpointState, EndpointStates } from '#src/timeline/endpoints.js'
 import { howItStops } from '#src/timeline/events.js'
@@ -40,7 +41,7 @@ const phaseTones: Readonly<Record<string, Tone>> = {
 const objectState = ({ metadata, status }: PersistedObject): LaneState => {
   const phase: string = status?.phase ?? 'Pending'
   if (metadata.deletionTimestamp === undefined)
-    return { text: phase, tone: phaseTones[phase] ?? 'waits' }
+    return { text: phase, tone: getOwn(phaseTones, phase) ?? 'waits' }
   return {
     text: `Terminating, grace ${metadata.deletionGracePeriodSeconds ?? 0} s, ${phase}`,
     tone: 'ends',

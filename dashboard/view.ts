@@ -1,4 +1,5 @@
 /** What a page is told: the Pods that there are, and the one that is looked at. */
+import { getOwn } from '#json/object.js'
 import { formatStep } from '#src/timeline/main.js'
 import { drawHistory } from './draw.js'
 import type { PodHistory } from './pod-history.js'
@@ -30,7 +31,7 @@ const stateOf = ({ pod, goneAt }: PodHistory): string => {
 }
 
 const places: Readonly<Record<string, number>> = { Terminating: 0, gone: 2 }
-const placeOf = (state: string): number => places[state] ?? 1
+const placeOf = (state: string): number => getOwn(places, state) ?? 1
 
 /** Those that are dying, those that live, by name, and those that are gone, the last one first. */
 export const podLines = (histories: ReadonlyMap<string, PodHistory>): PodLine[] =>

@@ -8,6 +8,7 @@ import { isEmptySelector, type LabelSelector, matchesSelector } from '#api/label
 import type { NamespacedObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
 import { compareTexts } from '#go/compare-texts.js'
+import { getOwn } from '#json/object.js'
 import type { ClusterView } from './cluster-state.js'
 import { type Filters, type Refusal, Trial } from './filter.js'
 import type { NodeInfo } from './node-info.js'
@@ -35,7 +36,7 @@ const guardedBy = (budgets: readonly Budget[], pods: readonly Pod[]): Set<Pod> =
         continue
       if (!matchesSelector(selector, pod.metadata.labels)) continue
       // Its eviction is granted and counted already.
-      if (budget.status?.disruptedPods?.[pod.metadata.name] !== undefined) continue
+      if (getOwn(budget.status?.disruptedPods, pod.metadata.name) !== undefined) continue
       left.set(budget, left.get(budget)! - 1)
       if (left.get(budget)! < 0) guarded.add(pod)
     }

@@ -4,6 +4,7 @@ import { parseTime } from '#api/clock.js'
 import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
 import { isTerminalPhase } from '#api/pod-phase.js'
+import { getOwn } from '#json/object.js'
 import { statusesOf } from './timeline.js'
 
 interface Situation {
@@ -19,10 +20,12 @@ const finalizerOwners: Readonly<Record<string, string>> = {
   foregroundDeletion: 'the garbage collector, once what the Pod owns is gone',
   orphan: 'the garbage collector, once what the Pod owns has let go of it',
 }
+const nameFinalizer = (name: string): string => {
+  const owner = getOwn(finalizerOwners, name)
+  return owner === undefined ? name : `${name} (${owner})`
+}
 const nameFinalizers = (finalizers: readonly string[]): string =>
-  finalizers
-    .map((name) => (finalizerOwners[name] ? `${name} (${finalizerOwners[name]})` : name))
-    .join(', ')
+  finalizers.map(nameFinalizer).join(', ')
 
 /** A container may have two seconds more than its Pod (upstream's minimumGracePeriodInSeconds), and has to be reaped. */
 const killSeconds = 4

@@ -47,6 +47,17 @@ t.test('preemption breaks no budget where it can be helped', (t) => {
   t.same(victims(budget('plain', 0)), ['a-1'])
   t.same(victims(budget('plain', 0), budget('guarded', 1)), ['a-1'], 'one may go')
   t.equal(victims(budget('plain', 0), budget('guarded', 0))?.length, 1, 'if need be, any')
+
+  const named = viewOf([
+    info(node('a'), of('constructor', 'guarded')),
+    info(node('b'), of('b-1', 'plain')),
+  ])
+  const evicting = budget('guarded', 0)
+  const disruptedPods = { 'a-2': '2026-01-01T00:00:00Z' }
+  const found = preempt(at('vip', 10, '2'), named, [
+    { ...evicting, status: { ...evicting.status, disruptedPods } },
+  ])
+  t.same(victimsOf(found), ['b-1'], 'whatever the Pod is called')
   t.end()
 })
 

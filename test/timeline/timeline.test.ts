@@ -328,6 +328,8 @@ t.test('why a Pod is stuck in Terminating', (t) => {
   )
   const held = podAt({ metadata: { ...deleted, finalizers: ['x/y'] }, ...ended })
   t.match(why(held, node('True')), /^Held by finalizers: x\/y\./)
+  const odd = podAt({ metadata: { ...deleted, finalizers: ['constructor'] }, ...ended })
+  t.match(why(odd, node('True')), /^Held by finalizers: constructor\./)
   const counted = { ...deleted, finalizers: ['batch.kubernetes.io/job-tracking'] }
   t.match(why(podAt({ metadata: counted, ...ended }), node('True')), /\(the job controller, once/)
   t.match(
