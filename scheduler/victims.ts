@@ -91,6 +91,9 @@ export const victimsOn = (
   return victims
 }
 
+/** One that its kubelet has not seen yet starts now at the earliest, later than all others. Upstream: GetPodStartTime. */
+const notStarted = Number.POSITIVE_INFINITY
+
 /**
  * Lower compares as better: broken budgets, highest victim's priority, their sum, their number; at last the node whose
  * most important victim has run for the shortest time.
@@ -99,7 +102,7 @@ const costOf = ({ pods, violations }: Victims): number[] => {
   const highest = Math.max(...pods.map(priorityOf))
   const started = pods
     .filter((p) => priorityOf(p) === highest)
-    .map((p) => parseTime(p.status.startTime ?? '') || 0)
+    .map(({ status }) => (status.startTime ? parseTime(status.startTime) : notStarted))
   return [
     violations,
     highest,

@@ -61,6 +61,27 @@ t.test('preemption breaks no budget where it can be helped', (t) => {
   t.end()
 })
 
+t.test('of Pods that are alike the one goes that has run for the shortest time', (t) => {
+  const since = (name: string, startTime?: string): Pod => ({
+    ...at(name, 1, '4'),
+    status: startTime === undefined ? {} : { startTime },
+  })
+  const victims = (...pods: Pod[]) =>
+    victimsOf(
+      preempt(at('vip', 10, '2'), viewOf(pods.map((p) => info(node(`of-${p.metadata.name}`), p)))),
+    )
+  const [old, young, waits] = [
+    since('old', '2026-01-01T00:00:00Z'),
+    since('young', '2026-01-02T00:00:00Z'),
+    since('waits'),
+  ]
+  t.same(victims(old, young), ['young'])
+  t.same(victims(young, old), ['young'])
+  t.same(victims(waits, young), ['waits'], 'it has not begun')
+  t.same(victims(young, waits), ['waits'])
+  t.end()
+})
+
 t.test('the filter that still refuses when all lesser Pods are gone is reported', (t) => {
   const view = viewOf([info(node('a'), at('low', 1, '1'), at('high', 20, '3'))])
   t.match(
