@@ -39,9 +39,8 @@ export class ClusterState {
     this.#info(node.metadata.name).setNode(node)
   }
   removeNode(name: string): void {
-    const info = this.#infos.get(name)
-    info?.setNode(undefined)
-    if (info?.pods.size === 0) this.#infos.delete(name)
+    this.#infos.get(name)?.setNode(undefined)
+    this.#forgetIdle(name)
   }
   setPod(pod: Pod, nodeName: string): void {
     const key = keyOf(pod)
@@ -55,6 +54,7 @@ export class ClusterState {
     if (nodeName === undefined) return
     this.#infos.get(nodeName)?.removePod(key)
     this.#nodeOfPod.delete(key)
+    this.#forgetIdle(nodeName)
   }
   nominate(pod: Pod): void {
     const key = keyOf(pod)
@@ -84,6 +84,12 @@ export class ClusterState {
       nominatedTo: ({ node }) =>
         nominated.filter(({ status }) => status.nominatedNodeName === node!.metadata.name),
     }
+  }
+
+  /** Pods may name a node that never was, or outlast theirs. */
+  #forgetIdle(name: string): void {
+    const info = this.#infos.get(name)
+    if (info?.node === undefined && info?.pods.size === 0) this.#infos.delete(name)
   }
 
   #info(name: string): NodeInfo {
