@@ -1,5 +1,7 @@
 /** Where the Events of a process go: one after the other, each until the server has taken or refused it. */
+import { randomInt, randomUUID } from 'node:crypto'
 import { ApiError } from '#api/errors.js'
+import { isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { sleep } from '#async/sleep.js'
 import { limits } from '#limits'
@@ -59,7 +61,8 @@ export class EventSink {
   readonly #ending = new AbortController()
   #waiting = 0
   #tail: Promise<void> = Promise.resolve()
-  #sequence = 0
+  /** Not from zero: what another process tells of the same object in the same millisecond has another name. */
+  #sequence = randomInt(1_000_000)
 
   constructor({ log, retryMs = 10_000 }: EventSinkOptions) {
     this.#log = log
@@ -70,10 +73,11 @@ export class EventSink {
     return this.#waiting >= limits.eventsWaitingMax
   }
 
-  /** Differs between Events of one millisecond, too; upstream has nanoseconds there. */
+  /** Differs between Events of one millisecond, too; upstream has nanoseconds there. Of a long name another is made. */
   nameOf({ metadata }: EventSubject, nowMs: number): string {
     const nanoseconds = BigInt(nowMs) * 1_000_000n + BigInt(this.#sequence++ % 1_000_000)
-    return `${metadata.name ?? ''}.${nanoseconds.toString(16)}`
+    const name = `${metadata.name ?? ''}.${nanoseconds.toString(16)}`
+    return isDns1123Subdomain(name).length === 0 ? name : randomUUID()
   }
 
   /** `begin` is called when those before are written or dropped; what it returns may be called several times. */
