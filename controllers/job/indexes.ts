@@ -6,6 +6,7 @@ import {
   finishedAt,
   hasFailed,
   indexOf,
+  intervalsOf,
   isDecided,
   isTracked,
   type Job,
@@ -89,6 +90,25 @@ export const failureAnnotations = (job: Job, before: Pod | undefined): Record<st
   }
 }
 
+/** How many indexes a rule names that the Job has, and how many of them have succeeded. The intervals are in order. */
+const countWanted = (
+  text: string,
+  succeeded: ReadonlySet<number>,
+  completions: number,
+): { wanted: number; present: number } => {
+  const intervals = intervalsOf(text)
+  let wanted = 0
+  for (const [first, last] of intervals)
+    wanted += Math.max(0, Math.min(last + 1, completions) - first)
+  let present = 0
+  let at = 0
+  for (const index of [...succeeded].filter((i) => i < completions).sort((a, b) => a - b)) {
+    while (at < intervals.length && intervals[at]![1] < index) at++
+    if (at < intervals.length && intervals[at]![0] <= index) present++
+  }
+  return { wanted, present }
+}
+
 /** The rule of spec.successPolicy that is met, by its number. */
 export const metSuccessRule = (job: Job, succeeded: ReadonlySet<number>): number | undefined => {
   if (succeeded.size === 0) return undefined
@@ -96,12 +116,13 @@ export const metSuccessRule = (job: Job, succeeded: ReadonlySet<number>): number
     ({ succeededIndexes, succeededCount }) => {
       if (succeededIndexes === undefined)
         return succeededCount !== undefined && succeeded.size >= succeededCount
-      const wanted = [...parseIndexes(succeededIndexes)].filter(
-        (i) => i < (job.spec.completions ?? 0),
+      const { wanted, present } = countWanted(
+        succeededIndexes,
+        succeeded,
+        job.spec.completions ?? 0,
       )
-      const present = wanted.filter((i) => succeeded.has(i)).length
-      if (wanted.length === 0) return false
-      return present === wanted.length || present >= (succeededCount ?? Number.POSITIVE_INFINITY)
+      if (wanted === 0) return false
+      return present === wanted || present >= (succeededCount ?? Number.POSITIVE_INFINITY)
     },
   )
   return found < 0 ? undefined : found

@@ -105,13 +105,22 @@ export const isDecided = (job: { status?: JobStatus }): boolean =>
 export const isFinished = (job: { status?: JobStatus }): boolean =>
   conditionIn(job, 'Complete') !== undefined || conditionIn(job, 'Failed') !== undefined
 
-/** `0-2,5` ↔ {0,1,2,5}. */
+type Interval = readonly [first: number, last: number]
+
+/** `0-2,5` → 0 to 2, 5 to 5. */
+export const intervalsOf = (text: string | undefined): Interval[] =>
+  (text ?? '')
+    .split(',')
+    .filter(Boolean)
+    .map((part) => {
+      const [first = 0, last = first] = part.split('-').map(Number)
+      return [first, last]
+    })
+
+/** `0-2,5` ↔ {0,1,2,5}. Of what has happened only: what is asked for may be thousands of millions. */
 export const parseIndexes = (text: string | undefined): Set<number> => {
   const indexes = new Set<number>()
-  for (const part of (text ?? '').split(',').filter(Boolean)) {
-    const [first, last = first] = part.split('-').map(Number)
-    for (let i = first!; i <= last!; i++) indexes.add(i)
-  }
+  for (const [first, last] of intervalsOf(text)) for (let i = first; i <= last; i++) indexes.add(i)
   return indexes
 }
 /** A run of two is written `0,1`, a longer one `0-2`. */

@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { Pod } from '#client/pod.js'
 import { endingOf } from '#controllers/job/ending.js'
+import { metSuccessRule } from '#controllers/job/indexes.js'
 import type { Job } from '#controllers/job/job.js'
 import { storedMetadata } from '../stored-metadata.js'
 
@@ -25,5 +26,19 @@ t.test('restarts in place count as tries, those of a Pod that is ending too', (t
   t.equal(reason('OnFailure', 0, podOf(0)), undefined)
   t.equal(reason('OnFailure', 0, podOf(1)), limit)
   t.equal(reason('Never', 0, podOf(1)), undefined)
+  t.end()
+})
+
+t.test('a success policy may ask for thousands of millions of indexes', (t) => {
+  const met = (succeeded: number[], ...rules: object[]) => {
+    const spec = { completions: 2 ** 31 - 1, successPolicy: { rules } }
+    return metSuccessRule({ spec } as unknown as Job, new Set(succeeded))
+  }
+  const all = { succeededIndexes: `0,2-${2 ** 31 - 2}` }
+  t.equal(met([0, 2], all), undefined)
+  t.equal(met([1], { ...all, succeededCount: 1 }), undefined, 'not one of those')
+  t.equal(met([2 ** 31 - 2, 0, 7], { ...all, succeededCount: 3 }), 0)
+  t.equal(met([5, 0, 4], all, { succeededIndexes: '4-5' }), 1)
+  t.equal(met([2, 7], { succeededIndexes: '2-7' }), undefined)
   t.end()
 })
