@@ -11,7 +11,9 @@ const expiryOf = (job: Job): number | undefined => {
   const seconds = job.spec.ttlSecondsAfterFinished
   if (seconds === undefined || !isFinished(job)) return undefined
   const finished = conditionIn(job, 'Complete') ?? conditionIn(job, 'Failed')
-  return parseTime(finished?.lastTransitionTime ?? '') + seconds * 1000
+  // Who manages a Job in our place may write no time.
+  if (!finished?.lastTransitionTime) return undefined
+  return parseTime(finished.lastTransitionTime) + seconds * 1000
 }
 
 export const ttlAfterFinishedController: Controller = {

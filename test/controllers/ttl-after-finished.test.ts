@@ -45,6 +45,11 @@ t.test('a Job goes as it was seen: in the foreground, and not with a longer time
   const find = (name: string) =>
     client.get<NamespacedObject & { spec: object }>(resources.jobs, { namespace, name })
   await make('running')
+  await make('timeless', {
+    conditions: finished.conditions.map(({ type, status }) => ({ type, status })),
+    startTime: at,
+    completionTime: at,
+  })
   await make('raised', finished)
   await until(() => asked.includes('raised'))
   await make('done', finished)
@@ -55,4 +60,5 @@ t.test('a Job goes as it was seen: in the foreground, and not with a longer time
   t.match(raised.spec, { ttlSecondsAfterFinished: 1_000_000_000 })
   t.equal((await find('running')).metadata.deletionTimestamp, undefined)
   t.notOk(asked.includes('running'))
+  t.notOk(asked.includes('timeless'), 'nobody knows when it finished')
 })
