@@ -4,6 +4,7 @@ import { type Condition, conditionOf, sinceWhen } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject } from '#api/object.js'
 import { isPodReady, type Pod } from '#client/pod.js'
+import { getOwn } from '#json/object.js'
 import { scaled } from '../pods/scaled.js'
 
 export interface PodDisruptionBudget extends NamespacedObject {
@@ -66,7 +67,7 @@ const evictionsOf = (budget: PodDisruptionBudget, pods: readonly Pod[], now: num
   const disrupted: Record<string, string> = {}
   let recheckMs: number | undefined
   for (const pod of pods) {
-    const at = budget.status?.disruptedPods?.[pod.metadata.name]
+    const at = getOwn(budget.status?.disruptedPods, pod.metadata.name)
     if (at === undefined || pod.metadata.deletionTimestamp !== undefined) continue
     const left = parseTime(at) + disruptionTimeoutMs - now
     if (left <= 0) {

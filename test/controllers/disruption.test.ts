@@ -5,11 +5,12 @@ import { conditionOf } from '#api/conditions.js'
 import type { Client } from '#client/client.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import type { PodDisruptionBudget } from '#controllers/disruption/reconcile.js'
+import { budgetStatus, type PodDisruptionBudget } from '#controllers/disruption/reconcile.js'
 import { staleAt } from '#controllers/disruption/stale-targets.js'
 import { storedMetadata } from '../stored-metadata.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
+import { storedPod } from './stored-pod.js'
 
 const namespace = 'default'
 
@@ -142,3 +143,19 @@ t.test(
     t.equal(marked('EvictionByEvictionAPI'), parseTime('2026-01-01T00:02:00Z'))
   },
 )
+
+t.test('a Pod named as what every object has was not promised away', (t) => {
+  const disruptedPods = { gone: formatTime(Date.now()) }
+  const budget = { metadata: storedMetadata({ name: 'b' }), spec: {}, status: { disruptedPods } }
+  const expectation = { expectedPods: 2, desiredHealthy: 1 }
+  const { status } = budgetStatus(
+    budget as unknown as PodDisruptionBudget,
+    [storedPod('constructor'), storedPod('other')],
+    expectation,
+    Date.now(),
+  )
+  t.equal(status.currentHealthy, 2)
+  t.equal(status.disruptionsAllowed, 1)
+  t.equal(status.disruptedPods, undefined)
+  t.end()
+})
