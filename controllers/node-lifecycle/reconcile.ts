@@ -2,6 +2,7 @@
 import { formatTime } from '#api/clock.js'
 import { type Condition, conditionOf, putCondition } from '#api/conditions.js'
 import { isSameTaint, type Node, type Taint } from '#client/pod.js'
+import { getOwn } from '#json/object.js'
 
 const conditionTypes = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const
 const notReady = 'node.kubernetes.io/not-ready'
@@ -52,6 +53,10 @@ const ownScheduleKeys = new Set([
 ])
 const ownExecuteKeys = new Set([notReady, unreachable])
 
+/** A node may say anything of itself: a status that is none of these means nothing. */
+const taintOf = (node: Node, type: string): string | undefined =>
+  getOwn(scheduleTaints[type], conditionOf(node, type)?.status ?? '')
+
 const isOwnExecute = ({ effect, key }: Taint): boolean =>
   effect === 'NoExecute' && ownExecuteKeys.has(key)
 const isOwn = (taint: Taint): boolean =>
@@ -60,12 +65,12 @@ const isOwn = (taint: Taint): boolean =>
 const wantedTaints = (node: Node, mayEvict: boolean): Taint[] => {
   const wanted: Taint[] = []
   // First the taint that Pods leave by, which upstream changes in the look that finds the node lost; the others follow it.
-  const ready = scheduleTaints.Ready![conditionOf(node, 'Ready')?.status ?? '']
+  const ready = taintOf(node, 'Ready')
   const isEvicting = (node.spec.taints ?? []).some(isOwnExecute)
   if (ready !== undefined && (mayEvict || isEvicting))
     wanted.push({ key: ready, effect: 'NoExecute' })
-  for (const [type, keys] of Object.entries(scheduleTaints)) {
-    const key = keys[conditionOf(node, type)?.status ?? '']
+  for (const type of Object.keys(scheduleTaints)) {
+    const key = taintOf(node, type)
     if (key !== undefined) wanted.push({ key, effect: 'NoSchedule' })
   }
   if (node.spec.unschedulable) wanted.push({ key: unschedulable, effect: 'NoSchedule' })
@@ -74,8 +79,7 @@ const wantedTaints = (node: Node, mayEvict: boolean): Taint[] => {
 
 /** The node is not ready and its Pods are not given up yet. */
 export const awaitsEviction = (node: Node): boolean =>
-  scheduleTaints.Ready![conditionOf(node, 'Ready')?.status ?? ''] !== undefined &&
-  !(node.spec.taints ?? []).some(isOwnExecute)
+  taintOf(node, 'Ready') !== undefined && !(node.spec.taints ?? []).some(isOwnExecute)
 
 /**
  * The taints that the node should have, or undefined when it has them. Those of others stay. Pods of a node that has

@@ -83,6 +83,9 @@ t.test('Pods are given up by a taint of its own turn, which then follows the con
   t.same(keys(lost, false), ['not-ready:NoExecute', 'not-ready:NoSchedule'])
   lost.status.conditions = [{ type: 'Ready', status: 'True' }]
   t.same(keys(lost, false), [])
+  const strange = node('constructor', 'a')
+  t.notOk(awaitsEviction(strange), 'a status that nobody knows')
+  t.equal(keys(strange, true), undefined)
   t.end()
 })
 
