@@ -49,7 +49,9 @@ export class CountedKinds {
 
   #follow(resource: DiscoveredResource): Followed {
     const known = this.#followed.get(keyOfKind(resource))
-    if (known !== undefined) return known
+    // In the version that the server prefers: another may be served no longer.
+    if (known?.informer.ref.version === resource.version) return known
+    known?.stop.abort()
     const stop = new AbortController()
     const informer = metadataInformer<NamespacedObject>(this.#context, resource)
     informer.store.addIndex('namespace', (object) => [object.metadata.namespace])

@@ -1,10 +1,13 @@
 /** What makes room in a quota besides deletion. */
 import t from 'tap'
 import { extendedResourceAnnotation } from '#api/extended-resources.js'
-import { resources } from '#client/resources.js'
+import type { WatchOptions } from '#client/client.js'
+import { type ResourceRef, resources } from '#client/resources.js'
+import type { ProcessDeps } from '#client/run-process.js'
+import { runControllerManager } from '#controllers/main.js'
 import type { ResourceQuota } from '#controllers/resourcequota/used.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
-import { startControllers } from './in-process.js'
+import { startBeside, startControllers } from './in-process.js'
 
 t.test('a Pod that gets a deadline leaves one scope for the other', async (t) => {
   const client = await startControllers(t, [
@@ -242,5 +245,69 @@ t.test(
     )
     await client.delete(resources.resourceClaims, { name: 'also-of-pod', namespace })
     await until(async () => (await used()) === '4 2')
+  },
+)
+
+t.test(
+  'what a quota counts is counted on in another version when that is served alone',
+  async (t) => {
+    const cut = new AbortController()
+    const run = (deps: ProcessDeps) => {
+      const settings = { quotaPeriodMs: 100 }
+      return runControllerManager({ ...deps, controllers: ['resourcequota-controller'], settings })
+    }
+    const client = await startBeside(t, run, (client) => ({
+      // A watch lasts some minutes.
+      watch: (ref: ResourceRef, options: WatchOptions) => {
+        const signal = AbortSignal.any([options.signal, cut.signal])
+        return client.watch(ref, ref.version === 'v1beta1' ? { ...options, signal } : options)
+      },
+    }))
+    const group = 'example.com'
+    const crds = { group: 'apiextensions.k8s.io', version: 'v1', namespaced: false }
+    const ref = { ...crds, resource: 'customresourcedefinitions', kind: 'CustomResourceDefinition' }
+    const version = (name: string, served: boolean) => {
+      const schema = { openAPIV3Schema: { type: 'object' } }
+      return { name, served, storage: name === 'v1', schema }
+    }
+    const name = 'things.example.com'
+    await client.create(ref, {
+      metadata: { name },
+      spec: {
+        group,
+        names: { kind: 'Thing', plural: 'things' },
+        scope: 'Namespaced',
+        versions: [version('v1', false), version('v1beta1', true)],
+      },
+    })
+    const things = (version: string) =>
+      ({ group, version, resource: 'things', kind: 'Thing', namespaced: true }) as const
+    const isServed = (version: string) =>
+      client.list(things(version)).then(
+        () => true,
+        () => false,
+      )
+    await until(() => isServed('v1beta1'))
+    const namespace = 'default'
+    const counted = `count/${name}`
+    const quota = { name: 'q', namespace }
+    await client.create(resources.resourceQuotas, {
+      metadata: quota,
+      spec: { hard: { [counted]: '9' } },
+    })
+    const isUsed = (count: string) => async () =>
+      (await client.get<ResourceQuota>(resources.resourceQuotas, quota)).status.used?.[counted] ===
+      count
+    await until(isUsed('0'))
+    await client.create(things('v1beta1'), { metadata: { name: 'a', namespace } })
+    await client.create(things('v1beta1'), { metadata: { name: 'b', namespace } })
+    await until(isUsed('2'))
+    const versions = [version('v1', true), version('v1beta1', false)]
+    await client.patch(ref, { name }, { spec: { versions } }, { type: 'merge' })
+    await until(async () => !(await isServed('v1beta1')))
+    cut.abort()
+    await client.delete(things('v1'), { name: 'a', namespace })
+    await until(isUsed('1'))
+    t.pass('it was seen to go')
   },
 )
