@@ -59,16 +59,14 @@ const act = async (
       plan.delete.push(pod)
     }
   }
-  const make = async (nodes: readonly string[]): Promise<void> => {
-    const { error } = await slowStart(Math.min(nodes.length, limits.daemonBurstMax), (i) =>
-      control.create(newPod(set, nodes[i]!, hash), set),
-    )
-    if (error !== undefined) throw error
-  }
   const settled = plan.create.length === 0 && plan.delete.length === 0
   const next = settled ? planUpdate(observed) : plan
+  // What fails on one node keeps no other from its Pod, nor from losing it.
+  const { error } = await slowStart(Math.min(next.create.length, limits.daemonBurstMax), (i) =>
+    control.create(newPod(set, next.create[i]!, hash), set),
+  )
   await inParallel(next.delete.slice(0, limits.daemonBurstMax), (pod) => control.delete(pod, set))
-  await make(next.create)
+  if (error !== undefined) throw error
   return waitMs
 }
 

@@ -26,7 +26,7 @@ import {
 import { readLive } from '../read-live.js'
 import { updateStatus } from '../update-object.js'
 import { type Accounting, account, countReleased } from './accounting.js'
-import { endingOf, msUntilDeadline } from './ending.js'
+import { type Ending, endingOf, msUntilDeadline } from './ending.js'
 import { type Failures, failuresSince, noFailures } from './failures.js'
 import { failureAnnotations } from './indexes.js'
 import {
@@ -38,7 +38,7 @@ import {
   type JobStatus,
   trackingFinalizer,
 } from './job.js'
-import { type NewIndex, planPods } from './plan-pods.js'
+import { type NewIndex, type PodPlan, planPods } from './plan-pods.js'
 import { jobStatus, runningCounts, withTarget } from './status.js'
 
 const component = 'job-controller'
@@ -184,21 +184,14 @@ class JobSync {
     const now = clock.now()
     const counted = countReleased(accounting.noted, this.#pods())
     const ending = endingOf(job, counted, this.#pods(), { now, ...accounting })
-    const plan =
+    const plan: PodPlan =
       ending === undefined
         ? planPods(job, counted, this.#pods(), { failures: this.#failures(), now })
         : { create: [], delete: this.#pods().filter(isPodActive), waitMs: 0 }
     // What is decided is stored before Pods are ended for it.
     if (ending !== undefined && plan.delete.length > 0)
       await this.#write(jobStatus(job, counted, this.#pods(), { now, ending }))
-    await inParallel(plan.delete, async (pod) => {
-      // A Pod that goes because it is no longer needed has not failed.
-      if (ending?.type !== 'Failed') await release(this.#context, pod)
-      await this.#control.pods.delete(pod, job)
-    })
-    const { error } = await slowStart(plan.create.length, (i) =>
-      this.#control.pods.create(newPod(job, plan.create[i]!), job),
-    )
+    const error = await this.#carryOut(plan, ending)
     const status = jobStatus(job, counted, this.#pods(), { now, ending })
     this.#tell(status)
     await this.#write(status)
@@ -207,6 +200,24 @@ class JobSync {
       (ms) => ms > 0 && Number.isFinite(ms),
     )
     return ending !== undefined || waits.length === 0 ? undefined : { afterMs: Math.min(...waits) }
+  }
+
+  /** Yields what went wrong: the status is written all the same. */
+  async #carryOut(plan: PodPlan, ending: Ending | undefined): Promise<unknown> {
+    const job = this.#job
+    try {
+      await inParallel(plan.delete, async (pod) => {
+        // A Pod that goes because it is no longer needed has not failed.
+        if (ending?.type !== 'Failed') await release(this.#context, pod)
+        await this.#control.pods.delete(pod, job)
+      })
+    } catch (error) {
+      return error
+    }
+    const { error } = await slowStart(plan.create.length, (i) =>
+      this.#control.pods.create(newPod(job, plan.create[i]!), job),
+    )
+    return error
   }
 
   #tell(status: JobStatus): void {

@@ -17,7 +17,7 @@ import {
   parseIndexes,
 } from './job.js'
 
-interface PodPlan {
+export interface PodPlan {
   create: NewIndex[]
   /** These go without having failed: they lose their finalizer first. */
   delete: Pod[]
