@@ -56,13 +56,18 @@ const daemonTolerations: readonly Toleration[] = [
 ]
 const hostNetworkToleration = tolerationOf('network-unavailable', 'NoSchedule')
 
+const isSameToleration = (a: Toleration) => (b: Toleration) =>
+  isSameTaint(a)(b) && a.operator === b.operator && (a.value ?? '') === (b.value ?? '')
+
 export const withDaemonTolerations = <T extends { spec: NewPod['spec'] }>(pod: T): T => {
   const own = pod.spec.tolerations ?? []
   const added = pod.spec.hostNetwork
     ? [...daemonTolerations, hostNetworkToleration]
     : daemonTolerations
-  const kept = own.filter((t) => !added.some(isSameTaint(t)))
-  return { ...pod, spec: { ...pod.spec, tolerations: [...kept, ...added] } }
+  // In the place of the template's own, which may have an end.
+  const kept = own.map((t) => added.find(isSameToleration(t)) ?? t)
+  const missing = added.filter((t) => !own.some(isSameToleration(t)))
+  return { ...pod, spec: { ...pod.spec, tolerations: [...kept, ...missing] } }
 }
 
 /** The Pod may only go to this node: by affinity to its name, so that the scheduler still has its say. */

@@ -8,7 +8,11 @@ import type { PersistedObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { isPodActive, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import { type DaemonSet, planDaemons } from '#controllers/daemonset/reconcile.js'
+import {
+  type DaemonSet,
+  planDaemons,
+  withDaemonTolerations,
+} from '#controllers/daemonset/reconcile.js'
 import { planUpdate } from '#controllers/daemonset/update.js'
 import { account, countReleased } from '#controllers/job/accounting.js'
 import { endingOf } from '#controllers/job/ending.js'
@@ -172,6 +176,22 @@ t.test('a surging DaemonSet has a working Pod on every node at every step of an 
       },
     ),
   )
+  t.end()
+})
+
+t.test('tolerations of daemons stand in the place of those that they match', (t) => {
+  const key = 'node.kubernetes.io/not-ready'
+  const ended = { key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }
+  const other = { key, operator: 'Equal', value: 'v', effect: 'NoExecute' }
+  const { tolerations = [] } = withDaemonTolerations({
+    spec: { containers: [], tolerations: [ended, { key: 'mine', operator: 'Exists' }, other] },
+  }).spec
+  t.same(tolerations.slice(0, 3), [
+    { key, operator: 'Exists', effect: 'NoExecute' },
+    { key: 'mine', operator: 'Exists' },
+    other,
+  ])
+  t.equal(tolerations.length, 8, 'and the five others')
   t.end()
 })
 
