@@ -1,6 +1,7 @@
 /** Reads and signs what a CertificateSigningRequest asks for. */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { formatTime } from '#api/clock.js'
 import type { PersistedObject } from '#api/object.js'
 import { type CertificateRequest, parseCertificateRequest } from '#net/certificate-request.js'
 import { der } from '#net/der.js'
@@ -27,6 +28,8 @@ export interface SigningRequest extends PersistedObject {
 const lifetimeMinMs = 600_000
 /** Clocks of clients may be behind ours. */
 const backdateMs = 300_000
+/** What lasts as long as this is not to last longer for that. Upstream: PermissiveSigningPolicy. */
+const longMs = 8 * 3_600_000
 
 /** Bit numbers of the extension, from the left: RFC 5280, 4.2.1.3. */
 const keyUsageBits: Record<string, number> = {
@@ -64,7 +67,7 @@ const usageExtensions = (usages: readonly string[]): Buffer[] => {
   ]
 }
 
-/** The certificate, PEM in base64; it lasts for as long as is asked for, at most for `lifetimeMaxMs`. */
+/** The certificate, PEM in base64; it lasts for as long as is asked for, at most for `lifetimeMaxMs` and as long as the signer. */
 export const signRequest = (
   request: SigningRequest,
   ca: { cert: string; key: string; lifetimeMaxMs: number },
@@ -72,16 +75,18 @@ export const signRequest = (
 ): string => {
   const { lifetimeMaxMs } = ca
   const asked = readRequest(request)
-  const lifetimeMs = Math.max(
-    lifetimeMinMs,
-    Math.min(lifetimeMaxMs, (request.spec.expirationSeconds ?? Number.POSITIVE_INFINITY) * 1000),
-  )
+  const wantedMs = (request.spec.expirationSeconds ?? Number.POSITIVE_INFINITY) * 1000
+  const lifetimeMs = Math.min(lifetimeMaxMs, Math.max(lifetimeMinMs, wantedMs))
+  const endMs = now + lifetimeMs - (lifetimeMs < longMs ? 0 : backdateMs)
+  const signerEndMs = Date.parse(new X509Certificate(ca.cert).validTo)
+  if (now >= signerEndMs)
+    throw new Error(`the signer has expired: NotAfter=${formatTime(signerEndMs)}`)
   const certificate = signCertificate(
     {
       subject: asked.subject,
       publicKey: asked.publicKey,
       notBeforeMs: now - backdateMs,
-      notAfterMs: Math.min(now + lifetimeMs, Date.parse(new X509Certificate(ca.cert).validTo)),
+      notAfterMs: Math.min(endMs, signerEndMs),
       extensions: [
         der.extension('2.5.29.19', der.sequence(), true),
         ...usageExtensions(request.spec.usages ?? []),

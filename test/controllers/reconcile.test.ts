@@ -587,6 +587,16 @@ t.test(
       const long = { ...asked, spec: { ...asked.spec, expirationSeconds: 7_201 } }
       const bounded = new X509Certificate(Buffer.from(signRequest(long, ca, now), 'base64'))
       t.equal(parseTime(bounded.validTo), now + 7_200_000, 'no longer than the authority gives it')
+      const days = { ...asked, spec: { ...asked.spec, expirationSeconds: 864_000 } }
+      const endOf = (at: number) =>
+        parseTime(
+          new X509Certificate(
+            Buffer.from(signRequest(days, { ...ca, lifetimeMaxMs: 1e10 }, at), 'base64'),
+          ).validTo,
+        )
+      t.equal(endOf(now), now + 864_000_000 - 300_000, 'ten days from its start, which is behind')
+      t.equal(endOf(now + 1e11 - 1000), now + 1e11, 'no longer than the signer')
+      t.throws(() => endOf(now + 1e11), /the signer has expired/)
     }
     const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256']
     // Of openssl's: the id of its key is another hash than that of our authorities.
