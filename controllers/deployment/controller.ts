@@ -167,7 +167,7 @@ const writeNote = async (sync: Sync, next: Deployment, note: Note | undefined): 
  */
 const tellOfSet = async (sync: Sync, newSet: OwnedSet, note: Note | undefined): Promise<void> => {
   const { deployment } = sync
-  const revision = String(revisionOf(newSet))
+  const revision = newSet.metadata.annotations?.[revisionAnnotation] ?? ''
   const wanted = hasDeadline(deployment) ? note : undefined
   if (wanted === undefined && deployment.metadata.annotations?.[revisionAnnotation] === revision)
     return

@@ -56,11 +56,16 @@ export const maxAnnotation = 'deployment.kubernetes.io/max-replicas'
 
 export const replicasOf = (object: { spec: { replicas?: number } }): number =>
   object.spec.replicas ?? 1
-export const revisionOf = (object: PersistedObject): bigint => {
-  const text = object.metadata.annotations?.[revisionAnnotation] ?? ''
-  // Of 64 bits: more than a number holds.
-  return /^[+-]?\d+$/.test(text) ? BigInt.asIntN(64, BigInt(text.replace('+', ''))) : 0n
+/** Of 64 bits, more than a number holds; undefined for what is no such number. */
+export const parseRevision = (text: string): bigint | undefined => {
+  // Leading zeros do not count, and what is longer than the longest is not even read.
+  const digits = /^([+-]?)0*(\d{1,19})$/.exec(text)
+  if (digits === null) return undefined
+  const revision = BigInt(`${digits[1] === '-' ? '-' : ''}${digits[2]}`)
+  return BigInt.asIntN(64, revision) === revision ? revision : undefined
 }
+export const revisionOf = (object: PersistedObject): bigint =>
+  parseRevision(object.metadata.annotations?.[revisionAnnotation] ?? '') ?? 0n
 export const sumReplicas = (sets: readonly OwnedSet[]): number =>
   sets.reduce((sum, set) => sum + replicasOf(set), 0)
 export const sumStatus = (

@@ -11,6 +11,7 @@ import {
   hashLabel,
   maxAnnotation,
   type OwnedSet,
+  parseRevision,
   replicasOf,
   revisionAnnotation,
   revisionHistoryAnnotation,
@@ -97,8 +98,10 @@ export const newSetAnnotations = (
   set: OwnedSet,
   oldSets: readonly OwnedSet[],
 ): Record<string, string> => {
+  const before = set.metadata.annotations?.[revisionAnnotation]
+  // Somebody has written another thing in its place, which is left alone with all the rest.
+  if (before && parseRevision(before) === undefined) return { ...set.metadata.annotations }
   const annotations = { ...set.metadata.annotations, ...copied(deployment) }
-  const before = annotations[revisionAnnotation]
   const revision = nextRevision(oldSets)
   if (revisionOf(set) < revision) {
     annotations[revisionAnnotation] = String(revision)

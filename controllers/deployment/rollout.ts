@@ -1,4 +1,5 @@
 /** Which ReplicaSet to scale next, by strategy. Pure: sets as they are → new sizes. */
+import { parseCount } from '../pods/parse-count.js'
 import {
   type Deployment,
   desiredAnnotation,
@@ -18,8 +19,8 @@ export interface Scale {
 }
 
 const available = (set: OwnedSet): number => set.status?.availableReplicas ?? 0
-const sizeIn = (set: OwnedSet, annotation: string): number =>
-  Number(set.metadata.annotations?.[annotation] ?? Number.NaN)
+const sizeIn = (set: OwnedSet, annotation: string): number | undefined =>
+  parseCount(set.metadata.annotations?.[annotation])
 const scale = (set: OwnedSet, replicas: number): Scale[] =>
   replicasOf(set) === replicas ? [] : [{ set, replicas }]
 
@@ -83,7 +84,7 @@ export const recreateUp = (deployment: Deployment, newSet: OwnedSet): Scale[] =>
 export const isScaling = (deployment: Deployment, sets: readonly OwnedSet[]): boolean =>
   sets.some((set) => {
     const desired = sizeIn(set, desiredAnnotation)
-    return replicasOf(set) > 0 && !Number.isNaN(desired) && desired !== replicasOf(deployment)
+    return replicasOf(set) > 0 && desired !== undefined && desired !== replicasOf(deployment)
   })
 
 /** It has all Pods of the size that it was last given, which is the present one. */

@@ -10,7 +10,7 @@ import {
   rollingLimits,
 } from '#controllers/deployment/deployment.js'
 import { newSetAnnotations } from '#controllers/deployment/new-set.js'
-import { proportionalScale, rollingStep } from '#controllers/deployment/rollout.js'
+import { isScaling, proportionalScale, rollingStep } from '#controllers/deployment/rollout.js'
 import { deploymentStatus } from '#controllers/deployment/status.js'
 import { storedMetadata } from '../stored-metadata.js'
 
@@ -208,6 +208,13 @@ t.test('scaling in the middle of a rollout keeps the proportion of its sets', (t
   const unknown = deployment(20, 0, 1)
   unknown.status = { replicas: 10 }
   t.same(sizes(unknown, set('new', 4, 2), set('older', 6, 6)), { new: 8, older: 12 })
+  const rubbish = { 'max-replicas': 0.001, 'desired-replicas': 1.5 }
+  const smaller = { ...deployment(5, 0, 1), status: unknown.status }
+  t.same(sizes(smaller, set('new', 4, 2, rubbish), set('older', 6, 6, rubbish)), {
+    new: 2,
+    older: 3,
+  })
+  t.notOk(isScaling(smaller, [set('new', 5, 5, rubbish)]), 'no count is no other count')
   t.end()
 })
 
