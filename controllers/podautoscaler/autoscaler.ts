@@ -2,6 +2,7 @@
 import type { Condition } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject } from '#api/object.js'
+import { parseQuantity } from '#api/quantity.js'
 
 export interface ScalingRules {
   selectPolicy?: string
@@ -63,5 +64,4 @@ export const tolerancesOf = (
     rules?.tolerance === undefined ? toleranceDefault : quantity(rules.tolerance)
   return { up: own(spec.behavior?.scaleUp), down: own(spec.behavior?.scaleDown) }
 }
-const quantity = (text: string): number =>
-  text.endsWith('m') ? Number(text.slice(0, -1)) / 1000 : Number(text)
+const quantity = (text: string): number => Number(parseQuantity(text).nano) / 1e9

@@ -1,7 +1,10 @@
 /** Autoscalers that meet; seen with kube-controller-manager 1.36. */
 import t from 'tap'
 import { resources } from '#client/resources.js'
-import type { HorizontalPodAutoscaler } from '#controllers/podautoscaler/autoscaler.js'
+import {
+  type HorizontalPodAutoscaler,
+  tolerancesOf,
+} from '#controllers/podautoscaler/autoscaler.js'
 import { clientOf, startServer } from '../server/start-server.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { manage } from './in-process.js'
@@ -55,4 +58,13 @@ t.test('two autoscalers of the same Pods size nothing until one is gone', async 
   await client.delete(resources.horizontalPodAutoscalers, { namespace, name: 'b' })
   await until(() => isUnmeasured('a'))
   t.pass('the other goes on')
+})
+
+t.test('a tolerance is any quantity', (t) => {
+  const up = (tolerance?: string) => {
+    const behavior = { scaleUp: { tolerance } }
+    return tolerancesOf({ spec: { behavior } } as unknown as HorizontalPodAutoscaler, 0.1).up
+  }
+  t.same([up('50m'), up('100u'), up('1k'), up('0'), up()], [0.05, 0.0001, 1000, 0, 0.1])
+  t.end()
 })
