@@ -20,6 +20,8 @@ export const readLive = async <T extends PersistedObject>(
   ref: ResourceRef,
   { namespace, name = '', uid }: Named,
 ): Promise<T | undefined> => {
+  // The server would answer with all there are.
+  if (name === '') return undefined
   try {
     const object = await client.get<T>(ref, { ...(namespace ? { namespace } : {}), name })
     if (uid && object.metadata.uid !== uid) return undefined

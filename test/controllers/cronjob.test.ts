@@ -1,6 +1,7 @@
 /** When CronJobs start what (upstream: pkg/controller/cronjob). */
 import t from 'tap'
 import type { PersistedObject } from '#api/object.js'
+import type { Client } from '#client/client.js'
 import { resources } from '#client/resources.js'
 import { dueTime, nextTime, parseSchedule } from '#controllers/cronjob/schedule.js'
 import { eventually } from '../eventually.js'
@@ -130,4 +131,28 @@ t.test('a Job that it was made the owner of is not replaced', async (t) => {
   const left = await jobs()
   t.ok(left.includes('adopted'))
   t.notOk(left.includes('own'))
+})
+
+t.test('nobody is asked for an active Job without a name', async (t) => {
+  const asked: (string | undefined)[] = []
+  const client = await startControllers(t, ['cronjob-controller'], (client) => ({
+    get: (...args: Parameters<Client['get']>) => {
+      asked.push(args[1].name)
+      return client.get(...args)
+    },
+  }))
+  const at = { name: 'c', namespace: 'default' }
+  const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'i' }] } }
+  await client.create(resources.cronJobs, {
+    metadata: at,
+    spec: { schedule: '0 0 1 1 *', jobTemplate: { spec: { template } } },
+  })
+  const active = [{ kind: 'Job', apiVersion: 'batch/v1' }]
+  const status = { type: 'merge', subresource: 'status' } as const
+  await client.patch(resources.cronJobs, at, { status: { active } }, status)
+  await eventually('it is no longer active', async () => {
+    const { status } = await client.get<PersistedObject>(resources.cronJobs, at)
+    return status?.active === undefined
+  })
+  t.same(asked, [], 'the server would have told of all Jobs')
 })
