@@ -59,10 +59,10 @@ const sizeOf = async (
   const at = { namespace, name: owner.name }
   try {
     const object = await client.get(found, at, isKnown ? {} : { subresource: 'scale' })
+    if (object.metadata.uid !== owner.uid) return undefined
     // A Deployment decides for its sets.
     const above = owner.kind === 'ReplicaSet' ? controllerRefOf(object) : undefined
     if (above?.kind === 'Deployment') return sizeOf(client, namespace, above)
-    if (object.metadata.uid !== owner.uid) return undefined
     return { uid: owner.uid, replicas: object.spec?.replicas ?? (isKnown ? 1 : 0) }
   } catch (error) {
     if (!isNotFound(error)) throw error

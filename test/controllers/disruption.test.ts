@@ -7,6 +7,7 @@ import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { budgetStatus, type PodDisruptionBudget } from '#controllers/disruption/reconcile.js'
 import { staleAt } from '#controllers/disruption/stale-targets.js'
+import { ownerReference } from '#controllers/ownership/claim.js'
 import { storedMetadata } from '../stored-metadata.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
@@ -86,6 +87,21 @@ t.test(
     t.equal(
       await budgetOf('Nope', 'nope.example.com/v1'),
       'no matches for kind "Nope" in version "nope.example.com/v1"',
+    )
+    const labels = { app: 'set' }
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+    const spec = { selector: { matchLabels: labels }, template }
+    const deployment = await client.create(resources.deployments, {
+      metadata: { name: 'd', namespace },
+      spec,
+    })
+    const above = ownerReference(resources.deployments, deployment)
+    const metadata = { name: 'gone', namespace, ownerReferences: [above] }
+    await client.create(resources.replicaSets, { metadata, spec })
+    t.equal(
+      await budgetOf('ReplicaSet', 'apps/v1'),
+      'found no controllers for pod "replicaset"',
+      'the set of that name is another one, whatever decides for it',
     )
   },
 )
