@@ -1,7 +1,7 @@
 /** The kubelet: a worker for each Pod of the node. Containers without a Pod are ended. */
 
 import path from 'node:path'
-import type { Clock } from '#api/clock.js'
+import { type Clock, formatTime } from '#api/clock.js'
 import { isMirrorPod } from '#api/mirror-pods.js'
 import { isTerminalPhase } from '#api/pod-phase.js'
 import { sleep } from '#async/sleep.js'
@@ -31,7 +31,7 @@ import {
 import { createObjectReader, type ObjectReader } from './object-reader.js'
 import { Orphans } from './orphans.js'
 import { PluginRegistry } from './plugins/plugin-registry.js'
-import type { Pod, PodStatus } from './pod.js'
+import { fromApi, ownAnnotations, type Pod, type PodStatus } from './pod.js'
 import type { PodContext } from './pod-context.js'
 import { PodWorker } from './pod-worker.js'
 import type { BackoffOptions } from './restart-backoff.js'
@@ -322,11 +322,16 @@ export class Kubelet {
     const { uid } = pod.metadata
     const worker = this.#workers.get(uid)
     if (worker) {
-      if (!this.#lost.has(uid)) worker.update(pod)
+      if (!this.#lost.has(uid)) this.#update(worker, pod)
       return
     }
+    const now = formatTime(this.#deps.clock.now())
     if (isMirrorPod(pod)) this.#statics.seeMirror(pod)
-    else this.#startWorker(this.#context, pod)
+    else this.#startWorker(this.#context, fromApi(pod, now))
+  }
+
+  #update(worker: PodWorker, pod: Pod): void {
+    worker.update(fromApi(pod, worker.pod.metadata.annotations![ownAnnotations.seen]!))
   }
 
   /** A Pod that was restored with its uid while its containers were being ended (upstream, podWorkers: restartRequested). */
@@ -359,7 +364,7 @@ export class Kubelet {
     if (!worker) return
     this.#lost.add(pod.metadata.uid)
     // The last state may differ from what was seen before: a grace of 0, for one.
-    worker.update(pod)
+    this.#update(worker, pod)
     worker.disappear()
   }
 

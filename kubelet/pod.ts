@@ -274,9 +274,22 @@ const criticalPriority = 2_000_000_000
 export const hasCriticalPriority = ({ spec }: Pod): boolean =>
   (spec.priority ?? 0) >= criticalPriority
 
+/** Annotations that are the kubelet's own word, whatever the API has of those names. */
+export const ownAnnotations = {
+  source: 'kubernetes.io/config.source',
+  seen: 'kubernetes.io/config.seen',
+} as const
+
+/** A Pod of the API, first seen at this time; upstream: updatePodsFunc (pkg/kubelet/config/config.go). */
+export const fromApi = (pod: Pod, seen: string): Pod => {
+  const { metadata } = pod
+  const own = { [ownAnnotations.source]: 'api', [ownAnnotations.seen]: seen }
+  return { ...pod, metadata: { ...metadata, annotations: { ...metadata.annotations, ...own } } }
+}
+
 /** A Pod of a manifest on this node: only removing the manifest removes it. */
 const isStatic = ({ metadata }: Pod): boolean =>
-  (metadata.annotations?.['kubernetes.io/config.source'] ?? 'api') !== 'api'
+  (metadata.annotations?.[ownAnnotations.source] ?? 'api') !== 'api'
 
 /** The node must not end it to make room for others (IsCriticalPod). */
 export const isCritical = (pod: Pod): boolean => isStatic(pod) || hasCriticalPriority(pod)

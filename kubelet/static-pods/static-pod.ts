@@ -3,16 +3,13 @@ import { createHash } from 'node:crypto'
 import { mirrorAnnotation } from '#api/mirror-pods.js'
 import type { ObjectMeta } from '#api/object.js'
 import { canonicalJson } from '#json/object.js'
-import type { Pod, PodSpec } from '../pod.js'
+import { ownAnnotations, type Pod, type PodSpec } from '../pod.js'
 
-const annotations = {
-  hash: 'kubernetes.io/config.hash',
-  seen: 'kubernetes.io/config.seen',
-} as const
+const hashAnnotation = 'kubernetes.io/config.hash'
 
 export const isMirrorOf = (mirror: Pod, pod: Pod): boolean =>
   mirror.metadata.deletionTimestamp === undefined &&
-  mirror.metadata.annotations?.[mirrorAnnotation] === pod.metadata.annotations?.[annotations.hash]
+  mirror.metadata.annotations?.[mirrorAnnotation] === pod.metadata.annotations?.[hashAnnotation]
 
 /** The mirror that the API is shown. */
 export const mirrorOf = (
@@ -20,7 +17,7 @@ export const mirrorOf = (
   node: { name: string; uid: string },
 ): { metadata: ObjectMeta; spec: PodSpec } => {
   const { name, namespace, labels } = metadata
-  const hash = metadata.annotations![annotations.hash]!
+  const hash = metadata.annotations![hashAnnotation]!
   const owner = { apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid, controller: true }
   return {
     metadata: {
@@ -47,9 +44,9 @@ export const makeStatic = (pod: Pod, at: { nodeName: string; file: string; now: 
   spec.nodeName = nodeName
   metadata.annotations = {
     ...metadata.annotations,
-    [annotations.hash]: metadata.uid,
-    [annotations.seen]: now,
-    'kubernetes.io/config.source': 'file',
+    [hashAnnotation]: metadata.uid,
+    [ownAnnotations.seen]: now,
+    [ownAnnotations.source]: 'file',
   }
   const tolerates = (spec.tolerations ?? []).some(
     ({ key, operator, effect }) => !key && operator === 'Exists' && effect === 'NoExecute',

@@ -239,6 +239,31 @@ t.test('a Pod that exceeds a limit of its own goes, and is not said to be disrup
   t.equal((await node.get('fine'))!.status!.phase, 'Running')
 })
 
+t.test('a Pod of the API that calls itself static is one of the API all the same', async (t) => {
+  const node = await startNode(t)
+  const source = 'kubernetes.io/config.source'
+  const fieldRef = { fieldPath: `metadata.annotations['${source}']` }
+  const volumeMounts = [{ name: 'v', mountPath: '/v' }]
+  const says = fill('$CONTAINER_ROOT/v/f', 4, 'echo "from $SOURCE"')
+  await node.client.create<Pod>(resources.pods, {
+    metadata: { name: 'posing', namespace: 'default', annotations: { [source]: 'file' } },
+    spec: {
+      nodeName: 'node-1',
+      containers: [
+        {
+          ...{ name: 'main', image: 'none.example/main', volumeMounts, ...says },
+          env: [{ name: 'SOURCE', valueFrom: { fieldRef } }],
+        },
+      ],
+      volumes: [{ name: 'v', emptyDir: { sizeLimit: '1Mi' } }],
+    },
+  })
+  const ended = await node.until('posing', ({ status }) => status?.phase === 'Failed')
+  t.equal(ended.status!.reason, 'Evicted')
+  t.equal(ended.metadata.annotations![source], 'file', 'the API keeps what it was given')
+  t.equal(await node.logs('posing'), 'from api\n')
+})
+
 t.test(
   'a node that is short of memory says so, takes no Pod that asks for nothing, and ends the rest',
   async (t) => {
