@@ -62,9 +62,16 @@ export const loadService = (facts: PackageFacts, service: string): ServiceClient
 export class RpcClient {
   readonly #client: GrpcClient
 
-  /** `endpoint` as gRPC has it: `unix:///run/socket`. */
-  constructor(Service: ServiceClientConstructor, endpoint: string) {
+  /** `endpoint` as gRPC has it: `unix:///run/socket`. Longer answers than `answerBytesMax` (default: gRPC's 4 MiB) are errors. */
+  constructor(
+    Service: ServiceClientConstructor,
+    endpoint: string,
+    { answerBytesMax }: { readonly answerBytesMax?: number } = {},
+  ) {
     const options = {
+      ...(answerBytesMax === undefined
+        ? {}
+        : { 'grpc.max_receive_message_length': answerBytesMax }),
       // A Unix socket has no host name, but servers in Go require an authority.
       'grpc.default_authority': 'localhost',
       // Upstream dials for each call: who comes back on its socket is called at once, and not in two minutes.

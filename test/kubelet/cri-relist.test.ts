@@ -2,14 +2,25 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { Server, ServerCredentials, type sendUnaryData, status } from '@grpc/grpc-js'
-import t from 'tap'
+import {
+  Server,
+  ServerCredentials,
+  type sendUnaryData,
+  status,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js'
+import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { silentLog } from '#client/log.js'
 import { loadService } from '#kubelet/grpc/rpc-client.js'
 import { CriRuntime } from '#kubelet/runtime/cri/cri-runtime.js'
 import { criFacts } from '#kubelet/runtime/cri/cri-types.js'
 import { eventually } from '../eventually.js'
+
+type Answer = sendUnaryData<object>
+interface StatusCall {
+  readonly request: { readonly container_id: string }
+}
 
 const rowOf = (uid: string) => ({
   id: `c-${uid}`,
@@ -19,44 +30,45 @@ const rowOf = (uid: string) => ({
   labels: { 'io.kubernetes.pod.uid': uid },
 })
 
+/** A runtime of these answers, and the kubelet's side of it. */
+const startRuntime = async (t: Test, answers: UntypedServiceImplementation) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'kubelet-cri-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const server = new Server({ 'grpc.max_send_message_length': -1 })
+  server.addService(loadService(criFacts, 'RuntimeService').service, {
+    Version: (_: unknown, answer: Answer) => answer(null, { runtime_name: 'slow' }),
+    ListPodSandbox: (_: unknown, answer: Answer) => answer(null, { items: [] }),
+    ...answers,
+  })
+  const endpoint = `unix://${path.join(folder, 'cri.sock')}`
+  await new Promise<void>((resolve, reject) =>
+    server.bindAsync(endpoint, ServerCredentials.createInsecure(), (error) =>
+      error ? reject(error) : resolve(),
+    ),
+  )
+  t.teardown(() => server.forceShutdown())
+  const root = path.join(folder, 'root')
+  return new CriRuntime({ endpoint, root, clock: systemClock, log: silentLog, nodeName: 'n' })
+}
+
 t.test(
   'a slow runtime is asked once more for all who wait, and may have lost something',
   async (t) => {
-    const folder = mkdtempSync(path.join(tmpdir(), 'kubelet-cri-'))
-    t.teardown(() => rmSync(folder, { recursive: true }))
     let lists = 0
     let isSlow = false
     const held: (() => void)[] = []
-    const server = new Server()
-    type Answer = sendUnaryData<object>
-    server.addService(loadService(criFacts, 'RuntimeService').service, {
-      Version: (_: unknown, answer: Answer) => answer(null, { runtime_name: 'slow' }),
-      ListPodSandbox: (_: unknown, answer: Answer) => answer(null, { items: [] }),
+    const runtime = await startRuntime(t, {
       ListContainers: (_: unknown, answer: Answer) => {
         lists++
         const reply = () => answer(null, { containers: ['gone', 'here'].map(rowOf) })
         if (isSlow) held.push(reply)
         else reply()
       },
-      ContainerStatus: ({ request }: { request: { container_id: string } }, answer: Answer) =>
+      ContainerStatus: ({ request }: StatusCall, answer: Answer) =>
         request.container_id === 'c-gone'
           ? answer({ code: status.NOT_FOUND, details: 'no such container' })
           : answer(null, { status: { ...rowOf('here'), state: 1 } }),
       RemoveContainer: (_: unknown, answer: Answer) => answer(null, {}),
-    })
-    const endpoint = `unix://${path.join(folder, 'cri.sock')}`
-    await new Promise<void>((resolve, reject) =>
-      server.bindAsync(endpoint, ServerCredentials.createInsecure(), (error) =>
-        error ? reject(error) : resolve(),
-      ),
-    )
-    t.teardown(() => server.forceShutdown())
-    const runtime = new CriRuntime({
-      endpoint,
-      root: path.join(folder, 'root'),
-      clock: systemClock,
-      log: silentLog,
-      nodeName: 'n',
     })
     await runtime.open(() => {})
     t.teardown(() => runtime.close())
@@ -73,5 +85,48 @@ t.test(
     held[0]!()
     await Promise.all(removals)
     t.ok(lists - before <= 2, `asked ${lists - before} times more`)
+  },
+)
+
+t.test(
+  'a container of which the runtime cannot tell keeps nobody from what happens to others',
+  async (t) => {
+    let state = 1
+    let isBroken = true
+    const runtime = await startRuntime(t, {
+      ListContainers: (_: unknown, answer: Answer) =>
+        answer(null, { containers: ['a', 'broken', 'b'].map((uid) => ({ ...rowOf(uid), state })) }),
+      ContainerStatus: ({ request: { container_id: id } }: StatusCall, answer: Answer) =>
+        id === 'c-broken' && isBroken
+          ? answer({ code: status.UNKNOWN, details: 'its files are damaged' })
+          : answer(null, { status: { id, state } }),
+    })
+    const changed: string[] = []
+    await runtime.open((uid) => changed.push(uid))
+    t.teardown(() => runtime.close())
+    state = 2
+    await eventually('both ends', () => changed.length === 2)
+    t.same(changed, ['a', 'b'])
+    isBroken = false
+    await eventually('the third', () => changed.includes('broken'))
+  },
+)
+
+t.test(
+  'many Pods with long annotations are no longer an answer than the runtime may give',
+  async (t) => {
+    // As annotations the test's runtime does not know them.
+    const labels = { long: 'x'.repeat(256 * 1024) }
+    const sandboxes = Array.from({ length: 20 }, (_, i) => ({
+      ...{ id: `s-${i}`, metadata: { uid: `${i}`, name: 'p', namespace: 'n' }, labels },
+    }))
+    const runtime = await startRuntime(t, {
+      ListPodSandbox: (_: unknown, answer: Answer) => answer(null, { items: sandboxes }),
+      ListContainers: (_: unknown, answer: Answer) => answer(null, { containers: [] }),
+      PodSandboxStatus: (_: unknown, answer: Answer) => answer(null, { status: {} }),
+    })
+    await runtime.open(() => {})
+    t.teardown(() => runtime.close())
+    t.equal(runtime.sandboxes().length, 20)
   },
 )

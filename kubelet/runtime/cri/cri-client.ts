@@ -1,5 +1,6 @@
 /** gRPC to a container runtime's socket. Loaded only with `--container-runtime-endpoint`. */
 import { status } from '@grpc/grpc-js'
+import { limits } from '#limits'
 import { loadService, RpcClient, type RpcError } from '../../grpc/rpc-client.js'
 import { criFacts } from './cri-types.js'
 
@@ -15,8 +16,9 @@ export class CriClient {
   readonly #images: RpcClient
 
   constructor(endpoint: string) {
-    this.#runtime = new RpcClient(loadService(criFacts, 'RuntimeService'), endpoint)
-    this.#images = new RpcClient(loadService(criFacts, 'ImageService'), endpoint)
+    const options = { answerBytesMax: limits.runtimeAnswerBytesMax }
+    this.#runtime = new RpcClient(loadService(criFacts, 'RuntimeService'), endpoint, options)
+    this.#images = new RpcClient(loadService(criFacts, 'ImageService'), endpoint, options)
   }
 
   /** Rejects with RpcError. */

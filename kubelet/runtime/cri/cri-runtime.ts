@@ -84,16 +84,6 @@ const forgetOthers = (
   }
 }
 
-/** Undefined for what somebody has removed since it was listed: the next list says so. */
-const unlessRemoved = async <T>(answer: Promise<T>): Promise<T | undefined> => {
-  try {
-    return await answer
-  } catch (error) {
-    if ((error as RpcError).code === status.NOT_FOUND) return undefined
-    throw error
-  }
-}
-
 export class CriRuntime implements ContainerRuntime {
   name = 'containerd'
   version = ''
@@ -353,9 +343,28 @@ export class CriRuntime implements ContainerRuntime {
       this.#client.call<{ containers: CriContainer[] }>('ListContainers', { filter }),
     ])
     const changed = new Set<string>()
-    await this.#takeSandboxes(items, changed)
-    await this.#takeContainers(containers, changed)
-    for (const uid of changed) this.#onChange(uid)
+    try {
+      await this.#takeSandboxes(items, changed)
+      await this.#takeContainers(containers, changed)
+    } finally {
+      for (const uid of changed) this.#onChange(uid)
+    }
+  }
+
+  /**
+   * Undefined for what somebody has removed since it was listed, and for what the runtime cannot tell of: neither may hide
+   * the others. The next look asks again.
+   */
+  async #ask<T>(method: string, request: object): Promise<T | undefined> {
+    try {
+      return await this.#client.call<T>(method, request)
+    } catch (error) {
+      const { code, message, isFinal } = error as RpcError
+      if (!isFinal) throw error
+      if (code !== status.NOT_FOUND)
+        this.#options.log.warn({ ...request, error: message }, `${method} failed`)
+      return undefined
+    }
   }
 
   async #takeSandboxes(rows: readonly CriSandbox[], changed: Set<string>): Promise<void> {
@@ -364,10 +373,9 @@ export class CriRuntime implements ContainerRuntime {
       const known = this.#sandboxes.get(row.id)
       const ready = row.state === 0
       if (known?.ready === ready) continue
-      const answer = await unlessRemoved(
-        this.#client.call<{ status: { network: { ip: string } | null } }>('PodSandboxStatus', {
-          pod_sandbox_id: row.id,
-        }),
+      const answer = await this.#ask<{ status: { network: { ip: string } | null } }>(
+        'PodSandboxStatus',
+        { pod_sandbox_id: row.id },
       )
       if (!answer) continue
       const ip = answer.status.network?.ip || known?.ips[0] || ''
@@ -380,11 +388,9 @@ export class CriRuntime implements ContainerRuntime {
     forgetOthers(this.#containers, rows, changed)
     for (const row of rows) {
       if (this.#containers.get(row.id)?.state === stateOf(row.state)) continue
-      const answer = await unlessRemoved(
-        this.#client.call<{ status: CriContainerStatus }>('ContainerStatus', {
-          container_id: row.id,
-        }),
-      )
+      const answer = await this.#ask<{ status: CriContainerStatus }>('ContainerStatus', {
+        container_id: row.id,
+      })
       if (!answer) continue
       const container = toContainer(row, answer.status, existsSync(this.#haltedFile(row.id)))
       this.#containers.set(row.id, container)
