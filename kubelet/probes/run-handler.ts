@@ -2,8 +2,11 @@
 import http from 'node:http'
 import https from 'node:https'
 import net from 'node:net'
-import type { Readable } from 'node:stream'
+import { addAbortSignal, type Readable } from 'node:stream'
 import { sleep } from '#async/sleep.js'
+import { addToList } from '#collections/add-to-list.js'
+import { goQuote } from '#go/quote.js'
+import { parseUrl } from '#go/url.js'
 import { limits } from '#limits'
 import { hostInUrl } from '#net/host-in-url.js'
 import { readStart } from '#net/read-start.js'
@@ -79,24 +82,49 @@ interface Question extends HttpGetAction {
 
 const redirects = new Set([301, 302, 303, 307, 308])
 
-const readAnswer = async (message: http.IncomingMessage): Promise<Answer> => {
+const readAnswer = async (
+  message: http.IncomingMessage,
+  from: Readable = message,
+): Promise<Answer> => {
   const code = message.statusCode ?? 0
   const location = redirects.has(code) ? message.headers.location || undefined : undefined
-  const read = readStart(message, limits.handlerOutputBytesMax)
+  const read = readStart(from, limits.handlerOutputBytesMax)
   return { code, location, body: await read.catch(() => undefined) }
+}
+
+/** What a Pod says of them, where a name may come again, and what is said without its word. */
+const headersOf = ({ httpHeaders = [], userAgent }: Question): http.OutgoingHttpHeaders => {
+  const given = new Map<string, string[]>()
+  for (const { name, value } of httpHeaders) addToList(given, name.toLowerCase(), value)
+  return { 'user-agent': userAgent, accept: '*/*', ...Object.fromEntries(given) }
 }
 
 const getOnce = (
   url: string,
-  headers: Record<string, string>,
+  headers: http.OutgoingHttpHeaders,
   signal: AbortSignal,
 ): Promise<Answer> =>
   new Promise((resolve, reject) => {
     // A probe asks whether the server answers, not who it is: certificates are not checked upstream either.
     const options = { headers, signal, agent: false, rejectUnauthorized: false } as const
     const { get } = url.startsWith('https:') ? https : http
-    get(url, options, (message) => resolve(readAnswer(message))).on('error', reject)
+    get(url, options, (message) => resolve(readAnswer(message)))
+      .on('error', reject)
+      // Nobody has asked for another protocol. As in Go, what is spoken then is the answer's body.
+      .on('upgrade', (message, socket, head) => {
+        addAbortSignal(signal, socket).unshift(head)
+        resolve(readAnswer(message, socket))
+      })
   })
+
+/** Why it leads nowhere, where it does not. */
+const locationIn = (location: string, url: string): URL | string => {
+  const problem = parseUrl(location)
+  if (typeof problem === 'string') return problem
+  return URL.canParse(location, url)
+    ? new URL(location, url)
+    : `parse ${goQuote(location)}: invalid URL`
+}
 
 /** Follows redirects on the same host, as RedirectChecker of upstream's prober does. */
 const askHttp = async (
@@ -109,8 +137,7 @@ const askHttp = async (
   const path = `/${(action.path ?? '/').replace(/^\//, '')}`
   let url = `${scheme}://${hostInUrl(action.host || podIp)}:${port}${path}`
   const { hostname } = new URL(url)
-  const headers: Record<string, string> = { 'user-agent': action.userAgent, accept: '*/*' }
-  for (const { name, value } of action.httpHeaders ?? []) headers[name.toLowerCase()] = value
+  const headers = headersOf(action)
   for (let asked = 1; ; asked++) {
     let answer: Answer
     try {
@@ -119,7 +146,11 @@ const askHttp = async (
       return failed(requestError(url, error as NodeJS.ErrnoException, signal))
     }
     if (answer.location === undefined) return action.judge(answer)
-    const next = new URL(answer.location, url)
+    const next = locationIn(answer.location, url)
+    if (typeof next === 'string')
+      return failed(
+        `Get "${url}": failed to parse Location header ${goQuote(answer.location)}: ${next}`,
+      )
     if (next.hostname !== hostname) return action.judge(answer)
     if (asked === limits.handlerRequestsMax)
       return failed(`Get "${answer.location}": stopped after ${asked} redirects`)

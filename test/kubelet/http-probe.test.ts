@@ -1,5 +1,6 @@
 /** Where probes and hooks go that a container's server sends elsewhere. */
 import http from 'node:http'
+import net, { type AddressInfo } from 'node:net'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { ContainerSpec } from '#kubelet/pod.js'
@@ -31,6 +32,52 @@ t.test('a redirect on the same host counts for what is there', async (t) => {
   t.same(await runHook(target, { httpGet: to('/good') }, signal), { ok: true })
   t.same(asked, ['/to', '/good'])
 })
+
+t.test('a redirect to what is no URL has failed', async (t) => {
+  const message = `Get "http://127.0.0.1:${port}/to?place=http%3A%2F%2F%5B": failed to parse Location header "http://[": parse "http://[": missing ']' in host`
+  t.same(await probe('http://['), { ok: false, message })
+})
+
+t.test('a server that speaks another protocol, unasked, holds up nobody', async (t) => {
+  const odd = net.createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', (asked) => {
+      socket.write(
+        'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: odd\r\n\r\nodd',
+      )
+      if (asked.includes('/ends')) socket.end()
+    })
+  })
+  const ask = async (run: typeof runHook, path: string) => {
+    const ended = AbortSignal.timeout(path === '/ends' ? 60_000 : 100)
+    return run(target, { httpGet: { path, port: oddPort } }, ended)
+  }
+  const oddPort = await new Promise<number>((resolve) => {
+    odd.listen(0, '127.0.0.1', () => resolve((odd.address() as AddressInfo).port))
+  })
+  t.teardown(() => odd.close())
+  t.same(await ask(runProbe, '/ends'), {
+    ok: false,
+    message: 'HTTP probe failed with statuscode: 101',
+  })
+  t.same(await ask(runHook, '/ends'), { ok: true })
+  t.match(await ask(runProbe, '/goes-on'), { ok: false, unknown: true })
+  t.match(await ask(runHook, '/goes-on'), { ok: true })
+})
+
+t.test(
+  'a header that is given twice is sent twice, and may have the name of anything',
+  async (t) => {
+    const heard = new Promise<string[]>((resolve) => {
+      server.once('request', ({ rawHeaders }: http.IncomingMessage) => resolve(rawHeaders))
+    })
+    const httpHeaders = ['a', 'b'].map((value) => ({ name: 'Constructor', value }))
+    await runProbe(target, { httpGet: { path: '/good', port, httpHeaders } }, signal)
+    const sent = await heard
+    const values = sent.filter((_, i) => i % 2 === 1 && /^constructor$/i.test(sent[i - 1]!))
+    t.same(values, ['a', 'b'])
+  },
+)
 
 t.test('a redirect that leads to itself ends after ten requests', async (t) => {
   const round = http.createServer((_, response) =>
