@@ -178,7 +178,7 @@ export interface Session {
   /** Exit code once it has ended; attached sessions yield 0. */
   readonly done: Promise<number>
   resize(columns: number, rows: number): void
-  /** Ends it and whatever it started. */
+  /** Ends it and whatever it started, unless it has ended. */
   kill(): void
 }
 

@@ -1,7 +1,7 @@
 /** One container of the process runtime: its state, from its files, and those who wait for a change. */
 import type { Container } from '../../runtime.js'
 import type { ContainerFiles, ContainerRecord } from './container-files.js'
-import { isAlive, type ProcessIdentity, signal } from './process-table.js'
+import { isAlive, kill, type ProcessIdentity, signal } from './process-table.js'
 import { processInTerminal, resizeTerminal } from './terminal.js'
 
 /** A shim that has not reported a start within this time has been killed or cannot fork. */
@@ -124,8 +124,8 @@ export class ProcessContainer {
   /** SIGKILL to the main process and its group; the shim ends the group too, unless it was killed itself. */
   kill(): void {
     if (!this.#main || !isAlive(this.#main)) return
-    signal(-this.#main.pid, 'SIGKILL')
-    signal(this.#main.pid, 'SIGKILL')
+    kill(-this.#main.pid)
+    kill(this.#main.pid)
   }
 
   /** Resolves when it holds, which is looked at whenever the state is another one. */

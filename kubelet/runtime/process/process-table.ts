@@ -75,6 +75,18 @@ export const signal = (pid: number, name: NodeJS.Signals): void => {
   }
 }
 
+/**
+ * SIGKILL to a process or, negative, a group. What has become another user's (sudo) is out of reach of a kubelet that is not
+ * root, which must not end for that.
+ */
+export const kill = (pid: number): void => {
+  try {
+    signal(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
+  }
+}
+
 /** The environment that a process was started with; undefined when it cannot be read. */
 export const environmentOf = (pid: number | undefined): Record<string, string> | undefined => {
   const text = readProc(`/proc/${pid}/environ`)

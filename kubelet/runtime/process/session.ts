@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
 import type { Session, SessionOptions } from '../../runtime.js'
-import { markedProcesses, markerName, signal } from './process-table.js'
+import { kill, markedProcesses, markerName } from './process-table.js'
 import { inTerminal, resizeTerminal } from './terminal.js'
 
 interface SessionCommand {
@@ -44,6 +44,8 @@ export const startSession = (
   // Whoever does not wait for the end must not crash the kubelet by it.
   done.catch(() => {})
   const { pid } = child
+  // What it has left behind is its container's, and its pid soon somebody else's.
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null
   return {
     stdin: child.stdin ?? undefined,
     stdout: child.stdout ?? undefined,
@@ -53,7 +55,7 @@ export const startSession = (
       if (tty && pid !== undefined) resizeTerminal(pid, columns, rows)
     },
     kill: () => {
-      if (pid !== undefined) signal(-pid, 'SIGKILL')
+      if (pid !== undefined && !hasEnded()) kill(-pid)
     },
   }
 }
@@ -83,6 +85,6 @@ export const attachSession = (
  */
 export const killMarked = (isWanted: (containerId: string) => boolean): number => {
   const found = markedProcesses().filter(({ containerId }) => isWanted(containerId))
-  for (const { pid } of found) signal(pid, 'SIGKILL')
+  for (const { pid } of found) kill(pid)
   return found.length
 }
