@@ -23,3 +23,11 @@ t.test('its path, alone and in a script, but no longer path and no volume', asyn
     t.equal(own(other.replaceAll('*', there)), other.replaceAll('*', there))
   t.equal(own('/data/x'), '/data/x')
 })
+
+t.test('a text that names it very often holds up nobody', async (t) => {
+  const short = withOwnFiles([
+    { volume: '', hostPath: '/pods/u/0', containerPath: '/a', readOnly: false },
+  ])
+  t.ok(short(' /a'.repeat(400_000)) === ' /pods/u/0'.repeat(400_000))
+  t.equal(short('/a/a /a'), '/a/a /pods/u/0')
+})

@@ -27,20 +27,32 @@ export const makeWorkFolder = (folder: string, mounts: readonly Mount[]): void =
  * writes to /dev/termination-log must not write to the host's /dev.
  */
 export const withOwnFiles = (mounts: readonly Mount[]): ((text: string) => string) => {
-  const own = mounts.filter(({ volume, containerPath }) => volume === '' && containerPath !== '/')
+  const own = mounts.filter(
+    ({ volume, containerPath }) => volume === '' && containerPath.length > 1,
+  )
   return (text) =>
     own.reduce(
-      (replaced, { containerPath, hostPath }) =>
-        replaced
-          .split(containerPath)
-          .reduce((before, after) =>
-            isWholePath(before, after)
-              ? `${before}${hostPath}${after}`
-              : `${before}${containerPath}${after}`,
-          ),
+      (replaced, { containerPath, hostPath }) => replaceWhole(replaced, containerPath, hostPath),
       text,
     )
 }
+
+const replaceWhole = (text: string, file: string, by: string): string => {
+  const parts: string[] = []
+  let done = 0
+  for (let at = text.indexOf(file); at >= 0; at = text.indexOf(file, at + file.length)) {
+    const end = at + file.length
+    // Only so much as is looked at: the text may be long, and name the file very often.
+    if (!isWholePath(text.slice(Math.max(0, at - rootName.length), at), text.slice(end, end + 2)))
+      continue
+    parts.push(text.slice(done, at), by)
+    done = end
+  }
+  return parts.join('') + text.slice(done)
+}
+
+/** The longest text before a file that says that it lies in the working folder. */
+const rootName = 'CONTAINER_ROOT}"'
 
 /** Neither a part of a longer path nor one that names the working folder itself. */
 const isWholePath = (before: string, after: string): boolean =>
