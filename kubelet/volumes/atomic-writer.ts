@@ -31,32 +31,48 @@ const linkTarget = (link: string): string => {
   }
 }
 
-/** Does nothing if the folder has these files already. */
-export const writeAtomically = async (
-  folder: string,
-  files: Files,
-  { now, fsGroup }: { now: number; fsGroup: number | undefined },
-): Promise<void> => {
-  const data = path.join(folder, '..data')
-  const before = linkTarget(data)
-  const digest = digestOf(files)
-  if (before.endsWith(`.${digest}`)) return
-  const version = `..${now}.${digest}`
-  await mkdir(path.join(folder, version), { recursive: true })
+/** Names as they are below the volume: the API refuses `..`, and a file outside would be worse than none. */
+const cleaned = (files: Files): Files =>
+  new Map([...files].map(([name, file]) => [path.posix.join('/', name).slice(1), file]))
+
+const writeVersion = async (folder: string, files: Files): Promise<void> => {
+  await mkdir(folder, { recursive: true })
   for (const [name, { content, mode, user }] of files) {
-    // Normalised below the volume: the API refuses `..`, and a file outside would be worse than none.
-    const file = path.join(folder, version, path.posix.join('/', name))
+    const file = path.join(folder, name)
     await mkdir(path.dirname(file), { recursive: true })
     await writeFile(file, content, { mode })
     // Our umask must not narrow the mode.
     await chmod(file, mode)
     if (user !== undefined) await giveToUser(file, user)
   }
-  await giveToGroup(folder, fsGroup, { readOnly: true })
-  // A killed kubelet may have left one between the two calls.
-  await rm(`${data}_tmp`, { force: true })
-  await symlink(version, `${data}_tmp`)
-  await rename(`${data}_tmp`, data)
+}
+
+/** Writes nothing if the folder has these files already, but goes on where a killed kubelet has left off. */
+export const writeAtomically = async (
+  folder: string,
+  given: Files,
+  { now, fsGroup }: { now: number; fsGroup: number | undefined },
+): Promise<void> => {
+  const files = cleaned(given)
+  const data = path.join(folder, '..data')
+  const before = linkTarget(data)
+  const digest = digestOf(files)
+  const isWritten = before.endsWith(`.${digest}`)
+  const version = isWritten ? before : `..${now}.${digest}`
+  if (!isWritten) {
+    try {
+      await writeVersion(path.join(folder, version), files)
+      await giveToGroup(folder, fsGroup, { readOnly: true })
+      // A killed kubelet may have left one between the two calls.
+      await rm(`${data}_tmp`, { force: true })
+      await symlink(version, `${data}_tmp`)
+      await rename(`${data}_tmp`, data)
+    } catch (error) {
+      // It is tried again and again, each time with a folder of its own.
+      await rm(path.join(folder, version), { recursive: true, force: true })
+      throw error
+    }
+  }
   const wanted = new Set([...files.keys()].map((name) => name.split('/')[0]!))
   for (const name of wanted) {
     const link = path.join(folder, name)
