@@ -5,7 +5,7 @@ import type { PodFacts } from './downward.js'
 import { makeEnvironment } from './environment/environment.js'
 import { hostsPath, makeHostsFile } from './environment/hosts-file.js'
 import { hostnameOf } from './environment/pod-hostname.js'
-import { expand } from './expand.js'
+import { expandAll } from './expand.js'
 import type { ImagePulls } from './images/image-pulls.js'
 import type { KillDeps } from './kill-container.js'
 import type { ContainerSpec } from './pod.js'
@@ -120,8 +120,8 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
     attempt,
     image: spec.image ?? '',
     imageId,
-    command: (spec.command ?? []).map((word) => expand(word, env)),
-    args: (spec.args ?? []).map((word) => expand(word, env)),
+    command: expandAll(spec.command ?? [], env),
+    args: expandAll(spec.args ?? [], env),
     env: [...env],
     workingDir: spec.workingDir || undefined,
     mounts,

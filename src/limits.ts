@@ -465,6 +465,8 @@ export const limits = {
   deniedReviewMs: 30_000,
   /** Longest file of variables that a container may leave to another: no process could start with more. */
   envFileBytesMax: 2 * 1024 * 1024,
+  /** Characters of all variables of a container, and of the words of its command: Linux starts nothing with more (three quarters of _STK_LIM). */
+  argumentsLengthMax: 6 * 1024 * 1024,
   /** Longest manifest of a static Pod; upstream's maxConfigLength. */
   manifestBytesMax: 10 * 1024 * 1024,
   /** How often the kubelet checks for evictions, and how long it waits for an evicted Pod before it checks again; upstream's evictionMonitoringPeriod and podCleanupTimeout. */

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { getOwn } from '#json/object.js'
 import { limits } from '#limits'
 import { fieldValue, type PodFacts, resourceValue } from '../downward.js'
-import { expand } from '../expand.js'
+import { expand, tooLong } from '../expand.js'
 import type { DataObject, ObjectReader } from '../object-reader.js'
 import { type ContainerSpec, type EnvVar, type FileKeyRef, findContainer } from '../pod.js'
 import { configError } from '../runtime.js'
@@ -85,8 +85,19 @@ const valueInFile = async (
   )
 }
 
+/** Variables of one container. Throws when they become too many: a few bytes may name a long value of an object. */
+class Variables extends Map<string, string> {
+  #left: number = limits.argumentsLengthMax
+
+  override set(name: string, value: string): this {
+    this.#left -= name.length + value.length
+    if (this.#left < 0) throw tooLong()
+    return super.set(name, value)
+  }
+}
+
 const addEnvFrom = async (
-  values: Map<string, string>,
+  values: Variables,
   namespace: string,
   container: ContainerSpec,
   reader: ObjectReader,
@@ -113,7 +124,7 @@ export const makeEnvironment = async (
   sources: EnvironmentSources,
 ): Promise<Map<string, string>> => {
   const { pod } = facts
-  const values = new Map<string, string>()
+  const values = new Variables()
   for (const [name, value] of sources.reader.serviceVariables(pod)) values.set(name, value)
   await addEnvFrom(values, pod.metadata.namespace, container, sources.reader)
   for (const variable of container.env ?? []) {
