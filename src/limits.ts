@@ -48,6 +48,8 @@ export const limits = {
   listSegmentsKept: 32,
   /** Bytes waiting in the socket of a client that does not read; beyond it a watcher's cursor stands still. */
   clientSocketBytesMax: 256 * 1024,
+  /** Characters of a text, a tag or a comment of a page whose links are rewritten: the time that it takes is the square of them. */
+  pagePartLengthMax: 8 * 1024 * 1024,
   /** Bytes of a WebSocket message from a client of a watch or a log; its messages are ignored. */
   webSocketMessageBytesMax: 64 * 1024,
   /** Characters of all warnings of one answer, and of each beyond that; upstream's truncateAtTotalRunes and truncateItemRunes. */

@@ -1,7 +1,8 @@
 /** The links of a page that is shown through a proxy. Upstream: apimachinery, pkg/util/proxy/transport.go (rewriteHTML). */
-import type { Transform } from 'node:stream'
+import type { Transform, TransformCallback } from 'node:stream'
 import type { RewritingStream } from 'parse5-html-rewriting-stream'
 import { getOwn } from '#json/object.js'
+import { limits } from '#limits'
 import { type ProxiedPage, rewriteLink } from './proxied-page.js'
 
 /** The attributes in which tags hold URLs. */
@@ -62,10 +63,26 @@ const withLinks = (html: string, tag: StartTag, page: ProxiedPage): string => {
   return text + html.slice(copied)
 }
 
-/** A stream of text through which a page goes. */
+/**
+ * A stream of text through which a page goes. It fails at a part (a text, a tag, a comment) that is too large: the parser
+ * looks at all of a part again with each piece that comes, and the server would stand still.
+ */
 export const linkRewriter = async (page: ProxiedPage): Promise<Transform> => {
   const { RewritingStream } = await import('parse5-html-rewriting-stream')
-  const stream = new RewritingStream()
+  class LinkRewriter extends RewritingStream {
+    #unseen = 0
+
+    override _transform(chunk: string, encoding: string, done: TransformCallback): void {
+      this.#unseen += chunk.length
+      if (this.#unseen <= limits.pagePartLengthMax) super._transform(chunk, encoding, done)
+      else done(new Error(`a part of the page is longer than ${limits.pagePartLengthMax}`))
+    }
+    override emitRaw(html: string): void {
+      this.#unseen = 0
+      super.emitRaw(html)
+    }
+  }
+  const stream = new LinkRewriter()
   stream.on('startTag', (tag, html) => stream.emitRaw(withLinks(html, tag, page)))
   return stream
 }

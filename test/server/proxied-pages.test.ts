@@ -38,6 +38,16 @@ t.test('pages and redirects of a Pod lead through the proxy', { skip }, async (t
         response
           .writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' })
           .end('this is not gzip'),
+      // A tag that does not end.
+      '/endless': () => {
+        response.writeHead(200, { 'content-type': 'text/html' })
+        const more = (): void => {
+          while (response.write('a'.repeat(65_536)));
+        }
+        response.on('drain', more)
+        response.write('<p><a href="')
+        more()
+      },
       '/text': () => response.writeHead(200, { 'content-type': 'text/plain' }).end(page),
       '/moved': () => response.writeHead(302, { location: '/there' }).end(),
       '/elsewhere': () => response.writeHead(302, { location: 'https://example.com/' }).end(),
@@ -67,6 +77,7 @@ t.test('pages and redirects of a Pod lead through the proxy', { skip }, async (t
   const whole = (await get('/long')).bytes.toString('latin1')
   t.ok(whole === long((path) => `${prefix}${path}`), 'all of a long page')
   t.equal((await get('/broken')).status, 500)
+  await t.rejects(get('/endless'), 'it breaks off')
   t.equal(
     (await get('/text')).text,
     html((path) => path),
