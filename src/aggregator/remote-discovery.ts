@@ -1,5 +1,6 @@
 /** Reads the discovery documents of the server behind an APIService. Upstream: kube-aggregator, handler_discovery.go. */
 import type { JsonObject } from '#json/value.js'
+import { unmarshal } from '#registry/decode-configuration.js'
 import { type APIService, pathOf } from './api-service.js'
 import { aggregatorUser } from './availability.js'
 import type { Backends, Document } from './backends.js'
@@ -31,28 +32,60 @@ const lists = ({ shortNames = [], categories = [] }: Partial<LegacyResource>) =>
   ...(categories.length > 0 ? { categories } : {}),
 })
 
-/** An APIResourceList in the form of aggregated discovery. */
-const resourcesOfLegacy = (list: readonly LegacyResource[]): JsonObject[] =>
-  list
+type Discovered = {
+  readonly resource: string
+  readonly scope: string
+  subresources?: JsonObject[]
+} & JsonObject
+
+const scopeOf = ({ namespaced }: LegacyResource) => (namespaced ? 'Namespaced' : 'Cluster')
+
+/** An APIResourceList in the form of aggregated discovery. Upstream: ConvertGroupVersionIntoToDiscovery. */
+const resourcesOfLegacy = (list: readonly LegacyResource[]): JsonObject[] => {
+  const resources = list
     .filter(({ name }) => !name.includes('/'))
-    .map((entry) => {
-      const subresources = list
-        .filter(({ name }) => name.startsWith(`${entry.name}/`))
-        .map((sub) => ({
-          subresource: sub.name.slice(entry.name.length + 1),
-          responseKind: responseKind(sub),
-          verbs: sub.verbs ?? [],
-        }))
-      return {
+    .map(
+      (entry): Discovered => ({
         resource: entry.name,
         responseKind: responseKind(entry),
-        scope: entry.namespaced ? 'Namespaced' : 'Cluster',
+        scope: scopeOf(entry),
         singularResource: entry.singularName ?? '',
         verbs: entry.verbs ?? [],
         ...lists(entry),
-        ...(subresources.length > 0 ? { subresources } : {}),
+      }),
+    )
+  const byName = new Map(resources.map((resource) => [resource.resource, resource]))
+  for (const entry of list) {
+    const slash = entry.name.indexOf('/')
+    if (slash < 0) continue
+    const name = entry.name.slice(0, slash)
+    const subresource = entry.name.slice(slash + 1)
+    const scope = scopeOf(entry)
+    let parent = byName.get(name)
+    if (parent === undefined) {
+      parent = {
+        resource: name,
+        responseKind: responseKind({}),
+        scope,
+        singularResource: '',
+        verbs: [],
       }
+      byName.set(name, parent)
+      resources.push(parent)
+    }
+    if (parent.scope !== scope)
+      throw new Error(
+        `Error: Parent ${name} (scope: ${parent.scope}) and subresource ${subresource} (scope: ${scope}) scope do not match`,
+      )
+    parent.subresources ??= []
+    parent.subresources.push({
+      subresource,
+      responseKind: responseKind(entry.kind ? entry : {}),
+      verbs: entry.verbs ?? [],
     })
+  }
+  return resources
+}
 
 interface Parsed {
   readonly metadata?: { readonly name?: string }
@@ -63,7 +96,8 @@ const resourcesOfAggregated = (
   { text }: Document,
   { group = '', version }: APIService['spec'],
 ): JsonObject[] => {
-  const groups = (JSON.parse(text) as { items?: Parsed[] }).items ?? []
+  const { items } = unmarshal(JSON.parse(text), 'apidiscovery.v2.APIGroupDiscoveryList')
+  const groups = (items ?? []) as readonly Parsed[]
   const found = groups
     .find(({ metadata }) => (metadata?.name ?? '') === group)
     ?.versions?.find((one) => one.version === version)
@@ -95,8 +129,8 @@ export const readDiscovery = async (
   })
   if (one.code !== 200)
     throw new Error(`failed to download legacy discovery for ${path}: ${one.code}`)
-  const { resources = [] } = JSON.parse(one.text) as { resources?: LegacyResource[] }
-  return resourcesOfLegacy(resources)
+  const { resources } = unmarshal(JSON.parse(one.text), 'meta.APIResourceList')
+  return resourcesOfLegacy((resources ?? []) as unknown as LegacyResource[])
 }
 
 /** Documents of its OpenAPI index: from `apis/metrics.k8s.io/v1beta1` to where that is served. None where it has no index. */
