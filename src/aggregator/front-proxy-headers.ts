@@ -15,9 +15,6 @@ const escapeKey = (key: string): string =>
 /** Go sends the bytes of a text as they are; Node takes a character for a byte. */
 const bytesOf = (text: string): string => Buffer.from(text).toString('latin1')
 
-export const isFrontProxyHeader = (name: string): boolean =>
-  /^x-remote-(?:user|uid|group|extra-.*)$/.test(name)
-
 export const frontProxyHeaders = ({
   name,
   uid,

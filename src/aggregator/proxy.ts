@@ -9,7 +9,7 @@ import { type Destination, forward, forwardUpgrade, type Upgrade } from '#routes
 import { headersToSend } from '#routes/forwarded-headers.js'
 import { type APIService, isAvailable } from './api-service.js'
 import type { Backends } from './backends.js'
-import { frontProxyHeaders, isFrontProxyHeader } from './front-proxy-headers.js'
+import { frontProxyHeaders } from './front-proxy-headers.js'
 
 interface ProxyDeps {
   /** The APIService that answers for a path, when another server does. */
@@ -40,9 +40,8 @@ const forwardedUri = (target: string): string => {
 
 const headersFor = (request: FastifyRequest, { url }: Destination): OutgoingHttpHeaders => {
   const { raw, kube } = request
-  const own = Object.entries(headersToSend(request)).filter(([name]) => !isFrontProxyHeader(name))
   return {
-    ...Object.fromEntries(own),
+    ...headersToSend(request),
     host: url.host,
     'audit-id': raw.headers['audit-id'] || request.id,
     ...frontProxyHeaders(kube.user),

@@ -13,7 +13,7 @@ import { certificatesOf } from '#net/pem.js'
 import { criticalExtensions } from '#net/x509.js'
 import { type Credentials, withAuthenticatedGroup } from './authenticator.js'
 import { connectionOf } from './connection.js'
-import { type RequestHeaders, userOfHeaders } from './request-header.js'
+import { headerClearer, type RequestHeaders, userOfHeaders } from './request-header.js'
 
 export interface FrontProxy {
   /** PEM. */
@@ -30,6 +30,8 @@ export interface CertificateReader {
   isFrontProxy(request: FastifyRequest): boolean
   /** The user that a front proxy names in this request. */
   frontProxyUser(request: FastifyRequest): UserInfo | undefined
+  /** Removes the headers by which front proxies name users, which are for us alone. */
+  clearFrontProxyHeaders(request: FastifyRequest): void
   /** Until when what it says holds, in milliseconds since the epoch; Infinity where none was shown. */
   validUntil(request: FastifyRequest): number
   isPast(untilMs: number): boolean
@@ -153,6 +155,7 @@ export const certificateReader = (
     isFrontProxy: (request) => shownBy(request).isFrontProxy,
     frontProxyUser: (request) =>
       shownBy(request).isFrontProxy ? userOfHeaders(request, frontProxy.headers) : undefined,
+    clearFrontProxyHeaders: headerClearer(frontProxy.headers),
     validUntil: (request) => shownBy(request).untilMs,
     isPast,
   }

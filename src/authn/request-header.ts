@@ -32,13 +32,30 @@ const extraOf = (
   return extra
 }
 
-const clear = ({ raw: { headers } }: FastifyRequest, names: RequestHeaders): void => {
-  for (const name of [...names.username, ...names.uid, ...names.group]) delete headers[name]
-  for (const prefix of names.extraPrefix)
-    for (const name of Object.keys(headers)) if (name.startsWith(prefix)) delete headers[name]
+/** What aggregated servers take for the names of such headers wherever nothing else is configured. */
+const standardNames: RequestHeaders = {
+  username: ['x-remote-user'],
+  uid: ['x-remote-uid'],
+  group: ['x-remote-group'],
+  extraPrefix: ['x-remote-extra-'],
 }
 
-/** Undefined if no header names a user. Removes the headers, so that nobody takes them for the client's own. */
+/**
+ * Removes the headers that name a user, whoever sent them: a server that a request goes on to, by our certificate, would
+ * take them for our word. Upstream: ClearAuthenticationHeaders.
+ */
+export const headerClearer = (configured: RequestHeaders): ((request: FastifyRequest) => void) => {
+  const all = [standardNames, configured]
+  const names = new Set(all.flatMap(({ username, uid, group }) => [...username, ...uid, ...group]))
+  const prefixes = [...new Set(all.flatMap(({ extraPrefix }) => extraPrefix))]
+  return ({ raw: { headers } }) => {
+    for (const name of Object.keys(headers))
+      if (names.has(name) || prefixes.some((prefix) => name.startsWith(prefix)))
+        delete headers[name]
+  }
+}
+
+/** Undefined if no header names a user. */
 export const userOfHeaders = (
   request: FastifyRequest,
   names: RequestHeaders,
@@ -55,6 +72,5 @@ export const userOfHeaders = (
     ),
     ...(Object.keys(extra).length > 0 ? { extra } : {}),
   }
-  clear(request, names)
   return withAuthenticatedGroup(user)
 }

@@ -60,7 +60,10 @@ export const authentication = (
    * that can be revoked are checked each time.
    */
   const settled = new WeakMap<object, Settled>()
-  return (request, reply) => {
+  const authenticate = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> | undefined => {
     const { authorization } = request.headers
     if (authorization !== undefined && spacedToken.test(authorization))
       reply.header('warning', spacedTokenWarning)
@@ -72,17 +75,19 @@ export const authentication = (
       !certificates.isPast(known.untilMs)
     ) {
       request.kube.user = known.user
-      return
+      return undefined
     }
     const vouchedFor = certificates.frontProxyUser(request)
     if (vouchedFor !== undefined) {
       endUnlessKnown(vouchedFor, reply)
       request.kube.user = vouchedFor
-      return
+      return undefined
     }
+    const token = bearerToken(authorization)
+    const ofProtocol = token === undefined ? protocolToken(request.headers) : undefined
     const answer = authenticator.authenticate(
       {
-        token: bearerToken(authorization) ?? protocolToken(request.headers),
+        token: token ?? ofProtocol,
         certificate: certificates.identity(request),
       },
       notesOn(request, reply),
@@ -91,11 +96,17 @@ export const authentication = (
       return answer.then((user) => accept(request, reply, user, allowsAnonymous))
     accept(request, reply, answer, allowsAnonymous)
     // Without credentials the answer depends on the path, so it is not kept.
-    if (answer !== undefined && !certificates.isFrontProxy(request))
+    if (answer !== undefined && ofProtocol === undefined && !certificates.isFrontProxy(request))
       settled.set(connection, {
         authorization,
         user: request.kube.user,
         untilMs: certificates.validUntil(request),
       })
+    return undefined
+  }
+  return (request, reply) => {
+    const done = authenticate(request, reply)
+    certificates.clearFrontProxyHeaders(request)
+    return done
   }
 }

@@ -6,12 +6,12 @@ import http2 from 'node:http2'
 import https from 'node:https'
 import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
-import type { Server } from '#src/index.js'
+import type { Server, ServerOptions } from '#src/index.js'
 import { startAggregatedApi } from './aggregated-api.js'
 import { call, startServer } from './start-server.js'
 
 /** A server behind a node of the cluster. It notes the headers that it is shown. */
-const startBehind = async (t: Test) => {
+const startBehind = async (t: Test, options: ServerOptions = {}) => {
   const told: IncomingHttpHeaders[] = []
   const api = await startAggregatedApi(t, 'n', (request, response) => {
     told.push(request.headers)
@@ -33,7 +33,7 @@ const startBehind = async (t: Test) => {
     ])
     return response.end('dy')
   })
-  const server = await startServer(t)
+  const server = await startServer(t, options)
   const status = {
     addresses: [{ type: 'InternalIP', address: '127.0.0.1' }],
     daemonEndpoints: { kubeletEndpoint: { Port: api.port } },
@@ -131,4 +131,26 @@ t.test('a client that knows no chunks gets the answer without what follows it', 
   for await (const chunk of socket) text += chunk
   t.match(text, /^HTTP\/1\.1 200 /)
   t.match(text, /\r\n\r\nbody$/)
+})
+
+t.test('who a front proxy would say that it is, nobody says of himself', async (t) => {
+  const { server, told, path } = await startBehind(t, {
+    requestheaderUsernameHeaders: ['X-Name'],
+    requestheaderExtraHeadersPrefix: ['X-More-'],
+  })
+  const ours = {
+    'x-remote-user': 'eve',
+    'x-remote-uid': '1',
+    'x-remote-group': 'system:masters',
+    'x-remote-extra-a': 'b',
+    'x-name': 'eve',
+    'x-more-a': 'b',
+  }
+  await ask(server, path, { ...ours, 'x-remote-thing': 'kept' })
+  const [shown = {}] = told
+  t.strictSame(
+    Object.keys(ours).filter((name) => name in shown),
+    [],
+  )
+  t.equal(shown['x-remote-thing'], 'kept')
 })
