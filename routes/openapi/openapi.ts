@@ -216,7 +216,13 @@ const sendDocument = (
   })
 }
 
-export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): void => {
+/** What this server itself describes. */
+export interface OwnDocuments {
+  /** As the index of OpenAPI v3 names it: `apis/apps/v1`. */
+  has(name: string): boolean
+}
+
+export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): OwnDocuments => {
   const documents = new Documents(options)
 
   app.all('/openapi/v2', async (request, reply) => {
@@ -270,4 +276,5 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
     const document = form === 'json' ? documents.v3(name, hash) : documents.v3Protobuf(name, hash)
     return sendDocument(request, reply, await document, { packs: false })
   })
+  return { has: (name) => documents.operations.has(name) }
 }

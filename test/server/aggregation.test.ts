@@ -71,7 +71,10 @@ const startEcho = (t: Test): Promise<AggregatedApi> =>
       if (url === '/openapi/v2') return sendJson(response, openApiV2)
       if (url.startsWith('/openapi/v3'))
         return sendJson(response, {
-          paths: { [version.slice(1)]: { serverRelativeURL: `/openapi/v3${version}?hash=1` } },
+          paths: {
+            [version.slice(1)]: { serverRelativeURL: `/openapi/v3${version}?hash=1` },
+            version: { serverRelativeURL: '/openapi/v3/version?hash=1' },
+          },
         })
       if (url.endsWith('/moved')) {
         response.writeHead(302, { location: 'https://elsewhere.example.com/' })
@@ -337,6 +340,8 @@ t.test(
     )
     t.equal(index.body.paths[document].serverRelativeURL, `/openapi/v3${version}?hash=1`)
     t.equal((await call(server, { path: `/openapi/v3${version}` })).status, 200)
+    const { body: ofVersion } = await call(server, { path: '/openapi/v3/version' })
+    t.ok(ofVersion.paths['/version/'], 'what it says of a document of this server is not asked for')
 
     const { paths, definitions } = (await call(server, { path: '/openapi/v2' })).body
     const returned = { $ref: '#/definitions/echo.Echo' }

@@ -18,7 +18,7 @@ import { installFaults } from '#routes/kubelevel/faults.js'
 import { installSnapshots } from '#routes/kubelevel/snapshots.js'
 import { installMetrics } from '#routes/metrics/metrics.js'
 import type { RequestMetrics } from '#routes/metrics/request-metrics.js'
-import { installOpenApi } from '#routes/openapi/openapi.js'
+import { installOpenApi, type OwnDocuments } from '#routes/openapi/openapi.js'
 import { installOpenId } from '#routes/openid.js'
 import { installRoot } from '#routes/root.js'
 import { installVersion } from '#routes/version.js'
@@ -85,6 +85,12 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
   installZPages(app, { startedAt, ...componentVersions(build), flags: options.flags ?? {}, pages })
 }
 
+const documentPrefix = '/openapi/v3/'
+
+/** As in the index of OpenAPI, this server's own wins. */
+const isOfOwnDocument = (path: string, documents: OwnDocuments): boolean =>
+  path.startsWith(documentPrefix) && documents.has(path.slice(documentPrefix.length))
+
 export const installRoutes = (
   app: FastifyInstance,
   served: Served,
@@ -94,13 +100,14 @@ export const installRoutes = (
   const { aggregator, customResources } = served.controllers
   const upgradeOf = routeUpgrades(app)
   // Before every route: requests for aggregated APIs go to another server.
-  const find = (path: string) => aggregator.find(path)
+  const find = (path: string) =>
+    isOfOwnDocument(path, openApi) ? undefined : aggregator.find(path)
   proxyAggregated(app, { find, backends: aggregator.backends, upgradeOf })
   installStatus(app, served, options)
   const { externalHostname } = options
   const externalAddress = () => new URL(served.publicUrl()).host
   installDiscovery(app, table, aggregator, externalHostname ? externalAddress : undefined)
-  installOpenApi(app, {
+  const openApi = installOpenApi(app, {
     source: table,
     remote: aggregator,
     build: `${packageVersion()} ${fieldDocsVersion()}`,
