@@ -6,7 +6,7 @@ import type { KubeObject } from '#api/object.js'
 import { oncePer } from '#async/once.js'
 import { copyWith } from '#json/copy-with.js'
 import { forgetGivenEmpty, hasGivenEmpty, markGivenEmpty } from '#json/given-empty.js'
-import { isJsonObject, withKeysInOrder } from '#json/object.js'
+import { getOwn, isJsonObject, withKeysInOrder } from '#json/object.js'
 import type { JsonTrace } from '#json/traced.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName, schemaNameOfKind, schemaNames } from '#openapi/schemas.js'
@@ -172,7 +172,7 @@ const readable: Readonly<Record<string, (value: JsonValue) => boolean>> = {
 const readableMetadata = (metadata: JsonValue): JsonValue =>
   isJsonObject(metadata)
     ? Object.fromEntries(
-        Object.entries(metadata).filter(([name, value]) => readable[name]?.(value) ?? true),
+        Object.entries(metadata).filter(([name, value]) => getOwn(readable, name)?.(value) ?? true),
       )
     : metadata
 

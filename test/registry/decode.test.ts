@@ -6,7 +6,8 @@ import { parseWithTrace, stringify } from '#json/json.js'
 import type { JsonObject } from '#json/value.js'
 import { kinds } from '#kinds/index.js'
 import { copyUnstructured } from '#registry/decode/custom-object.js'
-import { asStored, type Decoded, decodeObject } from '#registry/decode.js'
+import { asStored, type Decoded, decodeMade, decodeObject } from '#registry/decode.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 
 const table = makeResourceTable(kinds)
@@ -324,3 +325,14 @@ t.test('a key that comes more than once is read into what is there already', asy
   t.equal(spec.containers.length, 1)
   t.equal(pod.strictErrors.length, 5)
 })
+
+t.test(
+  'what a webhook makes of the metadata of a custom resource has only the fields that there are',
+  async (t) => {
+    const gvk = { group: 'x.io', version: 'v1', kind: 'A' }
+    const made =
+      '{"metadata":{"name":"a","labels":5,"odd":{},"__proto__":{},"__defineGetter__":{}}}'
+    const { object } = decodeMade({ gvk } as ResourceDefinition, parseWithTrace(made).value)
+    t.same(object.metadata, { name: 'a' })
+  },
+)
