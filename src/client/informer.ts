@@ -311,7 +311,10 @@ export class Informer<T extends PersistedObject = PersistedObject> {
     try {
       call()
     } catch (error) {
-      this.#options.log.error({ error, resource: this.ref.resource }, 'informer handler failed')
+      this.#options.log.error(
+        { err: error, resource: this.ref.resource },
+        'informer handler failed',
+      )
     }
   }
 }
