@@ -3,11 +3,12 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import { trimRight } from '#go/trim-right.js'
 import type { ClientCredentials } from '#net/client-credentials.js'
 import { followCredentials } from './followed-credentials.js'
 
 export interface ClientConfig extends ClientCredentials {
-  /** `https://host:port`, without a trailing slash. */
+  /** `https://host:port`, maybe with a path, without a trailing slash. */
   server: string
   /** PEM. Missing: the roots that Node ships. */
   ca?: string
@@ -18,20 +19,23 @@ export interface ClientConfig extends ClientCredentials {
   namespace: string
 }
 
+/** What is missing or null is empty, as for client-go. */
 interface KubeconfigDocument {
   'current-context'?: string
-  contexts?: { name: string; context: { cluster: string; user: string; namespace?: string } }[]
-  clusters?: {
+  contexts?: {
     name: string
-    cluster: {
-      server: string
-      'certificate-authority'?: string
-      'certificate-authority-data'?: string
-      'tls-server-name'?: string
-      'insecure-skip-tls-verify'?: boolean
-    }
+    context?: { cluster: string; user: string; namespace?: string } | null
   }[]
-  users?: { name: string; user: KubeconfigUser }[]
+  clusters?: { name: string; cluster?: KubeconfigCluster | null }[]
+  users?: { name: string; user?: KubeconfigUser | null }[]
+}
+
+interface KubeconfigCluster {
+  server?: string
+  'certificate-authority'?: string
+  'certificate-authority-data'?: string
+  'tls-server-name'?: string
+  'insecure-skip-tls-verify'?: boolean
 }
 
 interface KubeconfigUser {
@@ -74,9 +78,9 @@ const parseDocument = (text: string, folder: string): KubeconfigDocument => {
     contexts,
     clusters: clusters.map(({ name, cluster }) => ({
       name,
-      cluster: absolute(cluster, ['certificate-authority'], folder),
+      cluster: absolute(cluster ?? {}, ['certificate-authority'], folder),
     })),
-    users: users.map(({ name, user }) => ({ name, user: absolute(user, userFiles, folder) })),
+    users: users.map(({ name, user }) => ({ name, user: absolute(user ?? {}, userFiles, folder) })),
   }
 }
 
@@ -134,6 +138,8 @@ const configOf = (document: KubeconfigDocument): ClientConfig => {
   if (!ctx) throw new Error(`kubeconfig has no context "${wanted ?? ''}"`)
   const cluster = document.clusters?.find((c) => c.name === ctx.cluster)?.cluster
   if (!cluster) throw new Error(`kubeconfig has no cluster "${ctx.cluster}"`)
+  const { server } = cluster
+  if (!server) throw new Error(`kubeconfig has no server for the cluster "${ctx.cluster}"`)
   const user = document.users?.find((u) => u.name === ctx.user)?.user ?? {}
   const caData = cluster['certificate-authority-data']
   const caFile = placeOf(caData, cluster['certificate-authority'])
@@ -141,7 +147,7 @@ const configOf = (document: KubeconfigDocument): ClientConfig => {
   const credentials = credentialsOf(user)
   const files = caFile ? { ...credentials.files, ca: caFile } : credentials.files
   return {
-    server: cluster.server.replace(/\/+$/, ''),
+    server: trimRight(server, '/'),
     namespace: ctx.namespace ?? 'default',
     ...(ca ? { ca } : {}),
     ...(cluster['tls-server-name'] ? { serverName: cluster['tls-server-name'] } : {}),
@@ -164,9 +170,9 @@ export const loadKubeconfigUsers = async (
   rereadMs?: number,
 ): Promise<CredentialsOfUser> => {
   const { users = [], contexts = [], ...document } = readDocument(file)
-  const current = contexts.find((c) => c.name === document['current-context'])?.context.user
+  const current = contexts.find((c) => c.name === document['current-context'])?.context?.user
   const known = new Map(
-    users.map(({ name, user }) => [name, followCredentials(credentialsOf(user), rereadMs)]),
+    users.map(({ name, user }) => [name, followCredentials(credentialsOf(user ?? {}), rereadMs)]),
   )
   return (name = current) => (name === undefined ? undefined : known.get(name)?.())
 }

@@ -2,6 +2,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import tls from 'node:tls'
+import { trimRight } from '#go/trim-right.js'
 import { limits } from '#limits'
 import { authorizationOf } from '#net/client-credentials.js'
 import { dialOptions } from '#net/dial-options.js'
@@ -95,6 +96,8 @@ export const createTransport = (
 ): Transport => {
   const url = new URL(given.server)
   const secure = url.protocol === 'https:'
+  /** Stands before the path of each request: several API servers may share an address behind a proxy. */
+  const below = trimRight(url.pathname, '/')
   const followed = followCredentials(given, rereadMs)
   let config = given
   let agents = createAgents(config, secure)
@@ -115,7 +118,7 @@ export const createTransport = (
         host: urlHost(url),
         port: url.port || (secure ? 443 : 80),
         method: request.method,
-        path: request.path,
+        path: `${below}${request.path}`,
         headers: {
           // Credentials are not sent over plain HTTP, as client-go.
           ...(secure ? authorizationOf(config) : {}),

@@ -50,7 +50,7 @@ export class ReviewWebhook {
     this.#url.searchParams.set('timeout', printedDuration(timeoutMs))
     this.#path = `${this.#url.pathname}${this.#url.search}`
     this.#initialBackoffMs = initialBackoffMs
-    this.#transport = createTransport(config)
+    this.#transport = createTransport({ ...config, server: this.#url.origin })
   }
 
   /** The answered review. Rejects with a plain Error, which the caller interprets. */

@@ -1,8 +1,13 @@
 /** Kubeconfigs of several files, as client-go puts them together. */
+import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import t from 'tap'
+import { createClient } from '#client/client.js'
 import { kubeconfigFlag, readKubeconfigOf } from '#client/kubeconfig-flag.js'
+import { resources } from '#client/resources.js'
 import { parseFlags } from '#program/flags.js'
 
 const fileOf = (folder: string, name: string, document: object): string => {
@@ -51,4 +56,55 @@ t.test('a list without entries may be null, as kubectl writes it', async (t) => 
   })
   const list = [users, rest].join(path.delimiter)
   t.match(await readKubeconfigOf(flagsOf(), list), { server: 'https://c', token: 'one' })
+})
+
+t.test(
+  'what a kubeconfig lacks is empty, and what no client can use is told in a line',
+  async (t) => {
+    const folder = t.testdir()
+    let files = 0
+    const read = (cluster: object | null, user?: object | null) =>
+      readKubeconfigOf(
+        flagsOf(
+          `--kubeconfig=${fileOf(folder, String(files++), {
+            'current-context': 'x',
+            contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+            clusters: [{ name: 'c', cluster }],
+            users: [{ name: 'u', ...(user === undefined ? {} : { user }) }],
+          })}`,
+        ),
+      )
+    const server = 'https://c'
+    for (const user of [undefined, null]) t.match(await read({ server }, user), { server })
+    for (const cluster of [null, {}])
+      await t.rejects(read(cluster), /: kubeconfig has no server for the cluster "c"$/)
+    for (const wrong of ['not a url', '127.0.0.1:6443', 'https://', 'ftp://c'])
+      await t.rejects(read({ server: wrong }), /: the server ".*" is no URL such as/)
+    const text = Buffer.from('text').toString('base64')
+    await t.rejects(
+      read({ server }, { 'client-certificate-data': text, 'client-key-data': text }),
+      /: tls: failed to find any PEM data in certificate input$/,
+    )
+    const yaml = path.join(folder, 'config.yaml')
+    writeFileSync(yaml, 'a: [')
+    await t.rejects(readKubeconfigOf(flagsOf(`--kubeconfig=${yaml}`)), { message: /^.*$/ })
+  },
+)
+
+t.test('a server may lie below a path', async (t) => {
+  const asked: string[] = []
+  const proxy = createServer(({ url = '' }, response) => {
+    asked.push(url)
+    response.end('{}')
+  })
+  t.teardown(() => proxy.close())
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  const { port } = proxy.address() as AddressInfo
+  const client = createClient({
+    server: `http://127.0.0.1:${port}/clusters/one`,
+    namespace: 'default',
+  })
+  t.teardown(() => client.close())
+  await client.get(resources.nodes, { name: 'n' })
+  t.same(asked, ['/clusters/one/api/v1/nodes/n'])
 })

@@ -25,8 +25,9 @@ export class AuditWebhook implements AuditSink {
     { closing, warn }: { closing: AbortSignal; warn: (message: string, error: unknown) => void },
   ) {
     this.#closing = closing
-    this.#path = `${new URL(config.server).pathname}?timeout=30s`
-    this.#transport = createTransport(config)
+    const { origin, pathname } = new URL(config.server)
+    this.#path = `${pathname}?timeout=30s`
+    this.#transport = createTransport({ ...config, server: origin })
     this.#initialBackoffMs = initialBackoffMs
     this.#warn = warn
   }
