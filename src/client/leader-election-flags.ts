@@ -70,6 +70,11 @@ export const electionSettingsOf = (flags: Flags): ElectionSettings | undefined =
     throw new UsageError(
       '--leader-elect-lease-duration must be greater than --leader-elect-renew-deadline',
     )
+  // Else a leader loses the Lease before it tries to renew it (client-go, JitterFactor).
+  if (settings.renewDeadlineMs <= settings.retryPeriodMs * 1.2)
+    throw new UsageError(
+      '--leader-elect-renew-deadline must be greater than 1.2 times --leader-elect-retry-period',
+    )
   for (const what of ['name', 'namespace'] as const)
     if (settings[what] === '') throw new UsageError(`--leader-elect-resource-${what} is required`)
   return settings

@@ -1,12 +1,9 @@
 /** The flags of the audit log, with kube-apiserver's names and defaults. */
 import { type Flag, type Flags, notNegative, UsageError } from '#program/flags.js'
 import type { AuditMode, AuditOptions } from '#server/audit/audit-log.js'
-import { existingFile, oneOf } from './flag-checks.js'
+import { existingFile, oneOf, positive } from './flag-checks.js'
 
 const modes: readonly string[] = ['batch', 'blocking', 'blocking-strict']
-
-const positive = (value: string): string | undefined =>
-  Number(value) > 0 ? undefined : 'must be positive'
 
 interface BackendDefaults {
   readonly mode: AuditMode

@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs'
 
 type Check = (value: string) => string | undefined
 
+export const positive: Check = (value) => (Number(value) > 0 ? undefined : 'must be positive')
+
 export const existingFile: Check = (value) =>
   existsSync(value) ? undefined : 'there is no such file'
 

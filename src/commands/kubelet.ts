@@ -11,6 +11,7 @@ import {
   verbosityFlag,
 } from '#program/flags.js'
 import { bigIntToIp, parseCidr } from '#validation/network.js'
+import { positive } from './flag-checks.js'
 import type { ExitCode, Machine } from './machine.js'
 import { keepHeapSmall } from './small-heap.js'
 
@@ -71,6 +72,7 @@ export const kubeletFlags: readonly Flag[] = [
   {
     name: 'node-lease-duration-seconds',
     type: 'integer',
+    check: positive,
     help: "duration of the node's Lease, which is renewed after a quarter of it (default 40)",
   },
   {

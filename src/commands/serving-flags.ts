@@ -11,7 +11,7 @@ import {
 } from '#program/flags.js'
 import type { EndpointReconcilerType, ServerOptions, SniCertKey } from '#server/options.js'
 import { cipherSuiteProblem, tlsVersionProblem } from '#server/port/tls-choices.js'
-import { existingFile, oneOf } from './flag-checks.js'
+import { existingFile, oneOf, positive } from './flag-checks.js'
 
 const address = (value: string): string | undefined =>
   isIP(value) === 0 ? 'must be an IP address' : undefined
@@ -58,7 +58,7 @@ export const servingFlags: readonly Flag[] = [
     name: 'apiserver-count',
     type: 'integer',
     default: '1',
-    check: (value) => (Number(value) > 0 ? undefined : 'must be a positive number'),
+    check: positive,
     help: 'number of servers in the cluster, for --endpoint-reconciler-type=master-count',
   },
   {

@@ -100,6 +100,15 @@ t.test('mistakes are one line and exit code 2', async (t) => {
     [['backup'], /FILE is missing/],
     [['scheduler', '--nonsense'], /unknown flag: --nonsense/],
     [['scheduler', '--leader-elect=false', 'extra'], /unexpected argument "extra"/],
+    [
+      [
+        'scheduler',
+        '--kubeconfig=nowhere.yaml',
+        '--leader-elect',
+        '--leader-elect-retry-period=9s',
+      ],
+      /renew-deadline must be greater than 1\.2 times --leader-elect-retry-period/,
+    ],
     [['scheduler', '--kubeconfig=/does/not/exist'], /--kubeconfig: there is no file/],
     [['controller-manager', '--node-monitor-period=5'], /must be a duration/],
     [['controller-manager', '--node-eviction-rate=fast'], /must be a number/],
@@ -108,6 +117,7 @@ t.test('mistakes are one line and exit code 2', async (t) => {
     [['timeline'], /POD is missing/],
     [['kubelet', '--kubeconfig=/does/not/exist'], /--kubeconfig: there is no file/],
     [['kubelet', '--kubeconfig=empty.yaml'], /--kubeconfig: kubeconfig has no context/],
+    [['kubelet', '--node-lease-duration-seconds=0'], /must be positive/],
     [['kubelet', '--kubeconfig=nowhere.yaml', '--eviction-hard=memory'], /malformed pair/],
     ...['x', '10.1.0.0', '10.1.0.5/16', '10.1.0.0/31', 'fd00::/64'].map(
       (range): [string[], RegExp] => [
