@@ -7,6 +7,7 @@ import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
+import { readStart } from '#net/read-start.js'
 import { parseReading } from './kubelet-reading.js'
 import type { UsageStore } from './usage-store.js'
 
@@ -27,9 +28,13 @@ const readNode = async (options: ReadingOptions, name: string): Promise<void> =>
   const { client, clock, log, store, signal } = options
   try {
     const path = `/api/v1/nodes/${encodeURIComponent(name)}/proxy/metrics/resource`
-    const text = await withinTime(signal, limits.kubeletReadTimeoutMs, (own) =>
-      client.text({ method: 'GET', path, accept: 'text/plain', signal: own }),
-    )
+    const text = await withinTime(signal, limits.kubeletReadTimeoutMs, async (own) => {
+      const said = await client.stream({ method: 'GET', path, accept: 'text/plain', signal: own })
+      return readStart(said, limits.kubeletReadingBytesMax)
+    })
+    // Of the figure at its end some digits may be missing.
+    if (Buffer.byteLength(text) >= limits.kubeletReadingBytesMax)
+      throw new Error('it says too much')
     store.record(name, parseReading(text, clock.now()))
   } catch (error) {
     if (!signal.aborted) log.info({ node: name, error: messageOf(error) }, 'node cannot be read')

@@ -447,9 +447,10 @@ export const limits = {
   claimWriteTriesMax: 5,
   /** Bindings of the scheduler at once. */
   bindingsMax: 32,
-  /** Kubelets that the metrics server asks at once, and how long one may take. */
+  /** Kubelets that the metrics server asks at once, how long one may take, and how much it may say: of 10,000 containers. */
   kubeletReadsMax: 16,
   kubeletReadTimeoutMs: 10_000,
+  kubeletReadingBytesMax: 8 * 1024 * 1024,
 
   // The kubelet.
 
