@@ -24,18 +24,21 @@ interface MetricsServerOptions extends ProcessDeps {
 
 const resolutionDefaultMs = 15_000
 
-/** The API server may be starting, or away. */
-const retried = async <T>({ log, signal }: ProcessDeps, act: () => Promise<T>): Promise<T> => {
+/** The API server may be starting, or away. Undefined when the signal fires before it has answered. */
+const retried = async <T>(
+  { log, signal }: ProcessDeps,
+  act: () => Promise<T>,
+): Promise<T | undefined> => {
   const backoff = new Backoff({ baseMs: 200, maxMs: 10_000 })
-  for (;;) {
+  while (!signal.aborted) {
     try {
       return await act()
     } catch (error) {
-      if (signal.aborted) throw error
       log.info({ error: messageOf(error) }, 'will try again')
       await sleep(backoff.next(), signal)
     }
   }
+  return undefined
 }
 
 /** Resolves after the signal of `options` fired and everything has ended. */
@@ -45,6 +48,7 @@ const runMetricsServer = async (options: MetricsServerOptions): Promise<void> =>
   const resolutionMs = options.resolutionMs ?? resolutionDefaultMs
   const store = new UsageStore(resolutionMs)
   const trust = await retried(options, () => readFrontProxyTrust(client))
+  if (trust === undefined) return
   const { port = 0 } = options
   const server = await listen({
     client,
