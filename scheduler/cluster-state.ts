@@ -66,6 +66,14 @@ export class ClusterState {
   forgetNomination(key: string): void {
     this.#nominated.delete(key)
   }
+  /** Pods of a lower priority that made room for themselves there, which another one takes now. */
+  nominatedBelow({ spec }: Pod, nodeName: string): Pod[] {
+    return [...this.#nominated.values()].filter(
+      (other) =>
+        other.status.nominatedNodeName === nodeName &&
+        (other.spec.priority ?? 0) < (spec.priority ?? 0),
+    )
+  }
   info(nodeName: string): NodeInfo | undefined {
     return this.#infos.get(nodeName)
   }

@@ -5,7 +5,7 @@ import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import type { EventSeriesRecorder } from '#client/event-series-recorder.js'
 import type { InformerFactory } from '#client/informer-factory.js'
-import { conditionPatch, type Pod } from '#client/pod.js'
+import { conditionPatch, isTerminating, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { type Preemption, preemptionReason } from './preemption.js'
@@ -74,11 +74,18 @@ export class PodWriter {
     })
   }
 
-  /** `givesUp` is asked of each victim: whether it gave up its room without ending. */
+  /**
+   * `givesUp` is asked of each victim: whether it gave up its room without ending. `displaced`: those that had made room
+   * on the node, which may be too little now; they look for another one at once.
+   */
   async preempt(
     pod: Pod,
     { node, victims }: Preemption,
-    { message, givesUp }: { message: string; givesUp: (victim: Pod) => boolean },
+    {
+      message,
+      givesUp,
+      displaced,
+    }: { message: string; givesUp: (victim: Pod) => boolean; displaced: readonly Pod[] },
   ): Promise<void> {
     // The nomination goes first: killed after it, the next run sees the room as taken and asks again.
     await this.#patchStatus(pod, {
@@ -86,6 +93,9 @@ export class PodWriter {
       ...this.#condition(pod, 'PodScheduled', 'False', 'Unschedulable', message),
     })
     this.#tellFailure(pod, message)
+    // Where all victims end already nothing is to be done.
+    if (!victims.every(isTerminating))
+      for (const other of displaced) await this.#patchStatus(other, { nominatedNodeName: null })
     for (const victim of victims) {
       const told = `Preempted by pod ${pod.metadata.uid} on node ${node}`
       if (givesUp(victim)) this.#tellVictim(victim, `${told} (in kube-scheduler memory).`)
@@ -104,10 +114,10 @@ export class PodWriter {
     this.#deps.recorder.event(victim, 'Normal', 'Preempted', message, options)
   }
 
-  /** False: it ends already. */
+  /** False: it ends already, or is gone. */
   async #evict(victim: Pod): Promise<boolean> {
     const { client, schedulerName } = this.#deps
-    if (victim.metadata.deletionTimestamp !== undefined) return false
+    if (isTerminating(victim)) return false
     const message = `${schedulerName}: preempting to accommodate a higher priority pod`
     try {
       await this.#patchStatus(
@@ -119,10 +129,11 @@ export class PodWriter {
         { namespace: victim.metadata.namespace, name: victim.metadata.name },
         { preconditions: { uid: victim.metadata.uid } },
       )
+      return true
     } catch (error) {
-      if (!isNotFound(error)) throw error
+      if (isNotFound(error)) return false
+      throw error
     }
-    return true
   }
 
   #condition(pod: Pod, type: string, status: string, reason: string, message: string) {

@@ -212,7 +212,11 @@ export class Scheduler {
               : message,
             keepsNomination: found.keepsNomination,
           })
-        : this.#writer.preempt(pod, found, { message, givesUp: (other) => this.#givesUp(other) })
+        : this.#writer.preempt(pod, found, {
+            message,
+            givesUp: (other) => this.#givesUp(other),
+            displaced: this.#state.nominatedBelow(pod, found.node),
+          })
     this.#own(
       pod,
       Promise.all([told, remedy?.act?.()]).then(() => {}),

@@ -1,0 +1,66 @@
+/** A Pod that waits for the room that it made, and loses it to one of higher priority. */
+import t from 'tap'
+import { conditionOf } from '#api/conditions.js'
+import { type ResourceRef, resources } from '#client/resources.js'
+import { startBeside } from '../controllers/in-process.js'
+import { eventually } from '../eventually.js'
+import { namespace, podOf, schedule } from './device-cluster.js'
+
+const priorityClasses: ResourceRef = {
+  group: 'scheduling.k8s.io',
+  version: 'v1',
+  resource: 'priorityclasses',
+  kind: 'PriorityClass',
+  namespaced: false,
+}
+
+t.test('it is told at once, and looks for other room', async (t) => {
+  const options = { disableAdmissionPlugins: ['ServiceAccount'] }
+  const client = await startBeside(t, schedule, undefined, options)
+  const makeNode = (name: string, cpu: string) => {
+    const capacity = { cpu, memory: '8Gi', pods: '10' }
+    return client.create(resources.nodes, {
+      metadata: { name },
+      status: { capacity, allocatable: capacity },
+    })
+  }
+  const makePod = (name: string, cpu: string, more: object) =>
+    client.create(resources.pods, {
+      metadata: { name, namespace },
+      spec: {
+        containers: [{ name: 'c', image: 'i', resources: { requests: { cpu } } }],
+        tolerations: [{ operator: 'Exists' }],
+        ...more,
+      },
+    })
+  await makeNode('n', '4')
+  for (const [name, value] of [
+    ['middle', 5],
+    ['high', 10],
+  ] as const)
+    await client.create(priorityClasses, { metadata: { name }, value })
+  for (const name of ['first', 'second']) await makePod(name, '2', { nodeName: 'n' })
+  const nominated = (name: string) =>
+    eventually(
+      `${name} makes room for itself`,
+      async () => (await podOf(client, name)).status.nominatedNodeName === 'n',
+    )
+  await makePod('middle', '2', { priorityClassName: 'middle' })
+  await nominated('middle')
+  await makePod('high', '4', { priorityClassName: 'high' })
+  await nominated('high')
+  await eventually(
+    'the other one waits for that room no more',
+    async () => (await podOf(client, 'middle')).status.nominatedNodeName === undefined,
+  )
+  for (const name of ['first', 'second'])
+    t.ok(
+      conditionOf(await podOf(client, name), 'DisruptionTarget'),
+      'the victims are still to end: no kubelet is there',
+    )
+  await makeNode('other', '2')
+  await eventually(
+    'it goes elsewhere',
+    async () => (await podOf(client, 'middle')).spec.nodeName === 'other',
+  )
+})
