@@ -29,7 +29,8 @@ const byImportance = (a: Pod, b: Pod): number =>
 const guardedBy = (budgets: readonly Budget[], pods: readonly Pod[]): Set<Pod> => {
   const left = new Map(budgets.map((b) => [b, b.status?.disruptionsAllowed ?? 0]))
   const guarded = new Set<Pod>()
-  for (const pod of pods)
+  // As upstream, a Pod without labels is in no budget, whatever that selects.
+  for (const pod of pods.filter(({ metadata }) => Object.keys(metadata.labels ?? {}).length > 0))
     for (const budget of budgets) {
       const { selector } = budget.spec
       if (budget.metadata.namespace !== pod.metadata.namespace || isEmptySelector(selector))

@@ -58,6 +58,16 @@ t.test('preemption breaks no budget where it can be helped', (t) => {
     { ...evicting, status: { ...evicting.status, disruptedPods } },
   ])
   t.same(victimsOf(found), ['b-1'], 'whatever the Pod is called')
+
+  const bare = viewOf([
+    info(node('a'), pod('a-1', { ...cpu('4'), priority: 1 })),
+    info(node('b'), of('b-1', 'plain'), of('b-2', 'plain')),
+  ])
+  const unlabelled = {
+    ...budget('none', 0),
+    spec: { selector: { matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] } },
+  }
+  t.same(victimsOf(preempt(at('vip', 10, '2'), bare, [unlabelled])), ['a-1'], 'without labels')
   t.end()
 })
 
