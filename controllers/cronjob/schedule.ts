@@ -1,59 +1,42 @@
-/** Times of a CronJob: robfig/cron's dialect on top of croner. Pure. */
+/** Which times of a CronJob's schedule are due. Pure. */
 
 import { Cron } from 'croner'
 import { formatTime } from '#api/clock.js'
-import { durationMs, durationProblem } from '#go/duration.js'
-import { getOwn } from '#json/object.js'
+import { type CronFields, readCronSchedule } from '#api/cron-schedule.js'
 import { limits } from '#limits'
-
-/** Descriptors that robfig/cron knows and croner spells as fields. */
-const descriptors: Record<string, string> = {
-  '@yearly': '0 0 1 1 *',
-  '@annually': '0 0 1 1 *',
-  '@monthly': '0 0 1 * *',
-  '@weekly': '0 0 * * 0',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@hourly': '0 * * * *',
-}
-const every = '@every '
-/** Croner's own: the last day, the nearest weekday, the n-th weekday of a month. */
-const extension = /[LW#]/
-const threeLetters = /[A-Z]{3}/g
 
 export interface Schedule {
   /** The first time after `afterMs`, in ms since the epoch; undefined when there is none. */
   next(afterMs: number): number | undefined
 }
 
-/** Throws for what is no schedule. `@every` counts from the time it is asked about. */
-export const parseSchedule = (text: string, timeZone?: string): Schedule => {
-  const zoned = /^(?:CRON_)?TZ=(\S+)\s+(.*)$/.exec(text.trim())
-  const spec = zoned?.[2] ?? text.trim()
-  if (spec.startsWith(every)) {
-    const ms = intervalMs(spec.slice(every.length))
-    return { next: (after) => Math.floor(after / 1000) * 1000 + ms }
-  }
-  const fields = (getOwn(descriptors, spec) ?? spec).toUpperCase()
-  // Names of months and days have such letters too.
-  if (fields.split(/\s+/).length !== 5 || extension.test(fields.replace(threeLetters, '')))
-    throw new Error(`expected exactly 5 fields: ${JSON.stringify(text)}`)
-  const cron = new Cron(fields.replaceAll('?', '*'), {
+/** Go knows two names of UTC that are no zones of the database. */
+const zoneNamed = (name: string): string => (['Local', 'Factory'].includes(name) ? 'UTC' : name)
+
+/** Croner has rules of its own for stars, steps and two kinds of days: it is given the values. */
+const timesOf = (
+  { minute, hour, day, month, weekday }: CronFields,
+  zone: string,
+): Cron | undefined => {
+  const lists = [minute, hour, day, month, weekday].map(({ values }) => [...values].join())
+  // A lone comma is a field without values.
+  if (lists.includes('')) return undefined
+  return new Cron(lists.join(' '), {
     paused: true,
-    sloppyRanges: true,
-    ...(timeZone || zoned ? { timezone: timeZone ?? zoned![1]! } : { timezone: 'Etc/UTC' }),
+    domAndDow: day.hasStar || weekday.hasStar,
+    timezone: zoneNamed(zone),
   })
-  return {
-    next: (after) => cron.nextRun(formatTime(after))?.getTime(),
-  }
 }
 
-/** Whole seconds, and one at least. */
-const intervalMs = (duration: string): number => {
-  const problem = durationProblem(duration)
-  if (problem !== undefined)
-    throw new Error(`failed to parse duration ${every}${duration}: ${problem}`)
-  return Math.max(1, Math.floor(durationMs(duration) / 1000)) * 1000
+/**
+ * Throws for what is no schedule. `@every` counts from the time it is asked about. In the nights in which clocks are changed
+ * croner's rules hold: what an hour is left out of comes behind it, and what comes in both hours comes in the first.
+ */
+export const parseSchedule = (text: string, timeZone = 'UTC'): Schedule => {
+  const { zone = timeZone, time } = readCronSchedule(text)
+  if ('everyMs' in time) return { next: (after) => Math.floor(after / 1000) * 1000 + time.everyMs }
+  const times = timesOf(time, zone)
+  return { next: (after) => times?.nextRun(formatTime(after))?.getTime() }
 }
 
 /** `at`: the last time that is due; undefined when none is. `many`: so many were missed that a clock may be wrong. */
@@ -102,13 +85,15 @@ export const nextTime = (schedule: Schedule, from: number, now: number): number 
 }
 
 /** RFC 3339 with the offset that the zone has at that time; UTC without one. */
-export const formatInZone = (ms: number, timeZone: string | undefined): string => {
-  if (timeZone === undefined) return formatTime(ms)
-  const parts = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' })
+export const formatInZone = (ms: number, timeZone = 'UTC'): string => {
+  const parts = new Intl.DateTimeFormat('en-US', {
+    timeZone: zoneNamed(timeZone),
+    timeZoneName: 'longOffset',
+  })
     .formatToParts(ms)
     .find((part) => part.type === 'timeZoneName')
-  const [, sign, hours, minutes] = /GMT([+-])(\d\d):(\d\d)/.exec(parts?.value ?? '') ?? []
-  if (sign === undefined) return formatTime(ms)
-  const offsetMs = (Number(hours) * 60 + Number(minutes)) * 60_000 * (sign === '-' ? -1 : 1)
-  return formatTime(ms + offsetMs).replace('Z', `${sign}${hours}:${minutes}`)
+  const [, sign, hours = 0, minutes = 0] = /GMT([+-])(\d\d):(\d\d)/.exec(parts?.value ?? '') ?? []
+  const east = (Number(hours) * 60 + Number(minutes)) * 60_000
+  if (east === 0) return formatTime(ms)
+  return formatTime(sign === '-' ? ms - east : ms + east).replace('Z', `${sign}${hours}:${minutes}`)
 }

@@ -50,6 +50,25 @@ t.test('times since long ago are guessed from the first two, not gone through', 
   ])
 })
 
+/** What robfig/cron v3.0.1 says. */
+t.test('times are those of upstream', async (t) => {
+  const next = (text: string, from: string, count: number, zone?: string) => {
+    const schedule = parseSchedule(text, zone)
+    let at = time(from)
+    return Array.from({ length: count }, () => {
+      at = schedule.next(at)!
+      return new Date(at).toISOString().slice(5, 16)
+    })
+  }
+  const march = '2026-03-10T10:07'
+  t.same(next('0 0 13 * 5', march, 2), ['03-13T00:00', '03-20T00:00'], 'either day')
+  t.same(next('0 0 13 * 5,*', march, 2), ['03-13T00:00', '04-13T00:00'], 'both, as there is a star')
+  t.same(next('0 0 */2 * 5', march, 3), ['03-11T00:00', '03-13T00:00', '03-15T00:00'])
+  t.same(next('0 0 * * 6/8', march, 2), ['03-14T00:00', '03-21T00:00'])
+  t.same(next('0 0 13 * *', march, 1, 'Local'), ['03-13T00:00'])
+  t.equal(parseSchedule(', * * * *').next(time(march)), undefined)
+})
+
 t.test('a day that does not come is no time', async (t) => {
   t.same(timesOf('59 23 31 2 *', '2026-01-01T00:00', '2026-05-01T00:00'), [
     'never',

@@ -353,7 +353,8 @@ t.test('schedules as cron has them; missed times come down to the last', (t) => 
   const summer = Date.parse('2026-07-01T10:00:00Z')
   t.equal(formatInZone(summer, 'Europe/Berlin'), '2026-07-01T12:00:00+02:00')
   t.equal(formatInZone(summer, 'America/St_Johns'), '2026-07-01T07:30:00-02:30')
-  t.equal(formatInZone(summer, undefined), '2026-07-01T10:00:00Z')
+  for (const utc of [undefined, 'Etc/UTC', 'Local'])
+    t.equal(formatInZone(summer, utc), '2026-07-01T10:00:00Z')
   t.end()
 })
 

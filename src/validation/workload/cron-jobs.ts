@@ -1,8 +1,8 @@
 /** CronJobs (kubernetes, batch/validation). */
+import { isTimeZone, scheduleProblem } from '#api/cron-schedule.js'
 import { type FieldError, invalid, notSupported, required, shownAsJson } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { notNegative } from './counts.js'
-import { isTimeZone, scheduleProblem } from './cron-schedule.js'
 import { validJobSpec } from './jobs.js'
 import { jobSpecWarnings, nameWarnings } from './warnings.js'
 

@@ -1,5 +1,5 @@
 /** Cron schedules as robfig/cron reads them, with its words for what it cannot read. */
-import { durationProblem } from '#go/duration.js'
+import { durationMs, durationProblem } from '#go/duration.js'
 import { goQuote } from '#go/quote.js'
 
 interface Bounds {
@@ -19,15 +19,33 @@ const fields: readonly Bounds[] = [
   { min: 0, max: 6, names: days },
 ]
 
-const descriptors = new Set([
-  '@yearly',
-  '@annually',
-  '@monthly',
-  '@weekly',
-  '@daily',
-  '@midnight',
-  '@hourly',
+const descriptors: ReadonlyMap<string, string> = new Map([
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+  ['@monthly', '0 0 1 * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@hourly', '0 * * * *'],
 ])
+const every = '@every '
+
+interface CronField {
+  readonly values: ReadonlySet<number>
+  /** A star is in it: of two days, that of the month and that of the week, both have to fit then. */
+  readonly hasStar: boolean
+}
+
+export type CronFields = Readonly<
+  Record<'minute' | 'hour' | 'day' | 'month' | 'weekday', CronField>
+>
+
+/** By fields, or again after some milliseconds. */
+interface CronSchedule {
+  /** A name of the database of time zones; undefined: UTC, or what is said elsewhere. */
+  readonly zone: string | undefined
+  readonly time: CronFields | { readonly everyMs: number }
+}
 
 class Unreadable extends Error {}
 
@@ -43,13 +61,14 @@ const readNumber = (text: string, { min, names }: Bounds): number => {
   return value
 }
 
-const checkRange = (text: string, bounds: Bounds): void => {
+const readRange = (text: string, bounds: Bounds, values: Set<number>): boolean => {
   const rangeAndStep = text.split('/')
   const lowAndHigh = rangeAndStep[0]!.split('-')
   const isSingle = lowAndHigh.length === 1
+  const isStar = lowAndHigh[0] === '*' || lowAndHigh[0] === '?'
   let start = bounds.min
   let end = bounds.max
-  if (lowAndHigh[0] !== '*' && lowAndHigh[0] !== '?') {
+  if (!isStar) {
     start = readNumber(lowAndHigh[0]!, bounds)
     if (lowAndHigh.length > 2) throw new Unreadable(`too many hyphens: ${text}`)
     end = isSingle ? start : readNumber(lowAndHigh[1]!, bounds)
@@ -58,7 +77,7 @@ const checkRange = (text: string, bounds: Bounds): void => {
   if (rangeAndStep.length > 2) throw new Unreadable(`too many slashes: ${text}`)
   if (rangeAndStep.length === 2) {
     step = readNumber(rangeAndStep[1]!, { min: 0, max: 0 })
-    if (isSingle && lowAndHigh[0] !== '*' && lowAndHigh[0] !== '?') end = bounds.max
+    if (isSingle) end = bounds.max
   }
   if (start < bounds.min)
     throw new Unreadable(`beginning of range (${start}) below minimum (${bounds.min}): ${text}`)
@@ -67,14 +86,24 @@ const checkRange = (text: string, bounds: Bounds): void => {
   if (start > end)
     throw new Unreadable(`beginning of range (${start}) beyond end of range (${end}): ${text}`)
   if (step === 0) throw new Unreadable(`step of range should be a positive number: ${text}`)
+  for (let value = start; value <= end; value += step) values.add(value)
+  return isStar && step === 1
 }
 
-const checkDescriptor = (text: string): void => {
-  if (descriptors.has(text)) return
-  const every = '@every '
+const readField = (text: string, bounds: Bounds): CronField => {
+  const values = new Set<number>()
+  const ranges = text.split(',').filter((range) => range !== '')
+  const stars = ranges.map((range) => readRange(range, bounds, values))
+  return { values, hasStar: stars.includes(true) }
+}
+
+/** Whole seconds, and one at least. */
+const readInterval = (text: string): number => {
   if (!text.startsWith(every)) throw new Unreadable(`unrecognized descriptor: ${text}`)
-  const problem = durationProblem(text.slice(every.length))
+  const duration = text.slice(every.length)
+  const problem = durationProblem(duration)
   if (problem !== undefined) throw new Unreadable(`failed to parse duration ${text}: ${problem}`)
+  return Math.max(1, Math.floor(durationMs(duration) / 1000)) * 1000
 }
 
 /** The names of three capitals in the IANA database; ICU has more of its own. */
@@ -117,7 +146,8 @@ export const isTimeZone = (name: string): boolean => {
 // What unicode.IsSpace knows of: not quite what `\s` means.
 const goSpaces = /[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/
 
-const check = (schedule: string): void => {
+/** Throws for what is no schedule, with the library's words. */
+export const readCronSchedule = (schedule: string): CronSchedule => {
   if (schedule === '') throw new Unreadable('empty spec string')
   let spec = schedule
   const zone = /^(?:TZ|CRON_TZ)=([^ ]*)( ?)/.exec(spec)
@@ -133,24 +163,25 @@ const check = (schedule: string): void => {
       throw new Unreadable(`provided bad location ${name}: unknown time zone ${name}`)
     spec = spec.slice(prefix.length).trim()
   }
-  if (spec.startsWith('@')) {
-    checkDescriptor(spec)
-    return
-  }
-  const parts = spec.split(goSpaces).filter((part) => part !== '')
+  return { zone: zone?.[1] || undefined, time: readTime(spec) }
+}
+
+const readTime = (spec: string): CronSchedule['time'] => {
+  const described = descriptors.get(spec)
+  if (described === undefined && spec.startsWith('@')) return { everyMs: readInterval(spec) }
+  const parts = (described ?? spec).split(goSpaces).filter((part) => part !== '')
   if (parts.length !== fields.length)
     throw new Unreadable(
       `expected exactly ${fields.length} fields, found ${parts.length}: [${parts.join(' ')}]`,
     )
-  parts.forEach((part, i) => {
-    for (const range of part.split(',').filter((r) => r !== '')) checkRange(range, fields[i]!)
-  })
+  const [minute, hour, day, month, weekday] = parts.map((part, i) => readField(part, fields[i]!))
+  return { minute: minute!, hour: hour!, day: day!, month: month!, weekday: weekday! }
 }
 
 /** What is wrong with a schedule; undefined when all is well. */
 export const scheduleProblem = (schedule: string): string | undefined => {
   try {
-    check(schedule)
+    readCronSchedule(schedule)
     return undefined
   } catch (error) {
     if (error instanceof Unreadable) return error.message
