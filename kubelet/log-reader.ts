@@ -1,6 +1,7 @@
 /** `kubectl logs`: a log file as bytes, from where and in which form the options ask. */
 import { type FileHandle, open } from 'node:fs/promises'
-import type { LogMark } from './runtime/process/log-times.js'
+import { limits } from '#limits'
+import type { LogMark, LogMarks } from './runtime/process/log-times.js'
 import type { LogOptions } from './runtime.js'
 
 const chunkBytes = 64 * 1024
@@ -10,7 +11,8 @@ export interface LogSource {
   readonly file: string
   /** Offset to begin at, instead of what the options say. */
   readonly offset?: number
-  marks(): LogMark[]
+  /** What was noted of its times since notes were read up to `from`. */
+  marks(from: number): LogMarks
   /** True once nothing will be written any more. */
   ended(): boolean
   /** Calls back whenever the log may have grown or the container has ended. Returns a function that stops that. */
@@ -38,10 +40,6 @@ const tailOffset = async (file: FileHandle, size: number, lines: number): Promis
 
 const nanoseconds = (time: number): string => `${new Date(time).toISOString().slice(0, -1)}000000Z`
 
-/** The time of the line at `offset`: when the log was first seen to be longer. */
-const timeAt = (marks: readonly LogMark[], offset: number): number =>
-  (marks.find((mark) => mark.offset > offset) ?? marks.at(-1))?.time ?? 0
-
 const sinceOffset = (marks: readonly LogMark[], time: number): number => {
   let offset = 0
   for (const mark of marks) {
@@ -51,28 +49,62 @@ const sinceOffset = (marks: readonly LogMark[], time: number): number => {
   return offset
 }
 
-/** Puts its time before each line; keeps what has no newline yet for the next chunk. */
+/** Times of offsets that only grow: each note is read and passed once. */
+class Times {
+  readonly #source: Pick<LogSource, 'marks'>
+  #read: LogMarks = { marks: [], end: 0 }
+  #next = 0
+  #last = 0
+
+  constructor(source: Pick<LogSource, 'marks'>) {
+    this.#source = source
+  }
+
+  /** Reads what was noted meanwhile, unless enough is known of what lies before this offset. */
+  readUpTo(offset: number): void {
+    const { marks, end } = this.#read
+    if ((marks.at(-1)?.offset ?? 0) >= offset) return
+    const more = this.#source.marks(end)
+    this.#read = { marks: [...marks.slice(this.#next), ...more.marks], end: more.end }
+    this.#next = 0
+  }
+
+  /** When the log was first seen to be longer, or was last seen. */
+  at(offset: number): number {
+    for (const { marks } = this.#read; this.#next < marks.length; this.#next++) {
+      const { offset: to, time } = marks[this.#next]!
+      if (to > offset) return time
+      this.#last = time
+    }
+    return this.#last
+  }
+}
+
+/** Puts its time before each line. Of a line that has no end yet, a beginning is kept for the next chunk. */
 class Stamper {
+  readonly #times: Times
   #rest = Buffer.alloc(0)
   #offset: number
-  readonly #marks: () => LogMark[]
+  #atLineStart = true
 
-  constructor(offset: number, marks: () => LogMark[]) {
+  constructor(offset: number, source: LogSource) {
     this.#offset = offset
-    this.#marks = marks
+    this.#times = new Times(source)
   }
 
   stamp(chunk: Buffer, last: boolean): Buffer {
     const text = Buffer.concat([this.#rest, chunk])
-    const marks = this.#marks()
+    this.#times.readUpTo(this.#offset + text.length)
     const parts: Buffer[] = []
     let start = 0
     while (start < text.length) {
       const at = text.indexOf(newline, start)
-      if (at < 0 && !last) break
+      if (at < 0 && !last && text.length - start < limits.logLineBytesKept) break
       const end = at < 0 ? text.length : at + 1
-      const time = timeAt(marks, this.#offset + start)
-      parts.push(Buffer.from(`${nanoseconds(time)} `), text.subarray(start, end))
+      if (this.#atLineStart)
+        parts.push(Buffer.from(`${nanoseconds(this.#times.at(this.#offset + start))} `))
+      parts.push(text.subarray(start, end))
+      this.#atLineStart = at >= 0
       start = end
     }
     this.#offset += start
@@ -88,7 +120,8 @@ const startOffset = async (
 ): Promise<number> => {
   if (source.offset !== undefined) return source.offset
   let offset = 0
-  if (options.sinceTime !== undefined) offset = sinceOffset(source.marks(), options.sinceTime)
+  if (options.sinceTime !== undefined)
+    offset = sinceOffset(source.marks(0).marks, options.sinceTime)
   if (options.tailLines !== undefined) {
     offset = Math.max(offset, await tailOffset(file, size, options.tailLines))
   }
@@ -174,7 +207,7 @@ export async function* readLog(
   try {
     const { size } = await file.stat()
     const offset = await startOffset(file, source, { options, size })
-    const stamper = options.timestamps ? new Stamper(offset, () => source.marks()) : undefined
+    const stamper = options.timestamps ? new Stamper(offset, source) : undefined
     let left = options.limitBytes ?? Number.POSITIVE_INFINITY
     const cut = (chunk: Buffer): Buffer => {
       const piece = chunk.length > left ? chunk.subarray(0, left) : chunk

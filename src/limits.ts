@@ -504,6 +504,8 @@ export const limits = {
   walkedPathLengthMax: 2_048,
   /** Bytes of a container's log before it is rotated; one old file is kept. Upstream's containerLogMaxSize. */
   containerLogBytesMax: 10 * 1024 * 1024,
+  /** Of a line without an end so much waits for it, where times are shown; runtimes cut lines there. */
+  logLineBytesKept: 16 * 1024,
   /** Bytes of a command's output that a kubelet holds for a slow client before the command has to wait. */
   commandOutputBytesMax: 1024 * 1024,
   /** Bytes of a client's input that a kubelet holds for a slow command or port before the client has to wait. */

@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
+import { systemClock } from '#api/clock.js'
 import { type LogSource, readLog } from '#kubelet/log-reader.js'
 import { readCriLog } from '#kubelet/runtime/cri/cri-log.js'
-import type { LogMark } from '#kubelet/runtime/process/log-times.js'
+import { type LogMark, LogTimes } from '#kubelet/runtime/process/log-times.js'
 import type { LogOptions } from '#kubelet/runtime.js'
 
 interface Log {
@@ -86,7 +87,7 @@ t.test('lines from where the options say, in the form and up to the size they as
       writeFileSync(file, one.text)
       const source = {
         file,
-        marks: () => [...one.marks],
+        marks: (from: number) => ({ marks: one.marks.slice(from), end: one.marks.length }),
         ended: () => true,
         onChange: () => () => {},
       }
@@ -101,7 +102,12 @@ t.test('the last line is one line, however much is written while it is read', as
   t.teardown(() => rmSync(folder, { recursive: true }))
   const file = path.join(folder, 'log')
   const { signal } = new AbortController()
-  const source = { file, marks: () => [], ended: () => true, onChange: () => () => {} }
+  const source = {
+    file,
+    marks: () => ({ marks: [], end: 0 }),
+    ended: () => true,
+    onChange: () => () => {},
+  }
   const asked: LogOptions = {
     follow: false,
     timestamps: false,
@@ -123,4 +129,51 @@ t.test('the last line is one line, however much is written while it is read', as
     }
     t.same(seen, ['last\n'], reader.name)
   }
+})
+
+const everything: LogOptions = {
+  ...{ follow: false, timestamps: true, tailLines: undefined, sinceTime: undefined },
+  limitBytes: undefined,
+}
+
+t.test('each time of a long log is read once, and a line that never ends is shown', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'log-reader-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const times = new LogTimes(folder, systemClock)
+  const lines = 50_000
+  const noted = Array.from({ length: lines }, (_, i) => `${(i + 1) * 20} ${(i + 1) * 1000}\n`)
+  writeFileSync(path.join(folder, 'a.times'), noted.join(''))
+  const file = path.join(folder, 'a.log')
+  writeFileSync(file, `${'x'.repeat(19)}\n`.repeat(lines))
+  let given = 0
+  const source: LogSource = {
+    file,
+    marks: (from) => {
+      const read = times.marks('a', from)
+      given += read.marks.length
+      return read
+    },
+    ended: () => true,
+    onChange: () => () => {},
+  }
+  const text = await read(source, everything, new AbortController().signal)
+  t.equal(text.length, lines * 51)
+  t.ok(text.endsWith(`1970-01-01T13:53:20.000000000Z ${'x'.repeat(19)}\n`))
+  t.equal(given, lines)
+
+  const { end } = times.marks('a')
+  appendFileSync(path.join(folder, 'a.times'), '1000040 50001000\n')
+  t.same(times.marks('a', end).marks, [{ offset: 1_000_040, time: 50_001_000 }])
+  writeFileSync(path.join(folder, 'a.times'), '7 9\n')
+  t.same(times.marks('a', end), { marks: [{ offset: 7, time: 9 }], end: 4 }, 'after a rotation')
+
+  writeFileSync(file, 'y'.repeat(100_000))
+  const stop = new AbortController()
+  const follow = { ...everything, follow: true }
+  let shown = ''
+  for await (const chunk of readLog({ ...source, ended: () => false }, follow, stop.signal)) {
+    shown += chunk
+    if (shown.length >= 100_000) break
+  }
+  t.equal(shown, `1970-01-01T00:00:00.009000000Z ${'y'.repeat(100_000)}`)
 })

@@ -269,7 +269,7 @@ export class CriRuntime implements ContainerRuntime {
     return readCriLog(
       {
         file: container.logPath,
-        marks: () => [],
+        marks: () => ({ marks: [], end: 0 }),
         ended,
         onChange: (listener) => {
           const timer = setInterval(listener, logPollMs)

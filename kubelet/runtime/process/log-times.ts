@@ -4,7 +4,7 @@
  * beside it. One watch on the folder serves all containers.
  */
 import { EventEmitter } from 'node:events'
-import { type FSWatcher, readFileSync, statSync, watch } from 'node:fs'
+import { closeSync, type FSWatcher, fstatSync, openSync, readSync, statSync, watch } from 'node:fs'
 import { appendFile, copyFile, rm, truncate } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
@@ -17,6 +17,12 @@ export interface LogMark {
   /** Bytes before this offset were written at `time` or earlier. */
   readonly offset: number
   readonly time: number
+}
+
+export interface LogMarks {
+  readonly marks: readonly LogMark[]
+  /** Up to where notes were read. */
+  readonly end: number
 }
 
 export class LogTimes {
@@ -54,21 +60,31 @@ export class LogTimes {
     return () => this.#grown.off(id, listener)
   }
 
-  /** Where the log stood when, oldest first. */
-  marks(id: string): LogMark[] {
+  /** Where the log stood when, oldest first: what was noted since notes were read up to `from`. */
+  marks(id: string, from = 0): LogMarks {
     const marks: LogMark[] = []
-    for (const line of this.#read(id).split('\n')) {
+    const { text, end } = this.#read(id, from)
+    for (const line of text.split('\n')) {
       const [offset, time] = line.split(' ').map(Number)
       if (offset && time) marks.push({ offset, time })
     }
-    return marks
+    return { marks, end }
   }
 
-  #read(id: string): string {
+  #read(id: string, from: number): { text: string; end: number } {
+    let fd: number | undefined
     try {
-      return readFileSync(path.join(this.#folder, `${id}.times`), 'utf8')
+      fd = openSync(path.join(this.#folder, `${id}.times`), 'r')
+      const { size } = fstatSync(fd)
+      // The log was rotated, and its notes begin anew.
+      const start = size < from ? 0 : from
+      const bytes = Buffer.alloc(size - start)
+      const text = bytes.toString('latin1', 0, readSync(fd, bytes, 0, bytes.length, start))
+      return { text, end: start + text.length }
     } catch {
-      return ''
+      return { text: '', end: from }
+    } finally {
+      if (fd !== undefined) closeSync(fd)
     }
   }
 
@@ -88,7 +104,7 @@ export class LogTimes {
     const file = path.join(this.#folder, `${id}.log`)
     const size = statSync(file, { throwIfNoEntry: false })?.size
     if (size === undefined) return
-    const before = this.#sizes.get(id) ?? this.marks(id).at(-1)?.offset ?? 0
+    const before = this.#sizes.get(id) ?? this.marks(id).marks.at(-1)?.offset ?? 0
     if (size === before) return
     this.#sizes.set(id, size)
     if (size < before) await rm(path.join(this.#folder, `${id}.times`), { force: true })

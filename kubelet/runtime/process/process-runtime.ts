@@ -322,7 +322,7 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
     const ended = () => this.#containers.get(id)?.exited ?? true
     return {
       file,
-      marks: () => this.#times.marks(id),
+      marks: (from) => this.#times.marks(id, from),
       ended,
       onChange: (listener) => {
         const off = this.#times.onGrowth(id, listener)
