@@ -1,5 +1,4 @@
 /** One pass over a Pod that should run: admission, volumes, sandbox, then what its containers need. */
-
 import { parseTime } from '#api/clock.js'
 import { isTerminalPhase } from '#api/pod-phase.js'
 import { unlessAborted } from '#async/sleep.js'
@@ -347,15 +346,16 @@ export class PodSync {
     this.#host.event('Warning', 'BackOff', text, name)
   }
 
-  /** Resolves, whatever happens, when it has been tried. */
+  /** Resolves, whatever happens, when it has been tried. One that is being ended already gets no more time than this. */
   #kill(
     container: Container,
     spec: ContainerSpec,
     message: string,
     graceSeconds: number,
-  ): Promise<void> | undefined {
-    if (this.kills.has(container.id)) return
-    const kill = killContainer(this.#host.killDeps(), { container, spec, message, graceSeconds })
+  ): Promise<void> {
+    const options = { container, spec, message, graceSeconds }
+    const kill = this.kills.get(container.id) ?? killContainer(this.#host.killDeps(), options)
+    kill.shorten(graceSeconds)
     this.kills.set(container.id, kill)
     return kill.done
       .catch((error) => this.#context.log.warn({ error: error.message }, 'kill failed'))

@@ -1,4 +1,5 @@
 /** What is said of Pods while they end: as kubelet v1.36 says it of the same Pods, side by side on a containerd. */
+import { existsSync, readFileSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import t from 'tap'
@@ -331,6 +332,46 @@ t.test('how Pods end', async (t) => {
     t.same(ends(all), [0, 1, 0])
     t.match(all[2]!.lastState.terminated, { exitCode: 137, reason: 'RestartingAllContainers' })
   })
+  await t.test(
+    'one that is being ended when all restart is gone before it starts again',
+    async () => {
+      const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }
+      const at = (name: string) => `$CONTAINER_ROOT/d/${name}`
+      const once = `test -e ${at('f')} && exec sleep 1000; until [ -e ${at('deaf')} ]; do sleep 0.05; done; touch ${at('f')}; exit 42`
+      const pid = path.join(node.folder, 'deaf-pid')
+      const deaf = `test -e ${at('f')} && exec sleep 1000; echo $$ >${pid}; trap "touch ${at('deaf')}" TERM; while :; do sleep 0.05; done`
+      const volumeMounts = [{ name: 'd', mountPath: '/d' }]
+      const isOnce = ['sh', '-c', `test -e ${at('f')}`]
+      const livenessProbe = { exec: { command: isOnce }, periodSeconds: 1, failureThreshold: 1 }
+      const asking = { restartPolicy: 'Never', restartPolicyRules: [rule] }
+      const made = await node.run(
+        'deaf',
+        {},
+        {
+          terminationGracePeriodSeconds: 1000,
+          containers: [
+            { name: 'asking', image, ...script(once), ...asking, volumeMounts },
+            { name: 'deaf', image, ...script(deaf), livenessProbe, volumeMounts },
+          ],
+          volumes: [{ name: 'd', emptyDir: {} }],
+        },
+      )
+      await node.until(
+        'deaf',
+        (pod) =>
+          pod.status!.containerStatuses?.every((one) => one.ready && one.restartCount === 1) ??
+          false,
+        made,
+      )
+      const first = readFileSync(pid, 'utf8').trim()
+      t.notOk(
+        existsSync(`/proc/${first}`) &&
+          !readFileSync(`/proc/${first}/stat`, 'utf8').includes(') Z'),
+      )
+      await node.delete('deaf', 1)
+      await node.gone('deaf')
+    },
+  )
   await t.test('a sidecar may restart those that never do by themselves', async (t) => {
     const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }
     const file = '$CONTAINER_ROOT/d/f'
