@@ -1,5 +1,6 @@
 /** The variables by which a container finds the Services of its namespace; upstream: pkg/kubelet/envvars/envvars.go. */
 import type { NamespacedObject } from '#api/object.js'
+import { hostInUrl } from '#net/host-in-url.js'
 import type { Pod } from '../pod.js'
 
 export interface Service extends NamespacedObject {
@@ -14,12 +15,16 @@ type Variable = [name: string, value: string]
 
 const envName = (name: string): string => name.toUpperCase().replaceAll('-', '_')
 
+const urlOf = (ip: string, { port, protocol = 'TCP' }: ServicePort): string =>
+  `${protocol.toLowerCase()}://${hostInUrl(ip)}:${port}`
+
 /** The form that Docker's links had. */
-const linkVariables = (name: string, ip: string, { port, protocol = 'TCP' }: ServicePort) => {
+const linkVariables = (name: string, ip: string, servicePort: ServicePort) => {
+  const { port, protocol = 'TCP' } = servicePort
   const prefix = `${name}_PORT_${port}_${protocol}`
   const scheme = protocol.toLowerCase()
   return [
-    [prefix, `${scheme}://${ip}:${port}`],
+    [prefix, urlOf(ip, servicePort)],
     [`${prefix}_PROTO`, scheme],
     [`${prefix}_PORT`, String(port)],
     [`${prefix}_ADDR`, ip],
@@ -38,7 +43,7 @@ const variablesOf = ({ metadata, spec }: Service): Variable[] => {
     [`${name}_SERVICE_HOST`, ip],
     [`${name}_SERVICE_PORT`, String(first.port)],
     ...named,
-    [`${name}_PORT`, `tcp://${ip}:${first.port}`],
+    [`${name}_PORT`, urlOf(ip, first)],
     ...ports.flatMap((port) => linkVariables(name, ip, port)),
   ]
 }
