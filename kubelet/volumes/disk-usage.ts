@@ -4,20 +4,19 @@ import { lstat, open, readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { limits } from '#limits'
 import type { DiskUsage } from '../runtime.js'
-import { unlessGone } from '../unless-gone.js'
 
 const blockBytes = 512
 
-/** Nothing in a folder that is gone, has become a file since, or was closed to a kubelet that is not root. */
-const namesIn = (folder: string): Promise<string[]> =>
-  readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(error.code ?? '')) return []
+/** Undefined for what is gone, has become something else since, or was closed to a kubelet that is not root. */
+const unlessClosed = <T>(reading: Promise<T>): Promise<T | undefined> =>
+  reading.catch((error: NodeJS.ErrnoException) => {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES'].includes(error.code ?? '')) return undefined
     throw error
   })
 
 /** Acts with a short path of the folder. */
 const from = async (folder: string, act: (short: string) => Promise<void>): Promise<void> => {
-  const handle = await unlessGone(open(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW))
+  const handle = await unlessClosed(open(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW))
   try {
     if (handle) await act(`/proc/self/fd/${handle.fd}`)
   } finally {
@@ -30,7 +29,7 @@ const from = async (folder: string, act: (short: string) => Promise<void>): Prom
  * counts nothing.
  */
 export const diskUsageOf = async (top: string): Promise<DiskUsage> => {
-  const start = await unlessGone(lstat(top))
+  const start = await unlessClosed(lstat(top))
   if (!start) return { bytes: 0, inodes: 0 }
   const linked = new Set<number>()
   let bytes = 0
@@ -51,9 +50,9 @@ export const diskUsageOf = async (top: string): Promise<DiskUsage> => {
         await from(folder, walk)
         continue
       }
-      for (const entry of await namesIn(folder)) {
+      for (const entry of (await unlessClosed(readdir(folder))) ?? []) {
         const name = path.join(folder, entry)
-        const stats = await unlessGone(lstat(name))
+        const stats = await unlessClosed(lstat(name))
         if (stats && count(stats)) folders.push(name)
       }
     }
