@@ -350,7 +350,10 @@ export class Kubelet {
   /** Static Pods run even before the API server is reached. */
   async #followManifests(signal: AbortSignal): Promise<{ ended: Promise<void> }> {
     const { manifests } = this.#deps
-    const look = async () => this.#statics.set((await manifests?.list()) ?? [])
+    const look = async () => {
+      const pods = await manifests?.list()
+      if (pods) this.#statics.set(pods)
+    }
     await look()
     return { ended: manifests?.follow(look, signal) ?? Promise.resolve() }
   }

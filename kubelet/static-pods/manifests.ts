@@ -8,6 +8,7 @@ import { limits } from '#limits'
 import { followFolder } from '../follow-folder.js'
 import { readForeignFile } from '../foreign-file.js'
 import type { Pod } from '../pod.js'
+import { unlessGone } from '../unless-gone.js'
 import { makeStatic } from './static-pod.js'
 
 /**
@@ -34,37 +35,36 @@ export class Manifests {
     this.#options = options
   }
 
-  /** All Pods, in order of file names. Unreadable files are skipped. */
-  async list(): Promise<Pod[]> {
-    const pods: Pod[] = []
-    for (const file of await this.#files()) {
-      try {
-        pods.push(await this.#read(file))
-      } catch (error) {
-        this.#options.log.error({ file, error: messageOf(error) }, 'a manifest could not be read')
+  /**
+   * All Pods, in order of file names. Unreadable files are skipped. Undefined when nothing is known: of a folder, or of the
+   * one file, that cannot be read.
+   */
+  async list(): Promise<Pod[] | undefined> {
+    const { path: root, log } = this.#options
+    try {
+      const facts = await unlessGone(stat(root))
+      if (facts === undefined) return []
+      if (!facts.isDirectory()) return [await this.#read(root)]
+      const pods: Pod[] = []
+      for (const name of (await readdir(root)).sort()) {
+        if (name.startsWith('.')) continue
+        const file = path.join(root, name)
+        const pod = await this.#read(file).catch((error) => {
+          log.error({ file, error: messageOf(error) }, 'a manifest could not be read')
+        })
+        if (pod) pods.push(pod)
       }
+      return pods
+    } catch (error) {
+      log.error({ path: root, error: messageOf(error) }, 'manifests could not be read')
+      return undefined
     }
-    return pods
   }
 
   /** Calls `look` at once, now and then, and soon after something has changed; until the signal fires. */
   async follow(look: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const paths = () => [this.#options.path]
     await followFolder(look, { paths, checkMs, signal })
-  }
-
-  async #files(): Promise<string[]> {
-    const { path: root } = this.#options
-    try {
-      if (!(await stat(root)).isDirectory()) return [root]
-      const names = await readdir(root)
-      return names
-        .filter((name) => !name.startsWith('.'))
-        .sort()
-        .map((name) => path.join(root, name))
-    } catch {
-      return []
-    }
   }
 
   async #read(file: string): Promise<Pod> {

@@ -2,8 +2,11 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { systemClock } from '#api/clock.js'
+import { silentLog } from '#client/log.js'
 import { podManifestReader } from '#commands/pod-manifest.js'
 import type { Pod } from '#kubelet/pod.js'
+import { Manifests } from '#kubelet/static-pods/manifests.js'
 import { eventually } from '../eventually.js'
 import { processesWith, startNode } from './node.js'
 
@@ -177,4 +180,23 @@ t.test('what of the API a static Pod may not need', (t) => {
   t.equal(pod({}).spec.restartPolicy, 'Always', 'defaults are written')
   t.throws(() => pod({ restartPolicy: 'Perhaps' }), { code: 422 })
   t.end()
+})
+
+t.test('static Pods are only gone where it is known that their manifests are', async (t) => {
+  const folder = t.testdir({ 'a.json': '{"metadata":{"name":"a"},"spec":{}}', 'b.json': '{' })
+  const clock = systemClock
+  const read = (text: Buffer, place: (pod: Pod) => void): Pod => {
+    const pod: Pod = JSON.parse(text.toString())
+    place(pod)
+    return pod
+  }
+  const listOf = async (at: string) => {
+    const options = { path: at, read, nodeName: 'n', clock, log: silentLog }
+    return (await new Manifests(options).list())?.map(({ metadata }) => metadata.name)
+  }
+  t.same(await listOf(folder), ['a-n'], 'of a folder all others')
+  t.same(await listOf(path.join(folder, 'a.json')), ['a-n'])
+  t.equal(await listOf(path.join(folder, 'b.json')), undefined, 'half written, perhaps')
+  t.equal(await listOf(path.join(folder, 'a.json', 'below')), undefined)
+  t.same(await listOf(path.join(folder, 'none')), [])
 })
