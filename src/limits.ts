@@ -488,6 +488,8 @@ export const limits = {
   /** Characters of a Pod's hostname, and of one that the kernel accepts. */
   hostnameLengthMax: 63,
   kernelNameLengthMax: 64,
+  /** Longest grace that a container runtime is told: of 300 years containerd makes none, and gRPC has no such deadlines. */
+  stopSecondsMax: 2 ** 31 - 1,
   /** Bytes of one answer of a container runtime, which may list the annotations of many Pods; upstream's maxMsgSize. */
   runtimeAnswerBytesMax: 16 * 1024 * 1024,
   /** Entries and characters of a Pod's resolv.conf that resolvers read; upstream's MaxDNSNameservers, MaxDNSSearchPaths, DNS1123SubdomainMaxLength and MaxDNSSearchListChars. */

@@ -130,3 +130,23 @@ t.test(
     t.equal(runtime.sandboxes().length, 20)
   },
 )
+
+t.test('a runtime is told of no grace that it or gRPC could not count', async (t) => {
+  const graces: number[] = []
+  const runtime = await startRuntime(t, {
+    ListContainers: (_: unknown, answer: Answer) =>
+      answer(null, { containers: [{ ...rowOf('a'), state: 1 }] }),
+    ContainerStatus: (_: unknown, answer: Answer) =>
+      answer(null, { status: { id: 'c-a', state: 1 } }),
+    StopContainer: ({ request }: { request: { timeout: number } }, answer: Answer) => {
+      graces.push(request.timeout)
+      answer(null, {})
+    },
+  })
+  await runtime.open(() => {})
+  t.teardown(() => runtime.close())
+  const yearSeconds = 31_536_000
+  for (const seconds of [yearSeconds, Number.MAX_SAFE_INTEGER])
+    await runtime.stopContainer('c-a', { graceMs: seconds * 1000 }).done
+  t.same(graces, [yearSeconds, 2 ** 31 - 1])
+})

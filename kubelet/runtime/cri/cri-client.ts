@@ -25,6 +25,10 @@ export class CriClient {
   call<T>(method: string, request: object = {}, extraMs = 0): Promise<T> {
     return this.#runtime.call(method, request, { timeoutMs: callTimeoutMs + extraMs })
   }
+  stop(containerId: string, graceMs: number): Promise<void> {
+    const timeout = Math.min(limits.stopSecondsMax, Math.ceil(graceMs / 1000))
+    return this.call('StopContainer', { container_id: containerId, timeout }, timeout * 1000)
+  }
   callImages<T>(method: string, request: object): Promise<T> {
     return this.#images.call(method, request, { timeoutMs: callTimeoutMs })
   }

@@ -227,8 +227,7 @@ export class CriRuntime implements ContainerRuntime {
       const container = this.#containers.get(id)
       if (!container || container.state === 'exited') return
       if (halted) writeFileSync(this.#haltedFile(id), '')
-      const timeout = Math.ceil(ms / 1000)
-      await this.#client.call('StopContainer', { container_id: id, timeout }, ms)
+      await this.#client.stop(id, ms)
       await this.#relist()
     }
     const first = stop(graceMs)
