@@ -3,10 +3,10 @@ import { isTerminalPhase } from '#api/pod-phase.js'
 import { addAmounts, type MilliAmounts, parseAmounts } from '#client/amount.js'
 import { arePortsTaken } from '#client/host-ports.js'
 import { podWantsNode } from '#client/node-affinity.js'
-import type { Amounts } from '#client/pod.js'
+import { type Amounts, type Taint, tolerates } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
 import { operatingSystem } from './node/machine-platform.js'
-import type { Pod } from './pod.js'
+import { isStatic, type Pod } from './pod.js'
 
 /** Checked resources, with the number of thousandths in one unit of the message. */
 const units = { cpu: 1n, memory: 1000n, 'ephemeral-storage': 1000n } as const
@@ -16,6 +16,7 @@ const osLabel = 'kubernetes.io/os'
 export interface NodeFacts {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
   readonly allocatable: Amounts
 }
 
@@ -30,11 +31,19 @@ const activeOthers = (pod: Pod, others: readonly Pod[]): Pod[] =>
     (other) => other.metadata.uid !== pod.metadata.uid && !isTerminalPhase(other.status?.phase),
   )
 
+/** Other taints are for schedulers. */
+const drivesAway = (taint: Taint, { spec }: Pod): boolean =>
+  taint.effect === 'NoExecute' && !spec.tolerations?.some((one) => tolerates(one, taint))
+
+/** Whether it hangs on what others write into the Node, of which the kubelet may know something old. */
+export const isOfNode = ({ reason }: Refusal): boolean =>
+  reason === 'NodeAffinity' || reason === 'TaintToleration'
+
 /** Why the node cannot take the Pod; `others` are the Pods that it has. */
 export const refusalOf = (
   pod: Pod,
   others: readonly Pod[],
-  { name, labels, allocatable }: NodeFacts,
+  { name, labels, taints, allocatable }: NodeFacts,
 ): Refusal | undefined => {
   if ((pod.metadata.labels?.[osLabel] ?? operatingSystem) !== operatingSystem)
     return {
@@ -46,18 +55,23 @@ export const refusalOf = (
       reason: 'PodOSNotSupported',
       message: "Failed to admit pod as the OS field doesn't match node OS",
     }
+  const shortage = shortageOf(pod, others, allocatable)
+  if (shortage) return shortage
   if (!podWantsNode(pod, { metadata: { name, labels } }))
     return {
       reason: 'NodeAffinity',
       message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
     }
-  const shortage = shortageOf(pod, others, allocatable)
-  if (shortage) return shortage
   if (arePortsTaken(pod, activeOthers(pod, others)))
     return {
       reason: 'NodePorts',
       message:
         "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+    }
+  if (!isStatic(pod) && taints.some((taint) => drivesAway(taint, pod)))
+    return {
+      reason: 'TaintToleration',
+      message: "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
     }
   return undefined
 }

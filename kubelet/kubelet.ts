@@ -11,9 +11,10 @@ import { createEventRecorder, type EventRecorder } from '#client/event-recorder.
 import { Informer } from '#client/informer.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
+import type { Node } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
-import { refusalOf, shortageOf } from './admission.js'
+import { isOfNode, refusalOf, shortageOf } from './admission.js'
 import { Csi } from './csi/csi.js'
 import { Dra } from './dra/dra.js'
 import { type DnsSettings, dnsOf, noDns } from './environment/pod-dns.js'
@@ -203,16 +204,14 @@ export class Kubelet {
         const pressed = this.#evictor.refusalOf(pod)
         if (pressed) return pressed
         const others = [...this.#workers.values()].map((worker) => worker.pod)
-        const refusal = refusalOf(pod, others, {
-          name: nodeName,
-          allocatable,
-          labels: nodeLabels(nodeName),
-        })
-        if (refusal?.reason !== 'NodeAffinity') return refusal
-        // Read again: the scheduler may have used labels that were added after the Node was registered.
-        const node = await client.get(resources.nodes, { name: nodeName })
-        const { labels: given = {} } = node.metadata
-        return refusalOf(pod, others, { name: nodeName, allocatable, labels: given })
+        const at = { name: nodeName, allocatable }
+        const labels = nodeLabels(nodeName)
+        const refusal = refusalOf(pod, others, { ...at, labels, taints: this.#node.taints })
+        if (!refusal || !isOfNode(refusal)) return refusal
+        // Read again: the scheduler may have used what was written since the Node was last seen.
+        const { metadata, spec } = await client.get<Node>(resources.nodes, { name: nodeName })
+        const now = { labels: metadata.labels ?? {}, taints: spec.taints ?? [] }
+        return refusalOf(pod, others, { ...at, ...now })
       },
       shortage: (pod) => shortageOf(pod, this.pods, allocatable),
       onFinished: (uid) => {

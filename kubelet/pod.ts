@@ -288,7 +288,7 @@ export const fromApi = (pod: Pod, seen: string): Pod => {
 }
 
 /** A Pod of a manifest on this node: only removing the manifest removes it. */
-const isStatic = ({ metadata }: Pod): boolean =>
+export const isStatic = ({ metadata }: Pod): boolean =>
   (metadata.annotations?.[ownAnnotations.source] ?? 'api') !== 'api'
 
 /** The node must not end it to make room for others (IsCriticalPod). */

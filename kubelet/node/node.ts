@@ -3,14 +3,13 @@ import { readFileSync } from 'node:fs'
 import os from 'node:os'
 import { type Clock, formatMicroTime, formatTime } from '#api/clock.js'
 import { type Condition, sinceWhen } from '#api/conditions.js'
-import type { PersistedObject } from '#api/object.js'
 import { sleep } from '#async/sleep.js'
 import type { Client } from '#client/client.js'
 import { isAlreadyExists, isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { EventSubject } from '#client/event-sink.js'
 import type { Log } from '#client/log.js'
-import { isNodeReady, type Node } from '#client/pod.js'
+import { isNodeReady, type Node, type Taint } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import type { Pressure } from '../eviction/signals.js'
@@ -138,9 +137,15 @@ export class NodeReporter {
   readonly #options: NodeOptions
   readonly #turns = new Turns()
   #uid: string | undefined
+  #taints: readonly Taint[] = []
 
   constructor(options: NodeOptions) {
     this.#options = options
+  }
+
+  /** As they were when the Node was last seen. */
+  get taints(): readonly Taint[] {
+    return this.#taints
   }
 
   /** Cut off as upstream does it. */
@@ -227,6 +232,7 @@ export class NodeReporter {
     const { client, name } = this.#options
     try {
       const node = await client.get<Node>(resources.nodes, { name })
+      this.#taints = node.spec.taints ?? []
       if (!isNodeReady(node) || node.metadata.uid !== this.#uid) return true
       return Object.keys(extendedChanges(capacityOf(), node.status ?? {})).length > 0
     } catch (error) {
@@ -243,6 +249,7 @@ export class NodeReporter {
   async #reportNow(): Promise<void> {
     const node = await this.#ensure()
     this.#uid = node.metadata.uid
+    this.#taints = node.spec.taints ?? []
     const { client, name } = this.#options
     const status = this.#status(node.status ?? {}, await this.#images())
     await client.patch(
@@ -268,7 +275,7 @@ export class NodeReporter {
     }
   }
 
-  async #ensure(): Promise<PersistedObject> {
+  async #ensure(): Promise<Node> {
     const { client, name } = this.#options
     const wanted = nodeLabels(name)
     try {

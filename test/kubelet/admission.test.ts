@@ -1,11 +1,15 @@
 /** What a node takes: the same sums as the scheduler's, and the node that the Pod asks for. */
 import t from 'tap'
+import { resources } from '#client/resources.js'
 import { type NodeFacts, refusalOf } from '#kubelet/admission.js'
 import type { Pod, PodSpec } from '#kubelet/pod.js'
+import { eventually } from '../eventually.js'
+import { script, startNode } from './node.js'
 
 const node: NodeFacts = {
   name: 'n1',
   labels: { disk: 'ssd' },
+  taints: [],
   allocatable: { cpu: '2', memory: '1Gi', 'ephemeral-storage': '10Gi', pods: '3' },
 }
 const pod = (uid: string, spec: Partial<PodSpec>, phase = 'Running'): Pod =>
@@ -87,3 +91,58 @@ t.test('a port of the node is for one Pod', (t) => {
   t.equal(refusalOf(holding(80, '10.0.0.1'), others, node), undefined)
   t.end()
 })
+
+t.test('of several reasons the first is told, in the order of upstream', (t) => {
+  const taints = [{ key: 'gone', effect: 'NoExecute' }]
+  const ports = [{ containerPort: 80, hostPort: 80 }]
+  const holding = pod('a', { containers: [{ name: 'c', ports }] })
+  const wanting: Partial<PodSpec> = {
+    nodeSelector: { disk: 'hdd' },
+    containers: [{ name: 'c', ports, resources: { requests: { cpu: '3' } } }],
+  }
+  const reasonOf = (spec: Partial<PodSpec>) =>
+    refusalOf(pod('new', spec), [holding], { ...node, taints })?.reason
+  t.equal(reasonOf(wanting), 'OutOfcpu')
+  const small = { ...wanting, containers: [{ name: 'c', ports }] }
+  t.equal(reasonOf(small), 'NodeAffinity')
+  t.equal(reasonOf({ containers: small.containers }), 'NodePorts')
+  t.equal(reasonOf({}), 'TaintToleration')
+  t.equal(reasonOf({ tolerations: [{ key: 'gone', operator: 'Exists' }] }), undefined)
+  const noSchedule = [{ key: 'gone', effect: 'NoSchedule' }]
+  t.equal(refusalOf(pod('new', {}), [], { ...node, taints: noSchedule }), undefined)
+  t.end()
+})
+
+t.test(
+  'a node whose taint drives Pods away takes none that is bound to it past the scheduler',
+  async (t) => {
+    const { client, run, until } = await startNode(t)
+    await run('before', script('exec sleep 1000'))
+    const taint = async (taints: object[]) => {
+      await client.patch(
+        resources.nodes,
+        { name: 'node-1' },
+        { spec: { taints } },
+        { type: 'merge' },
+      )
+    }
+    await taint([{ key: 'leave', effect: 'NoExecute' }])
+    let tries = 0
+    // The kubelet looks at its Node now and then.
+    const refused = await eventually('a Pod that is refused', async () => {
+      const name = `p-${tries++}`
+      await run(name, script('exec sleep 1000'))
+      const { status } = await until(name, (one) => one.status?.phase !== 'Pending')
+      return status!.phase === 'Failed' && status
+    })
+    t.match(refused, {
+      reason: 'TaintToleration',
+      message:
+        "Pod was rejected: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
+    })
+    t.equal((await until('before', () => true)).status!.phase, 'Running')
+    await taint([])
+    await run('after', script('exec sleep 1000'))
+    await until('after', ({ status }) => status?.phase === 'Running')
+  },
+)
