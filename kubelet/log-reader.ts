@@ -1,8 +1,9 @@
 /** `kubectl logs`: a log file as bytes, from where and in which form the options ask. */
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { limits } from '#limits'
 import type { LogMark, LogMarks } from './runtime/process/log-times.js'
 import type { LogOptions } from './runtime.js'
+import { unlessGone } from './unless-gone.js'
 
 const chunkBytes = 64 * 1024
 const newline = 10
@@ -151,7 +152,14 @@ const changesOf = (source: LogSource, signal: AbortSignal) => {
   }
 }
 
-/** The file's bytes from `offset` on, until the container has ended and all is read. */
+/** The file that has taken the place of the one that is open; undefined while none has. */
+const successorOf = async (file: FileHandle, name: string): Promise<FileHandle | undefined> => {
+  const there = await unlessGone(stat(name))
+  if (there === undefined || there.ino === (await file.stat()).ino) return undefined
+  return unlessGone(open(name, 'r'))
+}
+
+/** The file's bytes from `offset` on, and those of its successors, until the container has ended and all is read. */
 async function* growingFile(
   file: FileHandle,
   source: LogSource,
@@ -159,23 +167,36 @@ async function* growingFile(
 ): AsyncIterable<Buffer> {
   const buffer = Buffer.alloc(chunkBytes)
   const changes = changesOf(source, signal)
+  let from = file
+  let successor: FileHandle | undefined
   let at = offset
   try {
     while (!signal.aborted) {
       // Checked before reading, so that all that was written before the end is read.
       const ended = source.ended()
-      const { bytesRead } = await file.read(buffer, 0, chunkBytes, at)
+      const { bytesRead } = await from.read(buffer, 0, chunkBytes, at)
       if (bytesRead > 0) {
         at += bytesRead
         yield Buffer.from(buffer.subarray(0, bytesRead))
         continue
       }
-      if (ended) return
+      if (successor !== undefined) {
+        if (from !== file) await from.close()
+        from = successor
+        successor = undefined
+        at = 0
+        continue
+      }
+      successor = await successorOf(from, source.file)
+      if (ended && successor === undefined) return
+      // What was about to be written into the old file has come until then.
       await changes.next()
-      if ((await file.stat()).size < at) at = 0
+      if ((await from.stat()).size < at) at = 0
     }
   } finally {
     changes.stop()
+    if (from !== file) await from.close()
+    await successor?.close()
   }
 }
 

@@ -1,6 +1,7 @@
 /** Memory and disk usage of Pods, by container and by volume. */
 
 import { mainAndInitContainers, type Pod, type VolumeSpec } from '../pod.js'
+import { rotatedLog } from '../rotated-log.js'
 import type { Container, ContainerRuntime, DiskUsage } from '../runtime.js'
 import { addDiskUsage, diskUsageOf, noDiskUsage } from '../volumes/disk-usage.js'
 import type { Volumes } from '../volumes/volumes.js'
@@ -51,7 +52,7 @@ export class PodUsageReader {
           name,
           memoryBytes: usage.get(id)?.memoryBytes ?? 0,
           files: files.get(id) ?? noDiskUsage,
-          logs: await diskUsageOf(logPath),
+          logs: addDiskUsage(await diskUsageOf(logPath), await diskUsageOf(rotatedLog(logPath))),
         })
       all.set(pod.metadata.uid, { containers, volumes: await this.#volumesOf(pod) })
     }

@@ -1,5 +1,5 @@
 /** How a runtime is asked for all that it has, when it answers slowly or something goes meanwhile. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import {
@@ -15,6 +15,7 @@ import { silentLog } from '#client/log.js'
 import { loadService } from '#kubelet/grpc/rpc-client.js'
 import { CriRuntime } from '#kubelet/runtime/cri/cri-runtime.js'
 import { criFacts } from '#kubelet/runtime/cri/cri-types.js'
+import { limits } from '#limits'
 import { eventually } from '../eventually.js'
 
 type Answer = sendUnaryData<object>
@@ -150,3 +151,33 @@ t.test('a runtime is told of no grace that it or gRPC could not count', async (t
     await runtime.stopContainer('c-a', { graceMs: seconds * 1000 }).done
   t.same(graces, [yearSeconds, 2 ** 31 - 1])
 })
+
+t.test(
+  'a log that has become too long is put aside, and one whose file is missing made anew',
+  async (t) => {
+    const folder = t.testdir({ long: '', short: 'x' })
+    truncateSync(path.join(folder, 'long'), limits.containerLogBytesMax + 1)
+    const names = ['long', 'missing', 'short']
+    const reopened: string[] = []
+    const runtime = await startRuntime(t, {
+      ListContainers: (_: unknown, answer: Answer) =>
+        answer(null, { containers: names.map((uid) => ({ ...rowOf(uid), state: 1 })) }),
+      ContainerStatus: ({ request: { container_id: id } }: StatusCall, answer: Answer) =>
+        answer(null, { status: { id, state: 1, log_path: path.join(folder, id.slice(2)) } }),
+      ReopenContainerLog: ({ request: { container_id: id } }: StatusCall, answer: Answer) => {
+        reopened.push(id)
+        if (id === 'c-missing') return answer({ code: status.UNKNOWN, details: 'not now' })
+        writeFileSync(path.join(folder, id.slice(2)), '')
+        answer(null, {})
+      },
+      RemoveContainer: (_: unknown, answer: Answer) => answer(null, {}),
+    })
+    await runtime.open(() => {})
+    t.teardown(() => runtime.close())
+    await eventually('both', () => reopened.length === 2)
+    t.same(reopened, ['c-long', 'c-missing'])
+    t.same(readdirSync(folder).sort(), ['long', 'long.1', 'short'])
+    await runtime.removeContainer('c-long')
+    t.same(readdirSync(folder), ['short'])
+  },
+)

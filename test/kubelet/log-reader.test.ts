@@ -1,5 +1,5 @@
 /** What `kubectl logs` asks for, against the same made of the whole text at once. */
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import fc from 'fast-check'
@@ -176,4 +176,32 @@ t.test('each time of a long log is read once, and a line that never ends is show
     if (shown.length >= 100_000) break
   }
   t.equal(shown, `1970-01-01T00:00:00.009000000Z ${'y'.repeat(100_000)}`)
+})
+
+t.test('whoever follows a log goes on in the file that takes its place', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'log-reader-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const file = path.join(folder, 'log')
+  writeFileSync(file, 'before\n')
+  let isEnded = false
+  const source: LogSource = {
+    file,
+    marks: () => ({ marks: [], end: 0 }),
+    ended: () => isEnded,
+    onChange: (listener) => {
+      const timer = setInterval(listener, 10)
+      return () => clearInterval(timer)
+    },
+  }
+  const asked = { ...everything, follow: true, timestamps: false }
+  const seen: string[] = []
+  for await (const chunk of readLog(source, asked, new AbortController().signal)) {
+    seen.push(chunk.toString())
+    if (seen.length > 1) continue
+    renameSync(file, `${file}.1`)
+    writeFileSync(file, 'after\n')
+    appendFileSync(`${file}.1`, 'late\n')
+    isEnded = true
+  }
+  t.same(seen, ['before\n', 'late\n', 'after\n'])
 })

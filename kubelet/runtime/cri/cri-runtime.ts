@@ -7,8 +7,10 @@ import path from 'node:path'
 import type { Duplex } from 'node:stream'
 import { status } from '@grpc/grpc-js'
 import type { Clock } from '#api/clock.js'
+import { sleep } from '#async/sleep.js'
 import type { Log } from '#client/log.js'
 import type { RpcError } from '../../grpc/rpc-client.js'
+import { rotatedLog } from '../../rotated-log.js'
 import {
   type Container,
   type ContainerConfig,
@@ -31,6 +33,7 @@ import { CriClient } from './cri-client.js'
 import { connectThroughCri } from './cri-forward.js'
 import { CriImages } from './cri-images.js'
 import { readCriLog } from './cri-log.js'
+import { rotateLog } from './cri-log-rotation.js'
 import {
   type CriContainer,
   type CriContainerStatus,
@@ -44,9 +47,12 @@ import {
   toSandbox,
 } from './cri-objects.js'
 import { startCriSession } from './cri-session.js'
+import { readStats, usageIn, writtenIn } from './cri-stats.js'
 
 const relistMs = 1_000
 const logPollMs = 200
+/** Upstream's containerLogMonitorInterval. */
+const logCheckMs = 10_000
 
 interface CriRuntimeOptions {
   /** As in `unix:///run/containerd/containerd.sock`. */
@@ -55,19 +61,6 @@ interface CriRuntimeOptions {
   readonly clock: Clock
   readonly log: Log
   readonly nodeName: string
-}
-
-interface CriNumber {
-  readonly value: number
-}
-interface CriStats {
-  readonly attributes: { readonly id: string }
-  readonly cpu: { readonly usage_core_nano_seconds: CriNumber | null } | null
-  readonly memory: { readonly working_set_bytes: CriNumber | null } | null
-  readonly writable_layer: {
-    readonly used_bytes: CriNumber | null
-    readonly inodes_used: CriNumber | null
-  } | null
 }
 
 /** What the runtime lists no more is gone. */
@@ -95,6 +88,7 @@ export class CriRuntime implements ContainerRuntime {
   readonly #sandboxes = new Map<string, Sandbox>()
   #onChange: (podUid: string) => void = () => {}
   #timer: NodeJS.Timeout | undefined
+  readonly #closed = new AbortController()
   #relisting: Promise<void> | undefined
   #nextRelist: Promise<void> | undefined
 
@@ -120,10 +114,26 @@ export class CriRuntime implements ContainerRuntime {
       )
     }, relistMs)
     this.#timer.unref()
+    void this.#rotateLogs(this.#closed.signal)
+  }
+
+  /** Never rejects. */
+  async #rotateLogs(closed: AbortSignal): Promise<void> {
+    while (!closed.aborted) {
+      for (const { id, state, logPath } of this.containers()) {
+        if (state !== 'running' || logPath === '' || closed.aborted) continue
+        const reopen = () => this.#client.call('ReopenContainerLog', { container_id: id })
+        await rotateLog(logPath, reopen).catch((error) =>
+          this.#options.log.warn({ id, error: error.message }, 'a log was not rotated'),
+        )
+      }
+      await sleep(logCheckMs, closed, { ref: false })
+    }
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
+    this.#closed.abort()
     // Whoever started the relist handles its failure.
     await this.#relisting?.catch(() => {})
     this.#client.close()
@@ -246,7 +256,9 @@ export class CriRuntime implements ContainerRuntime {
     const container = this.#containers.get(id)
     await this.#client.call('RemoveContainer', { container_id: id })
     rmSync(this.#haltedFile(id), { force: true })
-    if (container?.logPath) rmSync(container.logPath, { force: true })
+    if (container?.logPath)
+      for (const file of [container.logPath, rotatedLog(container.logPath)])
+        rmSync(file, { force: true })
     await this.#relist()
   }
 
@@ -280,27 +292,11 @@ export class CriRuntime implements ContainerRuntime {
     )
   }
 
-  async usage(): Promise<ReadonlyMap<string, ContainerUsage>> {
-    return this.#stats(({ cpu, memory }) => ({
-      cpuNanoseconds: cpu?.usage_core_nano_seconds?.value ?? 0,
-      memoryBytes: memory?.working_set_bytes?.value ?? 0,
-    }))
+  usage(): Promise<ReadonlyMap<string, ContainerUsage>> {
+    return readStats(this.#client, (id) => this.#containers.has(id), usageIn)
   }
-
-  async writtenFiles(): Promise<ReadonlyMap<string, DiskUsage>> {
-    return this.#stats(({ writable_layer: layer }) => ({
-      bytes: layer?.used_bytes?.value ?? 0,
-      inodes: layer?.inodes_used?.value ?? 0,
-    }))
-  }
-
-  async #stats<T>(figuresOf: (stats: CriStats) => T): Promise<ReadonlyMap<string, T>> {
-    const { stats } = await this.#client.call<{ stats: CriStats[] }>('ListContainerStats')
-    return new Map(
-      stats
-        .filter(({ attributes }) => this.#containers.has(attributes.id))
-        .map((one) => [one.attributes.id, figuresOf(one)]),
-    )
+  writtenFiles(): Promise<ReadonlyMap<string, DiskUsage>> {
+    return readStats(this.#client, (id) => this.#containers.has(id), writtenIn)
   }
 
   #session(method: string, id: string, what: object, options: SessionOptions): Session {

@@ -229,6 +229,7 @@ const services: PackageFacts['services'] = {
     StartContainer: ['ContainerId', 'Empty'],
     StopContainer: ['StopContainerRequest', 'Empty'],
     RemoveContainer: ['ContainerId', 'Empty'],
+    ReopenContainerLog: ['ContainerId', 'Empty'],
     UpdateContainerResources: ['UpdateContainerResourcesRequest', 'Empty'],
     ListContainers: ['ListContainersRequest', 'ListContainersResponse'],
     ContainerStatus: ['ContainerId', 'ContainerStatusResponse'],

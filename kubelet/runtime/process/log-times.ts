@@ -9,6 +9,7 @@ import { appendFile, copyFile, rm, truncate } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import { limits } from '#limits'
+import { rotatedLog } from '../../rotated-log.js'
 
 /** A log that grows all the time is looked at this often. */
 const noteIntervalMs = 20
@@ -114,7 +115,7 @@ export class LogTimes {
   }
 
   async #rotate(id: string, file: string): Promise<void> {
-    await copyFile(file, `${file}.1`)
+    await copyFile(file, rotatedLog(file))
     // The container holds the file open for appending: it goes on at the new beginning.
     await truncate(file, 0)
     await rm(path.join(this.#folder, `${id}.times`), { force: true })
