@@ -116,6 +116,8 @@ export class PodHistory {
   }
 
   #enter(lane: string, from: number, state: LaneState | undefined): void {
+    // Anybody may write endpoints of the Pod, for ever new Services.
+    if (!this.lanes.has(lane) && this.lanes.size >= limits.dashboardLanesMax) return
     const spans = this.lanes.get(lane) ?? []
     const last = spans.at(-1)?.state
     if (last?.text === state?.text && last?.tone === state?.tone) return

@@ -530,8 +530,9 @@ export const limits = {
 
   // The dashboard.
 
-  /** Steps of a Pod that the dashboard keeps, states of each of its lanes, Pods that are gone, pages that follow them. */
+  /** Steps of a Pod that the dashboard keeps, its lanes, states of each of them, Pods that are gone, pages that follow them. */
   dashboardStepsMax: 500,
+  dashboardLanesMax: 100,
   dashboardSpansMax: 200,
   dashboardGonePodsMax: 100,
   dashboardPagesMax: 32,

@@ -186,7 +186,9 @@ t.test('a Pod that changes for ever takes no more than it may', (t) => {
   for (let i = 0; i < 2_000; i++) {
     history.see(podAt({ phase: i % 2 === 0 ? 'Pending' : 'Running' }), ms(5) + i)
     history.seeEvent(killing(`Stopping container ${i}`), ms(5) + i)
+    history.seeEndpoints(new Map([[`service-${i}`, endpoint('ready', { ready: true })]]), ms(5) + i)
   }
+  t.equal(history.lanes.size, limits.dashboardLanesMax)
   t.equal(history.steps.length, limits.dashboardStepsMax)
   t.ok(history.marks.length <= limits.dashboardStepsMax)
   for (const spans of history.lanes.values()) t.ok(spans.length <= limits.dashboardSpansMax)
