@@ -109,6 +109,8 @@ export const limits = {
   /** Reported errors of one object, and their characters. Upstream reports all, and runs out of memory where each part is told of with each other, or with the whole. */
   fieldErrorsMax: 10_000,
   fieldErrorsCharactersMax: 24 * 1024 * 1024,
+  /** Brackets in brackets of a JSON path of a definition: reading each takes stack. */
+  jsonPathNestingMax: 100,
   /** Lines of a part of an object, up to which lines that stay between others that change are looked for: it takes the square of them. */
   matchedLinesMax: 4_000,
   /** Reported surplus controllers of one object: each report lists all owners. */

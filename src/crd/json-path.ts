@@ -4,6 +4,7 @@
  */
 import { isJsonObject } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
+import { limits } from '#limits'
 
 type Step =
   | { type: 'field'; name: string }
@@ -22,12 +23,16 @@ export const compileJsonPath = (text: string): JsonPath | undefined => {
   return steps === undefined ? undefined : (value) => follow([value], steps) ?? []
 }
 
-const parseSteps = (text: string): Step[] | undefined => {
+/** `depth`: in how many brackets the text stands. */
+const parseSteps = (text: string, depth = 0): Step[] | undefined => {
+  if (depth > limits.jsonPathNestingMax) return undefined
   const steps: Step[] = []
   let at = 0
   while (at < text.length) {
     const rest = text.slice(at)
     if (rest.startsWith('..')) {
+      // Upstream takes no two of them, one right behind the other.
+      if (steps.at(-1)?.type === 'recurse') return undefined
       steps.push({ type: 'recurse' })
       at += rest[2] === '[' ? 2 : 1
       continue
@@ -40,7 +45,7 @@ const parseSteps = (text: string): Step[] | undefined => {
       continue
     }
     const end = endOfBracket(text, at)
-    const inner = end === undefined ? undefined : parseBracket(text.slice(at + 1, end))
+    const inner = end === undefined ? undefined : parseBracket(text.slice(at + 1, end), depth + 1)
     if (inner === undefined) return undefined
     steps.push(...inner)
     at = end! + 1
@@ -66,7 +71,7 @@ const endOfBracket = (text: string, at: number): number | undefined => {
 }
 
 /** A quoted name is read as if it stood behind a dot: dots in it have to be escaped. */
-const parseBracket = (text: string): Step[] | undefined => {
+const parseBracket = (text: string, depth: number): Step[] | undefined => {
   if (text === '*') return [{ type: 'slice', from: 0, to: undefined, by: 1 }]
   if (/^-?\d+$/.test(text)) return [{ type: 'index', at: Number(text) }]
   const slice = /^(-?\d*):(-?\d*)(?::(\d*))?$/.exec(text)
@@ -76,27 +81,27 @@ const parseBracket = (text: string): Step[] | undefined => {
     return [{ type: 'slice', from: Number(from), to: end, by: by === '' ? 1 : Number(by) }]
   }
   const quoted = /^'([^']*)'$/.exec(text)
-  if (quoted !== null) return parseSteps(`.${quoted[1]}`)
+  if (quoted !== null) return parseSteps(`.${quoted[1]}`, depth)
   const filter = /^\?\((.*)\)$/.exec(text)
-  return filter === null ? parseUnion(text) : parseFilter(filter[1]!)
+  return filter === null ? parseUnion(text, depth) : parseFilter(filter[1]!, depth)
 }
 
-const parseUnion = (text: string): Step[] | undefined => {
+const parseUnion = (text: string, depth: number): Step[] | undefined => {
   const parts = text.split(',')
   if (parts.length < 2) return undefined
-  const lists = parts.map((part) => parseBracket(part.trim()))
+  const lists = parts.map((part) => parseBracket(part.trim(), depth))
   return lists.includes(undefined) ? undefined : [{ type: 'union', of: lists as Step[][] }]
 }
 
-const parseFilter = (text: string): Step[] | undefined => {
+const parseFilter = (text: string, depth: number): Step[] | undefined => {
   const m = /^\s*@((?:[^=!<>"']|"[^"]*"|'[^']*')*)(?:(==|!=|<=|>=|<|>)(.+))?$/.exec(text)
   if (m === null) return undefined
-  const left = parseSteps(m[1]!.trim())
+  const left = parseSteps(m[1]!.trim(), depth)
   if (left === undefined) return undefined
   if (m[2] === undefined) return [{ type: 'filter', left, operator: 'exists', right: undefined }]
   const literal = m[3]!.trim()
   if (literal.startsWith('@')) {
-    const right = parseSteps(literal.slice(1))
+    const right = parseSteps(literal.slice(1), depth)
     return right === undefined ? undefined : [{ type: 'filter', left, operator: m[2], right }]
   }
   const quoted = /^(["'])(.*)\1$/.exec(literal)
@@ -118,7 +123,8 @@ const follow = (values: JsonValue[], steps: readonly Step[]): JsonValue[] | unde
       if (taken === undefined) return undefined
       for (const one of taken) next.push(one)
     }
-    found = next
+    // What is found in many ways counts once: a path of `..a..a` has more ways than there is time.
+    found = step.type === 'recurse' ? [...new Set(next)] : next
   }
   return found
 }

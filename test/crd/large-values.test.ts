@@ -7,6 +7,7 @@ import { validateDefinition } from '#crd/definition/validate-definition.js'
 import { makeRuleChecker } from '#crd/rules/check-rules.js'
 import type { StructuralSchema, ValidationRule } from '#crd/structural-schema.js'
 import { validateValue } from '#crd/validate-value.js'
+import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_none, i) => i)
@@ -18,6 +19,27 @@ t.test('a list that is wrong in every item', async (t) => {
   t.equal(errors.length, count)
   t.match(errors.at(-1), { field: `l[${count - 1}]`, body: /must be of type string: "integer"/ })
 })
+
+t.test(
+  'a column whose path has more brackets, or more ways, than there is room or time for',
+  async (t) => {
+    const cellOf = (jsonPath: string, spec: JsonObject) => {
+      const version = {
+        name: 'v1',
+        additionalPrinterColumns: [{ name: 'C', type: 'string', jsonPath }],
+      }
+      const object = { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'a' }, spec } as KubeObject
+      return customTable(version as DefinitionVersion).cells(object, 0)[1]
+    }
+    const nested = (depth: number) => `.spec.l${'[?(@.l'.repeat(depth)}${')]'.repeat(depth)}.n`
+    t.equal(cellOf(nested(1), { l: [{ l: [{}], n: 'here' }] }), 'here')
+    t.equal(cellOf(nested(50_000), {}), undefined)
+    let deep: JsonObject = { n: 'end' }
+    for (let i = 0; i < 40; i++) deep = { a: deep }
+    t.equal(cellOf(`.spec${'..a'.repeat(20)}..n`, deep), 'end')
+    t.equal(cellOf('.spec...n', deep), undefined)
+  },
+)
 
 t.test('a column that finds more than a call has arguments', async (t) => {
   const additionalPrinterColumns = [{ name: 'C', type: 'integer', jsonPath: '.spec.l[*]' }]
