@@ -35,7 +35,8 @@ const sortKeys = (object: KubeObject): void => {
 
 /** Finalizers without a domain may clash. */
 const finalizerWarnings = ({ metadata }: KubeObject, had: readonly string[]): string[] => {
-  const added = [...new Set(metadata.finalizers ?? [])].filter((f) => !had.includes(f)).sort()
+  const known = new Set(had)
+  const added = [...new Set(metadata.finalizers ?? [])].filter((f) => !known.has(f)).sort()
   const say = (name: string, why: string) => `metadata.finalizers: ${JSON.stringify(name)}: ${why}`
   return added.flatMap((name) => {
     const path = name.includes('.') ? ' including a path (/)' : ''

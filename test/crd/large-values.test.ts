@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { customTable } from '#crd/columns.js'
+import { customStrategy } from '#crd/custom-strategy.js'
 import type { CustomResourceDefinition, DefinitionVersion } from '#crd/definition/definition.js'
 import { validateDefinition } from '#crd/definition/validate-definition.js'
 import { makeRuleChecker } from '#crd/rules/check-rules.js'
@@ -9,6 +10,7 @@ import type { StructuralSchema, ValidationRule } from '#crd/structural-schema.js
 import { validateValue } from '#crd/validate-value.js'
 import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
+import type { RequestContext } from '#registry/resource-definition.js'
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_none, i) => i)
 
@@ -40,6 +42,13 @@ t.test(
     t.equal(cellOf('.spec...n', deep), undefined)
   },
 )
+
+t.test('as many finalizers as an object holds', async (t) => {
+  const finalizers = numbers(100_000).map((i) => `a${i}`)
+  const object = { metadata: { finalizers } } as KubeObject
+  const strategy = customStrategy({ name: 'v1', served: true, storage: true }, 'A')
+  t.equal(strategy.warningsOnUpdate!(object, object, {} as RequestContext).length, 0)
+})
 
 t.test('a column that finds more than a call has arguments', async (t) => {
   const additionalPrinterColumns = [{ name: 'C', type: 'integer', jsonPath: '.spec.l[*]' }]
