@@ -5,6 +5,13 @@ import { pushAll } from '#collections/push-all.js'
 import { sortedKeys } from '#json/entries.js'
 import { limits } from '#limits'
 
+const charactersOf = (errors: readonly FieldError[]): number =>
+  errors.reduce((sum, { field, body }) => sum + field.length + body.length, 0)
+
+/** More is not told (errors.ts): there may be too many, or each may show a long name. */
+const isEnough = (errors: readonly FieldError[], characters: number): boolean =>
+  errors.length >= limits.fieldErrorsMax || characters > limits.fieldErrorsCharactersMax
+
 /** For lists that may be long, `isFine` tells what need not be checked, so that no path is made for it. */
 export const each = <T>(
   path: string,
@@ -14,10 +21,13 @@ export const each = <T>(
 ): FieldError[] => {
   const errors: FieldError[] = []
   const length = list?.length ?? 0
-  for (let at = 0; at < length && errors.length < limits.fieldErrorsMax; at++) {
+  let characters = 0
+  for (let at = 0; at < length && !isEnough(errors, characters); at++) {
     if (isFine?.(list![at]!)) continue
     const found = check(list![at]!, index(path, at), at)
-    if (found.length > 0) pushAll(errors, found)
+    if (found.length === 0) continue
+    pushAll(errors, found)
+    characters += charactersOf(found)
   }
   return errors
 }
@@ -29,9 +39,12 @@ export const eachEntry = <T>(
   check: (key: string, value: T, path: string) => FieldError[],
 ): FieldError[] => {
   const errors: FieldError[] = []
+  let characters = 0
   for (const key of sortedKeys(map ?? {})) {
-    if (errors.length >= limits.fieldErrorsMax) break
-    pushAll(errors, check(key, map![key]!, index(path, key)))
+    if (isEnough(errors, characters)) break
+    const found = check(key, map![key]!, index(path, key))
+    pushAll(errors, found)
+    characters += charactersOf(found)
   }
   return errors
 }

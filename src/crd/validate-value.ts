@@ -16,6 +16,7 @@ import { goQuote } from '#go/quote.js'
 import { stringify } from '#json/json.js'
 import { getOwn, isJsonObject, jsonEqual, withKeysInOrder } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
+import { limits } from '#limits'
 import type { Correlated } from './correlation.js'
 import { matchesFormat } from './formats.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
@@ -27,16 +28,24 @@ interface Result {
   matches: number
   /** Texts of what was merged into it: a long list may be wrong in every item. */
   said?: Set<string>
+  /** Of those texts: each may be as long as the object. */
+  characters?: number
 }
+
+/** Nothing more is looked for then. */
+const holdsEnough = ({ characters = 0 }: Result): boolean =>
+  characters > limits.fieldErrorsCharactersMax
 
 /** Upstream reports the same error only once. */
 const merge = (into: Result, { errors, matches }: Result): void => {
   into.matches += matches
   for (const error of errors) {
+    if (holdsEnough(into)) return
     const text = `${error.field}: ${error.body}`
     into.said ??= new Set()
     if (!into.said.has(text)) into.errors.push(error)
     into.said.add(text)
+    into.characters = (into.characters ?? 0) + text.length
   }
 }
 
@@ -237,9 +246,8 @@ const validateList = (
   const { errors } = result
   const { items } = schema
   if (items !== undefined)
-    value.forEach((item, i) => {
-      merge(result, validate(item, items, `${path}[${i}]`, correlated?.index(i)))
-    })
+    for (let i = 0; i < value.length && !holdsEnough(result); i++)
+      merge(result, validate(value[i]!, items, `${path}[${i}]`, correlated?.index(i)))
   if (schema.minItems !== undefined && value.length < schema.minItems)
     errors.push(
       invalid(path, value.length, `${path} in body should have at least ${schema.minItems} items`),
@@ -291,6 +299,7 @@ const validateObject = (
     errors.push(tooMany(path, keys.length, maxProperties))
   const valueSchema = valueSchemaOf(schema)
   for (const key of keys) {
+    if (holdsEnough(result)) break
     const property = getOwn(schema.properties, key)
     const inner = property ?? valueSchema
     if (inner === undefined) continue

@@ -22,6 +22,23 @@ t.test('a list that is wrong in every item', async (t) => {
   t.match(errors.at(-1), { field: `l[${count - 1}]`, body: /must be of type string: "integer"/ })
 })
 
+t.test('a long name of a map whose values are all wrong', async (t) => {
+  const long = 'k'.repeat(1_000_000)
+  const maps = { type: 'object', additionalProperties: { type: 'object' } as StructuralSchema }
+  const value = { [long]: Object.fromEntries(numbers(20_000).map((i) => [`k${i}`, 'x'])) }
+  maps.additionalProperties.additionalProperties = { type: 'integer' }
+  const errors = validateValue(value, maps, '')
+  t.ok(errors.length > 1 && errors.length < 100)
+  const fields = Object.fromEntries(numbers(9_000).map((i) => [`u${i}`, {}]))
+  const wrong = validateDefinition(
+    definitionOf({
+      type: 'object',
+      properties: { [long]: { type: 'object', properties: fields } },
+    }),
+  )
+  t.ok(wrong.length > 1 && wrong.length < 100)
+})
+
 t.test(
   'a column whose path has more brackets, or more ways, than there is room or time for',
   async (t) => {
