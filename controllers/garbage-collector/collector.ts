@@ -171,11 +171,15 @@ export class Collector {
     node: GraphNode,
     reference: OwnerReference,
   ): Promise<PersistedObject | undefined | 'invalid'> {
+    // Known before its kind went, too.
+    const isAbsent = ['', node.identity.namespace].some((namespace) =>
+      this.#absent.has(namedBy(reference, { namespace })),
+    )
+    if (isAbsent) return undefined
     const resource = this.#resource(reference)
     const namespace = resource.namespaced ? node.identity.namespace : ''
     if (resource.namespaced && namespace === '') return 'invalid'
     const sought = namedBy(reference, { namespace })
-    if (this.#absent.has(sought)) return undefined
     try {
       const owner = await this.#deps.client.get(
         resource,

@@ -137,6 +137,9 @@ class GarbageCollector {
     try {
       const { resources, stale } = await discover(this.#context.client)
       const wanted = new Map<string, DiscoveredResource>()
+      // Owners of a kind that has gone may come back with it: they do not count as absent. But those whose end is known
+      // are looked at first.
+      if (stale.length === 0 && this.#deletions.length === 0) this.#byKind.clear()
       for (const resource of resources) {
         this.#byKind.set(`${resource.group}/${resource.kind}`, resource)
         if (isMonitored(resource)) wanted.set(`${resource.group}/${resource.resource}`, resource)
