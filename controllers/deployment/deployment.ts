@@ -3,6 +3,7 @@
 import { type Condition, conditionOf } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
+import { parseInt64 } from '#json/int64.js'
 import { jsonEqual } from '#json/object.js'
 import { byAge } from '../by-age.js'
 import type { PodTemplate } from '../pods/pod-control.js'
@@ -56,16 +57,9 @@ export const maxAnnotation = 'deployment.kubernetes.io/max-replicas'
 
 export const replicasOf = (object: { spec: { replicas?: number } }): number =>
   object.spec.replicas ?? 1
-/** Of 64 bits, more than a number holds; undefined for what is no such number. */
-export const parseRevision = (text: string): bigint | undefined => {
-  // Leading zeros do not count, and what is longer than the longest is not even read.
-  const digits = /^([+-]?)0*(\d{1,19})$/.exec(text)
-  if (digits === null) return undefined
-  const revision = BigInt(`${digits[1] === '-' ? '-' : ''}${digits[2]}`)
-  return BigInt.asIntN(64, revision) === revision ? revision : undefined
-}
+/** Of 64 bits: more than a number holds. */
 export const revisionOf = (object: PersistedObject): bigint =>
-  parseRevision(object.metadata.annotations?.[revisionAnnotation] ?? '') ?? 0n
+  parseInt64(object.metadata.annotations?.[revisionAnnotation] ?? '') ?? 0n
 export const sumReplicas = (sets: readonly OwnedSet[]): number =>
   sets.reduce((sum, set) => sum + replicasOf(set), 0)
 export const sumStatus = (

@@ -2,6 +2,7 @@
 import { lastAppliedAnnotation } from '#api/last-applied.js'
 import type { PersistedObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
+import { parseInt64 } from '#json/int64.js'
 import { limits } from '#limits'
 import { ownerReference } from '../ownership/claim.js'
 import { templateHash } from '../pods/hash.js'
@@ -11,7 +12,6 @@ import {
   hashLabel,
   maxAnnotation,
   type OwnedSet,
-  parseRevision,
   replicasOf,
   revisionAnnotation,
   revisionHistoryAnnotation,
@@ -100,7 +100,7 @@ export const newSetAnnotations = (
 ): Record<string, string> => {
   const before = set.metadata.annotations?.[revisionAnnotation]
   // Somebody has written another thing in its place, which is left alone with all the rest.
-  if (before && parseRevision(before) === undefined) return { ...set.metadata.annotations }
+  if (before && parseInt64(before) === undefined) return { ...set.metadata.annotations }
   const annotations = { ...set.metadata.annotations, ...copied(deployment) }
   const revision = nextRevision(oldSets)
   if (revisionOf(set) < revision) {

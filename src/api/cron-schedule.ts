@@ -1,6 +1,6 @@
 /** Cron schedules as robfig/cron reads them, with its words for what it cannot read. */
 import { durationMs, durationProblem } from '#go/duration.js'
-import { goQuote } from '#go/quote.js'
+import { parseInt64, parseIntMessage } from '#json/int64.js'
 
 interface Bounds {
   min: number
@@ -52,13 +52,11 @@ class Unreadable extends Error {}
 const readNumber = (text: string, { min, names }: Bounds): number => {
   const named = names?.indexOf(text.toLowerCase()) ?? -1
   if (named >= 0) return named + min
-  if (!/^[+-]?\d+$/.test(text))
-    throw new Unreadable(
-      `failed to parse int from ${text}: strconv.Atoi: parsing ${goQuote(text)}: invalid syntax`,
-    )
-  const value = Number(text)
-  if (value < 0) throw new Unreadable(`negative number (${value}) not allowed: ${text}`)
-  return value
+  const value = parseInt64(text)
+  if (value === undefined)
+    throw new Unreadable(`failed to parse int from ${text}: ${parseIntMessage(text, 'Atoi')}`)
+  if (value < 0n) throw new Unreadable(`negative number (${value}) not allowed: ${text}`)
+  return Number(value)
 }
 
 const readRange = (text: string, bounds: Bounds, values: Set<number>): boolean => {

@@ -25,8 +25,8 @@ export const parseInt64 = (text: string): bigint | undefined => {
 }
 
 /** What Go's strconv says of a text that is no int64. */
-export const parseIntMessage = (text: string): string =>
-  `strconv.ParseInt: parsing ${goQuote(text)}: ${
+export const parseIntMessage = (text: string, by: 'ParseInt' | 'Atoi' = 'ParseInt'): string =>
+  `strconv.${by}: parsing ${goQuote(text)}: ${
     decimal.test(text) ? 'value out of range' : 'invalid syntax'
   }`
 

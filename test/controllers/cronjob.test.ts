@@ -67,6 +67,11 @@ t.test('times are those of upstream', async (t) => {
   t.same(next('0 0 * * 6/8', march, 2), ['03-14T00:00', '03-21T00:00'])
   t.same(next('0 0 13 * *', march, 1, 'Local'), ['03-13T00:00'])
   t.equal(parseSchedule(', * * * *').next(time(march)), undefined)
+  const long = '99999999999999999999'
+  t.throws(
+    () => parseSchedule(`*/${long} * * * *`),
+    `failed to parse int from ${long}: strconv.Atoi: parsing "${long}": value out of range`,
+  )
 })
 
 t.test('a day that does not come is no time', async (t) => {
