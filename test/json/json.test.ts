@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { parseInt64 } from '#json/int64.js'
 import { JsonSyntaxError, parse, parseWithTrace, stringify } from '#json/json.js'
 
 t.test('every JSON value survives, __proto__ keys and odd whitespace included', async (t) => {
@@ -29,6 +30,25 @@ t.test('an int64 is exact, whatever its size', async (t) => {
     '9007199254740991',
   )
   t.same(parse('[18446744073709551616, 0.5, 1e3]'), [18446744073709552000, 0.5, 1000])
+})
+
+t.test('a text of an int64 is read as by Go, and one of digits without end is none', (t) => {
+  const max = 2n ** 63n - 1n
+  t.same(['0', '-0', '+5', '-007', `${max}`, `${-max - 1n}`].map(parseInt64), [
+    0n,
+    0n,
+    5n,
+    -7n,
+    max,
+    -max - 1n,
+  ])
+  for (const text of ['', '+', '1e3', '12a', `${max + 1n}`, `${-max - 2n}`])
+    t.equal(parseInt64(text), undefined, text)
+  const many = 200_000
+  t.equal(parseInt64('9'.repeat(many)), undefined)
+  t.equal(parseInt64(`${'0'.repeat(many)}x`), undefined)
+  t.equal(parseInt64(`${'0'.repeat(many)}9`), 9n)
+  t.end()
 })
 
 t.test('keys that come twice and numbers that Go reads as floats leave a trace', async (t) => {
