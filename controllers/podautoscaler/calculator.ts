@@ -3,6 +3,7 @@ import { parseTime } from '#api/clock.js'
 import { conditionOf } from '#api/conditions.js'
 import { parseMilli } from '#client/amount.js'
 import { isPodRunningAndReady, type Pod } from '#client/pod.js'
+import { getOwn } from '#json/object.js'
 import type { AutoscalingSettings } from '../controller.js'
 import type { MetricTarget, Tolerances } from './autoscaler.js'
 
@@ -81,7 +82,7 @@ const requestOf = (pod: Pod, { resource, container }: Measurement): bigint => {
     throw new Error(`container ${container} not found in Pod ${pod.metadata.name}`)
   let sum = 0n
   for (const { name, resources } of chosen) {
-    const request = resources?.requests?.[resource]
+    const request = getOwn(resources?.requests, resource)
     if (request === undefined)
       throw new Error(
         `missing request for ${resource} in container ${name} of Pod ${pod.metadata.name}`,

@@ -5,6 +5,7 @@ import { parseMilli } from '#client/amount.js'
 import type { Client } from '#client/client.js'
 import type { ResourceRef } from '#client/resources.js'
 import { durationMs } from '#go/duration.js'
+import { getOwn } from '#json/object.js'
 import type { Sample } from './calculator.js'
 import { clientMessage } from './metrics-error.js'
 
@@ -47,9 +48,10 @@ export const fetchResourceSamples = async (
     const chosen =
       container === undefined ? containers : containers.filter((c) => c.name === container)
     // A container that has no figure makes the Pod one without figures.
-    if (chosen.length === 0 || chosen.some((c) => c.usage[resource] === undefined)) continue
+    const used = chosen.map(({ usage }) => getOwn(usage, resource))
+    if (used.length === 0 || !used.every((amount) => amount !== undefined)) continue
     samples.set(metadata.name, {
-      value: chosen.reduce((sum, c) => sum + parseMilli(c.usage[resource]!), 0n),
+      value: used.reduce((sum, amount) => sum + parseMilli(amount), 0n),
       atMs: parseTime(timestamp),
       windowMs: durationMs(window),
     })

@@ -1,10 +1,12 @@
 /** Autoscalers that meet; seen with kube-controller-manager 1.36. */
 import t from 'tap'
+import type { Client } from '#client/client.js'
 import { resources } from '#client/resources.js'
 import {
   type HorizontalPodAutoscaler,
   tolerancesOf,
 } from '#controllers/podautoscaler/autoscaler.js'
+import { fetchResourceSamples } from '#controllers/podautoscaler/resource-metrics.js'
 import { clientOf, startServer } from '../server/start-server.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { manage } from './in-process.js'
@@ -67,4 +69,18 @@ t.test('a tolerance is any quantity', (t) => {
   }
   t.same([up('50m'), up('100u'), up('1k'), up('0'), up()], [0.05, 0.0001, 1000, 0, 0.1])
   t.end()
+})
+
+t.test('a resource named as what every object has is one that no Pod has', async (t) => {
+  const items = [
+    {
+      metadata: { name: 'p' },
+      timestamp: '',
+      window: '30s',
+      containers: [{ name: 'c', usage: {} }],
+    },
+  ]
+  const client = { list: async () => ({ items }) } as unknown as Client
+  const question = { client, namespace, labelSelector: '', resource: 'constructor' }
+  t.equal((await fetchResourceSamples(question)).size, 0)
 })
