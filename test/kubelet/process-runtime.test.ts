@@ -1,7 +1,7 @@
 /** Containers as real processes: they start, log, end, are ended, and survive the kubelet that started them. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
@@ -172,6 +172,16 @@ t.test('what is too long to be started is an error of the start, too', async (t)
   await t.rejects(start('', { args: [endless] }), error)
   const container = get(runtime.containers()[0]!.id)
   t.match(container, { state: 'exited', exitCode: 128, reason: 'StartError' })
+})
+
+t.test('of a container that cannot be made nothing is left', async (t) => {
+  const { folder, create } = await startRuntime(t)
+  const mounts = ['/a', '/a/b'].map((containerPath) => ({
+    ...{ volume: 'v', hostPath: '/etc/passwd', containerPath, readOnly: true },
+  }))
+  await t.rejects(create('true', { mounts }))
+  for (const name of ['work', 'state', 'logs'])
+    t.same(readdirSync(path.join(folder, name)), [], name)
 })
 
 t.test('SIGTERM first, and a process that obeys it is never killed', async (t) => {

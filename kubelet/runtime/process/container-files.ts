@@ -13,7 +13,9 @@ import path from 'node:path'
 import { limits } from '#limits'
 import { removeTreeSync } from '../../remove-tree.js'
 import type { ContainerConfig, PodIdentity, Sandbox } from '../../runtime.js'
+import { makeInput } from './container-input.js'
 import { type ProcessIdentity, startTimeOf } from './process-table.js'
+import { makeWorkFolder } from './work-folder.js'
 
 export interface ContainerRecord {
   readonly id: string
@@ -80,8 +82,19 @@ export class ContainerFiles {
     return path.join(this.work, id)
   }
 
-  writeRecord(record: ContainerRecord): void {
-    this.#write(`${this.prefix(record.id)}.json`, JSON.stringify(record))
+  /** All that a container needs before it starts, its record last. Nothing is left of one that cannot be made. */
+  make(record: ContainerRecord): void {
+    const { id, config } = record
+    try {
+      makeWorkFolder(this.workFolder(id), config.mounts)
+      makeInput(this.prefix(id), config)
+      // Made at once: a client may follow the log before the first byte.
+      writeFileSync(this.log(id), '', { mode: 0o600 })
+      this.#write(`${this.prefix(id)}.json`, JSON.stringify(record))
+    } catch (error) {
+      this.remove(id)
+      throw error
+    }
   }
   records(): ContainerRecord[] {
     return this.#readAll(this.state)

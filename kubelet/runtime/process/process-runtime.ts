@@ -3,7 +3,7 @@
  * source of truth; this keeps them in memory and reports changes.
  */
 import { randomBytes } from 'node:crypto'
-import { type FSWatcher, statSync, watch, writeFileSync } from 'node:fs'
+import { type FSWatcher, statSync, watch } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { type Duplex, Readable } from 'node:stream'
@@ -27,7 +27,7 @@ import {
 import { diskUsageOf } from '../../volumes/disk-usage.js'
 import { pauseCommand, wrapOddNames } from './container-command.js'
 import { ContainerFiles } from './container-files.js'
-import { inputFile, makeInput, startInput } from './container-input.js'
+import { inputFile, startInput } from './container-input.js'
 import { findCommand } from './find-command.js'
 import { LogTimes } from './log-times.js'
 import { claimRange, pickAddress } from './pod-address.js'
@@ -40,7 +40,7 @@ import { stopProcess } from './stop-container.js'
 import { Sweeper } from './sweeper.js'
 import { inTerminal } from './terminal.js'
 import { WithoutImages } from './without-images.js'
-import { makeWorkFolder, withOwnFiles } from './work-folder.js'
+import { withOwnFiles } from './work-folder.js'
 
 /** Changes come from a watch on one folder; this is how often it is checked that none was missed. */
 const relistIntervalMs = 2_000
@@ -198,11 +198,7 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
       createdAt: this.#options.clock.now(),
       bootId: this.#bootId,
     }
-    makeWorkFolder(this.#files.workFolder(id), config.mounts)
-    makeInput(this.#files.prefix(id), config)
-    // Made at once: a client may follow the log before the first byte.
-    writeFileSync(this.#files.log(id), '', { mode: 0o600 })
-    this.#files.writeRecord(record)
+    this.#files.make(record)
     const container = this.#add(new ProcessContainer(record, this.#files))
     const own = withOwnFiles(config.mounts)
     container.env = {
