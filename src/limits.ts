@@ -81,6 +81,8 @@ export const limits = {
   jsonDepthMax: 1_000,
   /** Reported unknown and duplicate fields of one body; sigs.k8s.io/json collects no more. */
   strictErrorsMax: 100,
+  /** Characters of the paths of such fields that are looked at; the rest is not reported. */
+  strictErrorPathsLengthMax: 4 * 1024 * 1024,
   /** YAML up to this size is parsed at once, which takes some 20 ms; larger YAML in a thread. */
   yamlAtOnceBytesMax: 8 * 1024,
   /** Heap of that thread: enough for the worst 3 MiB, a million empty lists. And how long the thread stays without work. */

@@ -9,6 +9,7 @@ import { isJsonObject, setOwn } from '#json/object.js'
 import type { ParsedJson } from '#json/traced.js'
 import { textOf } from '#json/utf8.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
+import { StrictErrors } from '#registry/decode/strict-errors.js'
 import { YamlSyntaxError } from '#registry/yaml/messages.js'
 import type { FieldValidation } from '../decode-body.js'
 import { bodyOf, yamlOf } from '../request-body.js'
@@ -28,54 +29,56 @@ export interface Patch {
   readonly textErrors: readonly string[]
 }
 
-const duplicatesOf = (
+type Entries = ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>
+
+const findDuplicates = (
   value: JsonValue,
-  keys: ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>,
+  keys: Entries,
   path: string,
-): string[] => {
-  if (keys.size === 0 || typeof value !== 'object' || value === null) return []
-  if (Array.isArray(value))
-    return value.flatMap((item, i) => duplicatesOf(item, keys, `${path}[${i}]`))
+  errors: StrictErrors,
+): void => {
+  if (keys.size === 0 || typeof value !== 'object' || value === null) return
+  if (Array.isArray(value)) {
+    for (const [i, item] of value.entries()) findDuplicates(item, keys, `${path}[${i}]`, errors)
+    return
+  }
   const seen = new Set<string>()
-  const found: string[] = []
   // In the order of the text; both values of a duplicate key are read.
   for (const [key, item] of keys.get(value) ?? Object.entries(value)) {
-    if (seen.has(key)) found.push(`duplicate field "${dotted(path, key)}"`)
+    const at = dotted(path, key)
+    if (seen.has(key)) errors.add('duplicate', at)
     seen.add(key)
-    found.push(...duplicatesOf(item, keys, dotted(path, key)))
+    findDuplicates(item, keys, at, errors)
   }
-  return [...new Set(found)]
 }
 
 const operationFields = new Set(['op', 'path', 'from', 'value'])
 
 /** In the order of the text. An unknown field is reported once and is no duplicate. */
-const operationErrors = (
+const findOperationErrors = (
   operation: JsonObject,
-  keys: ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>,
+  keys: Entries,
   path: string,
-): string[] => {
+  errors: StrictErrors,
+): void => {
   const seen = new Set<string>()
-  const found = new Set<string>()
   for (const [key, item] of keys.get(operation) ?? Object.entries(operation)) {
     const at = `${path}.${key}`
-    if (!operationFields.has(key)) found.add(`unknown field "${at}"`)
-    else if (seen.has(key)) found.add(`duplicate field "${at}"`)
+    if (!operationFields.has(key)) errors.add('unknown', at)
+    else if (seen.has(key)) errors.add('duplicate', at)
     seen.add(key)
-    for (const error of duplicatesOf(item, keys, at)) found.add(error)
+    findDuplicates(item, keys, at, errors)
   }
-  return [...found]
 }
 
-const jsonPatchErrors = (
-  value: JsonValue,
-  keys: ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>,
-): string[] =>
-  Array.isArray(value)
-    ? value.flatMap((operation, i) =>
-        isJsonObject(operation) ? operationErrors(operation, keys, `[${i}]`) : [],
-      )
-    : duplicatesOf(value, keys, '')
+const textErrorsOf = (type: PatchType, value: JsonValue, keys: Entries): string[] => {
+  const errors = new StrictErrors()
+  if (type !== 'json' || !Array.isArray(value)) findDuplicates(value, keys, '', errors)
+  else
+    for (const [i, operation] of value.entries())
+      if (isJsonObject(operation)) findOperationErrors(operation, keys, `[${i}]`, errors)
+  return type === 'json' ? errors.all().map((error) => `json patch ${error}`) : errors.all()
+}
 
 /** Values keep what their text tells; `op`, `path` and `from` are read as plain strings. */
 const operationsOf = (patch: JsonValue): JsonValue =>
@@ -147,11 +150,10 @@ export const parsePatch = (
     const { value, trace } = parsed
     if (isDecoded) checkPatch(type, parsed)
     const keys = trace?.entries ?? new Map()
-    const errors = type === 'json' ? jsonPatchErrors(value, keys) : duplicatesOf(value, keys, '')
     return {
       type,
       ...formsOf(type, text, parsed),
-      textErrors: type === 'json' ? errors.map((e) => `json patch ${e}`) : errors,
+      textErrors: textErrorsOf(type, value, keys),
     }
   } catch (error) {
     if (error instanceof JsonSyntaxError)

@@ -8,21 +8,21 @@ import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
-/** The paths of what was dropped, as far as they are told: each may be as long as the object. */
-class UnknownFields {
+/** Paths of what was dropped, except where their names are so long that no text could hold all. */
+class Unknown {
   readonly paths: string[] = []
-  #characters = 0
+  #length = 0
 
-  note(path: string): void {
-    if (this.#characters > limits.fieldErrorsCharactersMax) return
+  add(path: string): void {
+    if (this.#length > limits.strictErrorPathsLengthMax) return
+    this.#length += path.length
     this.paths.push(path)
-    this.#characters += path.length
   }
 }
 
 /** Drops unknown fields from an object and yields their paths as `spec.list[0].b`, sorted. Leaves embedded metadata alone. */
 export const prune = (object: JsonValue, schema: StructuralSchema): string[] => {
-  const unknown = new UnknownFields()
+  const unknown = new Unknown()
   walk(object, schema, '', true, unknown)
   return unknown.paths.sort()
 }
@@ -33,7 +33,7 @@ export const hasUnknownFields = (
   schema: StructuralSchema,
   isRoot: boolean,
 ): boolean => {
-  const unknown = new UnknownFields()
+  const unknown = new Unknown()
   walk(cloneJson(value), schema, '', isRoot, unknown)
   return unknown.paths.length > 0
 }
@@ -43,7 +43,7 @@ const walk = (
   schema: StructuralSchema | undefined,
   path: string,
   isResource: boolean,
-  unknown: UnknownFields,
+  unknown: Unknown,
 ): void => {
   if (Array.isArray(value)) {
     const preserves = schema?.['x-kubernetes-preserve-unknown-fields'] === true
@@ -65,7 +65,7 @@ const walkObject = (
   schema: StructuralSchema,
   path: string,
   isResource: boolean,
-  unknown: UnknownFields,
+  unknown: Unknown,
 ): void => {
   const preserves = schema['x-kubernetes-preserve-unknown-fields'] === true
   const valueSchema = valueSchemaOf(schema)
@@ -78,7 +78,7 @@ const walkObject = (
       walk(object[key]!, inner, dotted(path, key), embedded, unknown)
     } else if (!preserves) {
       delete object[key]
-      unknown.note(dotted(path, key))
+      unknown.add(dotted(path, key))
     }
   }
 }

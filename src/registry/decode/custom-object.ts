@@ -38,11 +38,11 @@ export const copyUnstructured = (value: JsonObject, trace?: JsonTrace): Unstruct
     const written = trace?.entries.get(from)
     const seen = new Set<string>()
     const entries = (written ?? Object.entries(from)).map(([key, inner]): [string, JsonValue] => {
-      if (seen.has(key)) duplicates.add('duplicate', path, key)
+      if (seen.has(key)) duplicates.add('duplicate', dotted(path, key))
       if (written !== undefined) seen.add(key)
       return [key, copy(inner, dotted(path, key), literals?.get(key))]
     })
     return withFloats(Object.fromEntries(entries))
   }
-  return { value: copy(value, '') as JsonObject, duplicates: duplicates.texts() }
+  return { value: copy(value, '') as JsonObject, duplicates: duplicates.all() }
 }

@@ -146,7 +146,7 @@ class Explainer {
     const seen = new Set<string>()
     for (const [key, element] of this.#entries(value)) {
       const path = dotted(place.path, key)
-      if (seen.has(key)) this.strictErrors.add('duplicate', place.path, key)
+      if (seen.has(key)) this.strictErrors.add('duplicate', path)
       seen.add(key)
       this.value(type.value, element, { ...place, path }, literals?.get(key))
     }
@@ -165,10 +165,10 @@ class Explainer {
       const path = dotted(place.path, key)
       const field = fields.find((f) => f.name === key)
       if (field === undefined) {
-        this.strictErrors.add('unknown', place.path, key)
+        this.strictErrors.add('unknown', path)
         continue
       }
-      if (seen.has(key)) this.strictErrors.add('duplicate', place.path, key)
+      if (seen.has(key)) this.strictErrors.add('duplicate', path)
       seen.add(key)
       const way = [place.fields, ...embeddingOf(field, fields), key].filter((part) => part !== '')
       this.value(field.type, element, { struct, fields: way.join('.'), path }, literals?.get(key))
@@ -212,5 +212,5 @@ export const explain = (
   const explainer = new Explainer(trace)
   explainer.value(type, value, { struct: '', fields: '', path })
   if (explainer.problem !== undefined) throw explainer.problem
-  return explainer.strictErrors.texts()
+  return explainer.strictErrors.all()
 }

@@ -1,24 +1,23 @@
-/** What strict validation refuses in a body: each once, in the order of the text, and no more than is told. */
-import { dotted } from '#api/field-error.js'
 import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 
+/**
+ * What strict validation refuses in the text of one body: each once, and no more than sigs.k8s.io/json collects. Nor more
+ * of it than a text can hold: a body of a megabyte may have ten thousand fields below a name of a megabyte.
+ */
 export class StrictErrors {
   readonly #texts = new Set<string>()
-  /** What was told of the fields of one path, so that a path, which may be as long as the body, is not printed in vain. */
-  readonly #told = new Map<string, Set<string>>()
+  #pathsLength = 0
 
-  add(what: 'duplicate' | 'unknown', path: string, key: string): void {
+  add(problem: 'duplicate' | 'unknown', path: string): void {
     if (this.#texts.size >= limits.strictErrorsMax) return
-    const told = this.#told.get(path) ?? new Set()
-    this.#told.set(path, told)
-    const field = `${what} ${key}`
-    if (told.has(field)) return
-    told.add(field)
-    this.#texts.add(`${what} field ${goQuote(dotted(path, key))}`)
+    if (this.#pathsLength > limits.strictErrorPathsLengthMax) return
+    this.#pathsLength += path.length
+    this.#texts.add(`${problem} field ${goQuote(path)}`)
   }
 
-  texts(): string[] {
+  /** `duplicate field "data.k"`, in the order of the text. */
+  all(): string[] {
     return [...this.#texts]
   }
 }
