@@ -13,6 +13,7 @@ import {
 import type { KubeObject } from '#api/object.js'
 import type { JsonObject } from '#json/value.js'
 import { storagePrefixOf } from '#registry/built-in-rows.js'
+import { goPrint } from '#registry/go-print.js'
 import type { ResourceDefinition, SiblingVersion, Verb } from '#registry/resource-definition.js'
 import { applyDefaults } from './apply-defaults.js'
 import { customTable } from './columns.js'
@@ -50,7 +51,7 @@ const selectableFields = (
         jsonPath.replace(/^\./, ''),
         (object: KubeObject) => {
           const value = path?.(object)[0]
-          return value === undefined || value === null ? '' : String(value)
+          return value === undefined || value === null ? '' : goPrint(value)
         },
       ]
     }),

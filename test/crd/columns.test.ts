@@ -2,7 +2,8 @@
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { customTable } from '#crd/columns.js'
-import type { DefinitionVersion } from '#crd/definition/definition.js'
+import { customRows } from '#crd/custom-rows.js'
+import type { CustomResourceDefinition, DefinitionVersion } from '#crd/definition/definition.js'
 import type { JsonValue } from '#json/value.js'
 
 const cellOf = (jsonPath: string, type: string, spec: JsonValue): unknown => {
@@ -114,5 +115,28 @@ t.test('a star finds the bytes of a text', (t) => {
   t.equal(cellOf('.spec.s.*', 'string', { s: 'y' }), '121')
   t.equal(cellOf('.spec.s.*', 'string', { s: 'é' }), '195')
   t.equal(cellOf('.spec.s.*', 'string', { s: '' }), null)
+  t.end()
+})
+
+t.test('a field that selectors name may hold anything where its schema came later', (t) => {
+  const version = {
+    name: 'v1',
+    served: true,
+    storage: true,
+    selectableFields: [{ jsonPath: '.spec' }],
+  }
+  const names = { plural: 'as', kind: 'A' }
+  const [row] = customRows({
+    metadata: { name: 'as.x.io', resourceVersion: '1' },
+    spec: { group: 'x.io', scope: 'Cluster', names, versions: [version] },
+    status: { acceptedNames: names },
+  } as CustomResourceDefinition)
+  const valueIn = (spec?: JsonValue) =>
+    row!.selectableFields!.spec!({ spec } as unknown as KubeObject)
+  t.same(
+    [valueIn(), valueIn(null), valueIn('a'), valueIn(7), valueIn(true)],
+    ['', '', 'a', '7', 'true'],
+  )
+  t.equal(valueIn({ toString: 1, valueOf: [2, null] }), 'map[toString:1 valueOf:[2 <nil>]]')
   t.end()
 })
