@@ -78,22 +78,10 @@ export const labelsRequired = (
       .map((r) => [r.key, r.values[0]!]),
   )
 
-type Token = { type: 'end' | 'symbol' | 'word' | 'error'; text: string }
+type Token = { type: 'end' | 'symbol' | 'word'; text: string }
 
-const symbols = new Set([')', ',', '!', '==', '=', '>', '<', '!=', '('])
-
-const symbolToken = (run: string): { token: Token; length: number } => {
-  let length = 0
-  for (let end = 1; end <= run.length; end++) {
-    if (symbols.has(run.slice(0, end))) length = end
-    else if (length > 0) break
-  }
-  if (length > 0) return { token: { type: 'symbol', text: run.slice(0, length) }, length }
-  return {
-    token: { type: 'error', text: `error expected: keyword found '${run}'` },
-    length: run.length,
-  }
-}
+/** One symbol, not all that stand together: there may be a million of them. */
+const symbol = /^(?:==|!=|[=!(),<>])/
 
 const tokenize = (text: string): Token[] => {
   const tokens: Token[] = []
@@ -101,11 +89,10 @@ const tokenize = (text: string): Token[] => {
   for (;;) {
     while (/[ \t\r\n]/.test(text[at] ?? '')) at++
     if (at >= text.length) return [...tokens, { type: 'end', text: '' }]
-    const run = /^[=!(),<>]+/.exec(text.slice(at))?.[0]
-    if (run !== undefined) {
-      const { token, length } = symbolToken(run)
-      tokens.push(token)
-      at += length
+    const found = symbol.exec(text.slice(at))?.[0]
+    if (found !== undefined) {
+      tokens.push({ type: 'symbol', text: found })
+      at += found.length
     } else {
       const word = /^[^=!(),<>\s]+/.exec(text.slice(at))?.[0] ?? text[at]!
       tokens.push({ type: 'word', text: word })

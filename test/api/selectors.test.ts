@@ -71,3 +71,11 @@ t.test('a field selector splits, unescapes and matches', async (t) => {
   })
   t.throws(() => parseFieldSelector('a=b=c'), { message: /unescaped character in value: 61$/ })
 })
+
+t.test('a selector of as many symbols as a request may have is read once', (t) => {
+  const commas = `a in (${','.repeat(900_000)})`
+  t.same(parseLabelSelector(commas), [{ key: 'a', operator: 'in', values: [''] }])
+  t.throws(() => parseLabelSelector('('.repeat(900_000)), { message: /^found '\(', expected: !/ })
+  t.throws(() => parseLabelSelector('a=!=b'), { message: /found '!=', expected: identifier$/ })
+  t.end()
+})
