@@ -62,7 +62,7 @@ export const beforeCreate = (
       ? own
       : [
           ...(strategy.validateBeforeMetadata?.(object) ?? []),
-          ...validateMetaOnCreate(meta, definition),
+          ...validateMetaOnCreate(object, definition),
           ...own,
         ]
   if (errors.length === 0) errors.push(...genericMetaErrors(meta))

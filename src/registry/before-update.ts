@@ -112,7 +112,7 @@ export const beforeUpdate = (
     meta.generation = (previous.metadata.generation ?? 0) + 1
   restoreMeta(next, previous)
   const repeats = hooks.metadataRevalidation ?? definition.strategy.metadataRevalidation ?? 'full'
-  const { errors, again } = validateMetaOnUpdate(meta, previous.metadata, definition, repeats)
+  const { errors, again } = validateMetaOnUpdate(next, previous, definition, repeats)
   pushAll(errors, hooks.validateUpdate?.(next, previous, ctx, again) ?? [])
   if (errors.length > 0) {
     const told = withNamedStrings(errors, definition)

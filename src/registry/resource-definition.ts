@@ -163,8 +163,8 @@ export interface Strategy {
   readonly allowUnconditionalUpdate?: boolean
   /** Whether and when metadata.generation grows. Default: with the spec, if the kind has one. */
   readonly generation?: 'none' | ((next: KubeObject, previous: KubeObject) => boolean)
-  /** How `metadata.name` is checked. Default: a DNS subdomain. Yields upstream's messages. */
-  readonly validateName?: (name: string, prefix: boolean) => string[]
+  /** How `metadata.name` is checked, or a prefix of it. Default: a DNS subdomain. Yields upstream's messages. */
+  readonly validateName?: (name: string, prefix: boolean, object: KubeObject) => string[]
   /** How much of the check of metadata this kind's update validation repeats. Default: `full`. */
   readonly metadataRevalidation?: MetadataRevalidation
   /** The same for the status subresource. Default: `change`. */

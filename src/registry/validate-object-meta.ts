@@ -246,8 +246,10 @@ const validateMetaChange = (
   ]
 }
 
-const nameRuleOf = (definition: ResourceDefinition): NameRule =>
-  definition.strategy.validateName ?? dnsSubdomainName
+const nameRuleOf = (object: KubeObject, { strategy }: ResourceDefinition): NameRule => {
+  const { validateName = dnsSubdomainName } = strategy
+  return (name, prefix) => validateName(name, prefix, object)
+}
 
 /** What a Status about an invalid object calls its kind: a custom one is what it says that it is. */
 export const kindShown = (
@@ -257,12 +259,12 @@ export const kindShown = (
 
 /** On create, the strategy's own check of metadata comes first; the generic one (genericMetaErrors) only when nothing failed. */
 export const validateMetaOnCreate = (
-  meta: ObjectMeta,
+  object: KubeObject,
   definition: ResourceDefinition,
-  common: CommonErrors = commonErrors(meta),
+  common: CommonErrors = commonErrors(object.metadata),
 ): FieldError[] => [
-  ...validateMeta(meta, definition.namespaced, nameRuleOf(definition), common),
-  ...validateFinalizerNames(meta, definition),
+  ...validateMeta(object.metadata, definition.namespaced, nameRuleOf(object, definition), common),
+  ...validateFinalizerNames(object.metadata, definition),
 ]
 
 const repeated: Readonly<Record<MetadataRevalidation, readonly (keyof MetadataChecks)[]>> = {
@@ -276,19 +278,20 @@ const repeated: Readonly<Record<MetadataRevalidation, readonly (keyof MetadataCh
 
 /** On update: the generic checks, then those that the strategy repeats, before its own errors or where it places them. */
 export const validateMetaOnUpdate = (
-  next: ObjectMeta,
-  previous: ObjectMeta,
+  next: KubeObject,
+  previous: KubeObject,
   definition: ResourceDefinition,
   repeats: MetadataRevalidation,
 ): { errors: FieldError[]; again: MetadataChecks } => {
-  const common = commonErrors(next)
-  const change = validateMetaChange(next, previous, common)
+  const { metadata } = next
+  const common = commonErrors(metadata)
+  const change = validateMetaChange(metadata, previous.metadata, common)
   const again: MetadataChecks = {
-    change: () => [...change, ...validateFinalizerNames(next, definition)],
+    change: () => [...change, ...validateFinalizerNames(metadata, definition)],
     create: () => validateMetaOnCreate(next, definition, common),
   }
   const errors = [
-    ...validateMeta(next, definition.namespaced, pathSegmentName, common),
+    ...validateMeta(metadata, definition.namespaced, pathSegmentName, common),
     ...change,
     ...repeated[repeats].flatMap((check) => again[check]()),
   ]

@@ -114,3 +114,14 @@ t.test('drivers of a CSINode that change are told of in the order that they had'
   const { body } = await api.replace(nodes, 'n', change)
   t.match(body.details.causes, [{ message: /"Name":"a"/ }, { message: /"Name":"b"/ }])
 })
+
+t.test(
+  'the name of an API service, which follows from its spec, is told of where names are',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    const metadata = { name: 'a', generateName: 'b', ownerReferences: [badOwner] }
+    const spec = { group: 'example.com', version: 'v1' }
+    const answer = await api.post('/apis/apiregistration.k8s.io/v1/apiservices', { metadata, spec })
+    t.same(fieldsOf(answer).slice(0, 3), ['metadata.generateName', 'metadata.name', owner])
+  },
+)

@@ -14,7 +14,11 @@ import {
   type DefinitionCondition,
 } from './definition.js'
 import { formerDefinition } from './former-definition.js'
-import { validateDefinition, validateDefinitionUpdate } from './validate-definition.js'
+import {
+  nameProblems,
+  validateDefinition,
+  validateDefinitionUpdate,
+} from './validate-definition.js'
 import { validateNames } from './validate-names.js'
 
 const asDefinition = (object: KubeObject) => object as CustomResourceDefinition
@@ -143,6 +147,7 @@ export const customResourceDefinition = defineKind({
     allowUnconditionalUpdate: false,
     knownFinalizerNames: false,
     metadataRevalidation: 'change',
+    validateName: (name, prefix, object) => nameProblems(name, prefix, asDefinition(object)),
     default: setDefaults,
     prepareForCreate: (object) => {
       const definition = asDefinition(object)

@@ -9,7 +9,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { isDns1035Label, isDns1123Subdomain } from '#api/names.js'
+import { dnsSubdomainName, isDns1035Label, isDns1123Subdomain } from '#api/names.js'
 import { pushAll } from '#collections/push-all.js'
 import { unprintable } from '#go/quote.js'
 import { jsonEqual } from '#json/object.js'
@@ -35,7 +35,6 @@ import { validateWords, withoutStructuralForm } from './validate-words.js'
 
 /** Everything that a create checks besides metadata. */
 export const validateDefinition = (definition: CustomResourceDefinition): FieldError[] => [
-  ...validateName(definition),
   ...validateSpec(definition),
   ...validateStoredVersions(definition),
   ...validateApproval(definition),
@@ -55,16 +54,14 @@ const validatePreservation = ({ spec }: CustomResourceDefinition): FieldError[] 
       ]
     : []
 
-/** The rule for names holds for the prefix of a generated one as well. */
-const validateName = ({ spec, metadata }: CustomResourceDefinition): FieldError[] => {
-  const wanted = `${spec.names.plural}.${spec.group}`
-  return (['generateName', 'name'] as const).flatMap((field) => {
-    const name = metadata[field]
-    return name && name !== wanted
-      ? [invalid(`metadata.${field}`, name, 'must be spec.names.plural+"."+spec.group')]
-      : []
-  })
-}
+export const nameProblems = (
+  name: string,
+  prefix: boolean,
+  { spec: { names, group } }: CustomResourceDefinition,
+): string[] => [
+  ...dnsSubdomainName(name, prefix),
+  ...(name === `${names.plural}.${group}` ? [] : ['must be spec.names.plural+"."+spec.group']),
+]
 
 const validateSpec = (
   definition: CustomResourceDefinition,

@@ -12,16 +12,11 @@ const groupPriorityMax = 20_000
 const versionPriorityMax = 1_000
 const defaultPort = 443
 
-const nameErrors = ({ metadata, spec = {} }: KubeObject): FieldError[] => {
+const nameProblems = (name: string, prefix: boolean, { spec = {} }: KubeObject): string[] => {
+  const problems = pathSegmentName(name, prefix)
   const needed = `${spec.version ?? ''}.${spec.group ?? ''}`
-  const detail = `must be \`spec.version+"."+spec.group\`: ${goQuote(needed)}`
-  // The rule for names holds for the prefix of a generated one as well.
-  return (['generateName', 'name'] as const).flatMap((field) => {
-    const name = metadata[field] ?? ''
-    // That there is none is told by the check of every name.
-    if (name === '' || name === needed || pathSegmentName(name, false).length > 0) return []
-    return [invalid(`metadata.${field}`, name, detail)]
-  })
+  if (problems.length > 0 || name === needed) return problems
+  return [`must be \`spec.version+"."+spec.group\`: ${goQuote(needed)}`]
 }
 
 const identityErrors = ({ group = '', version = '' }: KubeObject['spec']): FieldError[] => [
@@ -109,22 +104,16 @@ export default defineKind({
     knownFinalizerNames: false,
     generation: 'none',
     allowUnconditionalUpdate: false,
-    validateName: pathSegmentName,
+    validateName: nameProblems,
     default: ({ spec }) => {
       if (spec?.service) spec.service.port ??= defaultPort
     },
     prepareForCreate: (object, ctx) => {
       object.status = availability(object, formatTime(ctx.now))
     },
-    validate: (object) => [...nameErrors(object), ...specErrors(object.spec ?? {})],
+    validate: ({ spec = {} }) => specErrors(spec),
     prepareForUpdate: keepStatus,
-    metadataRevalidation: 'placed',
-    validateUpdate: (next, _previous, _ctx, metadata) => [
-      ...metadata.change(),
-      ...nameErrors(next),
-      ...metadata.create(),
-      ...specErrors(next.spec ?? {}),
-    ],
+    validateUpdate: ({ spec = {} }) => specErrors(spec),
     status: { prepareForUpdate: onlyServiceStatusChanges, validateUpdate: statusErrors },
   },
   sample: {
