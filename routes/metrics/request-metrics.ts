@@ -5,6 +5,7 @@
  */
 import type { GroupVersionResource } from '#api/group-version.js'
 import type { RequestInfo } from '#api/request-info.js'
+import { addToList } from '#collections/add-to-list.js'
 import { getOwn } from '#json/object.js'
 import { Histogram } from '#metrics/histogram.js'
 import type { MetricLabels } from '#metrics/metric-family.js'
@@ -64,25 +65,30 @@ interface Observed {
   readonly version: string
 }
 
+/** Its name as the table has it; undefined where the resource has none such. */
+const ownSubresource = (row: ResourceDefinition, name: string): string | undefined => {
+  if (name === '') return ''
+  if (name === 'status' && row.hasStatus) return 'status'
+  return row.subresources.find((one) => one.name === name)?.name
+}
+
 const observe = (info: RequestInfo, table: Table, isDryRun: boolean): Observed => {
   const { apiGroup: group, apiVersion: version, resource } = info
   const row = info.isResourceRequest ? table.get({ group, version, resource }) : undefined
-  const known =
-    row !== undefined &&
-    (info.subresource === '' ||
-      (info.subresource === 'status' && row.hasStatus) ||
-      row.subresources.some(({ name }) => name === info.subresource))
+  const subresource = row && ownSubresource(row, info.subresource)
+  // Labels outlive the request, and parts of its path would keep all of it.
+  const known = row !== undefined && subresource !== undefined ? row.gvr : undefined
   const verb = connects.has(info.subresource)
     ? 'CONNECT'
     : (getOwn(verbLabels, info.verb) ?? 'other')
   return {
     dryRun: isDryRun ? 'All' : '',
-    group: known ? group : '',
-    resource: known ? resource : '',
+    group: known?.group ?? '',
+    resource: known?.resource ?? '',
     scope: scopeOf(info),
-    subresource: known ? info.subresource : '',
+    subresource: subresource ?? '',
     verb,
-    version: known ? version : '',
+    version: known?.version ?? '',
   }
 }
 
@@ -93,8 +99,9 @@ interface Series {
 
 /** A series, found by comparing fields, which is cheaper than building a key. */
 interface Known {
-  readonly info: RequestInfo
-  readonly scope: string
+  /** As of the request, which the label `verb` may name otherwise. */
+  readonly asked: string
+  readonly observed: Observed
   readonly isDryRun: boolean
   readonly series: Series
 }
@@ -138,20 +145,19 @@ export class RequestMetrics {
     if (known !== undefined)
       for (const one of known)
         if (
-          one.info.verb === info.verb &&
-          one.scope === scope &&
-          one.info.subresource === info.subresource &&
-          one.info.apiGroup === info.apiGroup &&
-          one.info.apiVersion === info.apiVersion &&
+          one.asked === info.verb &&
+          one.observed.scope === scope &&
+          one.observed.subresource === info.subresource &&
+          one.observed.group === info.apiGroup &&
+          one.observed.version === info.apiVersion &&
           one.isDryRun === isDryRun
         )
           return one.series
     const observed = observe(info, this.#table, isDryRun)
     const series = this.#seriesOf(observed)
     if (observed.resource !== '') {
-      const found = { info, scope, isDryRun, series }
-      if (known === undefined) this.#known.set(info.resource, [found])
-      else known.push(found)
+      const found = { asked: info.verb, observed, isDryRun, series }
+      addToList(this.#known, observed.resource, found)
     }
     return series
   }
