@@ -7,7 +7,7 @@ import type { PeerCertificate, TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
 import type { UserInfo } from '#api/user-info.js'
-import { commonNameOf, organizationsOf } from '#net/certificate-names.js'
+import { commonNameOf, organizationsOf, uidsOf } from '#net/certificate-names.js'
 import { der } from '#net/der.js'
 import { certificatesOf } from '#net/pem.js'
 import { criticalExtensions } from '#net/x509.js'
@@ -98,11 +98,15 @@ const isRefusedForUsageAlone = (
     (ca) => ca.ca && servesClients(ca) && leaf.checkIssued(ca) && leaf.verify(ca.publicKey),
   )
 
+/** Without a name it speaks for nobody, and is no mistake. Upstream: CommonNameUserConversion. */
 const userOf = (certificate: PeerCertificate): Credentials['certificate'] => {
   const name = commonNameOf(certificate)
-  if (name === '') return 'invalid'
+  if (name === '') return undefined
+  const [uid, ...others] = uidsOf(certificate)
+  if (uid === '' || others.length > 0) return 'invalid'
   const user: UserInfo = {
     name,
+    ...(uid === undefined ? {} : { uid }),
     groups: organizationsOf(certificate),
     extra: {
       'authentication.kubernetes.io/credential-id': [

@@ -1,4 +1,5 @@
 /** Who gets in, as whom, and to what. */
+import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import http2 from 'node:http2'
 import https from 'node:https'
@@ -7,7 +8,8 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { TLSSocket } from 'node:tls'
 import t from 'tap'
-import { issueCertificate } from '#net/x509.js'
+import { der } from '#net/der.js'
+import { issueCertificate, signCertificate, signerOf } from '#net/x509.js'
 import { createServer } from '../create-server.js'
 import { type Call, call, startServer } from './start-server.js'
 
@@ -90,6 +92,29 @@ t.test('tokens of the file and client certificates say who somebody is', async (
     { username: 'carol' },
     'the certificate comes first',
   )
+})
+
+t.test("a certificate may say its user's uid, and without a name speaks for nobody", async (t) => {
+  const { oid, sequence, set, text } = der
+  const certificateWith = (...names: [id: string, value: string][]) => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const subject = sequence(...names.map(([id, value]) => set(sequence(oid(id), text(value)))))
+    const spki = publicKey.export({ type: 'spki', format: 'der' })
+    const signer = signerOf(clientCa.certPem, clientCa.privateKey)
+    return {
+      cert: signCertificate({ subject, publicKey: spki, ...times, extensions: [] }, signer),
+      key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+    }
+  }
+  const [commonName, uid] = ['2.5.4.3', '1.3.6.1.4.1.57683.2']
+  const answerTo = async (...names: [id: string, value: string][]) =>
+    (await call(server, whoAmI({ token: '', ...certificateWith(...names) }))).body
+  t.match(await answerTo([commonName, 'carol'], [uid, 'c-1']), {
+    status: { userInfo: { username: 'carol', uid: 'c-1' } },
+  })
+  t.match(await answerTo([commonName, 'carol'], [uid, 'c-1'], [uid, 'c-2']), { code: 401 })
+  t.match(await answerTo([commonName, 'carol'], [uid, '']), { code: 401 })
+  t.match(await answerTo([uid, 'c-1']), { code: 403, message: /"system:anonymous" cannot create/ })
 })
 
 t.test('the certificate of a connection is read once for all requests on it', async (t) => {
