@@ -30,7 +30,7 @@ const timesOf = (
 
 /**
  * Throws for what is no schedule. `@every` counts from the time it is asked about. In the nights in which clocks are changed
- * croner's rules hold: what an hour is left out of comes behind it, and what comes in both hours comes in the first.
+ * croner's rules hold, not robfig/cron's: a time that is left out comes behind the gap, and one that comes twice counts once.
  */
 export const parseSchedule = (text: string, timeZone = 'UTC'): Schedule => {
   const { zone = timeZone, time } = readCronSchedule(text)
