@@ -118,6 +118,7 @@ t.test(
   async (t) => {
     const { client, run, until } = await startNode(t)
     await run('before', script('exec sleep 1000'))
+    await until('before', ({ status }) => status?.phase === 'Running')
     const taint = async (taints: object[]) => {
       await client.patch(
         resources.nodes,
