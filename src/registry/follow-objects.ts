@@ -3,7 +3,7 @@ import type { Clock } from '#api/clock.js'
 import type { GroupResource } from '#api/group-version.js'
 import type { PersistedObject } from '#api/object.js'
 import { sleep } from '#async/sleep.js'
-import type { StoredObject } from '#cacher/object-storage.js'
+import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { listAll, selectAll } from './list-all.js'
 import type { Store } from './store.js'
@@ -28,7 +28,8 @@ export interface Follower {
 
 /**
  * Resolves when everything has been read, and `done` when following has ended. Without `namespace` it follows all
- * namespaces.
+ * namespaces. A follower that cannot take what was read is told again later, as an informer that cannot decode: one
+ * object that somebody else has stored keeps no server from starting.
  */
 export const followObjects = async (
   { storeOf, log, signal }: FollowDeps,
@@ -38,28 +39,30 @@ export const followObjects = async (
 ): Promise<{ done: Promise<void> }> => {
   const store = storeOf(resource)!
   const persisted = ({ object }: StoredObject) => object as PersistedObject
-  const read = async (): Promise<number> => {
-    const page = await listAll(store, namespace)
-    await follower.replace(page.items.map(persisted))
-    return page.revision
+  const read = () => listAll(store, namespace)
+  const tell = async ({ items, revision }: ListPage): Promise<number> => {
+    await follower.replace(items.map(persisted))
+    return revision
   }
   const watch = async (after: number): Promise<void> => {
     const selection = selectAll(store, namespace)
     for await (const { events } of store.watch({ selection, after, signal }))
       for (const { type, stored } of events) await follower.changed(type, persisted(stored))
   }
-  const keep = async (first: number): Promise<void> => {
-    let revision: number | undefined = first
+  const again = (error: unknown): undefined => {
+    if (!signal.aborted) log(`the watch of ${resource.resource} starts again`, error)
+  }
+  const keep = async (first: number | undefined): Promise<void> => {
+    let revision = first
     while (!signal.aborted) {
       try {
-        await watch(revision ?? (await read()))
+        await watch(revision ?? (await tell(await read())))
       } catch (error) {
-        if (signal.aborted) return
-        log(`the watch of ${resource.resource} starts again`, error)
+        again(error)
       }
       revision = undefined
       await sleep(limits.retryMs, signal, { ref: false })
     }
   }
-  return { done: keep(await read()) }
+  return { done: keep(await tell(await read()).catch(again)) }
 }

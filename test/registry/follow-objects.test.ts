@@ -87,3 +87,35 @@ t.test(
     ])
   },
 )
+
+t.test(
+  'a follower that cannot take what is stored is told again, and holds nobody up',
+  async (t) => {
+    const api = await startApiInMemory()
+    t.teardown(() => api.close())
+    const logged: string[] = []
+    const stopping = new AbortController()
+    let isAble = false
+    let told = 0
+    const { done } = await followObjects(
+      {
+        storeOf: () => api.store('', 'configmaps'),
+        log: (_message, error) => logged.push((error as Error).message),
+        signal: stopping.signal,
+      },
+      configMaps,
+      {
+        replace: () => {
+          if (!isAble) throw new Error('no such object')
+          told++
+        },
+        changed: () => {},
+      },
+    )
+    t.same(logged, ['no such object'])
+    isAble = true
+    await eventually('it is told', () => told === 1)
+    stopping.abort()
+    await done
+  },
+)

@@ -43,9 +43,10 @@ const isSaid = ({ status }: KubeObject, { type, ...wanted }: AppliedCondition): 
 export const keepDangling = async (
   { store, fieldManagerOf, context }: ConditionDeps,
   schema: PersistedObject,
+  level: string,
   levelExists: boolean,
 ): Promise<void> => {
-  const condition = danglingCondition(schema.spec.priorityLevelConfiguration.name, levelExists)
+  const condition = danglingCondition(level, levelExists)
   if (isSaid(schema, condition)) return
   const { name } = schema.metadata
   try {

@@ -15,7 +15,8 @@ const group = 'flowcontrol.apiserver.k8s.io'
 
 type Objects = Map<string, PersistedObject>
 
-const levelOf = ({ spec }: KubeObject): string => spec.priorityLevelConfiguration.name
+/** Empty in one that somebody has stored without a spec, as Go reads it. */
+const levelOf = ({ spec }: KubeObject): string => spec?.priorityLevelConfiguration?.name ?? ''
 
 const mandatoryNames = ['exempt', 'catch-all']
 
@@ -29,11 +30,11 @@ const withMandatory = (resource: string, stored: Objects): KubeObject[] => {
 
 const levelSpecOf = ({ metadata, spec }: KubeObject): LevelSpec => {
   const { nominalConcurrencyShares, lendablePercent, borrowingLimitPercent, limitResponse } =
-    spec.limited ?? spec.exempt ?? {}
+    spec?.limited ?? spec?.exempt ?? {}
   return {
     name: metadata.name!,
     uid: metadata.uid ?? '',
-    isExempt: spec.type === 'Exempt',
+    isExempt: spec?.type === 'Exempt',
     shares: nominalConcurrencyShares ?? 0,
     lendablePercent: lendablePercent ?? 0,
     borrowingLimitPercent,
@@ -143,9 +144,10 @@ export class FlowSource {
       context: () => internalContext({ now: clock.now(), caller, stores: () => undefined }),
     }
     await Promise.all(
-      [...this.#schemas.values()]
-        .filter(which)
-        .map((schema) => keepDangling(conditions, schema, this.#levels.has(levelOf(schema)))),
+      [...this.#schemas.values()].filter(which).map((schema) => {
+        const level = levelOf(schema)
+        return keepDangling(conditions, schema, level, this.#levels.has(level))
+      }),
     )
   }
 }
