@@ -111,7 +111,7 @@ export class Kubelet {
     clock.onMove?.((byMs) => {
       for (const worker of this.#workers.values()) worker.clockMoved(byMs)
     })
-    const reader = createObjectReader({ client, services: this.#services })
+    const reader = createObjectReader({ client, services: this.#services, clock, log })
     const report = () => this.#node.report()
     const { signal } = this.#stop
     this.#csi = new Csi({

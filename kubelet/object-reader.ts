@@ -1,26 +1,24 @@
 /** Reads ConfigMaps, Secrets, Services and tokens that Pods refer to, and keeps them for a moment. */
 
+import type { Clock } from '#api/clock.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import type { CsiDriver, VolumeAttachment } from '#client/csi-objects.js'
 import { isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
+import type { Log } from '#client/log.js'
 import type { Claim, Volume } from '#client/persistent-volume.js'
 import type { Node } from '#client/pod.js'
 import type { ResourceClaim } from '#client/resource-claim.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { type Service, serviceVariables } from './environment/service-variables.js'
 import type { Pod } from './pod.js'
+import { PodTokens } from './pod-tokens.js'
 
 export interface DataObject extends NamespacedObject {
   data?: Record<string, string>
   binaryData?: Record<string, string>
   immutable?: boolean
-}
-interface ServiceAccountToken {
-  readonly token: string
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number
 }
 interface ClaimedVolume {
   readonly claim: Claim | undefined
@@ -42,11 +40,9 @@ export interface ObjectReader {
   attachedVolumes(nodeName: string): Promise<readonly string[]>
   /** The handler of the Pod's RuntimeClass; empty for the runtime's default. */
   runtimeHandler(pod: Pod): Promise<string>
-  token(
-    pod: Pod,
-    audience: string | undefined,
-    seconds: number | undefined,
-  ): Promise<ServiceAccountToken>
+  token: PodTokens['get']
+  /** Called when the Pod has gone. */
+  forgetTokens: PodTokens['forget']
 }
 
 /** Many Pods of one set read the same object at the same moment; later reads must see its new content. */
@@ -96,29 +92,6 @@ const readClaimedVolume = async (
   return { claim, volume: await found(client.get<Volume>(persistentVolumes, { name: volumeName })) }
 }
 
-const requestToken = async (
-  client: Client,
-  { metadata, spec }: Pod,
-  audience: string | undefined,
-  expirationSeconds: number | undefined,
-): Promise<ServiceAccountToken> => {
-  const { namespace, name, uid } = metadata
-  const request = {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    metadata: { namespace },
-    spec: {
-      expirationSeconds,
-      ...(audience ? { audiences: [audience] } : {}),
-      boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name, uid },
-    },
-  }
-  const account = spec.serviceAccountName || 'default'
-  const at = { namespace, name: account, subresource: 'token' }
-  const { status } = await client.create(resources.serviceAccounts, request, at)
-  return { token: status.token, expiresAt: Date.parse(status.expirationTimestamp) }
-}
-
 const readRuntimeHandler = async (
   client: Client,
   { spec: { runtimeClassName } }: Pod,
@@ -132,13 +105,17 @@ const readRuntimeHandler = async (
 }
 
 export const createObjectReader = ({
-  client,
   services,
+  ...options
 }: {
   client: Client
   services: Informer<Service>
+  clock: Clock
+  log: Log
 }): ObjectReader => {
+  const { client } = options
   const recent = new RecentReads(client)
+  const tokens = new PodTokens(options)
   return {
     configMap: (namespace, name) => recent.read(resources.configMaps, namespace, name),
     secret: (namespace, name) => recent.read(resources.secrets, namespace, name),
@@ -154,6 +131,7 @@ export const createObjectReader = ({
       return (status.volumesAttached ?? []).map((volume) => volume.name)
     },
     runtimeHandler: (pod) => readRuntimeHandler(client, pod),
-    token: (pod, audience, seconds) => requestToken(client, pod, audience, seconds),
+    token: (pod, wanted) => tokens.get(pod, wanted),
+    forgetTokens: (podUid) => tokens.forget(podUid),
   }
 }

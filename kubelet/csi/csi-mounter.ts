@@ -218,13 +218,9 @@ export class CsiMounter {
     const wanted = driver?.spec.tokenRequests ?? []
     if (wanted.length === 0) return {}
     const made: [audience: string, token: object][] = []
-    for (const { audience, expirationSeconds } of wanted) {
-      const { token, expiresAt } = await this.#options.reader.token(
-        pod,
-        audience,
-        expirationSeconds,
-      )
-      made.push([audience, { token, expirationTimestamp: formatTime(expiresAt) }])
+    for (const one of wanted) {
+      const { token, expiresAt } = await this.#options.reader.token(pod, one)
+      made.push([one.audience, { token, expirationTimestamp: formatTime(expiresAt) }])
     }
     const sorted = made.sort(([a], [b]) => (a < b ? -1 : 1))
     return {

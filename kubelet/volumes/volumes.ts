@@ -34,8 +34,6 @@ import { mountedPath } from './sub-path.js'
 class VolumeError extends Error {}
 
 const defaultMode = 0o644
-/** Tokens are renewed when this part of their life is over. */
-const tokenRenewalPart = 0.8
 
 const addKeys = (
   files: Files,
@@ -94,7 +92,6 @@ export class Volumes {
   readonly #options: VolumesOptions
   /** By Pod and volume, the folder of this host that a claim, or a volume of a CSI driver, stands for. */
   readonly #claimed = new Map<string, string>()
-  readonly #tokens = new Map<string, { token: string; renewAt: number }>()
   /** What concerns one Pod, by its uid. */
   readonly #turns = new Turns()
 
@@ -163,8 +160,9 @@ export class Volumes {
 
   async #remove(podUid: string): Promise<void> {
     if (this.#options.csi.holds(podUid)) throw new Error('volumes of the Pod are mounted')
-    for (const kept of [this.#tokens, this.#claimed])
-      for (const key of kept.keys()) if (key.startsWith(`${podUid}/`)) kept.delete(key)
+    this.#options.reader.forgetTokens(podUid)
+    for (const key of this.#claimed.keys())
+      if (key.startsWith(`${podUid}/`)) this.#claimed.delete(key)
     await unmountVolumes(this.podFolder(podUid))
     await removeTree(this.podFolder(podUid))
   }
@@ -330,25 +328,12 @@ export class Volumes {
     }
     if (downwardAPI) addDownward(files, facts, downwardAPI.items, mode)
     if (serviceAccountToken) {
-      const content = Buffer.from(await this.#token(facts, serviceAccountToken))
+      const { token } = await this.#options.reader.token(facts.pod, serviceAccountToken)
+      const content = Buffer.from(token)
       const user = commonUserOf(facts.pod)
       const isGiven = (user ?? facts.pod.spec.securityContext?.fsGroup) !== undefined
       files.set(serviceAccountToken.path, { content, mode: isGiven ? 0o600 : mode, user })
     }
-  }
-
-  async #token(
-    { pod }: PodFacts,
-    { audience, expirationSeconds = 3600 }: { audience?: string; expirationSeconds?: number },
-  ): Promise<string> {
-    const key = `${pod.metadata.uid}/${audience ?? ''}/${expirationSeconds}`
-    const now = this.#options.now()
-    const known = this.#tokens.get(key)
-    if (known && now < known.renewAt) return known.token
-    const made = await this.#options.reader.token(pod, audience, expirationSeconds)
-    const renewAt = now + (made.expiresAt - now) * tokenRenewalPart
-    this.#tokens.set(key, { token: made.token, renewAt })
-    return made.token
   }
 }
 

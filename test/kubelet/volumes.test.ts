@@ -69,6 +69,7 @@ t.test('what a Pod was about to get when it ended is not there when it has gone'
       read()
       return answered
     },
+    forgetTokens: () => {},
   } as unknown as ObjectReader
   const csi = { holds: () => false } as unknown as CsiVolumes
   const ended = new AbortController()
@@ -136,7 +137,7 @@ t.test(
     const root = mkdtempSync(path.join(tmpdir(), 'kubelet-volumes-'))
     t.teardown(() => rmSync(root, { recursive: true }))
     const csi = { unmountPod: async () => {}, holds: () => false } as unknown as CsiVolumes
-    const reader = {} as ObjectReader
+    const reader = { forgetTokens: () => {} } as unknown as ObjectReader
     const volumes = new Volumes({ root, reader, now: () => 1, mayMount: true, csi })
     const container = (subPath: string) => ({
       name: 'c',
