@@ -30,7 +30,7 @@ export interface KillDeps {
   readonly runtime: ContainerRuntime
   readonly clock: Clock
   target(containerId: string, container: ContainerSpec): HandlerTarget
-  event(type: 'Normal' | 'Warning', reason: string, message: string, containerName: string): void
+  event(type: 'Normal' | 'Warning', reason: string, message: string, containerName?: string): void
 }
 
 export interface ContainerKill {

@@ -16,6 +16,7 @@ import type { Pod } from './pod.js'
 import { PodTokens } from './pod-tokens.js'
 
 export interface DataObject extends NamespacedObject {
+  type?: string
   data?: Record<string, string>
   binaryData?: Record<string, string>
   immutable?: boolean

@@ -174,6 +174,7 @@ export interface PodSpec
   initContainers?: ContainerSpec[]
   ephemeralContainers?: ContainerSpec[]
   volumes?: VolumeSpec[]
+  imagePullSecrets?: { name?: string }[]
   restartPolicy?: string
   terminationGracePeriodSeconds?: number
   activeDeadlineSeconds?: number

@@ -233,6 +233,12 @@ export class StartError extends Error {
 export const configError = (message: string): StartError =>
   new StartError('CreateContainerConfigError', message)
 
+/** Who somebody is to a registry of images. */
+export interface RegistryCredentials {
+  readonly username: string
+  readonly password: string
+}
+
 /** An image as a Node's status lists it. */
 export interface NodeImage {
   readonly names: readonly string[]
@@ -267,8 +273,15 @@ export interface ContainerRuntime {
 
   /** The image, if it is there. */
   findImage(image: string): Promise<RuntimeImage | undefined>
-  /** Yields its id; the signal ends it, as failed. */
-  pullImage(image: string, signal: AbortSignal): Promise<string>
+  /**
+   * Yields its id. Each of the credentials is tried until the registry takes one; without any it is asked as by anybody. The
+   * signal ends it, as failed.
+   */
+  pullImage(
+    image: string,
+    credentials: readonly RegistryCredentials[],
+    signal: AbortSignal,
+  ): Promise<string>
   /** The images that are there, the largest first. */
   images(): Promise<readonly NodeImage[]>
   /** `pod` is what its sandbox was made of. */

@@ -49,6 +49,12 @@ const problemOf = (name: string): string | undefined => {
   return parts.digest === undefined ? undefined : digestProblem(parts.digest)
 }
 
+/** Registry and path of a valid name. */
+export const repositoryOf = (name: string): string => {
+  const full = withRegistry(name)
+  return full.slice(0, full.indexOf('/') + 1) + reference.exec(full)!.groups!.path
+}
+
 /** The name with its tag (`latest` if it has neither tag nor digest), or why it is invalid. */
 export const parseImageName = (name: string): { image: string } | { problem: string } => {
   const problem = problemOf(name)

@@ -3,14 +3,24 @@
  * pkg/kubelet/images/image_manager.go.
  */
 import type { Clock } from '#api/clock.js'
+import type { DataObject } from '../object-reader.js'
 import type { ContainerSpec } from '../pod.js'
 import { type BackoffOptions, formatDuration } from '../restart-backoff.js'
-import { type ContainerRuntime, StartError } from '../runtime.js'
+import { type ContainerRuntime, type RegistryCredentials, StartError } from '../runtime.js'
 import { parseImageName } from './image-name.js'
+import { credentialsFor } from './registry-credentials.js'
 
 export interface ImagePullDeps {
   readonly runtime: Pick<ContainerRuntime, 'findImage' | 'pullImage'>
   event(type: 'Normal' | 'Warning', reason: string, message: string, containerName: string): void
+}
+
+/** One image of a container. */
+interface ImagePull {
+  readonly spec: ContainerSpec
+  /** The Secrets that the Pod names for registries. */
+  readonly secrets: readonly DataObject[]
+  readonly signal: AbortSignal
 }
 
 interface Failure {
@@ -41,6 +51,19 @@ const find = async (deps: ImagePullDeps, { name }: ContainerSpec, image: string)
   }
 }
 
+/** Upstream gives what is wrong with them for the reason, too. */
+const credentialsOf = (
+  image: string,
+  secrets: readonly DataObject[],
+): readonly RegistryCredentials[] => {
+  try {
+    return credentialsFor(image, secrets)
+  } catch (error) {
+    const { message } = error as Error
+    throw new StartError(message, message)
+  }
+}
+
 /** Errors that a runtime names by their first word, with their messages (evalCRIPullErr). */
 const namedFailures = {
   RegistryUnavailable: 'the registry is unavailable',
@@ -67,7 +90,8 @@ export class ImagePulls {
   }
 
   /** Yields the image's id. Throws StartError, after the Events of the failure have been recorded. */
-  async ensure(deps: ImagePullDeps, spec: ContainerSpec, signal: AbortSignal): Promise<string> {
+  async ensure(deps: ImagePullDeps, pull: ImagePull): Promise<string> {
+    const { spec } = pull
     const { image: asked = '', imagePullPolicy = 'IfNotPresent', name } = spec
     const image = fullNameOf(deps, spec)
     const found = imagePullPolicy === 'Always' ? undefined : await find(deps, spec, image)
@@ -81,19 +105,20 @@ export class ImagePulls {
       deps.event('Warning', 'ErrImageNeverPull', message, name)
       throw new StartError('ErrImageNeverPull', message, { told: 'ErrImageNeverPull' })
     }
+    const credentials = credentialsOf(image, pull.secrets)
     this.#holdBack(deps, spec)
     deps.event('Normal', 'Pulling', `Pulling image "${asked}"`, name)
-    return this.#pull(deps, spec, { image, signal })
+    return this.#pull(deps, pull, { image, credentials })
   }
 
   async #pull(
     deps: ImagePullDeps,
-    { image: asked = '', name }: ContainerSpec,
-    { image, signal }: { image: string; signal: AbortSignal },
+    { spec: { image: asked = '', name }, signal }: ImagePull,
+    { image, credentials }: { image: string; credentials: readonly RegistryCredentials[] },
   ): Promise<string> {
     const from = this.#clock.now()
     try {
-      const id = await deps.runtime.pullImage(image, signal)
+      const id = await deps.runtime.pullImage(image, credentials, signal)
       const took = formatDuration(this.#clock.now() - from)
       const { sizeBytes = 0 } = (await deps.runtime.findImage(image)) ?? {}
       const told = `Successfully pulled image "${asked}" in ${took} (${took} including waiting). Image size: ${sizeBytes} bytes.`

@@ -16,7 +16,7 @@ import path from 'node:path'
 import { eventually } from '../eventually.js'
 import { processesWith } from './node.js'
 
-const busybox = ['/bin/busybox', '/usr/bin/busybox'].find((file) => existsSync(file))
+export const busybox = ['/bin/busybox', '/usr/bin/busybox'].find((file) => existsSync(file))
 const cniFolder = ['/usr/lib/cni', '/opt/cni/bin'].find((folder) => existsSync(`${folder}/bridge`))
 const runs = (command: string) => spawnSync(command, ['--version']).status === 0
 

@@ -26,7 +26,7 @@ const makeImages = (
           ? { id: 'sha256:1', sizeBytes: 7, uid: undefined, userName: '' }
           : undefined
       },
-      pullImage: async (name, ended) => {
+      pullImage: async (name, _credentials, ended) => {
         asked.push(name)
         const id = await pull(ended)
         now += 1_250
@@ -42,11 +42,13 @@ const makeImages = (
     asked: () => asked.splice(0),
     pass: (ms: number) => (now += ms),
     ensure: (policy: string, ended = signal) =>
-      pulls.ensure(deps, spec(policy), ended).catch((error: StartError) => ({
-        reason: error.reason,
-        message: error.message,
-        retryMs: error.retryMs,
-      })),
+      pulls
+        .ensure(deps, { spec: spec(policy), secrets: [], signal: ended })
+        .catch((error: StartError) => ({
+          reason: error.reason,
+          message: error.message,
+          retryMs: error.retryMs,
+        })),
   }
 }
 const refused = () => Promise.reject(new Error('connection refused'))

@@ -1,7 +1,8 @@
 /** The images of a container runtime. */
 
+import { aggregate } from '#go/aggregate.js'
 import type { RpcError } from '../../grpc/rpc-client.js'
-import type { NodeImage, RuntimeImage } from '../../runtime.js'
+import type { NodeImage, RegistryCredentials, RuntimeImage } from '../../runtime.js'
 import { type CriClient, pullText } from './cri-client.js'
 import type { CriContainer } from './cri-objects.js'
 
@@ -36,15 +37,24 @@ export class CriImages {
     return { id, sizeBytes: size, uid: uid?.value, userName: username }
   }
 
-  async pull(image: string, signal: AbortSignal): Promise<string> {
-    const spec = { image: { image } }
-    const { image_ref } = await this.#client
-      .pull<{ image_ref: string }>(spec, signal)
-      .catch((error: RpcError) => {
-        throw new Error(pullText(error))
-      })
-    this.#pulledAt.set(image_ref, performance.now())
-    return image_ref
+  async pull(
+    image: string,
+    credentials: readonly RegistryCredentials[],
+    signal: AbortSignal,
+  ): Promise<string> {
+    const failures: string[] = []
+    for (const auth of credentials.length === 0 ? [undefined] : credentials) {
+      try {
+        const request = { image: { image }, auth }
+        const { image_ref } = await this.#client.pull<{ image_ref: string }>(request, signal)
+        this.#pulledAt.set(image_ref, performance.now())
+        return image_ref
+      } catch (error) {
+        failures.push(pullText(error as RpcError))
+        if (signal.aborted) break
+      }
+    }
+    throw new Error(aggregate(failures))
   }
 
   async list(): Promise<readonly NodeImage[]> {

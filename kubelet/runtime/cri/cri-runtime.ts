@@ -20,6 +20,7 @@ import {
   type DiskUsage,
   type LogOptions,
   type NodeImage,
+  type RegistryCredentials,
   type RuntimeImage,
   type Sandbox,
   type SandboxConfig,
@@ -187,8 +188,8 @@ export class CriRuntime implements ContainerRuntime {
   findImage(image: string): Promise<RuntimeImage | undefined> {
     return this.#images.find(image)
   }
-  pullImage(image: string, signal: AbortSignal): Promise<string> {
-    return this.#images.pull(image, signal)
+  pullImage(image: string, credentials: readonly RegistryCredentials[], signal: AbortSignal) {
+    return this.#images.pull(image, credentials, signal)
   }
   images(): Promise<readonly NodeImage[]> {
     return this.#images.list()

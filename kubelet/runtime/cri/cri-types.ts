@@ -212,7 +212,8 @@ const messages: PackageFacts['messages'] = {
   ImageFsInfoResponse: { image_filesystems: ['[FilesystemUsage]', 1] },
   ListImagesResponse: { images: ['[Image]', 1] },
   ImageStatusResponse: { image: ['Image', 1] },
-  PullImageRequest: { image: ['ImageSpec', 1] },
+  AuthConfig: { username: ['string', 1], password: ['string', 2] },
+  PullImageRequest: { image: ['ImageSpec', 1], auth: ['AuthConfig', 2] },
   PullImageResponse: { image_ref: ['string', 1] },
   Empty: {},
 }

@@ -1,0 +1,129 @@
+/** Images that a registry gives only to those whose credentials a Secret has. */
+import t from 'tap'
+import { resources } from '#client/resources.js'
+import { credentialsFor } from '#kubelet/images/registry-credentials.js'
+import type { DataObject } from '#kubelet/object-reader.js'
+import { storedMetadata } from '../stored-metadata.js'
+import { containerdMissing, startContainerd } from './containerd.js'
+import { startNode } from './node.js'
+import { startPrivateRegistry } from './private-registry.js'
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
+const configType = 'kubernetes.io/dockerconfigjson'
+const config = (auths: object) => ({
+  '.dockerconfigjson': base64(JSON.stringify({ auths })),
+})
+const secret = (data: Record<string, string>, type = configType): DataObject => ({
+  kind: 'Secret',
+  apiVersion: 'v1',
+  metadata: storedMetadata({ name: 's', namespace: 'default', uid: 'u' }),
+  type,
+  data,
+})
+/** Each with its own location for a name. */
+const named = (...locations: string[]) =>
+  secret(config(Object.fromEntries(locations.map((one) => [one, { username: one }]))))
+const usersFor = (image: string, ...secrets: DataObject[]) =>
+  credentialsFor(image, secrets).map(({ username }) => username)
+
+t.test('credentials are those of the places that an image lies in', (t) => {
+  const all = named(
+    'https://index.docker.io/v1/',
+    'registry.example',
+    'registry.example/team',
+    'https://registry.example/v2/team/app',
+    '*.example',
+    'registry.example:5000',
+    '*.registry.example',
+    'r*s*ry.example',
+    'bad url',
+  )
+  for (const [image, users] of Object.entries({
+    'registry.example/team/app:1': [
+      'https://registry.example/v2/team/app',
+      'registry.example/team',
+      'registry.example',
+      'r*s*ry.example',
+      '*.example',
+    ],
+    [`registry.example/other@sha256:${'0'.repeat(64)}`]: [
+      'registry.example',
+      'r*s*ry.example',
+      '*.example',
+    ],
+    'registry.example:5000/team/app': ['registry.example:5000'],
+    'eu.registry.example/app': ['*.registry.example'],
+    'busybox:1': ['https://index.docker.io/v1/'],
+    'docker.io/team/app': ['https://index.docker.io/v1/'],
+    'other.test/app': [],
+  }))
+    t.same(usersFor(image, all), users, image)
+  t.end()
+})
+
+t.test(
+  'credentials are read from both types of Secrets, in their order, and from no others',
+  (t) => {
+    const auth = base64('a:b:c')
+    const old = secret(
+      { '.dockercfg': base64(JSON.stringify({ 'r.test': { auth, username: 'x' } })) },
+      'kubernetes.io/dockercfg',
+    )
+    const other = secret(config({ 'r.test': { username: 'no' } }), 'Opaque')
+    const own = secret(config({ 'r.test': { username: 'u', password: 'p' }, 'q.test': null }))
+    t.same(credentialsFor('r.test/app', [other, own, old]), [
+      { username: 'u', password: 'p' },
+      { username: 'a', password: 'b:c' },
+    ])
+    for (const auths of [5, [], { 'r.test': 5 }, { 'r.test': { username: 5 } }] as object[])
+      t.throws(() => credentialsFor('r.test/app', [secret(config(auths))]), /was expected/)
+    const colonless = secret(config({ 'r.test': { auth: base64('ab') } }))
+    t.throws(() => credentialsFor('r.test/app', [colonless]), /unable to parse auth field/)
+    t.throws(() => credentialsFor('r.test/app', [secret({ '.dockerconfigjson': base64('{') })]))
+    t.end()
+  },
+)
+
+t.test(
+  'a private image runs for Pods that have its password',
+  { skip: containerdMissing },
+  async (t) => {
+    const who = { username: 'me', password: 'secret' }
+    const image = await startPrivateRegistry(t, who)
+    const containerd = await startContainerd()
+    t.teardown(() => containerd.stop())
+    const node = await startNode(t, { kubelet: 'process', endpoint: containerd.endpoint })
+    await node.startProcess()
+    const registry = image.slice(0, image.indexOf('/'))
+    for (const [name, password] of Object.entries({ old: 'changed', now: who.password })) {
+      const object = {
+        ...secret(config({ [registry]: { ...who, password } })),
+        metadata: { name, namespace: 'default' },
+      }
+      await node.client.create(resources.secrets, object, { namespace: 'default' })
+    }
+    const run = (name: string, ...secrets: string[]) =>
+      node.run(name, { image }, { imagePullSecrets: secrets.map((one) => ({ name: one })) })
+    await run('without')
+    await run('missing', 'none', 'old')
+    for (const name of ['without', 'missing']) {
+      const { status } = await node.until(name, (one) =>
+        /ImagePull/.test(one.status?.containerStatuses?.[0]?.state.waiting?.reason ?? ''),
+      )
+      t.match(status!.containerStatuses![0]!.state.waiting!.message, /401 Unauthorized/)
+    }
+    const told = await node.events('missing')
+    t.ok(
+      told.some(
+        ({ reason, message }) =>
+          reason === 'FailedToRetrieveImagePullSecret' && message.includes('secrets (none);'),
+      ),
+    )
+    await run('with', 'old', 'now')
+    await node.until('with', ({ status }) => status?.phase === 'Running')
+    for (const name of ['without', 'missing', 'with']) {
+      await node.delete(name, 1)
+      await node.gone(name)
+    }
+  },
+)
