@@ -223,3 +223,22 @@ t.test('mistakes of the request itself come before what policies say', async (t)
   const nowhere = await send('POST', at('pods/p/binding'), { metadata: { name: 'p' }, target: {} })
   t.equal(nowhere.message, 'target.name: Required value')
 })
+
+t.test('match conditions see no namespace, and what they decide about does', async (t) => {
+  const { send, policy } = await start(t)
+  const refused = async (name: string, condition: string): Promise<string> => {
+    const says = saying('configmaps', 'namespaceObject.metadata.name')
+    const about = { ...says.matchConstraints, objectSelector: { matchLabels: { policy: name } } }
+    const matchConditions = [{ name: 'c', expression: condition }]
+    await policy('validating', name, { ...says, matchConstraints: about, matchConditions })
+    const answer = await send('POST', at('configmaps'), {
+      metadata: { name, labels: { policy: name } },
+    })
+    return answer.message
+  }
+  const is = (text: string) => `configmaps "${text}" is forbidden: `
+  t.equal(await refused('a', 'namespaceObject == null'), is('a') + denied('a', 'default'))
+  const condition = 'namespaceObject.metadata.name == "default"'
+  const why = `expression '${condition}' resulted in error: no such key: metadata`
+  t.equal(await refused('b', condition), is('b') + denied('b', why))
+})

@@ -149,16 +149,23 @@ export interface MatchCondition {
   readonly expression: string
 }
 
+/** Conditions of policies and webhooks may name the namespace, but upstream gives them none (matchconditions/matcher.go). */
+const withoutNamespace =
+  (activation: Activation): Activation =>
+  (wanted) =>
+    wanted === 'namespaceObject' ? null : activation(wanted)
+
 /** Whether all conditions hold; rejects when one of them ends in an error and none is false. */
 export const conditionsHold = async (
   conditions: readonly Expression[],
   activation: Activation,
 ): Promise<boolean> => {
   const budget = { left: limits.celMatchConditionsCostMax }
+  const seen = withoutNamespace(activation)
   const problems: string[] = []
   for (const condition of conditions) {
     try {
-      if ((await evaluate(condition, activation, budget)) === false) return false
+      if ((await evaluate(condition, seen, budget)) === false) return false
     } catch (error) {
       if (!(error instanceof EvaluationError)) throw error
       problems.push(error.message)

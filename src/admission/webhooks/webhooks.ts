@@ -20,7 +20,6 @@ import {
   type Expression,
   type MatchCondition,
 } from '../policies/cel.js'
-import { namespaceOf } from '../policies/policy-input.js'
 import { reinvocationOf } from '../reinvocation.js'
 import { admissionRequest, matchesRequest } from '../request-match.js'
 import {
@@ -87,7 +86,6 @@ const seenBy = async (
   const parts = {
     object: seen.object ?? null,
     request: admissionRequest(seen, randomUUID()),
-    namespaceObject: await namespaceOf(attributes),
   }
   const activation = activationOf(seen, parts, authorize)
   try {
