@@ -341,7 +341,7 @@ const failed = (compiled: CompiledRule, place: Place, variables: Variables): Fie
     // A message knows the old value as such, whatever its rule takes it for.
     text =
       madeMessage(compiled, namesOf(variables), budget) ??
-      (rule.message?.trim() || `failed rule: ${rule.rule.trim()}`)
+      (rule.message ? rule.message.trim() : `failed rule: ${rule.rule.trim()}`)
   } catch (error) {
     if (!(error instanceof CostlyMessage)) throw error
     budget.left = -1
@@ -349,12 +349,14 @@ const failed = (compiled: CompiledRule, place: Place, variables: Variables): Fie
   }
   const isWhole = schema.type === 'object' || schema.type === 'array'
   const shown = isWhole ? [] : [printValue(place.value)]
+  // A message of nothing but blanks leaves none.
+  const words = text === '' ? [] : [text]
   const bodies: Record<string, readonly string[]> = {
-    FieldValueForbidden: ['Forbidden', text],
-    FieldValueRequired: ['Required value', text],
+    FieldValueForbidden: ['Forbidden', ...words],
+    FieldValueRequired: ['Required value', ...words],
     // A duplicate needs no further words.
     FieldValueDuplicate: ['Duplicate value', ...shown],
-    FieldValueInvalid: ['Invalid value', ...shown, text],
+    FieldValueInvalid: ['Invalid value', ...shown, ...words],
   }
   return {
     type: reason as FieldErrorType,
