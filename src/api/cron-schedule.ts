@@ -90,7 +90,8 @@ const readRange = (text: string, bounds: Bounds, values: Set<number>): boolean =
 
 const readField = (text: string, bounds: Bounds): CronField => {
   const values = new Set<number>()
-  const ranges = text.split(',').filter((range) => range !== '')
+  // Each once: there may be a million stars.
+  const ranges = [...new Set(text.split(','))].filter((range) => range !== '')
   const stars = ranges.map((range) => readRange(range, bounds, values))
   return { values, hasStar: stars.includes(true) }
 }

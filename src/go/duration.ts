@@ -1,4 +1,6 @@
 /** Go's time.ParseDuration with its error texts. */
+import { limits } from '#limits'
+
 const units: ReadonlyMap<string, bigint> = new Map([
   ['ns', 1n],
   ['us', 1_000n],
@@ -22,31 +24,48 @@ const quote = (text: string): string => {
   return `"${shown}"`
 }
 
+/** Undefined for a number that does not fit. What has a million digits is not calculated. */
+const wholeOf = (digits: string): bigint | undefined => {
+  const counted = digits.length > limits.uint64DigitsMax ? digits.replace(/^0+/, '') : digits
+  if (counted.length > limits.uint64DigitsMax) return undefined
+  const value = BigInt(counted)
+  return value > lastNs + 1n ? undefined : value
+}
+
+/** More of them make no difference. */
+const fractionDigits = 18
+
+/** Calculated as Go does it, whose way makes `0.29h` whole seconds. */
+const fractionOf = (digits: string, unit: bigint): bigint => {
+  if (digits === '') return 0n
+  const read = digits.slice(0, fractionDigits)
+  return BigInt(Math.trunc(Number(read) * (Number(unit) / Number(`1e${read.length}`))))
+}
+
 /** Nanoseconds, or what is wrong. */
 const parse = (text: string): bigint | { problem: string } => {
-  const invalid = { problem: `time: invalid duration ${quote(text)}` }
+  const invalid = () => ({ problem: `time: invalid duration ${quote(text)}` })
   const sign = /^[+-]?/.exec(text)![0]
-  let rest = text.slice(sign.length)
-  if (rest === '0') return 0n
-  if (rest === '') return invalid
+  if (text.length === sign.length) return invalid()
+  if (text.slice(sign.length) === '0') return 0n
+  // A number with its unit, wherever the one before has ended: there may be a million of them.
+  const part = /(\d*)\.?(\d*)([^.\d]*)/y
+  part.lastIndex = sign.length
   let sum = 0n
-  while (rest !== '') {
-    const [all, whole = '', fraction = ''] = /^(\d*)\.?(\d*)/.exec(rest)!
-    if (whole === '' && fraction === '') return invalid
-    if (BigInt(whole || 0) > lastNs + 1n) return invalid
-    rest = rest.slice(all.length)
-    const name = /^[^.\d]*/.exec(rest)![0]
+  while (part.lastIndex < text.length) {
+    const [, digits = '', fraction = '', name = ''] = part.exec(text)!
+    if (digits === '' && fraction === '') return invalid()
+    const whole = wholeOf(digits)
+    if (whole === undefined) return invalid()
     if (name === '') return { problem: `time: missing unit in duration ${quote(text)}` }
     const unit = units.get(name)
     if (unit === undefined)
       return { problem: `time: unknown unit ${quote(name)} in duration ${quote(text)}` }
-    rest = rest.slice(name.length)
-    sum +=
-      BigInt(whole || 0) * unit + BigInt(Math.trunc(Number(`0.${fraction || 0}`) * Number(unit)))
-    if (sum > lastNs + 1n) return invalid
+    sum += whole * unit + fractionOf(fraction, unit)
+    if (sum > lastNs + 1n) return invalid()
   }
   if (sign === '-') return -sum
-  return sum > lastNs ? invalid : sum
+  return sum > lastNs ? invalid() : sum
 }
 
 /** Milliseconds of a duration that has no problem. */

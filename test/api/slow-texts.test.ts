@@ -3,6 +3,7 @@
  * them comes from clients, and while it is looked at nobody else is answered.
  */
 import t from 'tap'
+import { scheduleProblem } from '#api/cron-schedule.js'
 import { userOfHeaders } from '#authn/request-header.js'
 import { type Attributes, allowed } from '#authz/authorizer.js'
 import { ruleAllows } from '#authz/rbac-rules.js'
@@ -59,6 +60,14 @@ t.test('of numbers', async (t) => {
   t.same(parse(`[${digits}]`), [Number.POSITIVE_INFINITY])
   t.equal(parseInt64(digits), undefined)
   t.equal(parseInt64(`-${zeros}9223372036854775808`), -(2n ** 63n))
+})
+
+t.test('of schedules', async (t) => {
+  const problem = (text: string) => scheduleProblem(text)?.slice(0, 60)
+  t.match(problem(`@every ${'9'.repeat(10 * million)}h`), /time: invalid duration|failed to parse/)
+  t.equal(problem(`@every 0.${'9'.repeat(million)}h`), undefined)
+  t.equal(problem(`@every 1h${'0h'.repeat(million)}`), undefined)
+  t.equal(problem(`${'*,'.repeat(2 * million)}* * * * *`), undefined)
 })
 
 t.test('of volumes and references', async (t) => {

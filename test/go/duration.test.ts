@@ -1,5 +1,5 @@
 import t from 'tap'
-import { durationProblem } from '#go/duration.js'
+import { durationMs, durationProblem } from '#go/duration.js'
 
 t.test('durations are refused in the words of Go', async (t) => {
   for (const [text, problem] of [
@@ -25,4 +25,17 @@ t.test('durations are refused in the words of Go', async (t) => {
     '-9223372036854775808ns',
   ])
     t.equal(durationProblem(text), undefined, text)
+})
+
+t.test('parts of a unit are calculated as by Go', async (t) => {
+  for (const [text, ms] of [
+    ['0.29h', 1_044_000],
+    ['0.57m', 34_200],
+    ['0.0157s', 15.7],
+    ['.5s', 500],
+    ['1.s', 1_000],
+    ['-1.5h', -5_400_000],
+    [`${'0'.repeat(30)}1h`, 3_600_000],
+  ] as const)
+    t.equal(durationMs(text), ms, text)
 })
