@@ -2,6 +2,7 @@
  * What a ResourceClaim counts as in quotas: its devices by their class, and as the extended resource that the class
  * stands for (kubernetes, pkg/quota/v1/evaluator/core/resource_claims.go).
  */
+import type { Int64 } from '#json/int64.js'
 import { controllerRefOf } from '../controller-ref.js'
 import { extendedResourceAnnotation, implicitResourcePrefix } from '../extended-resources.js'
 import type { KubeObject, OwnerReference } from '../object.js'
@@ -19,7 +20,7 @@ export interface RelatedObjects {
 interface DeviceSubrequest {
   deviceClassName?: string
   allocationMode?: string
-  count?: number
+  count?: Int64
 }
 /** As v1 nests it; v1beta1 has what is exactly asked for beside the name. */
 interface DeviceRequest extends DeviceSubrequest {
@@ -31,23 +32,23 @@ const objectCount = 'count/resourceclaims.resource.k8s.io'
 const devicesOfClass = '.deviceclass.resource.k8s.io/devices'
 const requestsOf = 'requests.'
 /** AllocationResultsMaxSize of resource.k8s.io: what `All` counts as. */
-const devicesOfAll = 32
+const devicesOfAll = 32n
 
-/** The most that could be allocated: where a request may choose, its dearest alternative of each class. */
-const mostOf = (request: DeviceRequest): Map<string, number> => {
-  const most = new Map<string, number>()
+/** The most that could be allocated, however many are asked for: where a request may choose, its dearest alternative of each class. */
+const mostOf = (request: DeviceRequest): Map<string, bigint> => {
+  const most = new Map<string, bigint>()
   for (const asked of request.firstAvailable ?? [request.exactly ?? request]) {
     const { deviceClassName = '', allocationMode, count = 0 } = asked
-    const devices = allocationMode === 'All' ? devicesOfAll : count
-    most.set(deviceClassName, Math.max(most.get(deviceClassName) ?? 0, devices))
+    const devices = allocationMode === 'All' ? devicesOfAll : BigInt(count)
+    if (devices > (most.get(deviceClassName) ?? -1n)) most.set(deviceClassName, devices)
   }
   return most
 }
 
-const devicesByClass = ({ spec }: KubeObject): Map<string, number> => {
-  const devices = new Map<string, number>()
+const devicesByClass = ({ spec }: KubeObject): Map<string, bigint> => {
+  const devices = new Map<string, bigint>()
   for (const request of (spec.devices?.requests ?? []) as DeviceRequest[])
-    for (const [name, most] of mostOf(request)) devices.set(name, (devices.get(name) ?? 0) + most)
+    for (const [name, most] of mostOf(request)) devices.set(name, (devices.get(name) ?? 0n) + most)
   return devices
 }
 
@@ -85,7 +86,7 @@ const chargedToPod = (claim: KubeObject, now: number, related: RelatedObjects): 
   return isItsClaim ? podUsage(pod, now) : {}
 }
 
-const amountOf = (text = '0'): number => Number(quantityValue(parseQuantity(text)))
+const amountOf = (text = '0'): bigint => quantityValue(parseQuantity(text))
 
 export const measureClaims = (related: RelatedObjects) => {
   /** Each class stands for a resource named after it, and for the one that it names. */
@@ -112,7 +113,7 @@ export const measureClaims = (related: RelatedObjects) => {
         usage[`${className}${devicesOfClass}`] = String(devices)
         for (const name of namesOf(className).map((resource) => `${requestsOf}${resource}`)) {
           const more = devices - amountOf(ofPod[name])
-          if (more > 0) usage[name] = String(more)
+          if (more > 0n) usage[name] = String(more)
         }
       }
       return usage
