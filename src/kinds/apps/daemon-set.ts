@@ -1,3 +1,4 @@
+import { type FieldError, invalidEach } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { semanticEqual } from '#json/object.js'
 import { defineKind } from '#registry/resource-definition.js'
@@ -35,14 +36,25 @@ const writeDefaults = ({ metadata, spec }: KubeObject): void => {
   spec.revisionHistoryLimit ??= 10
 }
 
-const generationOf = ({ metadata }: KubeObject): string | undefined =>
-  metadata.annotations?.[templateGeneration]
+const generationOf = ({ metadata }: KubeObject): bigint =>
+  BigInt(metadata.annotations?.[templateGeneration] ?? 0)
 
-const setTemplateGeneration = (set: KubeObject, generation: number): void => {
+const setTemplateGeneration = (set: KubeObject, generation: bigint): void => {
   set.metadata.annotations = {
     ...set.metadata.annotations,
     [templateGeneration]: String(generation),
   }
+}
+
+/** An update counts it on; behind the last int64 is the first, and there is none left. */
+const generationErrors = (set: KubeObject): FieldError[] => {
+  const generation = generationOf(set)
+  return generation < 0n
+    ? invalidEach('spec.templateGeneration', generation, [
+        'must not be decremented',
+        'must be greater than or equal to 0',
+      ])
+    : []
 }
 
 const statusKeepsSpec = specStays()
@@ -63,23 +75,27 @@ export default defineKind({
     },
     prepareForCreate: (set, ctx) => {
       status.prepareForCreate(set, ctx)
-      setTemplateGeneration(set, Math.max(Number(generationOf(set) ?? 0), 1))
+      const given = generationOf(set)
+      setTemplateGeneration(set, given < 1n ? 1n : given)
     },
     prepareForUpdate: (next, previous, ctx) => {
       status.prepareForUpdate(next, previous, ctx)
-      const before = Number(generationOf(previous) ?? 0)
+      const before = generationOf(previous)
       const same = semanticEqual(next.spec.template, previous.spec.template)
-      setTemplateGeneration(next, same ? before : before + 1)
+      setTemplateGeneration(next, same ? before : BigInt.asIntN(64, before + 1n))
     },
     validate: validateDaemonSet,
-    validateUpdate: validateDaemonSetUpdate,
+    validateUpdate: (next, previous) => [
+      ...generationErrors(next),
+      ...validateDaemonSetUpdate(next, previous),
+    ],
     warningsOnCreate: templateWarnings,
     warningsOnUpdate: (next, previous) =>
       generationOf(next) === generationOf(previous) ? [] : templateWarnings(next),
     status: {
       prepareForUpdate: (next, previous, ctx) => {
         statusKeepsSpec.prepareForUpdate?.(next, previous, ctx)
-        setTemplateGeneration(next, Number(generationOf(previous) ?? 0))
+        setTemplateGeneration(next, generationOf(previous))
       },
       validateUpdate: validateDaemonSetStatus,
     },
