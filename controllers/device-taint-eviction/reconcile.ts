@@ -48,7 +48,7 @@ const endOf = (taint: DeviceTaint, tolerations: readonly DeviceToleration[] = []
     .filter((toleration) => tolerates(toleration, taint))
     .map(({ tolerationSeconds = Number.POSITIVE_INFINITY }) => Math.max(0, tolerationSeconds))
   if (seconds.includes(Number.POSITIVE_INFINITY)) return Number.POSITIVE_INFINITY
-  const added = taint.timeAdded === undefined ? 0 : parseTime(taint.timeAdded)
+  const added = taint.timeAdded ? parseTime(taint.timeAdded) : 0
   return added + (seconds.length === 0 ? 0 : Math.min(...seconds)) * 1000
 }
 

@@ -105,6 +105,6 @@ const isComplete = (job: Job, status: JobStatus, active: number): boolean => {
 export const msUntilDeadline = (job: Job, status: JobStatus, now: number): number => {
   const seconds = job.spec.activeDeadlineSeconds
   if (seconds === undefined) return Number.POSITIVE_INFINITY
-  if (job.spec.suspend || status.startTime === undefined) return Number.POSITIVE_INFINITY
+  if (job.spec.suspend || !status.startTime) return Number.POSITIVE_INFINITY
   return parseTime(status.startTime) + seconds * 1000 - now
 }

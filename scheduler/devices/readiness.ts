@@ -21,9 +21,7 @@ const devicesOf = ({ status }: ResourceClaim): AllocatedDevice[] =>
 /** When it is too late; undefined where nothing is waited for. */
 export const readyBy = (claim: ResourceClaim): number | undefined => {
   const since = claim.status?.allocation?.allocationTimestamp
-  return since === undefined || devicesOf(claim).length === 0
-    ? undefined
-    : parseTime(since) + bindingTimeoutMs
+  return !since || devicesOf(claim).length === 0 ? undefined : parseTime(since) + bindingTimeoutMs
 }
 
 const deviceReadiness = (claim: ResourceClaim, device: AllocatedDevice): Readiness => {

@@ -52,6 +52,22 @@ t.test('a time is refused for the first thing that Go finds wrong in it', (t) =>
   t.end()
 })
 
+t.test("Go's zero time is none, however it is written", (t) => {
+  const { object: lease } = decode(
+    'coordination.k8s.io',
+    'Lease',
+    '{"spec":{"acquireTime":"0001-01-01T05:00:00.000000+05:00","renewTime":"0001-01-01T00:00:00.500000Z"}}',
+  )
+  t.same(lease.spec, { acquireTime: null, renewTime: '0001-01-01T00:00:00.500000Z' })
+  const times =
+    '{"creationTimestamp":"0001-01-01T00:00:00Z","deletionTimestamp":"0001-01-01T00:00:00Z"}'
+  const { object: template } = decode('', 'PodTemplate', `{"template":{"metadata":${times}}}`)
+  t.same(template.template.metadata, { deletionTimestamp: null })
+  const { object: event } = decode('', 'Event', '{"firstTimestamp":"0000-12-31T23:00:00-01:00"}')
+  t.equal(event.firstTimestamp, null)
+  t.end()
+})
+
 t.test('a value of a wrong type is refused in the words of Go, at its Go field', async (t) => {
   const container = (json: string) => `{"spec":{"containers":[${json}]}}`
   for (const [text, message] of [

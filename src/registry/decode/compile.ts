@@ -154,6 +154,7 @@ interface CompiledField {
   /** What Go writes for a zero value; undefined: the field is left out. */
   readonly whenZero: JsonValue | undefined
   readonly omitEmpty: boolean
+  readonly omitZero: boolean
 }
 
 const emptinessOf = (field: GoField): Emptiness => {
@@ -185,7 +186,7 @@ const absentOf = (field: GoField): (() => JsonValue) | undefined => {
 }
 
 const compileField = (field: GoField): CompiledField => {
-  const { type, omitEmpty } = field
+  const { type, omitEmpty, omitZero } = field
   const zero = type.form === 'scalar' && !omitEmpty ? zeroScalar[type.scalar] : undefined
   return {
     name: field.name,
@@ -195,6 +196,7 @@ const compileField = (field: GoField): CompiledField => {
     absent: absentOf(field),
     whenZero: field.default ?? zero,
     omitEmpty,
+    omitZero,
   }
 }
 
@@ -225,7 +227,7 @@ const assemble = (
   for (let at = 0; at < fields.length; at++) {
     const field = fields[at]!
     const value = slots[at]
-    if (value === undefined) {
+    if (value === undefined || (value === null && field.omitZero)) {
       if (field.absent !== undefined) result[field.name] = field.absent()
     } else if (
       field.empty === 'never' ||
@@ -281,7 +283,10 @@ const customDecoder = (type: Extract<GoType, { form: 'custom' }>): Decode => {
     }
   if (isParsedAnew(type)) return withKeysInOrder
   if (!isPartOfSchema(type.custom))
-    return (value, state) => read(value) ?? (value === null ? null : refuse(state))
+    return (value, state) => {
+      const found = value === null ? null : read(value)
+      return found === undefined ? refuse(state) : found
+    }
   return (value, state) => {
     const part = schemaPartOf(type.custom, value)
     return part === undefined ? (read(value) ?? refuse(state)) : decoderOf(part)(value, state)

@@ -1,6 +1,7 @@
 /** The types that read their own JSON: what they make of a value, and why they refuse one. */
 
 import { parseQuantity, QuantityError } from '#api/quantity.js'
+import { zeroTime } from '#go/zero-time.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import type { CustomType } from './go-type.js'
@@ -9,10 +10,14 @@ import { canonicalTime, timeProblem } from './times.js'
 /** The value in its canonical form, undefined when it is refused. `literal`: a number as it was written. */
 type ReadCustom = (value: JsonValue, literal?: string) => JsonValue | undefined
 
-const readTime =
-  (isMicro: boolean): ReadCustom =>
-  (value) =>
-    typeof value === 'string' ? canonicalTime(value, isMicro) : undefined
+/** The zero time is none, to Go: it is written as null. */
+const readTime = (isMicro: boolean): ReadCustom => {
+  const zero = isMicro ? zeroTime.replace('Z', '.000000Z') : zeroTime
+  return (value) => {
+    const time = typeof value === 'string' ? canonicalTime(value, isMicro) : undefined
+    return time === zero ? null : time
+  }
+}
 
 const readQuantity: ReadCustom = (value, literal) => {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint')
