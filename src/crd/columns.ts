@@ -3,6 +3,7 @@
 import { parseTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { goNumber } from '#go/number.js'
+import { zeroTime } from '#go/zero-time.js'
 import { int64Min } from '#json/int64.js'
 import { stringify } from '#json/json.js'
 import type { JsonValue } from '#json/value.js'
@@ -56,8 +57,8 @@ const cellOf = (type: string, value: JsonValue | undefined, now: number): unknow
     case 'date': {
       if (typeof value !== 'string') return null
       // Upstream takes these for missing times, without an error.
-      if (value === '' || value === 'null') return '<unknown>'
       const time = canonicalTime(value, false)
+      if (value === '' || value === 'null' || time === zeroTime) return '<unknown>'
       return time === undefined ? '<invalid>' : humanDuration(now - parseTime(time))
     }
     default:

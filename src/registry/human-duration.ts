@@ -1,11 +1,15 @@
 /** How the tables print a length of time (apimachinery, util/duration HumanDuration). */
+import { int64Max } from '#json/int64.js'
 
 const withRest = (n: number, unit: string, rest: number, restUnit: string): string =>
   rest === 0 ? `${n}${unit}` : `${n}${unit}${rest}${restUnit}`
 
+/** Go's time.Duration ends here: what is longer ago is shown as if it were not. */
+const longestMs = Number(int64Max / 1_000_000n)
+
 /** `95s`, `3m20s`, `5h`, `2d3h`, `3y40d`; `<invalid>` when more than a second in the future. */
 export const humanDuration = (ms: number): string => {
-  const seconds = Math.trunc(ms / 1000)
+  const seconds = Math.trunc(Math.min(ms, longestMs) / 1000)
   if (seconds < -1) return '<invalid>'
   if (seconds < 0) return '0s'
   if (seconds < 120) return `${seconds}s`

@@ -91,6 +91,7 @@ t.test('a date is one of RFC 3339, whatever JavaScript takes for one', async (t)
     ['1', '<invalid>'],
     ['', '<unknown>'],
     ['null', '<unknown>'],
+    ['0001-01-01T01:00:00+01:00', '<unknown>'],
     ['2020-01-01', '<invalid>'],
     ['1970-01-01T00:00:00Z', '0s'],
     [1, null],

@@ -39,6 +39,8 @@ t.test('durations print with at most two units, as kubectl users know them', asy
     [8 * day + 3 * hour, '8d'],
     [800 * day, '2y70d'],
     [3000 * day, '8y'],
+    // Go's durations end there.
+    [1000 * 365 * day, '292y'],
   ]
   for (const [seconds, text] of cases) t.equal(humanDuration(seconds * 1000), text)
 })
@@ -180,6 +182,32 @@ t.test('a Pod row shows the container that failed before those that completed', 
   t.equal(shown(completed, running, ended('c', 2, '')), 'ExitCode:2')
   t.equal(shown(completed, running), 'NotReady')
   t.equal(shown(completed), 'Completed')
+})
+
+t.test(
+  'times that nothing has happened at are shown as such, all others however old',
+  async (t) => {
+    const restarts = (finishedAt: string | null) => {
+      const lastState = { terminated: { exitCode: 1, finishedAt } }
+      return columns(pod({}, { containerStatuses: [{ name: 'c', restartCount: 3, lastState }] }))[2]
+    }
+    t.equal(restarts('1960-01-01T00:00:00Z'), '3 (66y ago)')
+    t.equal(restarts('0001-01-01T00:00:01Z'), '3 (292y ago)')
+    t.equal(restarts('0000-01-01T00:00:00Z'), '3')
+    t.equal(restarts(null), '3')
+    const scheduled = (status: object) => rowOf('CronJob', 'batch', object({ status }))[5]
+    t.equal(scheduled({ lastScheduleTime: null }), '<unknown>')
+    t.equal(scheduled({}), '<none>')
+  },
+)
+
+t.test('a revision row names the kind and group of its controller in small letters', async (t) => {
+  const controller = (apiVersion: string) => {
+    const ownerReferences = [{ apiVersion, kind: 'Foo', name: 'N', uid: 'u', controller: true }]
+    return rowOf('ControllerRevision', 'apps', object({ metadata: { ownerReferences } }))[1]
+  }
+  t.equal(controller('Example.com/v1'), 'foo.example.com/N')
+  t.equal(controller('/v1'), 'foo/N')
 })
 
 t.test('what is unknown, empty or the default shows as kube-apiserver prints it', async (t) => {

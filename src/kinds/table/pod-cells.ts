@@ -2,6 +2,7 @@
 import { parseTime } from '#api/clock.js'
 import { isConditionTrue } from '#api/conditions.js'
 import type { KubeObject } from '#api/object.js'
+import { zeroTime } from '#go/zero-time.js'
 import { humanDuration } from '#registry/human-duration.js'
 import { age, type Cells } from './format.js'
 
@@ -22,14 +23,23 @@ interface ContainerStatus {
 interface Progress {
   reason: string
   restarts: number
-  /** Milliseconds since the epoch of the last restart; 0 when unknown. */
+  /** Milliseconds since the epoch of the last restart; of Go's zero time when unknown. */
   lastRestart: number
   ready: number
 }
 
+const unknown = Date.parse(zeroTime)
+
+const noProgress = (reason: string): Progress => ({
+  reason,
+  restarts: 0,
+  lastRestart: unknown,
+  ready: 0,
+})
+
 const finishedAt = (status: ContainerStatus): number => {
   const text = status.lastState?.terminated?.finishedAt
-  return text ? parseTime(text) : 0
+  return text ? parseTime(text) : unknown
 }
 const endReason = ({ reason, signal, exitCode }: Terminated): string =>
   reason || (signal ? `Signal:${signal}` : `ExitCode:${exitCode ?? 0}`)
@@ -59,7 +69,7 @@ const initProgress = (
   progress: Progress,
   sidecars: ReadonlySet<string>,
 ): { initializing: boolean; sidecar: Progress } => {
-  const sidecar: Progress = { reason: '', restarts: 0, lastRestart: 0, ready: 0 }
+  const sidecar = noProgress('')
   const statuses: ContainerStatus[] = pod.status?.initContainerStatuses ?? []
   const total = (pod.spec?.initContainers ?? []).length
   for (const [i, status] of statuses.entries()) {
@@ -109,12 +119,7 @@ const podProgress = (pod: KubeObject, sidecars: ReadonlySet<string>): Progress =
     (c: { type: string; reason?: string }) =>
       c.type === 'PodScheduled' && c.reason === 'SchedulingGated',
   )
-  let progress: Progress = {
-    reason: gated ? 'SchedulingGated' : pod.status?.reason || phase,
-    restarts: 0,
-    lastRestart: 0,
-    ready: 0,
-  }
+  let progress = noProgress(gated ? 'SchedulingGated' : pod.status?.reason || phase)
   const { initializing, sidecar } = initProgress(pod, progress, sidecars)
   if (!initializing || isConditionTrue(pod, 'Initialized')) {
     progress = { ...progress, restarts: sidecar.restarts, lastRestart: sidecar.lastRestart }
@@ -149,7 +154,7 @@ export const podCells: Cells = (pod, now) => {
     pod.metadata.name,
     `${ready}/${total}`,
     reason,
-    restarts !== 0 && lastRestart > 0
+    restarts !== 0 && lastRestart > unknown
       ? `${restarts} (${humanDuration(now - lastRestart)} ago)`
       : String(restarts),
     age(pod, now),

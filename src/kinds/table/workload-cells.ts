@@ -3,7 +3,8 @@
 import { parseTime } from '#api/clock.js'
 import { isConditionTrue } from '#api/conditions.js'
 import { controllerRefOf } from '#api/controller-ref.js'
-import type { KubeObject } from '#api/object.js'
+import { formatGroupKind, groupOf } from '#api/group-version.js'
+import type { KubeObject, OwnerReference } from '#api/object.js'
 import { humanDuration } from '#registry/human-duration.js'
 import {
   age,
@@ -109,20 +110,20 @@ export const cronJobCells: Cells = ({ metadata, spec, status, ...rest }, now) =>
   spec?.timeZone ?? '<none>',
   printSwitch(spec?.suspend),
   (status?.active ?? []).length,
-  status?.lastScheduleTime ? since(status.lastScheduleTime, now) : '<none>',
+  status?.lastScheduleTime === undefined ? '<none>' : since(status.lastScheduleTime, now),
   age({ ...rest, metadata }, now),
   ...containersAndImages(spec?.jobTemplate?.spec?.template?.spec),
   showLabelSelector(spec?.jobTemplate?.spec?.selector),
 ]
 
+const kindOf = ({ apiVersion, kind }: OwnerReference): string =>
+  formatGroupKind({ group: groupOf(apiVersion), kind })
+
 export const controllerRevisionCells: Cells = (object, now) => {
   const controller = controllerRefOf(object)
-  const group = controller?.apiVersion.includes('/')
-    ? `.${controller.apiVersion.split('/')[0]}`
-    : ''
   return [
     object.metadata.name,
-    controller ? `${controller.kind.toLowerCase()}${group}/${controller.name}` : '<none>',
+    controller ? `${kindOf(controller).toLowerCase()}/${controller.name}` : '<none>',
     object.revision ?? 0,
     age(object, now),
   ]
