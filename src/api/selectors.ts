@@ -83,21 +83,23 @@ type Token = { type: 'end' | 'symbol' | 'word'; text: string }
 /** One symbol, not all that stand together: there may be a million of them. */
 const symbol = /^(?:==|!=|[=!(),<>])/
 
+/** A NUL is the end of the text to upstream, or the end of what stands before it. */
 const tokenize = (text: string): Token[] => {
   const tokens: Token[] = []
   let at = 0
   for (;;) {
     while (/[ \t\r\n]/.test(text[at] ?? '')) at++
-    if (at >= text.length) return [...tokens, { type: 'end', text: '' }]
+    if (at >= text.length || text[at] === '\0') return [...tokens, { type: 'end', text: '' }]
     const found = symbol.exec(text.slice(at))?.[0]
     if (found !== undefined) {
       tokens.push({ type: 'symbol', text: found })
       at += found.length
     } else {
-      const word = /^[^=!(),<>\s]+/.exec(text.slice(at))?.[0] ?? text[at]!
+      const [word] = /^[^=!(),<> \t\r\n\0]+/.exec(text.slice(at))!
       tokens.push({ type: 'word', text: word })
       at += word.length
     }
+    if (text[at] === '\0') at++
   }
 }
 
@@ -258,9 +260,9 @@ class LabelParser {
   }
 }
 
-/** Sorted by key. Upstream's lexer takes a NUL for the end of the text. Throws SelectorError. */
+/** Sorted by key. Throws SelectorError. */
 export const parseLabelSelector = (text: string): LabelRequirement[] =>
-  new LabelParser(text.split('\0', 1)[0]!).parse()
+  new LabelParser(text).parse()
 
 const splitFieldTerms = (text: string): string[] => {
   const terms: string[] = []
@@ -275,25 +277,24 @@ const splitFieldTerms = (text: string): string[] => {
   return text === '' ? [] : [...terms, text.slice(start)]
 }
 
+const invalidEscape = (what: string): SelectorError =>
+  new SelectorError(`invalid field selector: invalid escape sequence: \\${what}`)
+
 const unescapeValue = (text: string): string => {
   let value = ''
-  for (let at = 0; at < text.length; at++) {
-    const char = String.fromCodePoint(text.codePointAt(at)!)
-    if (char === ',' || char === '=')
+  let isEscaped = false
+  for (const char of text) {
+    const isSpecial = '\\,='.includes(char)
+    if (isEscaped && !isSpecial) throw invalidEscape(char)
+    if (!isEscaped && isSpecial && char !== '\\')
       // Upstream prints the number of the character.
       throw new SelectorError(
         `invalid field selector: unescaped character in value: ${char.codePointAt(0)}`,
       )
-    if (char !== '\\') {
-      value += char
-      at += char.length - 1
-      continue
-    }
-    const next = text[++at] ?? ''
-    if (next === '' || !'\\,='.includes(next))
-      throw new SelectorError(`invalid field selector: invalid escape sequence: \\${next}`)
-    value += next
+    isEscaped = !isEscaped && char === '\\'
+    if (!isEscaped) value += char
   }
+  if (isEscaped) throw invalidEscape('')
   return value
 }
 

@@ -47,9 +47,14 @@ t.test('what is no label selector is refused in the words of the reference', asy
     ['=b', "found '=', expected: !, identifier, or 'end of string'"],
     ['a,', "found '', expected: identifier after ','"],
     ['a=b=c', "found '=', expected: ',' or 'end of string'"],
+    ['a\0b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
     ['a b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
   ] as const)
     t.throws(() => parseLabelSelector(text), { constructor: SelectorError, message }, text)
+  // Go knows four blanks, and takes a NUL for an end: of all, or of what is before it.
+  t.throws(() => parseLabelSelector('a\u00a0b'), { message: /Invalid value: "a\\u00a0b": name/ })
+  t.throws(() => parseLabelSelector('a=\vb'), { message: /Invalid value: "\\vb": a valid label/ })
+  t.same(parseLabelSelector('a=\0b \0,'), parseLabelSelector('a=b'))
   t.throws(() => parseLabelSelector('-a'), {
     message: /^unable to parse requirement: <nil>: Invalid value: "-a": name part must/,
   })
@@ -69,6 +74,8 @@ t.test('a field selector splits, unescapes and matches', async (t) => {
   t.throws(() => parseFieldSelector('a=\\x'), {
     message: 'invalid field selector: invalid escape sequence: \\x',
   })
+  t.throws(() => parseFieldSelector('a=\\😀'), { message: /invalid escape sequence: \\😀$/ })
+  t.throws(() => parseFieldSelector('a=b\\'), { message: /invalid escape sequence: \\$/ })
   t.throws(() => parseFieldSelector('a=b=c'), { message: /unescaped character in value: 61$/ })
 })
 

@@ -265,14 +265,16 @@ t.test('a namespace that is no name of a file is no part of a key', async (t) =>
   }
 })
 
-t.test('a selector of labels ends at a NUL', async (t) => {
+t.test('a NUL ends a selector of labels, or the word before it', async (t) => {
   const path = `${inDefault}/configmaps`
   await post(path, { metadata: { name: 'labelled', labels: { a: 'b' } } })
   const namesOf = async (selector: string) =>
     (await get(`${path}?labelSelector=${selector}`)).body.items.map(
       ({ metadata }: { metadata: { name: string } }) => metadata.name,
     )
-  t.same(await namesOf('a%3Db%00,c'), ['labelled'])
+  t.same(await namesOf('a%3Db%00,c'), [])
+  for (const selector of ['a%3Db%00,a', 'a%3Db%00%00,c', 'a%3Db%20%00,c'])
+    t.same(await namesOf(selector), ['labelled'], selector)
   t.ok((await namesOf('%00')).length > 1)
 })
 
