@@ -12,6 +12,21 @@ const cpu = (averageUtilization: number) => ({
   resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization } },
 })
 
+t.test('what is carried is JSON as Go writes it', async (t) => {
+  const api = await startApiInMemory()
+  t.teardown(api.close)
+  const external = { metric: { name: '<&>' }, target: { type: 'Value', value: '1' } }
+  const metrics = [{ type: 'External', external }]
+  const v2 = { metadata: { name: 'a' }, spec: { ...spec, metrics } }
+  const inDefault = { namespace: 'default' }
+  await api.create('autoscaling/v2/horizontalpodautoscalers', v2, inDefault)
+  const shown = await api.replace(v1, 'a', () => undefined, inDefault)
+  t.equal(
+    shown.body.metadata.annotations['autoscaling.alpha.kubernetes.io/metrics'],
+    String.raw`[{"type":"External","external":{"metricName":"\u003c\u0026\u003e","targetValue":"1"}}]`,
+  )
+})
+
 t.test(
   'names in any case are read, unknown ones are not, and other types are nothing',
   async (t) => {

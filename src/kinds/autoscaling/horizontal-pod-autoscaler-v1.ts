@@ -3,6 +3,7 @@
  * (kubernetes, pkg/apis/autoscaling/v1/conversion.go).
  */
 import type { KubeObject } from '#api/object.js'
+import { stringify } from '#json/json.js'
 import { inGoOrder } from '#registry/decode/go-order.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { horizontalPodAutoscalerCells } from '../table/autoscaler-cells.js'
@@ -48,11 +49,11 @@ const behaviorText = (behavior: Metric): string => {
           tolerance: of.tolerance ?? null,
         }
   const { scaleUp, scaleDown } = behavior
-  return JSON.stringify(withGoNames({ scaleUp: rules(scaleUp), scaleDown: rules(scaleDown) }))
+  return stringify(withGoNames({ scaleUp: rules(scaleUp), scaleDown: rules(scaleDown) }))
 }
 
 const conditionText = (conditions: Metric[]): string =>
-  JSON.stringify(
+  stringify(
     conditions.map(({ type, status, lastTransitionTime, reason, message }) => ({
       type,
       status,
@@ -71,11 +72,9 @@ const annotationsOf = ({ spec, status }: KubeObject): Partial<Record<CarriedKey,
     ...(spec?.behavior ? { behavior: behaviorText(spec.behavior) } : {}),
     ...(conditions.length > 0 ? { conditions: conditionText(conditions) } : {}),
     ...(current.length > 0
-      ? { 'current-metrics': JSON.stringify(current.map((m) => toOldForm(m, 'current'))) }
+      ? { 'current-metrics': stringify(current.map((m) => toOldForm(m, 'current'))) }
       : {}),
-    ...(others.length > 0
-      ? { metrics: JSON.stringify(others.map((m) => toOldForm(m, 'target'))) }
-      : {}),
+    ...(others.length > 0 ? { metrics: stringify(others.map((m) => toOldForm(m, 'target'))) } : {}),
   }
 }
 
