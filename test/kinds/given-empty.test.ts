@@ -120,6 +120,23 @@ t.test('what is stored has forgotten it, and has the defaults of nothing', async
   t.same(again.body, before, 'so that an empty list is no change')
 })
 
+t.test('limits that are given as nothing make requests that are', async (t) => {
+  const api = await startApiInMemory()
+  t.teardown(api.close)
+  const spec = { containers: [container] }
+  await api.create('v1/pods', { metadata: { name: 'a' }, spec }, inDefault)
+  const { body } = await api.replace(
+    'v1/pods',
+    'a',
+    ({ spec }) => {
+      spec.hostname = 'h'
+      spec.containers[0].resources = { limits: {} }
+    },
+    inDefault,
+  )
+  t.match(body.details.causes[0].message, /^\+ +"Limits": \{\},\n\+ +"Requests": \{\},$/m)
+})
+
 t.test(
   'what a Pod update may change is not shown as changed when it was given as nothing',
   async (t) => {

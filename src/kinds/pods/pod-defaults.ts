@@ -3,16 +3,21 @@ import type { Fields, KubeObject } from '#api/object.js'
 import { type Amounts, aggregateResources, isPodLevel } from '#api/pod-resources.js'
 import { parseQuantity } from '#api/quantity.js'
 import { isHugePages } from '#api/resource-names.js'
+import { givenEmpty, isGiven, noteGivenEmpty } from '#json/given-empty.js'
 import { defaultPodSpec, roundResources } from './pod-spec-defaults.js'
 import { type ResourceList, roundResourceList } from './resource-lists.js'
 
 const requestsFromLimits = (container: Fields): void => {
-  const limits: ResourceList | undefined = container.resources?.limits
+  const { resources } = container
+  // Upstream makes a map before it looks what to put in.
+  if (givenEmpty(resources, 'limits') !== undefined && !isGiven(resources, 'requests'))
+    noteGivenEmpty(resources, 'requests', {})
+  const limits: ResourceList | undefined = resources?.limits
   if (limits === undefined) return
-  const requests: ResourceList | undefined = container.resources.requests
+  const requests: ResourceList | undefined = resources.requests
   // Nothing is written where nothing is missing: the spec may be one that is stored.
-  if (requests && Object.keys(limits).every((name) => requests[name] !== undefined)) return
-  container.resources.requests = { ...limits, ...requests }
+  if (requests && Object.keys(limits).every((name) => Object.hasOwn(requests, name))) return
+  resources.requests = { ...limits, ...requests }
 }
 
 const fill = (list: ResourceList | undefined, amounts: Amounts): ResourceList => ({

@@ -8,7 +8,7 @@ export const roundResourceList = (list: ResourceList | undefined | null): void =
   if (list === undefined || list === null) return
   for (const [name, text] of Object.entries(list)) {
     // Thousandths and more are most of what is ever written.
-    if (!/[nu.]|e-/.test(text)) continue
+    if (!/[nu.]|[eE]-/.test(text)) continue
     const quantity = parseQuantity(text)
     const rounded = roundUpToMilli(quantity)
     if (rounded !== quantity) list[name] = rounded.text
