@@ -42,15 +42,16 @@ export const aggregateResources = (
   const sidecars: Amounts = new Map()
   const peak: Amounts = new Map()
   for (const container of spec.initContainers ?? []) {
-    if (isSidecar(container)) {
-      addAmounts(running, listOf(container))
-      addAmounts(sidecars, listOf(container))
-      raiseAmounts(peak, sidecars)
-    } else {
-      const alone: Amounts = new Map(sidecars)
-      addAmounts(alone, listOf(container))
-      raiseAmounts(peak, alone)
-    }
+    const list = listOf(container)
+    // What the sidecars have of other resources is in the peak already.
+    const asked: Amounts = new Map()
+    for (const name of Object.keys(list ?? {}))
+      if (sidecars.has(name)) asked.set(name, sidecars.get(name)!)
+    addAmounts(asked, list)
+    raiseAmounts(peak, asked)
+    if (!isSidecar(container)) continue
+    addAmounts(running, list)
+    addAmounts(sidecars, list)
   }
   raiseAmounts(running, peak)
   return running

@@ -7,6 +7,7 @@ import { invalid } from '#api/errors.js'
 import type { FieldError } from '#api/field-error.js'
 import { pathSegmentName } from '#api/names.js'
 import type { Fields, KubeObject, OwnerReference } from '#api/object.js'
+import { podUsage } from '#api/quota/pod-usage.js'
 import { kinds } from '#kinds/index.js'
 import { defaultPod } from '#kinds/pods/pod-defaults.js'
 import { limits } from '#limits'
@@ -96,6 +97,22 @@ t.test('pods: keys, constraints and places are told with those that equal them',
   const errors = told(validatePodCreate(withContainer({ resources: { claims: claims.slice(-9) } })))
   t.equal(errors.filter((error) => error.endsWith('claims[8]: Duplicate value: "c"')).length, 7)
   t.match(told(validatePodCreate(withContainer({ resources: { claims } })))[0], /Not found: "c"/)
+})
+
+t.test('pods: what init containers ask for is summed up for quotas, each by itself', async (t) => {
+  const init = (i: number) => ({
+    name: `c${i}`,
+    restartPolicy: 'Always',
+    resources: { requests: { cpu: '1m', [`a.b/r${i}`]: '1' } },
+  })
+  const initContainerStatuses = many((i) => ({
+    name: `c${i}`,
+    resources: { requests: { cpu: '2m' } },
+  }))
+  const pod = podOf({ initContainers: many(init) }, { initContainerStatuses })
+  const usage = podUsage(pod, 0)
+  t.equal(usage['requests.cpu'], `${(2 * length) / 1000}`)
+  t.equal(usage[`requests.a.b/r${length - 1}`], '1')
 })
 
 t.test('pods: an update is compared part by part', async (t) => {

@@ -58,18 +58,24 @@ const largest = (...lists: (ResourceList | undefined)[]): ResourceList => {
   return listOfAmounts(amounts)
 }
 
+/** By name; of several of one name the first counts. */
+const byName = (statuses: readonly Fields[] = []): ReadonlyMap<string, Fields> =>
+  new Map(statuses.toReversed().map((status) => [status.name, status]))
+
 /** While it is resized a container counts as the most of what it asks for, was allotted and has. */
 const effectiveList = (pod: KubeObject, of: 'limits' | 'requests') => {
   const { spec, status } = pod
   const isInfeasible = status?.conditions?.some(
     (c: Fields) => c.type === 'PodResizePending' && c.reason === 'Infeasible',
   )
+  const initContainers = new Set<Fields>(spec.initContainers)
+  const ofInitContainers = byName(status?.initContainerStatuses)
+  const ofContainers = byName(status?.containerStatuses)
   return (container: Fields): ResourceList | undefined => {
     const asked: ResourceList | undefined = container.resources?.[of]
-    const isInit = spec.initContainers?.includes(container) === true
+    const isInit = initContainers.has(container)
     if (isInit && !isSidecar(container)) return asked
-    const statuses = isInit ? status?.initContainerStatuses : status?.containerStatuses
-    const found: Fields | undefined = statuses?.find((s: Fields) => s.name === container.name)
+    const found = (isInit ? ofInitContainers : ofContainers).get(container.name)
     if (found?.resources === undefined) return asked
     const allotted = of === 'requests' ? found.allocatedResources : undefined
     return largest(isInfeasible ? undefined : asked, found.resources[of], allotted)
