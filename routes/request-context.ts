@@ -7,6 +7,7 @@ import type { RequestContext, ResourceDefinition } from '#registry/resource-defi
 import type { WriteOptions } from '#registry/validate-options.js'
 import { hasRouteFor } from './answers/negotiation.js'
 import type { ApiDeps, Target } from './api-deps.js'
+import { warner } from './warnings.js'
 
 /** The part before the first slash, without what cannot be printed (upstream's prefixFromUserAgent). */
 const managerOfUserAgent = (userAgent: string): string => {
@@ -22,34 +23,6 @@ const managerOfUserAgent = (userAgent: string): string => {
 }
 
 const managers = new Kept<string>(limits.headerMeaningsKept)
-
-/** `Warning: 299 - "text"`, each text once; all of them together are bounded. */
-const warner = (reply: FastifyReply) => {
-  let texts: Set<string> | undefined
-  let runes = 0
-  return (text: string): void => {
-    texts ??= new Set()
-    if (text === '' || texts.has(text)) return
-    texts.add(text)
-    // Upstream drops texts with control characters.
-    if (/\p{Cc}/u.test(text)) return
-    const cut =
-      runes + text.length > limits.warningsRunesMax
-        ? text.slice(0, limits.longWarningRunesMax)
-        : text
-    runes += cut.length
-    if (runes > limits.warningsRunesMax) return
-    const quoted = cut.replace(/[\\"]/g, '\\$&')
-    const earlier = reply.getHeader('warning')
-    const line = `299 - "${quoted}"`
-    // Header values are bytes: text beyond Latin-1 goes out as UTF-8, as upstream's does.
-    const bytes = Buffer.from(line).toString('latin1')
-    reply.header(
-      'warning',
-      earlier === undefined ? bytes : [...(Array.isArray(earlier) ? earlier : [earlier]), bytes],
-    )
-  }
-}
 
 /**
  * A deprecated version warns in every answer of a handler, errors included, so this comes before the request is read. A
