@@ -223,3 +223,40 @@ t.test('a second address comes with its family, and does not change', async (t) 
   }
   t.same((await addresses()).sort(), ['10.0.0.5', '10.0.0.6', 'fd00::5', 'fd00::6'])
 })
+
+t.test('a Service that becomes headless and wants a second family is refused', async (t) => {
+  const { api, create } = await start(t)
+  await create('a', { ports })
+  const headless = { clusterIP: 'None', clusterIPs: ['None'], ipFamilyPolicy: 'PreferDualStack' }
+  const change = ({ spec }: KubeObject) => Object.assign(spec, headless)
+  t.match(await api.replace('v1/services', 'a', change, { namespace: 'a' }), {
+    code: 422,
+    body: { details: { causes: [{ field: 'spec.clusterIPs[0]' }] } },
+  })
+})
+
+t.test("what an update may not do to a second address is told in upstream's words", async (t) => {
+  const { api, create, addresses } = await start(t, '10.0.0.0/24', 'fd00::/112')
+  const dual = { ipFamilyPolicy: 'PreferDualStack', clusterIP: '10.0.0.5', ports }
+  const told = ({ body }: { body: { message?: string } }) => body.message?.split(' is invalid: ')[1]
+  const outside = await create('a', { ...dual, clusterIP: '10.9.9.9' })
+  t.match(told(outside), 'spec.clusterIPs: Invalid value: ["10.9.9.9",""]: failed to allocate')
+  await create('a', { ...dual, clusterIPs: ['10.0.0.5', 'fd00::5'] })
+  const change = (spec: object) =>
+    api.replace('v1/services', 'a', (service) => Object.assign(service.spec, spec), {
+      namespace: 'a',
+    })
+  const one = { clusterIP: 'fd00::7', clusterIPs: ['fd00::7'] }
+  t.equal(
+    told(await change({ ...one, ipFamilies: ['IPv6', 'IPv4'] })),
+    'spec.ipFamilyPolicy: Invalid value: "PreferDualStack": must be \'SingleStack\' to release the secondary cluster IP',
+    'even if the first one has changed',
+  )
+  const single = { ...one, ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv6'] }
+  t.equal(
+    told(await change(single)),
+    '[spec.clusterIPs[0]: Invalid value: ["fd00::7"]: may not change once set, spec.ipFamilies[0]: Invalid value: ["fd00::7"]: may not change once set]',
+    'of the families, too, the addresses are shown',
+  )
+  t.same((await addresses()).sort(), ['10.0.0.5', 'fd00::5'])
+})

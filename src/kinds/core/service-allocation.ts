@@ -31,48 +31,43 @@ const ownerOf = (service: KubeObject, ctx: RequestContext) => ({
   name: service.metadata.name ?? '',
 })
 
-/** Takes what clusterIPs names and fills in what ipFamilies asks for; yields the addresses taken. */
+/** Takes what clusterIPs names, from the `first` on, and fills in what ipFamilies asks for; yields the addresses taken. */
 const allocateIps = async (
   service: KubeObject,
   ctx: RequestContext,
   ranges: Ranges,
-  kept: readonly string[],
+  first: number,
 ): Promise<string[]> => {
   const spec: ServiceSpec = service.spec
-  const asked = spec.clusterIPs ?? []
+  const families = spec.ipFamilies ?? []
+  const asked = families.map((_, i) => spec.clusterIPs?.[i] ?? '')
+  const refuseAsked = (why: string): never =>
+    refuse(service, [invalid('spec.clusterIPs', asked, `failed to allocate IP${why}`)])
   const owner = ownerOf(service, ctx)
   const taken: string[] = []
-  const given: string[] = []
   try {
-    for (const [i, family] of (spec.ipFamilies ?? []).entries()) {
-      const ip = asked[i] ?? ''
-      if (ip !== '' && kept.includes(ip)) given.push(ip)
-      else if (ip !== '') {
-        const why = await takeAddress(ctx, ranges, ip, owner)
-        if (why !== undefined)
-          refuse(service, [
-            invalid('spec.clusterIPs', asked, `failed to allocate IP ${ip}: ${why}`),
-          ])
-        given.push(ip)
-        taken.push(ip)
+    for (const [i, ip] of asked.entries()) {
+      if (i < first) continue
+      if (ip === '') {
+        const any = takeAnyAddress(ctx, ranges, families[i]!, owner)
+        taken.push(
+          await any.catch((error: unknown) => {
+            if (!(error instanceof ApiError) || error.code !== 422) throw error
+            return refuseAsked(`: ${error.message}`)
+          }),
+        )
       } else {
-        const any = await takeAnyAddress(ctx, ranges, family, owner).catch((error: unknown) => {
-          if (!(error instanceof ApiError) || error.code !== 422) throw error
-          const shown = asked.length === 0 ? [''] : asked
-          return refuse(service, [
-            invalid('spec.clusterIPs', shown, `failed to allocate IP: ${error.message}`),
-          ])
-        })
-        given.push(any)
-        taken.push(any)
+        const why = await takeAddress(ctx, ranges, ip, owner)
+        if (why !== undefined) refuseAsked(` ${ip}: ${why}`)
+        taken.push(ip)
       }
     }
   } catch (error) {
     await giveBack(service, ctx, taken)
     throw error
   }
-  spec.clusterIPs = given
-  if (given[0] !== undefined) spec.clusterIP = given[0]
+  spec.clusterIPs = [...asked.slice(0, first), ...taken]
+  if (spec.clusterIPs[0] !== undefined) spec.clusterIP = spec.clusterIPs[0]
   return taken
 }
 
@@ -214,7 +209,7 @@ const beginServiceCreate = async (
     if (errors.length > 0) refuse(service, errors)
   }
   const wantsIps = spec.type !== 'ExternalName' && spec.clusterIPs?.[0] !== 'None'
-  const taken = wantsIps ? await allocateIps(service, ctx, ranges, []) : []
+  const taken = wantsIps ? await allocateIps(service, ctx, ranges, 0) : []
   const allocate = async (pool: PortReservation): Promise<void> => {
     await allocateNewPorts(service, pool)
     await allocateHealthCheckPort(service, undefined, pool)
@@ -240,16 +235,13 @@ const allocateChangedIps = async (
   const ranges = await readRanges(ctx)
   const errors = initFamilies(spec, ranges.families, before)
   if (errors.length > 0) refuse(service, errors)
-  const wasHeadless = before.type !== 'ExternalName' && before.clusterIPs?.[0] === 'None'
-  if (wasHeadless || spec.clusterIPs?.[0] === 'None') return []
-  if (before.type === 'ExternalName') return allocateIps(service, ctx, ranges, [])
-  const kept = before.clusterIPs ?? []
-  // One that was made by way of its status has no address, and is given none later. The first address is for life: a different one is for validation to refuse, not to be allocated.
-  if (kept[0] === undefined || spec.clusterIPs?.[0] !== kept[0]) return []
-  // So is a second one that changes: only a second family is given an address.
+  if (spec.clusterIPs?.[0] === 'None') return []
+  if (before.type === 'ExternalName') return allocateIps(service, ctx, ranges, 0)
+  if (before.clusterIPs?.[0] === 'None') return []
+  // The addresses that it has are for life: others are for validation to refuse. Only a second family is given one. (A
+  // Service that was made by way of its status has neither, and is given none later.)
   const isUpgraded = before.ipFamilies?.length === 1 && spec.ipFamilies?.length === 2
-  if (!isUpgraded) return []
-  return allocateIps(service, ctx, ranges, kept)
+  return isUpgraded ? allocateIps(service, ctx, ranges, 1) : []
 }
 
 const beginServiceUpdate = async (

@@ -99,20 +99,23 @@ interface ListChange {
   after: readonly string[]
   policy: string | undefined
   what: string
+  /** Of families, too, upstream shows these where one was added or went. */
+  addresses: readonly string[]
   /** Families report every change at the first entry. */
   atFirst: boolean
 }
 
 const listChangeErrors = (change: ListChange): FieldError[] => {
-  const { path, before, after, policy, what, atFirst } = change
-  const changed = (i: number): FieldError =>
-    invalid(index(path, atFirst ? 0 : i), after, 'may not change once set')
+  const { path, before, after, policy, what, addresses, atFirst } = change
+  const changed = (i: number, shown: readonly string[]): FieldError =>
+    invalid(index(path, atFirst ? 0 : i), shown, 'may not change once set')
   if (before.length === after.length)
-    return before.flatMap((value, i) => (value === after[i] ? [] : [changed(i)]))
+    return before.flatMap((value, i) => (value === after[i] ? [] : [changed(i, after)]))
   const errors: FieldError[] = []
   if (before.length > after.length && after.length === 0)
     errors.push(invalid(index(path, 0), after, `primary ${what} can not be unset`))
-  if (before.length > 0 && after.length > 0 && before[0] !== after[0]) errors.push(changed(0))
+  if (before.length > 0 && after.length > 0 && before[0] !== after[0])
+    errors.push(changed(0, addresses))
   if (before.length > after.length && after.length === 1 && policy !== 'SingleStack')
     errors.push(
       invalid(
@@ -129,23 +132,25 @@ export const validClusterIpChange = (next: ServiceSpec, previous: ServiceSpec): 
   if (next.type === 'ExternalName' || previous.type === 'ExternalName') return []
   const [isNow, was] = [isHeadless(next), isHeadless(previous)]
   if (isNow && was) return []
-  const policy = next.ipFamilyPolicy
-  const addresses = listChangeErrors({
+  const { ipFamilyPolicy: policy, clusterIPs: addresses = [] } = next
+  const errors = listChangeErrors({
     path: ipsPath,
     before: previous.clusterIPs ?? [],
-    after: next.clusterIPs ?? [],
+    after: addresses,
     policy,
+    addresses,
     what: 'clusterIP',
     atFirst: false,
   })
-  if (isNow !== was) return addresses
+  if (isNow !== was) return errors
   return [
-    ...addresses,
+    ...errors,
     ...listChangeErrors({
       path: familiesPath,
       before: previous.ipFamilies ?? [],
       after: next.ipFamilies ?? [],
       policy,
+      addresses,
       what: 'ipFamily',
       atFirst: true,
     }),

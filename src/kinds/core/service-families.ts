@@ -11,9 +11,8 @@ const otherFamily = (family: IpFamily): IpFamily => (family === 'IPv4' ? 'IPv6' 
 
 /** A PreferDualStack Service keeps its families when those of the cluster have changed. */
 const keepsPreferDualStack = (spec: ServiceSpec, previous: ServiceSpec | undefined): boolean =>
-  previous !== undefined &&
-  previous.type !== 'ExternalName' &&
-  previous.ipFamilyPolicy === 'PreferDualStack' &&
+  previous?.type === spec.type &&
+  previous?.ipFamilyPolicy === 'PreferDualStack' &&
   spec.ipFamilyPolicy === 'PreferDualStack' &&
   sameClusterIps(spec, previous) &&
   sameList(spec.ipFamilies, previous.ipFamilies)
@@ -33,7 +32,7 @@ const applyReduction = (spec: ServiceSpec, previous: ServiceSpec): FieldError[] 
     return []
   }
   const isReduced = (before: readonly string[] = [], after: readonly string[] = []): boolean =>
-    after.length > 0 && after.length < before.length && after[0] === before[0]
+    after.length > 0 && after.length < before.length
   const release = (what: string): FieldError =>
     invalid(
       policyPath,
