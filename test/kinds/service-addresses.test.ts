@@ -260,3 +260,20 @@ t.test("what an update may not do to a second address is told in upstream's word
   )
   t.same((await addresses()).sort(), ['10.0.0.5', 'fd00::5'])
 })
+
+t.test('a node port that a Service without node ports names is still to be had', async (t) => {
+  const { api, create } = await start(t)
+  const asked = [{ port: 80, nodePort: 30_005 }]
+  const named = await create('named', {
+    type: 'ExternalName',
+    externalName: 'a.example',
+    ports: asked,
+  })
+  t.equal(named.body.spec.ports[0].nodePort, 30_005)
+  t.equal((await create('a', { type: 'NodePort', ports: asked })).code, 201)
+  await api.delete('v1/services', 'named', { namespace: 'a' })
+  t.match(await create('b', { type: 'NodePort', ports: asked }), {
+    code: 422,
+    body: { message: /provided port is already allocated/ },
+  })
+})

@@ -164,8 +164,6 @@ const allocateHealthCheckPort = async (
     throw internalError(`failed to allocate requested HealthCheck NodePort ${port}: ${why}`)
 }
 
-const needsPool = (spec: ServiceSpec): boolean => needsNodePort(spec) || needsHealthCheck(spec)
-
 interface Taken {
   /** Gives back the ports, and what was allocated before them. */
   revert(): Promise<void>
@@ -185,7 +183,7 @@ const allocatePorts = async (
     await giveBack(service, ctx, taken)
   }
   try {
-    if (needsPool(service.spec)) {
+    if (needsNodePort(service.spec)) {
       pool = await reservePorts(ctx, ports)
       await allocate(pool)
     }

@@ -4,7 +4,7 @@ import { internalError } from '#api/errors.js'
 import { listAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { NodePorts } from './node-ports.js'
-import type { ServiceSpec } from './service-spec.js'
+import { needsNodePort, type ServiceSpec } from './service-spec.js'
 
 /** Dry runs show ports that nobody can get, by default. */
 const dryRunFirst = 32_769
@@ -13,11 +13,13 @@ const dryRunFirst = 32_769
 const lowerBandOf = (count: number): number =>
   count <= 16 ? 0 : Math.max(16, Math.min(128, Math.floor(count / 32)))
 
-/** Every node port that a Service has, the health check's included. */
-export const nodePortsOf = (spec: ServiceSpec | undefined): number[] =>
-  [...(spec?.ports ?? []).map((p) => p.nodePort ?? 0), spec?.healthCheckNodePort ?? 0].filter(
-    (port) => port !== 0,
-  )
+/** Every node port that a Service has, the health check's included. What one without node ports names was not given to it. */
+export const nodePortsOf = (spec: ServiceSpec): number[] =>
+  needsNodePort(spec)
+    ? [...(spec.ports ?? []).map((p) => p.nodePort ?? 0), spec.healthCheckNodePort ?? 0].filter(
+        (port) => port !== 0,
+      )
+    : []
 
 export interface PortReservation {
   /** Undefined when it is held now; else why not. */
@@ -33,7 +35,7 @@ const storedPorts = async (ctx: RequestContext): Promise<number[]> => {
   const store = ctx.stores({ group: '', resource: 'services' })
   if (store === undefined) throw internalError('no store of services')
   const { items } = await listAll(store)
-  return items.flatMap((item) => nodePortsOf(item.object.spec))
+  return items.flatMap((item) => nodePortsOf(item.object.spec ?? {}))
 }
 
 /** Ports of Services that nobody holds, and held ones that no Service has. */
