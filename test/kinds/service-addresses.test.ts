@@ -277,3 +277,27 @@ t.test('a node port that a Service without node ports names is still to be had',
     body: { message: /provided port is already allocated/ },
   })
 })
+
+t.test('the Endpoints of a Service go with it, as far as they may', async (t) => {
+  const { api, create } = await start(t)
+  const endpoints = 'v1/endpoints'
+  const call = { namespace: 'a' }
+  for (const [name, finalizers] of [
+    ['plain', []],
+    ['held', ['a.io/b']],
+  ] as const) {
+    await create(name, { ports })
+    await api.create(endpoints, { metadata: { name, finalizers } }, call)
+    await api.delete('v1/services', name, { ...call, dryRun: true })
+  }
+  const left = async () =>
+    (await listAll(api.store('', 'endpoints'))).items.map(({ object: { metadata } }) => ({
+      name: metadata.name,
+      ends: metadata.deletionTimestamp !== undefined,
+    }))
+  t.equal((await left()).filter(({ ends }) => ends).length, 0)
+  t.equal((await left()).length, 2, 'a dry run leaves them')
+  for (const name of ['plain', 'held'])
+    t.equal((await api.delete('v1/services', name, call)).code, 200)
+  t.same(await left(), [{ name: 'held', ends: true }])
+})

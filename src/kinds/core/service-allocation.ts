@@ -2,6 +2,7 @@
 import { ApiError, failure, internalError, invalid as invalidObject } from '#api/errors.js'
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext, Reservation, Strategy } from '#registry/resource-definition.js'
 import type { NodePorts } from './node-ports.js'
 import {
@@ -272,12 +273,24 @@ const beginServiceUpdate = async (
   }
 }
 
+/** A Service that is made anew under the name would begin with them. Slices are left to their controller. */
+const deleteEndpoints = async (
+  { metadata: { namespace, name = '' } }: KubeObject,
+  ctx: RequestContext,
+): Promise<void> => {
+  await ctx
+    .stores({ group: '', resource: 'endpoints' })
+    ?.delete(internalContext(ctx, namespace), name, {})
+}
+
 const releaseService = async (
   service: KubeObject,
   ctx: RequestContext,
   ports: NodePorts,
 ): Promise<void> => {
   const spec: ServiceSpec = service.spec
+  // Most Services have none any more when they go, and the controller of those that are left deletes them.
+  await deleteEndpoints(service, ctx).catch(() => {})
   await orRepaired(ports.release(nodePortsOf(spec)))
   if (spec.type === 'ExternalName' || spec.clusterIPs?.[0] === 'None') return
   const namespaced = { ...ctx, namespace: service.metadata.namespace }
