@@ -4,7 +4,8 @@ import type { NodePorts } from '#kinds/core/node-ports.js'
 import { serviceAllocation } from '#kinds/core/service-allocation.js'
 import { kinds } from '#kinds/index.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
-import type { ServerOptions } from './options.js'
+import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'
+import { serviceFamiliesOf } from './service-range.js'
 
 type Configure = (
   kind: KindDefinition,
@@ -21,10 +22,13 @@ const withTtl: Configure = (kind, { eventTtlMs }) =>
 const configured: Readonly<Record<string, Configure>> = {
   '/v1/Event': withTtl,
   'events.k8s.io/v1/Event': withTtl,
-  '/v1/Service': (kind, _options, nodePorts) => ({
-    ...kind,
-    strategy: { ...kind.strategy, ...serviceAllocation(nodePorts) },
-  }),
+  '/v1/Service': (kind, options, nodePorts) => {
+    const families = serviceFamiliesOf(serviceClusterIpRangeOf(options))
+    return {
+      ...kind,
+      strategy: { ...kind.strategy, ...serviceAllocation({ nodePorts, families }) },
+    }
+  },
 }
 
 export const configuredKinds = (options: ServerOptions, nodePorts: NodePorts): KindDefinition[] =>

@@ -1,7 +1,13 @@
 /** The ranges of cluster IPs and node ports, from kube-apiserver's flags. */
 import { goQuote } from '#go/quote.js'
 import type { PortRange } from '#kinds/core/node-ports.js'
-import { bigIntToIp, type Cidr, familyOf, parseCidrSloppily } from '#validation/network.js'
+import {
+  bigIntToIp,
+  type Cidr,
+  familyOf,
+  type IpFamily,
+  parseCidrSloppily,
+} from '#validation/network.js'
 import { advertiseAddress } from './advertise-address.js'
 import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'
 
@@ -34,6 +40,10 @@ export const serviceCidrsOf = (range: string): string[] =>
   readRanges(range).map(
     ({ base, family, prefixBits }) => `${bigIntToIp(base, family)}/${prefixBits}`,
   )
+
+/** The default family comes first. Throws an Error. */
+export const serviceFamiliesOf = (range: string): IpFamily[] =>
+  readRanges(range).map(({ family }) => family)
 
 /** The address that the `kubernetes` Service gets: the first of the service range. `10.0.0.0/24` → `10.0.0.1`. Throws an Error. */
 export const firstServiceAddress = (range: string): string => {

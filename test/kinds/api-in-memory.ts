@@ -5,14 +5,18 @@ import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { makeCacher } from '#cacher/cacher.js'
 import type { JsonValue } from '#json/value.js'
-import { kinds } from '#kinds/index.js'
+import { kinds as builtIn } from '#kinds/index.js'
 import type { Admission } from '#registry/admission.js'
 import { admitAll } from '#registry/admission.js'
 import { decodeObject } from '#registry/decode.js'
 import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
 import { randomIds } from '#registry/ids.js'
 import { makeStore } from '#registry/make-store.js'
-import type { DeleteOptions, RequestContext } from '#registry/resource-definition.js'
+import type {
+  DeleteOptions,
+  KindDefinition,
+  RequestContext,
+} from '#registry/resource-definition.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import type { StorageDriver } from '#storage/driver.js'
@@ -59,6 +63,7 @@ const parseGvr = (text: string) => {
 export const startApiInMemory = async (
   makeAdmission: (stores: RequestContext['stores']) => Admission = () => admitAll,
   driver: StorageDriver = openMemory({ clock: systemClock }),
+  kinds: readonly KindDefinition[] = builtIn,
 ): Promise<ApiInMemory> => {
   const cacher = await makeCacher({ driver, clock: systemClock })
   const table = makeResourceTable(kinds)

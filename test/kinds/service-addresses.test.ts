@@ -1,14 +1,33 @@
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
+import { NodePorts } from '#kinds/core/node-ports.js'
+import { serviceAllocation } from '#kinds/core/service-allocation.js'
+import { kinds } from '#kinds/index.js'
 import { listAll } from '#registry/list-all.js'
+import { familyOf } from '#validation/network.js'
 import { startApiInMemory } from './api-in-memory.js'
 
-const start = async (t: { teardown(f: () => Promise<void>): void }, ...cidrs: string[]) => {
-  const api = await startApiInMemory()
+/** As in a server that was started with these ranges. */
+const kindsWith = (cidrs: readonly string[]) => {
+  const nodePorts = new NodePorts({ first: 30_000, last: 32_767 })
+  const families = cidrs.map((cidr) => familyOf(cidr.split('/')[0]!))
+  return kinds.map((kind) =>
+    kind.kind === 'Service'
+      ? { ...kind, strategy: { ...kind.strategy, ...serviceAllocation({ nodePorts, families }) } }
+      : kind,
+  )
+}
+
+const start = async (
+  t: { teardown(f: () => Promise<void>): void },
+  ...[first = '10.0.0.0/24', ...others]: string[]
+) => {
+  const cidrs = [first, ...others]
+  const api = await startApiInMemory(undefined, undefined, kindsWith(cidrs))
   t.teardown(() => api.close())
   await api.create('networking.k8s.io/v1/servicecidrs', {
     metadata: { name: 'kubernetes' },
-    spec: { cidrs: cidrs.length > 0 ? cidrs : ['10.0.0.0/24'] },
+    spec: { cidrs },
   })
   const addresses = async (): Promise<string[]> => {
     const page = await listAll(api.store('networking.k8s.io', 'ipaddresses'))
@@ -300,4 +319,39 @@ t.test('the Endpoints of a Service go with it, as far as they may', async (t) =>
   for (const name of ['plain', 'held'])
     t.equal((await api.delete('v1/services', name, call)).code, 200)
   t.same(await left(), [{ name: 'held', ends: true }])
+})
+
+t.test(
+  'ServiceCIDRs give addresses of the families that the server was started with',
+  async (t) => {
+    const { api, create } = await start(t)
+    const cidrs = 'networking.k8s.io/v1/servicecidrs'
+    const isDual = async (name: string): Promise<boolean> =>
+      (await create(name, { ipFamilyPolicy: 'RequireDualStack', ports })).code === 201
+    await api.create(cidrs, { metadata: { name: 'other' }, spec: { cidrs: ['fd00:1::/112'] } })
+    t.notOk(await isDual('a'))
+    await api.replace(cidrs, 'kubernetes', ({ metadata, spec }) => {
+      metadata.finalizers = ['a.io/b']
+      spec.cidrs = [...spec.cidrs, 'fd00::/112']
+    })
+    t.notOk(await isDual('b'), 'a family that was added since is none of the cluster')
+    t.match(await create('c', { ports }), { code: 201, body: { spec: { ipFamilies: ['IPv4'] } } })
+    await api.delete(cidrs, 'kubernetes')
+    t.match(
+      await create('d', { ports }),
+      { code: 500, body: { message: /range is full/ } },
+      'nor is that of another one the default when the default one ends',
+    )
+  },
+)
+
+t.test('a ServiceCIDR that is not ready gives no addresses', async (t) => {
+  const { api, create } = await start(t)
+  const conditions = [{ type: 'Ready', status: 'False', reason: 'Test', message: '' }]
+  await api
+    .store('networking.k8s.io', 'servicecidrs')
+    .changeStored(api.context(), 'kubernetes', (range) => {
+      range.status = { conditions }
+    })
+  t.equal((await create('a', { ports })).code, 500)
 })

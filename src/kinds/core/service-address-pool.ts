@@ -4,6 +4,7 @@
  * ipallocator). The ranges are the ServiceCIDR objects.
  */
 import { randomInt } from 'node:crypto'
+import { conditionOf } from '#api/conditions.js'
 import { ApiError, internalError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
@@ -32,28 +33,29 @@ const storeOf = (ctx: RequestContext, resource: string): Store => {
   return store
 }
 
-export interface Ranges {
-  /** In the order in which new addresses are taken from them. */
-  readonly cidrs: readonly { text: string; cidr: Cidr }[]
-  /** Families of the range that the server was started with, the default one first. */
-  readonly families: readonly IpFamily[]
+interface Range {
+  readonly text: string
+  readonly cidr: Cidr
 }
 
-/** The default ServiceCIDR comes first and says which families there are. */
-export const readRanges = async (ctx: RequestContext): Promise<Ranges> => {
+/** One that ends or is not ready gives no addresses. Without its controller nothing is said of it. */
+const isUsed = (range: KubeObject): boolean =>
+  range.metadata.deletionTimestamp === undefined &&
+  (conditionOf(range, 'Ready')?.status ?? 'True') === 'True'
+
+/** In the order in which new addresses are taken from them: those of the default ServiceCIDR come first. */
+export const readRanges = async (ctx: RequestContext): Promise<Range[]> => {
   const { items } = await listAll(storeOf(ctx, 'servicecidrs'), undefined, { kind: 'any' })
   const isDefault = (o: KubeObject): boolean => o.metadata.name === 'kubernetes'
-  const live = items
+  return items
     .map((item) => item.object)
-    .filter((o) => o.metadata.deletionTimestamp === undefined)
+    .filter(isUsed)
     .sort((a, b) => Number(isDefault(b)) - Number(isDefault(a)))
-  const textsOf = (o: KubeObject | undefined): string[] => o?.spec?.cidrs ?? []
-  const cidrs = live.flatMap(textsOf).flatMap((text) => {
-    const cidr = parseCidr(text)
-    return cidr === undefined ? [] : [{ text, cidr }]
-  })
-  const families = textsOf(live[0]).map((text) => familyOf(text.split('/')[0]!))
-  return { cidrs, families }
+    .flatMap((o): string[] => o.spec?.cidrs ?? [])
+    .flatMap((text) => {
+      const cidr = parseCidr(text)
+      return cidr === undefined ? [] : [{ text, cidr }]
+    })
 }
 
 /** IPv4 networks keep their first and last address to themselves, IPv6 ones their first. */
@@ -100,15 +102,15 @@ const take = async (ctx: RequestContext, ip: string, owner: Owner): Promise<bool
 /** Takes the requested address; yields why that is impossible, if it is. */
 export const takeAddress = async (
   ctx: RequestContext,
-  { cidrs }: Ranges,
+  ranges: readonly Range[],
   ip: string,
   owner: Owner,
 ): Promise<string | undefined> => {
   const family = familyOf(ip)
-  const inRange = cidrs.some(({ cidr }) => cidrContains(cidr, ip) && isUsable(cidr, ip))
+  const inRange = ranges.some(({ cidr }) => cidrContains(cidr, ip) && isUsable(cidr, ip))
   if (!inRange)
     return ctx.dryRun
-      ? `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${cidrs.find(({ cidr }) => cidr.family === family)?.text}`
+      ? `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${ranges.find(({ cidr }) => cidr.family === family)?.text}`
       : 'the provided network does not match the current range'
   // A dry run does not ask whether it is free.
   if (ctx.dryRun) return undefined
@@ -158,11 +160,11 @@ const takeFrom = async (
 /** A free address of the family. A dry run gets the network's own, which is never given out. */
 export const takeAnyAddress = async (
   ctx: RequestContext,
-  { cidrs }: Ranges,
+  ranges: readonly Range[],
   family: IpFamily,
   owner: Owner,
 ): Promise<string> => {
-  for (const { cidr } of cidrs) {
+  for (const { cidr } of ranges) {
     if (cidr.family !== family) continue
     if (ctx.dryRun) return bigIntToIp(cidr.base, family)
     const ip = await takeFrom(ctx, cidr, owner)

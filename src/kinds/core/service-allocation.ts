@@ -4,14 +4,9 @@ import { child, type FieldError, index, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext, Reservation, Strategy } from '#registry/resource-definition.js'
+import type { IpFamily } from '#validation/network.js'
 import type { NodePorts } from './node-ports.js'
-import {
-  type Ranges,
-  readRanges,
-  releaseAddress,
-  takeAddress,
-  takeAnyAddress,
-} from './service-address-pool.js'
+import { readRanges, releaseAddress, takeAddress, takeAnyAddress } from './service-address-pool.js'
 import { inheritAllocated, normalizeClusterIps } from './service-defaults.js'
 import { initFamilies } from './service-families.js'
 import { nodePortsOf, type PortReservation, reservePorts } from './service-port-pool.js'
@@ -22,6 +17,13 @@ import {
   type ServicePort,
   type ServiceSpec,
 } from './service-spec.js'
+
+/** What all Services share. */
+interface ServicePools {
+  readonly nodePorts: NodePorts
+  /** Those of the ranges that the server was started with, whatever ServiceCIDRs there are since. The default one comes first. */
+  readonly families: readonly IpFamily[]
+}
 
 const refuse = (service: KubeObject, errors: FieldError[]): never => {
   throw invalidObject({ group: '', kind: 'Service' }, service.metadata.name ?? '', errors)
@@ -36,7 +38,6 @@ const ownerOf = (service: KubeObject, ctx: RequestContext) => ({
 const allocateIps = async (
   service: KubeObject,
   ctx: RequestContext,
-  ranges: Ranges,
   first: number,
 ): Promise<string[]> => {
   const spec: ServiceSpec = service.spec
@@ -45,6 +46,7 @@ const allocateIps = async (
   const refuseAsked = (why: string): never =>
     refuse(service, [invalid('spec.clusterIPs', asked, `failed to allocate IP${why}`)])
   const owner = ownerOf(service, ctx)
+  const ranges = await readRanges(ctx)
   const taken: string[] = []
   try {
     for (const [i, ip] of asked.entries()) {
@@ -198,17 +200,16 @@ const allocatePorts = async (
 const beginServiceCreate = async (
   service: KubeObject,
   ctx: RequestContext,
-  ports: NodePorts,
+  { nodePorts: ports, families }: ServicePools,
 ): Promise<Reservation> => {
   const spec: ServiceSpec = service.spec
   normalizeClusterIps(spec)
-  const ranges = await readRanges(ctx)
   if (spec.type !== 'ExternalName') {
-    const errors = initFamilies(spec, ranges.families)
+    const errors = initFamilies(spec, families)
     if (errors.length > 0) refuse(service, errors)
   }
   const wantsIps = spec.type !== 'ExternalName' && spec.clusterIPs?.[0] !== 'None'
-  const taken = wantsIps ? await allocateIps(service, ctx, ranges, 0) : []
+  const taken = wantsIps ? await allocateIps(service, ctx, 0) : []
   const allocate = async (pool: PortReservation): Promise<void> => {
     await allocateNewPorts(service, pool)
     await allocateHealthCheckPort(service, undefined, pool)
@@ -228,33 +229,33 @@ const allocateChangedIps = async (
   service: KubeObject,
   before: ServiceSpec,
   ctx: RequestContext,
+  families: readonly IpFamily[],
 ): Promise<string[]> => {
   const spec: ServiceSpec = service.spec
   if (spec.type === 'ExternalName') return []
-  const ranges = await readRanges(ctx)
-  const errors = initFamilies(spec, ranges.families, before)
+  const errors = initFamilies(spec, families, before)
   if (errors.length > 0) refuse(service, errors)
   if (spec.clusterIPs?.[0] === 'None') return []
-  if (before.type === 'ExternalName') return allocateIps(service, ctx, ranges, 0)
+  if (before.type === 'ExternalName') return allocateIps(service, ctx, 0)
   if (before.clusterIPs?.[0] === 'None') return []
   // The addresses that it has are for life: others are for validation to refuse. Only a second family is given one. (A
   // Service that was made by way of its status has neither, and is given none later.)
   const isUpgraded = before.ipFamilies?.length === 1 && spec.ipFamilies?.length === 2
-  return isUpgraded ? allocateIps(service, ctx, ranges, 1) : []
+  return isUpgraded ? allocateIps(service, ctx, 1) : []
 }
 
 const beginServiceUpdate = async (
   service: KubeObject,
   previous: KubeObject,
   ctx: RequestContext,
-  ports: NodePorts,
+  { nodePorts: ports, families }: ServicePools,
 ): Promise<Reservation | undefined> => {
   if (ctx.subresource !== '') return undefined
   const spec: ServiceSpec = service.spec
   const before: ServiceSpec = previous.spec
   inheritAllocated(spec, before)
   normalizeClusterIps(spec, before)
-  const taken = await allocateChangedIps(service, before, ctx)
+  const taken = await allocateChangedIps(service, before, ctx, families)
   const allocate = async (pool: PortReservation): Promise<void> => {
     if (needsNodePort(spec)) await allocateChangedPorts(service, before, pool)
     await allocateHealthCheckPort(service, before, pool)
@@ -299,9 +300,9 @@ const releaseService = async (
 
 /** The hooks of a strategy. */
 export const serviceAllocation = (
-  ports: NodePorts,
+  pools: ServicePools,
 ): Required<Pick<Strategy, 'beginCreate' | 'beginUpdate' | 'afterDelete'>> => ({
-  beginCreate: (service, ctx) => beginServiceCreate(service, ctx, ports),
-  beginUpdate: (service, previous, ctx) => beginServiceUpdate(service, previous, ctx, ports),
-  afterDelete: (service, ctx) => releaseService(service, ctx, ports),
+  beginCreate: (service, ctx) => beginServiceCreate(service, ctx, pools),
+  beginUpdate: (service, previous, ctx) => beginServiceUpdate(service, previous, ctx, pools),
+  afterDelete: (service, ctx) => releaseService(service, ctx, pools.nodePorts),
 })

@@ -126,7 +126,11 @@ export default defineKind({
     validateUpdate: validateServiceUpdate,
     warningsOnUpdate: warnings,
     canonicalize: ({ spec }) => dropOfExternalName(spec),
-    ...serviceAllocation(new NodePorts({ first: 30_000, last: 32_767 })),
+    ...serviceAllocation({
+      nodePorts: new NodePorts({ first: 30_000, last: 32_767 }),
+      // A server has those of its ranges (configured-kinds.ts).
+      families: [],
+    }),
     status: {
       validateUpdate: statusErrors,
       warningsOnUpdate: ({ status }) => loadBalancerWarnings(status),
