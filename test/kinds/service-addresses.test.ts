@@ -2,6 +2,7 @@ import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { NodePorts } from '#kinds/core/node-ports.js'
 import { serviceAllocation } from '#kinds/core/service-allocation.js'
+import { repairAddresses } from '#kinds/core/service-repair.js'
 import { kinds } from '#kinds/index.js'
 import { listAll } from '#registry/list-all.js'
 import { familyOf } from '#validation/network.js'
@@ -354,4 +355,18 @@ t.test('a ServiceCIDR that is not ready gives no addresses', async (t) => {
       range.status = { conditions }
     })
   t.equal((await create('a', { ports })).code, 500)
+})
+
+t.test('a repair leaves an address alone that its Service has in another form', async (t) => {
+  const { api, create } = await start(t, 'fd00::/112')
+  t.equal((await create('a', { clusterIP: 'FD00::0:7', ports })).code, 201)
+  const uids = async () =>
+    (await listAll(api.store('networking.k8s.io', 'ipaddresses'))).items.map(
+      ({ object: { metadata } }) => [metadata.name, metadata.uid],
+    )
+  const before = await uids()
+  t.match(before, [['fd00::7', /./]])
+  const ctx = api.context()
+  await repairAddresses({ ...ctx, now: ctx.now + 120_000 })
+  t.same(await uids(), before)
 })

@@ -70,6 +70,9 @@ const isUsable = (cidr: Cidr, ip: string): boolean => {
   return value >= first && value < first + count
 }
 
+/** `FD00::01` → `fd00::1`: the name of its IPAddress. */
+export const canonicalIp = (ip: string): string => bigIntToIp(ipToBigInt(ip), familyOf(ip))
+
 interface Owner {
   readonly namespace: string
   readonly name: string
@@ -115,7 +118,7 @@ export const takeAddress = async (
   // A dry run does not ask whether it is free.
   if (ctx.dryRun) return undefined
   try {
-    const got = await take(ctx, bigIntToIp(ipToBigInt(ip), family), owner)
+    const got = await take(ctx, canonicalIp(ip), owner)
     return got ? undefined : 'provided IP is already allocated'
   } catch (error) {
     // A Service without a name cannot own an address.
@@ -183,7 +186,7 @@ export const releaseAddress = async (
 ): Promise<void> => {
   const store = storeOf(ctx, 'ipaddresses')
   const own = internalContext(ctx)
-  const name = bigIntToIp(ipToBigInt(ip), familyOf(ip))
+  const name = canonicalIp(ip)
   try {
     const { object } = await store.get(own, name)
     const parent = object.spec?.parentRef

@@ -7,7 +7,7 @@ import type { KubeObject } from '#api/object.js'
 import { internalContext } from '#registry/internal-context.js'
 import { listAll } from '#registry/list-all.js'
 import type { RequestContext } from '#registry/resource-definition.js'
-import { readRanges, releaseAddress, takeAddress } from './service-address-pool.js'
+import { canonicalIp, readRanges, releaseAddress, takeAddress } from './service-address-pool.js'
 import { isHeadless, type ServiceSpec } from './service-spec.js'
 
 /** An address this young may belong to a create that is still under way. */
@@ -22,9 +22,12 @@ const objectsOf = async (
   return store === undefined ? [] : (await listAll(store)).items.map(({ object }) => object)
 }
 
+/** As IPAddresses are named: a Service keeps the form that it was given. */
 const ownIps = (service: KubeObject): string[] => {
   const spec: ServiceSpec = service.spec ?? {}
-  return spec.type === 'ExternalName' || isHeadless(spec) ? [] : (spec.clusterIPs ?? [])
+  return spec.type === 'ExternalName' || isHeadless(spec)
+    ? []
+    : (spec.clusterIPs ?? []).map(canonicalIp)
 }
 
 export const repairAddresses = async (
