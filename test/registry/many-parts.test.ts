@@ -50,6 +50,11 @@ t.test(
     ])
     t.same(warnings(many(() => ({ path: 'same' }))), [told('same', 'same')])
     t.ok(warnings(many((i) => ({ path: `a${'/a'.repeat(i % 50)}` }))).length < 200)
+    const below = many((i) => ({ path: `a${i}/x` }))
+    const folders = warnings([...below, ...many((i) => ({ path: `a${i}` }))])
+    t.equal(folders[0], told('a0', 'a0/x'))
+    t.ok(folders.length < 200)
+    t.equal(warnings([...below, ...many(() => ({ path: 'a7' }))]).length, 2)
   },
 )
 

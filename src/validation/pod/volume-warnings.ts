@@ -47,36 +47,59 @@ const overlaps = (a: Placed, b: Placed): boolean =>
 const show = ({ path, source }: Placed): string =>
   source === '' ? goQuote(path) : `${goQuote(path)} (${source})`
 
-/** Files that overlap with any other: sorted, those below a path follow it. */
-const overlapping = (files: readonly Placed[]): Placed[] => {
+/** For each file the first that it overlaps with, by number: sorted, those below a path follow it. */
+const firstOverlaps = (files: readonly Placed[]): number[] => {
   const sorted = files
-    .filter(({ path }) => path !== '')
-    .map((file) => ({ file, folder: `${file.path}/` }))
+    .map(({ path }, at) => ({ at, folder: `${path}/` }))
+    .filter(({ folder }) => folder !== '/')
     .sort((a, b) => compareTexts(a.folder, b.folder))
-  const found = new Set<Placed>()
-  let [above] = sorted
-  for (const entry of sorted.slice(1)) {
-    if (entry.folder.startsWith(above!.folder)) found.add(above!.file).add(entry.file)
-    else above = entry
+  const first = files.map(() => Number.POSITIVE_INFINITY)
+  /** The entries above the current one, each with the first of itself, of those above it and of those below it so far. */
+  const above: { at: number; folder: string; upwards: number; downwards: number }[] = []
+  const leave = (): void => {
+    const { at, downwards } = above.pop()!
+    first[at] = Math.min(first[at]!, downwards)
+    const parent = above.at(-1)
+    if (parent) parent.downwards = Math.min(parent.downwards, at, downwards)
   }
-  return files.filter((file) => found.has(file))
+  for (const { at, folder } of sorted) {
+    while (above.length > 0 && !folder.startsWith(above.at(-1)!.folder)) leave()
+    const upwards = above.at(-1)?.upwards ?? Number.POSITIVE_INFINITY
+    first[at] = upwards
+    above.push({ at, folder, upwards: Math.min(upwards, at), downwards: Number.POSITIVE_INFINITY })
+  }
+  while (above.length > 0) leave()
+  return first
 }
 
-/** No more than an answer can hold: a Pod may have tens of thousands of files, and each could overlap with each. */
+/**
+ * No more than an answer can hold: a Pod may have tens of thousands of files, and each could overlap with each. A file
+ * is compared with all before it only if that gives a warning.
+ */
 const overlapWarnings = (title: string, files: readonly Placed[]): string[] => {
+  const first = firstOverlaps(files)
   const told = new Set<string>()
+  /** One of each text: others would give no new warning. */
   const seen: Placed[] = []
+  /** Of each text, how many of `seen` it was compared with. */
+  const compared = new Map<string, number>()
   let runes = 0
-  for (const file of overlapping(files)) {
-    for (const other of seen) {
-      if (!overlaps(file, other)) continue
-      const warning = `${title}: overlapping paths: ${show(file)} with ${show(other)}`
-      if (!told.has(warning)) runes += Math.min(warning.length, limits.longWarningRunesMax)
-      told.add(warning)
-      if (runes > limits.warningsRunesMax) return [...told]
-    }
-    // A third file that prints alike would give no new warning.
-    if (seen.filter((other) => show(other) === show(file)).length < 2) seen.push(file)
+  for (const [at, file] of files.entries()) {
+    if (first[at] === Number.POSITIVE_INFINITY) continue
+    const text = show(file)
+    const from = compared.get(text)
+    if (first[at]! < at) {
+      for (const other of seen.slice(from)) {
+        if (!overlaps(file, other)) continue
+        const warning = `${title}: overlapping paths: ${text} with ${show(other)}`
+        if (told.has(warning)) continue
+        told.add(warning)
+        runes += Math.min(warning.length, limits.longWarningRunesMax)
+        if (runes > limits.warningsRunesMax) return [...told]
+      }
+      compared.set(text, seen.length)
+    } else compared.set(text, 0)
+    if (from === undefined) seen.push(file)
   }
   return [...told]
 }
