@@ -43,27 +43,44 @@ const positionsOf = (lines: readonly string[]): Map<string, number[]> => {
 class Matcher {
   readonly a: readonly string[]
   readonly b: readonly string[]
-  readonly #positions: ReadonlyMap<string, number[]>
+  /** Of each line of `a`, where it stands in `b`. */
+  readonly #positions: readonly (readonly number[])[]
+  /** Of each line of `b`, how many lines that end with it equal those that end with a line of `a`: with which, is in #rows. */
+  readonly #sizes: Int32Array
+  readonly #rows: Int32Array
 
   constructor(a: readonly string[], b: readonly string[]) {
     this.a = a
     this.b = b
-    this.#positions = positionsOf(b)
+    const positions = positionsOf(b)
+    this.#positions = a.map((line) => positions.get(line) ?? [])
+    this.#sizes = new Int32Array(b.length)
+    this.#rows = new Int32Array(b.length)
   }
 
+  /** There may be as many blocks as lines, and each is looked for among all pairs of equal lines: a pair must cost little. */
   #longest({ aFrom, aTo, bFrom, bTo }: Bounds): Block {
     const { a, b } = this
+    const [sizes, rows] = [this.#sizes, this.#rows]
     const best: Block = { a: aFrom, b: bFrom, size: 0 }
-    let lengths = new Map<number, number>()
+    rows.fill(-1, bFrom, bTo)
     for (let i = aFrom; i < aTo; i++) {
-      const next = new Map<number, number>()
-      for (const j of this.#positions.get(a[i]!) ?? []) {
-        if (j < bFrom || j >= bTo) continue
-        const size = (lengths.get(j - 1) ?? 0) + 1
-        next.set(j, size)
-        if (size > best.size) Object.assign(best, { a: i - size + 1, b: j - size + 1, size })
+      const positions = this.#positions[i]!
+      // From the last to the first: the one before still has its size of the line before.
+      for (let at = positions.length - 1; at >= 0; at--) {
+        const j = positions[at]!
+        if (j < bFrom) break
+        if (j >= bTo) continue
+        const size = j > bFrom && rows[j - 1] === i - 1 ? sizes[j - 1]! + 1 : 1
+        sizes[j] = size
+        rows[j] = i
+        // Of blocks of one size that end at this line of `a`, the first in `b` counts.
+        const isEarlier = size === best.size && best.a + size === i + 1
+        if (size < best.size || (size === best.size && !isEarlier)) continue
+        best.a = i - size + 1
+        best.b = j - size + 1
+        best.size = size
       }
-      lengths = next
     }
     while (best.a > aFrom && best.b > bFrom && a[best.a - 1] === b[best.b - 1]) {
       best.a--

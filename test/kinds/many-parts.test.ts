@@ -142,6 +142,15 @@ t.test('pods: an update is compared part by part', async (t) => {
   )
   t.match(error!.body, /^- {4}"a0",$/m)
   t.match(error!.body, /^\+ {4}"b0",$/m)
+
+  // As many lines as are matched with one another, of which every other stays, and each of these is there forty times.
+  const args = (letter: string) =>
+    Array.from({ length: 1_900 }, (_, i) => [`same${i % 50}`, `${letter}${i}`]).flat()
+  const [mixed] = validatePodUpdate(
+    withContainer({ args: args('b') }),
+    withContainer({ args: args('a') }),
+  )
+  t.match(mixed!.body, '\n     "same1",\n-    "a1",\n+    "b1",\n     "same2",\n')
 })
 
 t.test('pods: a status is compared with the spec and the former status by name', async (t) => {
