@@ -23,6 +23,7 @@ import { validInlineVolume } from '#validation/persistent-volume.js'
 import { validFieldRef, volumeFields } from '#validation/pod/field-references.js'
 import { externalSources } from '#validation/pod/volume-sources.js'
 import { volumeWarnings } from '#validation/pod/volume-warnings.js'
+import { countIndexes } from '#validation/workload/index-intervals.js'
 
 const million = 1_000_000
 const zeros = '0'.repeat(million)
@@ -85,6 +86,9 @@ t.test('of volumes and references', async (t) => {
   t.match(iscsi('iqn.0000-00.q'.repeat(200_000)).join(), /must be valid format/)
   t.same(iscsi('iqn, iqn.2001-04.com.example:storage:x'), [])
   t.match(iscsi('iqn.2001-04.com.example:a b').join(), /must be valid format/)
+
+  t.match(countIndexes('1'.repeat(3 * million), 5), /cannot convert string to integer/)
+  t.equal(countIndexes(`${zeros}1-+3`, 5), 3)
 
   const reference = (fieldPath: string) =>
     validFieldRef('fieldRef', { apiVersion: 'v1', fieldPath }, volumeFields).length === 0

@@ -1,13 +1,14 @@
 import { goQuote } from '#go/quote.js'
+import { parseInt64 } from '#json/int64.js'
 
 /** Lists of indexes of an indexed job, such as `1,3-5` (kubernetes, batch/validation parseIndexInterval). */
 
 type Interval = readonly [from: number, to: number]
 
 const readIndex = (text: string, completions: number): number | string => {
-  const isInt64 = /^[+-]?\d+$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
-  if (!isInt64) return `cannot convert string to integer for index: ${goQuote(text)}`
-  return Number(text) >= completions ? `too large index: ${goQuote(text)}` : Number(text)
+  const value = parseInt64(text)
+  if (value === undefined) return `cannot convert string to integer for index: ${goQuote(text)}`
+  return value >= completions ? `too large index: ${goQuote(text)}` : Number(value)
 }
 
 const notIncreasing = (previous: number, current: number): string =>
