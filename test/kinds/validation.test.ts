@@ -39,6 +39,21 @@ t.test('a search path is as long as a name may be', (t) => {
   t.end()
 })
 
+t.test('names and profiles are measured in bytes', (t) => {
+  const appArmorProfile = { type: 'Localhost', localhostProfile: 'é'.repeat(2048) }
+  const spec = {
+    containers: [{ name: 'c', image: 'i' }],
+    hostnameOverride: 'é'.repeat(33),
+    securityContext: { appArmorProfile },
+  }
+  t.match(evaluate(definitionOf('Pod'), JSON.stringify({ metadata: { name: 'p' }, spec })).causes, [
+    'spec.securityContext.appArmorProfile.localhostProfile: Too long: may not be more than 4095 bytes',
+    'spec.hostnameOverride: Too long: may not be more than 64 bytes',
+    /^spec\.hostnameOverride: Invalid value/,
+  ])
+  t.end()
+})
+
 t.test('an autoscaler of v2 keeps no annotation in which v1 carries a field', (t) => {
   const carried = 'autoscaling.alpha.kubernetes.io/'
   const annotations = { [`${carried}behavior`]: '{}', [`${carried}scale-up-tolerance`]: '1' }

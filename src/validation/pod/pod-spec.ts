@@ -132,7 +132,7 @@ const hostnameOverrideErrors = (path: string, spec: Fields): FieldError[] => {
     errors.push(forbidden(path, 'may not be specified when setHostnameAsFQDN is true'))
   if (spec.hostNetwork)
     errors.push(forbidden(path, 'may not be specified when hostNetwork is true'))
-  if (name.length > 64) errors.push(tooLong(path, 64))
+  if (Buffer.byteLength(name) > 64) errors.push(tooLong(path, 64))
   return [...errors, ...validDnsSubdomain(path, name)]
 }
 

@@ -56,7 +56,7 @@ const localhostAppArmor = (at: string, profile: string | undefined): FieldError[
   if (profile.trim() !== profile)
     errors.push(invalid(at, profile, 'must not be padded with whitespace'))
   else if (profile === '') errors.push(required(at, missing))
-  if (profile.length > 4095) errors.push(tooLong(at, 4095))
+  if (Buffer.byteLength(profile) > 4095) errors.push(tooLong(at, 4095))
   return errors
 }
 
