@@ -64,3 +64,16 @@ t.test('an update is refused for the same causes in the same words as upstream',
     await api.delete(gvr, name, { namespace })
   }
 })
+
+t.test('a gated Pod: an empty node selector is told as it was given', async (t) => {
+  const api = await startApiInMemory()
+  t.teardown(api.close)
+  const spec = { containers: [{ name: 'c', image: 'i' }], schedulingGates: [{ name: 'a.b/c' }] }
+  await api.create('v1/pods', { metadata: { name: 'gated' }, spec } as never, { namespace: 'x' })
+  const change = (pod: KubeObject) => {
+    pod.spec.nodeSelector = {}
+    pod.spec.hostname = 'h'
+  }
+  const { body } = await api.replace('v1/pods', 'gated', change, { namespace: 'x', dryRun: true })
+  t.match(body.message, '\n- "NodeSelector": null,\n+ "NodeSelector": {},\n')
+})

@@ -189,7 +189,8 @@ const munged = (next: Fields, previous: Fields): Fields => {
   if (previous.terminationGracePeriodSeconds < 0 && next.terminationGracePeriodSeconds === 1)
     putBack('terminationGracePeriodSeconds', previous.terminationGracePeriodSeconds)
   if (previous.schedulingGates?.length > 0) {
-    putBack('nodeSelector', previous.nodeSelector)
+    if (!semanticEqual(spec.nodeSelector, previous.nodeSelector))
+      putBack('nodeSelector', previous.nodeSelector)
     putBack('affinity', withNodeAffinity(next.affinity, previous.affinity))
   }
   return spec
