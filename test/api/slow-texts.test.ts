@@ -87,6 +87,12 @@ t.test('of volumes and references', async (t) => {
   t.same(iscsi('iqn, iqn.2001-04.com.example:storage:x'), [])
   t.match(iscsi('iqn.2001-04.com.example:a b').join(), /must be valid format/)
 
+  const quobyte = (registry: string) =>
+    externalSources.quobyte!('quobyte', { registry, volume: 'v' }).map(({ field }) => field)
+  const wrong = quobyte(','.repeat(million))
+  t.ok(wrong.length > 1 && wrong.length < 100)
+  t.same(quobyte('a:1,b'), ['quobyte.registry'])
+
   t.match(countIndexes('1'.repeat(3 * million), 5), /cannot convert string to integer/)
   t.equal(countIndexes(`${zeros}1-+3`, 5), 3)
 

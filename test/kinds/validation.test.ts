@@ -54,6 +54,17 @@ t.test('names and profiles are measured in bytes', (t) => {
   t.end()
 })
 
+t.test('a Quobyte registry is hosts with ports, with brackets around hosts only', (t) => {
+  const causesOf = (registry: string) => {
+    const volumes = [{ name: 'v', quobyte: { registry, volume: 'v' } }]
+    const spec = { containers: [{ name: 'c', image: 'i' }], volumes }
+    return evaluate(definitionOf('Pod'), JSON.stringify({ metadata: { name: 'p' }, spec })).causes
+  }
+  t.same(causesOf('a:1,[::1]:2,:3,a:'), [])
+  t.equal(causesOf('a,a:1],[[a]:1,[a]:[,a:b:1,').length, 6)
+  t.end()
+})
+
 t.test('an autoscaler of v2 keeps no annotation in which v1 carries a field', (t) => {
   const carried = 'autoscaling.alpha.kubernetes.io/'
   const annotations = { [`${carried}behavior`]: '{}', [`${carried}scale-up-tolerance`]: '1' }

@@ -1,7 +1,9 @@
 /** Volumes from elsewhere: disks and shares of clouds and networks (kubernetes, core/validation). */
+import { each } from '#api/each.js'
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import type { Fields } from '#api/object.js'
+import { pushAll } from '#collections/push-all.js'
 import {
   inRange,
   validDnsLabel,
@@ -123,10 +125,12 @@ const quobyte: SourceCheck = (path, source) => {
         'must be a UUID and may not exceed a length of 64 characters',
       ),
     )
-  else
-    for (const pair of registry.split(','))
-      if (!/^([^:[\]]*|\[[^\]]*\]):[^:]*$/.test(pair))
-        errors.push(invalid(child(path, 'registry'), registry, registryMessage))
+  else {
+    const pairs: string[] = registry.split(',')
+    const isPair = (pair: string): boolean => /^([^:[\]]*|\[[^[\]]*\]):[^:[\]]*$/.test(pair)
+    const check = (): FieldError[] => [invalid(child(path, 'registry'), registry, registryMessage)]
+    pushAll(errors, each(path, pairs, check, isPair))
+  }
   return [...errors, ...needs('volume')(path, source)]
 }
 
