@@ -65,6 +65,16 @@ t.test('a Quobyte registry is hosts with ports, with brackets around hosts only'
   t.end()
 })
 
+t.test('an indexed Job without a name has no name that its Pods could have', (t) => {
+  const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'i' }] } }
+  const spec = { completionMode: 'Indexed', completions: 1, parallelism: 1, template }
+  t.same(evaluate(definitionOf('Job', 'batch'), JSON.stringify({ spec })).causes, [
+    'metadata.name: Required value: name or generateName is required',
+    'metadata.name: Invalid value: "": will not able to create pod with invalid DNS label: -0',
+  ])
+  t.end()
+})
+
 t.test('an autoscaler of v2 keeps no annotation in which v1 carries a field', (t) => {
   const carried = 'autoscaling.alpha.kubernetes.io/'
   const annotations = { [`${carried}behavior`]: '{}', [`${carried}scale-up-tolerance`]: '1' }

@@ -217,13 +217,14 @@ const selectorErrors = (spec: Fields): FieldError[] => {
 /** The last pod of an indexed job must have a hostname too. */
 const hostnameErrors = ({ metadata, spec }: KubeObject): FieldError[] => {
   if (spec.completionMode !== 'Indexed' || !(spec.completions > 0)) return []
-  const hostname = `${metadata.name}-${spec.completions - 1}`
+  const name: string = metadata.name ?? ''
+  const hostname = `${name}-${spec.completions - 1}`
   return isDns1123Label(hostname).length === 0
     ? []
     : [
         invalid(
           'metadata.name',
-          metadata.name,
+          name,
           `will not able to create pod with invalid DNS label: ${hostname}`,
         ),
       ]
