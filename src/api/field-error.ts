@@ -26,6 +26,8 @@ export interface FieldError {
   body: string
   /** The message where the value's Go type has a name of its own, if that makes it another. */
   bodyIfNamed?: string
+  /** The rule that is broken, if an object that is stored may go on breaking it (validation/late-rules.ts). */
+  lateRule?: string
 }
 
 /** `metadata.labels[a]`: a path that ends in an index or a map key. */

@@ -1,5 +1,6 @@
 import { defineKind } from '#registry/resource-definition.js'
 import { sameJson } from '#validation/immutable.js'
+import { sparedIfStored } from '#validation/late-rules.js'
 import { validatePodTemplateObject } from '#validation/workload/replication-controller.js'
 import { podTemplateWarnings } from '#validation/workload/warnings.js'
 import { dropDisabledOfPodSpec } from '../pods/pod-spec-defaults.js'
@@ -13,7 +14,8 @@ export default defineKind({
     metadataRevalidation: 'change',
     dropDisabled: ({ template }) => dropDisabledOfPodSpec(template?.spec),
     validate: validatePodTemplateObject,
-    validateUpdate: validatePodTemplateObject,
+    validateUpdate: (next, previous) =>
+      sparedIfStored(validatePodTemplateObject(next), () => validatePodTemplateObject(previous)),
     warningsOnCreate: ({ template }) => podTemplateWarnings('template', template),
     warningsOnUpdate: (next, previous) =>
       next.metadata.generation === previous.metadata.generation

@@ -4,6 +4,7 @@ import { longName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { sameJson } from '#validation/immutable.js'
+import { sparedIfStored } from '#validation/late-rules.js'
 import { validateReplicaCounts } from '#validation/workload/counts.js'
 import { validateReplicationController } from '#validation/workload/replication-controller.js'
 import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
@@ -57,7 +58,9 @@ export default defineKind({
     ...ownStatus('io.k8s.api.core.v1.ReplicationControllerStatus'),
     validate: validateReplicationController,
     validateUpdate: (next, previous) => [
-      ...validateReplicationController(next),
+      ...sparedIfStored(validateReplicationController(next), () =>
+        validateReplicationController(previous),
+      ),
       ...nonConvertibleErrors(next, previous),
     ],
     warningsOnCreate: (object) => [...nameWarnings(object), ...templateWarnings(object)],

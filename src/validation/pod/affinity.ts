@@ -19,6 +19,7 @@ import {
   validQualifiedName,
 } from '../formats.js'
 import { notOperator, operatorErrors, validLabelSelector } from '../label-selector.js'
+import { late } from '../late-rules.js'
 
 /** Those of labels, and two that compare numbers. */
 const valuesErrors = (path: string, operator: string, values: string[]): FieldError[] => {
@@ -39,7 +40,9 @@ const nodeRequirement =
     ...valuesErrors(path, operator, values),
     ...validQualifiedName(child(path, 'key'), key),
     ...(checkValues
-      ? each(child(path, 'values'), values as string[], (value, at) => validLabelValue(at, value))
+      ? each(child(path, 'values'), values as string[], (value, at) =>
+          late('label values of node affinity', validLabelValue(at, value)),
+        )
       : []),
   ]
 
@@ -148,12 +151,17 @@ const labelKeysErrors = (path: string, term: Fields): FieldError[] => {
   ]
 }
 
+const podTermSelector = (path: string, selector: Fields | undefined): FieldError[] =>
+  validLabelSelector(path, selector).flatMap((error) =>
+    error.field.endsWith(']') ? late('label values of affinity', [error]) : [error],
+  )
+
 const podTerm = (term: Fields, path: string): FieldError[] => {
   const { topologyKey = '', namespaces, namespaceSelector } = term
   const at = child(path, 'topologyKey')
   return [
-    ...validLabelSelector(child(path, 'labelSelector'), term.labelSelector),
-    ...validLabelSelector(child(path, 'namespaceSelector'), namespaceSelector),
+    ...podTermSelector(child(path, 'labelSelector'), term.labelSelector),
+    ...podTermSelector(child(path, 'namespaceSelector'), namespaceSelector),
     ...((namespaces ?? []) as string[]).flatMap((name) =>
       validDnsLabel(child(path, 'namespace'), name),
     ),
@@ -229,7 +237,10 @@ export const validTopologySpread = (
     return [
       ...errors,
       ...labelKeysErrors(at, constraint),
-      ...validLabelSelector(child(at, 'labelSelector'), constraint.labelSelector),
+      ...late(
+        'selectors of spread',
+        validLabelSelector(child(at, 'labelSelector'), constraint.labelSelector),
+      ),
     ]
   })
 }

@@ -17,6 +17,7 @@ import {
 import type { Fields } from '#api/object.js'
 import { isGiven } from '#json/given-empty.js'
 import { validDnsLabel } from '../formats.js'
+import { late } from '../late-rules.js'
 import { portNameMessages, protocols, validPort } from '../network.js'
 import { validEnv, validEnvFrom } from './environment.js'
 import { type Volumes, validVolumeDevices, validVolumeMounts } from './mounts.js'
@@ -176,13 +177,13 @@ const initResizeErrors = (path: string, { resizePolicy }: Fields): FieldError[] 
     resizePolicy as Fields[] | undefined,
     ({ restartPolicy }, at) =>
       restartPolicy === 'RestartContainer'
-        ? [
+        ? late('resize of init containers', [
             invalid(
               child(at, 'restartPolicy'),
               restartPolicy,
               "must not be set to 'RestartContainer' for non-sidecar initContainers",
             ),
-          ]
+          ])
         : [],
   )
 

@@ -23,6 +23,7 @@ import {
 } from '../formats.js'
 import { internalForm } from '../internal-form.js'
 import { validLabels } from '../label-selector.js'
+import { late } from '../late-rules.js'
 import { validIp } from '../network.js'
 import { validTolerations } from '../toleration.js'
 import { validAffinity, validTopologySpread } from './affinity.js'
@@ -90,7 +91,9 @@ const hostUsersErrors = (path: string, spec: Fields): FieldError[] => {
   const why = 'when `hostUsers` is false'
   const deviceErrors = containerLists.flatMap((list) =>
     each(child(path, list), spec[list] as Fields[] | undefined, ({ volumeDevices = [] }, at) =>
-      volumeDevices.length > 0 ? [forbidden(child(at, 'volumeDevices'), why)] : [],
+      volumeDevices.length > 0
+        ? late('devices of own users', [forbidden(child(at, 'volumeDevices'), why)])
+        : [],
     ),
   )
   return [

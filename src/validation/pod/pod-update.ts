@@ -10,11 +10,12 @@ import { semanticEqual } from '#json/object.js'
 import { inRange, int32Max } from '../formats.js'
 import { sameJson } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
+import { sparedIfStored } from '../late-rules.js'
 import { validTolerations } from '../toleration.js'
 import { unifiedDiff } from '../unified-diff.js'
 import { byName } from './by-name.js'
 import { untrimmedImage } from './containers.js'
-import { isFineSpec, validPod, validPodAnnotations } from './pod.js'
+import { isFineSpec, validChangedPod, validPodAnnotations } from './pod.js'
 import { appArmorPrefix } from './security.js'
 
 const isFixedAnnotation = (key: string): boolean =>
@@ -34,7 +35,12 @@ export const annotationChanges = (next: KubeObject, previous: KubeObject): Field
       refuse(key, 'may not remove or update')
   for (const key of Object.keys(after))
     if (isFixedAnnotation(key) && !Object.hasOwn(before, key)) refuse(key, 'may not add')
-  pushAll(errors, validPodAnnotations(path, next.metadata.annotations, next.spec))
+  const ofPod = ({ metadata, spec }: KubeObject) =>
+    validPodAnnotations(path, metadata.annotations, spec)
+  pushAll(
+    errors,
+    sparedIfStored(ofPod(next), () => ofPod(previous)),
+  )
   return errors
 }
 
@@ -217,7 +223,7 @@ const gatedErrors = (next: Fields, previous: Fields): FieldError[] =>
     : []
 
 export const validatePodUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
-  const errors = [...validPod(next), ...annotationChanges(next, previous)]
+  const errors = [...validChangedPod(next, previous), ...annotationChanges(next, previous)]
   // Everything else looks for changes, or would check a valid spec again.
   const isFine = isFineSpec(next.spec)
   if (next.spec === previous.spec && isFine) return errors
@@ -257,7 +263,7 @@ export const validateEphemeralContainersUpdate = (
   const path = 'spec.ephemeralContainers'
   const after = byName(next.spec.ephemeralContainers as Fields[] | undefined)
   return [
-    ...validPod(next),
+    ...validChangedPod(next, previous),
     ...annotationChanges(next, previous),
     ...((previous.spec.ephemeralContainers ?? []) as Fields[]).flatMap((old) => {
       const found = after.get(old.name)

@@ -7,6 +7,7 @@ import type { Fields, KubeObject } from '#api/object.js'
 import { pushAll } from '#collections/push-all.js'
 import { goQuote } from '#go/quote.js'
 import { validRelativePath } from '../formats.js'
+import { late, sparedIfStored } from '../late-rules.js'
 import { namesOf, untrimmedImage } from './containers.js'
 import { validPodSpec } from './pod-spec.js'
 import {
@@ -64,7 +65,12 @@ export const validPodAnnotations = (
     )
   const cost = given[deletionCostAnnotation]
   if (cost !== undefined && !isInt32(cost))
-    errors.push(invalid(index(path, deletionCostAnnotation), cost, 'must be a 32bit integer'))
+    pushAll(
+      errors,
+      late('deletion cost', [
+        invalid(index(path, deletionCostAnnotation), cost, 'must be a 32bit integer'),
+      ]),
+    )
   const keys = Object.keys(given).sort()
   for (const key of keys)
     if (key === seccompAnnotation || key.startsWith(seccompPrefix))
@@ -123,13 +129,17 @@ const specErrors = (pod: KubeObject): FieldError[] => {
 }
 
 /** The checks that creates and updates share; metadata itself is checked by the registry. */
-export const validPod = (pod: KubeObject): FieldError[] => {
+const validPod = (pod: KubeObject): FieldError[] => {
   const { metadata, spec } = pod
   return [
     ...validPodAnnotations('metadata.annotations', metadata.annotations, spec),
     ...specErrors(pod),
   ]
 }
+
+/** Of every update of a Pod. */
+export const validChangedPod = (next: KubeObject, previous: KubeObject): FieldError[] =>
+  sparedIfStored(validPod(next), () => validPod(previous))
 
 export const validatePodCreate = (pod: KubeObject): FieldError[] => {
   const { spec } = pod

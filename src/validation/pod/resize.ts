@@ -7,7 +7,7 @@ import { podQos } from '#api/pod-qos.js'
 import { isSidecar } from '#api/pod-resources.js'
 import { pushAll } from '#collections/push-all.js'
 import { sameJson } from '../immutable.js'
-import { validPod } from './pod.js'
+import { validChangedPod } from './pod.js'
 
 const lists = ['requests', 'limits'] as const
 
@@ -123,7 +123,7 @@ export const validateResize = (next: KubeObject, previous: KubeObject): FieldErr
   if (isMirrorPod(previous)) return [forbidden('[]', 'static pods cannot be resized')]
   if (previous.spec.os?.name === 'windows')
     return [forbidden('[]', 'windows pods cannot be resized')]
-  const errors = validPod(next)
+  const errors = validChangedPod(next, previous)
   const qos: string = previous.status?.qosClass ?? podQos(previous.spec)
   if (podQos(next.spec) !== qos)
     errors.push(

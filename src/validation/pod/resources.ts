@@ -19,6 +19,7 @@ import { oncePerObject } from '#async/once.js'
 import { isGiven } from '#json/given-empty.js'
 import { getOwn } from '#json/object.js'
 import { validDnsLabel } from '../formats.js'
+import { late } from '../late-rules.js'
 import { nonNegativeMessage } from '../number.js'
 import {
   isCountedResource,
@@ -60,7 +61,9 @@ const hugePageErrors = (path: string, name: string, text: string): FieldError[] 
   const size = pageSize(name)
   return size !== 0n && parseQuantity(text).nano % size === 0n
     ? []
-    : [invalid(path, text, `${text} is not positive integer multiple of ${name}`)]
+    : late('huge pages', [
+        invalid(path, text, `${text} is not positive integer multiple of ${name}`),
+      ])
 }
 
 type NameCheck = (path: string, name: string) => FieldError[]

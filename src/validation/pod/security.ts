@@ -16,6 +16,7 @@ import type { Fields } from '#api/object.js'
 import { lengthOf } from '#json/object.js'
 import { validId, validRelativePath } from '../formats.js'
 import { internalForm } from '../internal-form.js'
+import { late } from '../late-rules.js'
 import { validWindowsOptions } from './windows-options.js'
 
 /** Of annotations that AppArmor had before it had fields. */
@@ -136,10 +137,11 @@ const sysctlErrors = (path: string, spec: Fields): FieldError[] => {
     else if (seen.has(name)) errors.push(duplicate(at, name))
     seen.add(name)
     const dotted = name.replaceAll('/', '.')
+    const ofHost = (why: string) => late('sysctls of the host', [invalid(at, name, why)])[0]!
     if (spec.hostNetwork && netPrefixes.some((p) => dotted.startsWith(p)))
-      errors.push(invalid(at, name, "may not be specified when 'hostNetwork' is true"))
+      errors.push(ofHost("may not be specified when 'hostNetwork' is true"))
     else if (spec.hostIPC && ipcNames.test(dotted))
-      errors.push(invalid(at, name, "may not be specified when 'hostIPC' is true"))
+      errors.push(ofHost("may not be specified when 'hostIPC' is true"))
     return errors
   })
 }

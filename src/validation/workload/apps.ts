@@ -17,6 +17,7 @@ import { validDnsLabel } from '../formats.js'
 import { immutable } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
 import { validLabelSelector } from '../label-selector.js'
+import { sparedIfStored } from '../late-rules.js'
 import { isNone, notMoreThanAll, validIntOrPercent } from '../number.js'
 import { validClaimSpec } from '../pod/claim-spec.js'
 import { availableWithinReady, notDecremented, notNegative, withinReplicas } from './counts.js'
@@ -105,7 +106,7 @@ const selectorIsImmutable = (next: KubeObject, previous: KubeObject): FieldError
   immutable('spec.selector', next.spec.selector, previous.spec.selector)
 
 export const validateDeploymentUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
-  ...validateDeployment(next),
+  ...sparedIfStored(validateDeployment(next), () => validateDeployment(previous)),
   ...selectorIsImmutable(next, previous),
 ]
 
@@ -136,7 +137,7 @@ export const validateReplicaSet = ({ spec }: KubeObject): FieldError[] => [
 ]
 
 export const validateReplicaSetUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
-  ...validateReplicaSet(next),
+  ...sparedIfStored(validateReplicaSet(next), () => validateReplicaSet(previous)),
   ...selectorIsImmutable(next, previous),
 ]
 
@@ -186,7 +187,7 @@ export const validateDaemonSet = ({ spec }: KubeObject): FieldError[] => {
 
 export const validateDaemonSetUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
   ...selectorIsImmutable(next, previous),
-  ...validateDaemonSet(next),
+  ...sparedIfStored(validateDaemonSet(next), () => validateDaemonSet(previous)),
 ]
 
 export const validateDaemonSetStatus = (
@@ -315,7 +316,9 @@ const withoutUpdatable = (spec: Fields): JsonValue =>
   Object.fromEntries(Object.entries(spec).filter(([key]) => !updatable.includes(key)))
 
 export const validateStatefulSetUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
-  ...statefulSetErrors(next, { isNew: false }),
+  ...sparedIfStored(statefulSetErrors(next, { isNew: false }), () =>
+    statefulSetErrors(previous, { isNew: false }),
+  ),
   ...(semanticEqual(withoutUpdatable(next.spec), withoutUpdatable(previous.spec))
     ? []
     : [

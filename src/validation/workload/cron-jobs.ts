@@ -2,6 +2,7 @@
 import { isTimeZone, scheduleProblem } from '#api/cron-schedule.js'
 import { type FieldError, invalid, notSupported, required, shownAsJson } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { sparedIfStored } from '../late-rules.js'
 import { notNegative } from './counts.js'
 import { validJobSpec } from './jobs.js'
 import { jobSpecWarnings, nameWarnings } from './warnings.js'
@@ -80,7 +81,9 @@ export const validateCronJob = ({ metadata, spec }: KubeObject): FieldError[] =>
 
 export const validateCronJobUpdate = (next: KubeObject, previous: KubeObject): FieldError[] =>
   // Zones in schedules are no longer taken, but those that are stored may stay.
-  specErrors(next.spec, !hasZone(previous.spec.schedule ?? ''))
+  sparedIfStored(specErrors(next.spec, !hasZone(previous.spec.schedule ?? '')), () =>
+    specErrors(previous.spec, false),
+  )
 
 const jobWarnings = ({ spec }: KubeObject): string[] =>
   jobSpecWarnings('spec.jobTemplate.spec', spec.jobTemplate.spec)

@@ -17,6 +17,7 @@ import { validDomainPrefixedPath, validLength } from '../formats.js'
 import { immutable, immutablePointer } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
 import { validLabelSelector } from '../label-selector.js'
+import { sparedIfStored } from '../late-rules.js'
 import { notNegative } from './counts.js'
 import { validFailurePolicy, validSuccessPolicy } from './job-policies.js'
 import {
@@ -315,6 +316,9 @@ const immutableFields: readonly (readonly [field: string, type?: string])[] = [
   ['successPolicy', 'batch.v1.SuccessPolicy'],
 ]
 
+const spared = (errors: FieldError[], previous: KubeObject): FieldError[] =>
+  sparedIfStored(errors, () => validJobSpec('spec', previous.spec))
+
 /** Upstream validates the spec twice on an update, and says everything twice. */
 export const validateJobUpdate = (
   next: KubeObject,
@@ -322,9 +326,9 @@ export const validateJobUpdate = (
   metadata: MetadataChecks,
 ): FieldError[] => [
   ...metadata.create(),
-  ...jobErrors(next, previous),
+  ...spared(jobErrors(next, previous), previous),
   ...metadata.change(),
-  ...validJobSpec('spec', next.spec),
+  ...spared(validJobSpec('spec', next.spec), previous),
   ...selectorErrors(next.spec),
   ...completionsErrors(next.spec, previous.spec),
   ...immutablePointer('spec.selector', next.spec.selector, previous.spec.selector),
