@@ -62,14 +62,14 @@ const fractionOf = (nanos: bigint): string => {
   return digits === '' ? '' : `.${digits}`
 }
 
-/** The calendar of a timestamp in a zone that is so many minutes east. */
-export const calendarOf = (timestamp: Timestamp, offsetMinutes: number): Date =>
-  new Date(Number(secondsOf(timestamp)) * 1000 + offsetMinutes * 60_000)
+/** The calendar of a timestamp in a zone that is so many seconds east. */
+export const calendarOf = (timestamp: Timestamp, offsetSeconds: number): Date =>
+  new Date((Number(secondsOf(timestamp)) + offsetSeconds) * 1000)
 
 /** RFC 3339 with as many digits as there are. */
 export const formatTimestamp = (timestamp: Timestamp): string => {
   const { nanos, offsetMinutes } = timestamp
-  const at = calendarOf(timestamp, offsetMinutes)
+  const at = calendarOf(timestamp, offsetMinutes * 60)
   const date = [pad(at.getUTCFullYear(), 4), pad(at.getUTCMonth() + 1, 2), pad(at.getUTCDate(), 2)]
   const time = [at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds()].map((n) => pad(n, 2))
   const fraction = fractionOf(nanos - secondsOf(timestamp) * nanosPerSecond)

@@ -95,3 +95,16 @@ t.test('what has no text is not printed', (t) =>
     ],
   ]),
 )
+
+t.test('a zone may be any number of hours away, and its name must be one', (t) =>
+  answers(t, [
+    ["timestamp(0).getHours('99999999999999:00')", '= 4'],
+    ["timestamp(0).getFullYear('9999999:00')", '= 1941'],
+    [
+      "timestamp(0).getHours('9223372036854775808:00')",
+      'strconv.Atoi: parsing "9223372036854775808": value out of range',
+    ],
+    ["timestamp(0).getHours('/etc/passwd')", 'time: invalid location name'],
+    ["timestamp('1800-01-01T00:00:00Z').getSeconds('America/New_York')", '= 58'],
+  ]),
+)

@@ -1,5 +1,5 @@
 /** `getHours()` and the like, of timestamps in a zone and of durations (cel-go, common/stdlib/standard.go). */
-import { goQuote } from '#go/quote.js'
+import { parseInt64, parseIntMessage } from '#json/int64.js'
 import type { Implementations } from '../evaluation.js'
 import { calendarOf } from '../times.js'
 import { CelError, type Duration, type Timestamp } from '../values.js'
@@ -9,9 +9,10 @@ const dayMs = 86_400_000
 /** By name in small letters, as Intl takes any: objects may name zones, and there are only so many. */
 const zoneFormats = new Map<string, Intl.DateTimeFormat>()
 
-/** Minutes that a named zone is east of UTC at a time. */
+/** Seconds that a named zone is east of UTC at a time. */
 const namedOffset = (timestamp: Timestamp, zone: string): number => {
   if (zone === 'UTC' || zone === '') return 0
+  if (/^[/\\]|\.\./.test(zone)) throw new CelError('time: invalid location name')
   let format = zoneFormats.get(zone.toLowerCase())
   if (format === undefined) {
     try {
@@ -22,23 +23,27 @@ const namedOffset = (timestamp: Timestamp, zone: string): number => {
     zoneFormats.set(zone.toLowerCase(), format)
   }
   const name = format.formatToParts(calendarOf(timestamp, 0)).find((p) => p.type === 'timeZoneName')
-  const match = /GMT([+-])(\d+):(\d+)/.exec(name?.value ?? '')
+  const match = /GMT([+-])(\d+):(\d+)(?::(\d+))?/.exec(name?.value ?? '')
   if (match === null) return 0
-  return (match[1] === '-' ? -1 : 1) * (Number(match[2]) * 60 + Number(match[3]))
+  const [, sign, hours, minutes, seconds = 0] = match
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds))
 }
 
-const numberIn = (text: string): number => {
-  if (/^[+-]?\d+$/.test(text)) return Number(text)
-  throw new CelError(`strconv.Atoi: parsing ${goQuote(text)}: invalid syntax`)
+const numberIn = (text: string): bigint => {
+  const value = parseInt64(text)
+  if (value === undefined) throw new CelError(parseIntMessage(text, 'Atoi'))
+  return value
 }
 
 /** A zone's name, or an offset such as `-08:30`. */
 const offsetOf = (timestamp: Timestamp, zone: string): number => {
   const colon = zone.indexOf(':')
   if (colon < 0) return namedOffset(timestamp, zone)
-  const minutes = numberIn(zone.slice(colon + 1))
   const hours = numberIn(zone.slice(0, colon))
-  return zone.startsWith('-') ? hours * 60 - minutes : hours * 60 + minutes
+  const minutes = numberIn(zone.slice(colon + 1))
+  const offset = zone.startsWith('-') ? hours * 60n - minutes : hours * 60n + minutes
+  // Upstream counts them in nanoseconds, and overflows.
+  return Number(BigInt.asIntN(64, offset * 60_000_000_000n) / 1_000_000_000n)
 }
 
 const parts: Readonly<Record<string, (at: Date, timestamp: Timestamp) => number>> = {
