@@ -170,6 +170,8 @@ export const limits = {
   celTreeNodesMax: 200_000,
   /** Characters of a text that one CEL function makes. */
   celTextCharactersMax: 10_000_000,
+  /** Values that one evaluation looks at or makes, whatever that costs: a second or two. An object of the largest size has half a million. */
+  celWorkMax: 4_000_000,
   /** Cost of one evaluation of one CEL expression; upstream's PerCallLimit. */
   celCallCostMax: 1_000_000,
   /** Cost of all CEL rules on one object, or of all expressions of one policy binding; upstream's RuntimeCELCostBudget. */

@@ -7,10 +7,10 @@ import {
   programOf,
 } from './compile.js'
 import type { Environment } from './environment.js'
-import { CostExceeded } from './evaluation.js'
 import { CompilationError } from './source-errors.js'
 import type { Type } from './types.js'
 import { CelError } from './values.js'
+import { CostExceeded } from './work.js'
 
 export interface CompiledText extends Checked {
   readonly program: Program

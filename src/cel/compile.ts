@@ -12,6 +12,7 @@ import { PlanError } from './planned.js'
 import { CompilationError } from './source-errors.js'
 import { type Type, types } from './types.js'
 import type { CelValue } from './values.js'
+import { measured } from './work.js'
 
 /** The expression is right, and yet no program can be made of it; the message is upstream's. */
 export class InstantiationError extends Error {}
@@ -33,6 +34,7 @@ export const checkExpression = (env: Environment, text: string): Checked => {
 
 interface Outcome {
   readonly value: CelValue
+  /** Upstream's, or what it really took if that is more. */
   readonly cost: number
 }
 
@@ -53,8 +55,8 @@ export const programOf = ({ tree }: Checked): Program => {
   }
   return (variables, costMax) => {
     const evaluation = new Evaluation(variables, costMax)
-    const value = evaluate(evaluation)
-    return { value, cost: evaluation.cost }
+    const { result, parts } = measured(() => evaluate(evaluation))
+    return { value: result, cost: Math.max(evaluation.cost, Math.ceil(parts)) }
   }
 }
 

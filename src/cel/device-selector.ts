@@ -2,11 +2,11 @@
 import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import { compileDeviceText } from './device-environment.js'
-import { CostExceeded } from './evaluation.js'
 import { quantityFunctions } from './functions/quantities.js'
 import { semverFunctions } from './functions/versions.js'
 import { fromJson } from './json-values.js'
 import { CelError, type CelValue, EntryMap, MapValue, typeNameOf } from './values.js'
+import { CostExceeded } from './work.js'
 
 /** What is published of a device, and by which driver. */
 interface DeviceFacts {

@@ -18,6 +18,7 @@ import { semverFunctions } from './functions/versions.js'
 import { jsonPatchFunctions, kubernetesFunctions } from './functions-declared.js'
 import type { Type } from './types.js'
 import { CelError, type CelValue, MapValue, noSuchOverload, typeNameOf } from './values.js'
+import { work } from './work.js'
 
 const functions: Readonly<Record<string, Implementation>> = {
   ...addressFunctions,
@@ -52,6 +53,11 @@ const fits = (type: Type, value: CelValue, looksInside: boolean): boolean => {
 /** Functions whose overloads are not looked at so closely, and say no more than that there is none. */
 const unguarded = new Set(['contains', 'endsWith', 'startsWith', 'flatten', 'matches'])
 
+/** What is read or made of texts. */
+const charge = (value: CelValue): void => {
+  if (typeof value === 'string' || value instanceof Uint8Array) work(value.length / 10)
+}
+
 const candidates = (name: string, ids: readonly string[]): readonly Overload[] => {
   const declared = kubernetesFunctions().get(name) ?? jsonPatchFunctions().get(name) ?? []
   return declared.filter((overload) => ids.includes(overload.id))
@@ -67,7 +73,12 @@ export const implementationOf = (name: string, ids: readonly string[]): Implemen
       (o) =>
         o.args.length === args.length && o.args.every((type, i) => fits(type, args[i]!, isGuarded)),
     )
-    if (overload !== undefined) return functions[overload.id]!(...args)
+    if (overload !== undefined) {
+      args.forEach(charge)
+      const result = functions[overload.id]!(...args)
+      charge(result)
+      return result
+    }
     if (!isGuarded) throw noSuchOverload()
     throw new CelError(`no such overload: ${name}(${args.map(typeNameOf).join(', ')})`)
   }

@@ -1,12 +1,6 @@
 /** What runs while an expression is evaluated: its variables, and what it has cost so far. */
 import type { CelValue } from './values.js'
-
-/** The evaluation cost more than it may; nothing in an expression can catch this. */
-export class CostExceeded extends Error {
-  constructor() {
-    super('operation cancelled: actual cost limit exceeded')
-  }
-}
+import { CostExceeded } from './work.js'
 
 export class Evaluation {
   readonly #variables: (name: string) => CelValue | undefined

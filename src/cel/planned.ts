@@ -50,11 +50,18 @@ export const booleanOrError = (value: CelValue | CelError): boolean | CelError =
   typeof value === 'boolean' || value instanceof CelError ? value : noSuchOverload()
 
 /** What the variables of a loop are, one after the other. */
-export const pairsOf = (range: CelValue, isPair: boolean): (readonly [CelValue, CelValue])[] => {
-  if (Array.isArray(range))
-    return range.map((item: CelValue, i) => [isPair ? BigInt(i) : item, item] as const)
-  if (range instanceof MapValue)
-    return range.keys().map((key) => [key, isPair ? range.get(key)! : key] as const)
+export function* pairsOf(
+  range: CelValue,
+  isPair: boolean,
+): Generator<readonly [CelValue, CelValue]> {
+  if (Array.isArray(range)) {
+    for (const [i, item] of range.entries()) yield [isPair ? BigInt(i) : item, item]
+    return
+  }
+  if (range instanceof MapValue) {
+    for (const key of range.keys()) yield [key, isPair ? range.get(key)! : key]
+    return
+  }
   const name = typeNameOf(range)
   const shown = goTypes[name] ?? name
   throw new CelError(

@@ -1,5 +1,6 @@
 /** What a call costs when it runs (cel-go, interpreter/runtimecost.go; apiserver, pkg/cel/library/cost.go, CallCost). */
 import { type CelValue, KubernetesValue, MapValue, Optional, sizeOf } from './values.js'
+import { work } from './work.js'
 
 /** Traversing a character costs a tenth, a character of a pattern a quarter. */
 export const traversal = 0.1
@@ -17,6 +18,7 @@ const reading = (value: CelValue | undefined, times = 1): number =>
   Math.ceil(actualSize(value ?? null) * times * traversal)
 
 const traversalCost = (value: CelValue): number => {
+  work(1)
   if (typeof value === 'string') return Math.floor(Buffer.byteLength(value) * traversal)
   if (value instanceof Uint8Array) return Math.floor(value.length * traversal)
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + traversalCost(item), 0)

@@ -4,6 +4,7 @@ import { daysIn } from '#api/clock.js'
 import { int64Max } from '#json/int64.js'
 import { limits } from '#limits'
 import { CelError, Duration, Timestamp } from './values.js'
+import { work } from './work.js'
 
 const nanosPerSecond = 1_000_000_000n
 const firstSecond = -62_135_596_800n
@@ -112,6 +113,8 @@ export const parseDuration = (text: string): Duration | undefined => {
     // No unit has a nanosecond behind these.
     const parts = fraction.slice(0, limits.uint64DigitsMax)
     total += (BigInt(parts) * nanos) / 10n ** BigInt(parts.length)
+    if (total > int64Max + 1n) return undefined
+    work(1)
     read += all.length
   }
   if (read !== rest.length || total > int64Max + (sign === '-' ? 1n : 0n)) return undefined

@@ -1,4 +1,5 @@
 /** Values of CEL at run time. Ints are BigInt, doubles are numbers; what JavaScript has no type for has a class here. */
+import { work } from './work.js'
 
 /** Evaluation ended in an error; the message is upstream's. */
 export class CelError extends Error {}
@@ -213,6 +214,7 @@ export const concatenate = (
   a: readonly CelValue[],
   b: readonly CelValue[],
 ): readonly CelValue[] => {
+  work(a.length + b.length)
   const kind = listKinds.get(a)
   if (kind === undefined) return isTyped(a) ? asTyped([...a, ...b]) : [...a, ...b]
   const { isSet, identityOf } = kind
@@ -285,6 +287,7 @@ const objectsEqual = (a: object, b: CelValue): boolean => {
 
 /** `==`: numbers are equal across types, other types only to themselves. */
 export const equal = (a: CelValue, b: CelValue): boolean => {
+  work(1)
   if (a === null || b === null) return a === b
   const left = numberOf(a)
   if (left !== undefined) {
@@ -324,12 +327,29 @@ export const compareValues = (a: CelValue, b: CelValue): number => {
   throw noSuchOverload()
 }
 
-export const codePointsOf = (text: string): string[] => [...text]
+const hasPairs = (text: string): boolean => /[\ud800-\udbff]/.test(text)
+
+export const codePointsOf = (text: string): string[] => {
+  work(text.length)
+  return [...text]
+}
+
+export const codePointAt = (text: string, index: number): string | undefined =>
+  hasPairs(text) ? codePointsOf(text)[index] : text[index]
+
+const codePointCount = (text: string): number => {
+  // It is asked for before each call.
+  work(text.length / 100)
+  if (!hasPairs(text)) return text.length
+  work(text.length / 10)
+  let count = 0
+  for (let at = 0; at < text.length; at += text.codePointAt(at)! > 0xffff ? 2 : 1) count++
+  return count
+}
 
 /** `size()`, and what costs are counted by; undefined for what has no size. */
 export const sizeOf = (value: CelValue): number | undefined => {
-  if (typeof value === 'string')
-    return /[\ud800-\udbff]/.test(value) ? codePointsOf(value).length : value.length
+  if (typeof value === 'string') return codePointCount(value)
   if (value instanceof Uint8Array || Array.isArray(value)) return value.length
   if (value instanceof MapValue) return value.size
   return undefined

@@ -1,10 +1,10 @@
 /** The compiled variables and match conditions of a policy (apiserver, pkg/admission/plugin/cel/composition.go). */
 
 import type { KubeObject } from '#api/object.js'
-import { CostExceeded } from '#cel/evaluation.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
 import type { Type } from '#cel/types.js'
 import { CelError, type CelValue, MapValue } from '#cel/values.js'
+import { CostExceeded } from '#cel/work.js'
 import { Kept } from '#collections/kept.js'
 import { limits } from '#limits'
 import {

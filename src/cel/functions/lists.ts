@@ -1,6 +1,6 @@
 /** Lists and sets (apiserver, pkg/cel/library/lists.go; cel-go, ext/lists.go and ext/sets.go). */
 import { limits } from '#limits'
-import { CostExceeded, type Implementations } from '../evaluation.js'
+import type { Implementations } from '../evaluation.js'
 import {
   CelError,
   type CelValue,
@@ -10,6 +10,7 @@ import {
   typeNameOf,
   Uint,
 } from '../values.js'
+import { CostExceeded, work } from '../work.js'
 import { add, contains } from './operators.js'
 
 type List = readonly CelValue[]
@@ -41,9 +42,16 @@ const slice = (list: List, start: bigint, end: bigint): List => {
 
 const flatten = (list: List, depth: number): CelValue[] => {
   if (depth < 0) throw new CelError('level must be non-negative')
-  return list.flatMap((item): CelValue[] =>
-    Array.isArray(item) && depth > 0 ? flatten(item, depth - 1) : [item],
-  )
+  const flat: CelValue[] = []
+  const add = (items: List, deeper: number): void => {
+    for (const item of items) {
+      work(1)
+      if (Array.isArray(item) && deeper > 0) add(item, deeper - 1)
+      else flat.push(item)
+    }
+  }
+  add(list, depth)
+  return flat
 }
 
 const sortByKeys = (list: List, keys: List): List => {

@@ -2,7 +2,6 @@
 import { compareTexts } from '#go/compare-texts.js'
 import { formatDouble } from '#go/number.js'
 import { limits } from '#limits'
-import { CostExceeded } from '../evaluation.js'
 import { formatDuration, formatTimestamp } from '../times.js'
 import {
   CelError,
@@ -10,11 +9,13 @@ import {
   Duration,
   MapValue,
   Timestamp,
+  sizeOf,
   TypeValue,
   typeNameOf,
   Uint,
 } from '../values.js'
 
+import { CostExceeded, work } from '../work.js'
 /** What is wrong with a clause, or with the argument for it. */
 export class FormatError extends CelError {}
 
@@ -106,6 +107,7 @@ const fixed = (value: number, digits: number): string => {
 
 /** A value inside a list or map. */
 const nested = (value: CelValue): string => {
+  work(1 + (sizeOf(value) ?? 0) / 10)
   if (typeof value === 'string') return quoted(value)
   if (value instanceof Uint8Array) return `b${quoted(utf8(value))}`
   if (typeof value === 'number')

@@ -1,9 +1,10 @@
 /** Strings and patterns (cel-go, ext/strings.go; apiserver, pkg/cel/library/regex.go). Indexes count code points. */
 import type { RE2JS } from 're2js'
 import { limits } from '#limits'
-import { CostExceeded, type Implementations } from '../evaluation.js'
+import type { Implementations } from '../evaluation.js'
 import { compilePattern, matchesPattern } from '../patterns.js'
-import { CelError, type CelValue, codePointsOf } from '../values.js'
+import { CelError, type CelValue, codePointAt, codePointsOf, sizeOf } from '../values.js'
+import { CostExceeded } from '../work.js'
 import { formatString } from './string-format.js'
 
 const outOfRange = (index: bigint | number): CelError =>
@@ -12,9 +13,8 @@ const outOfRange = (index: bigint | number): CelError =>
 const isWithin = (index: bigint, length: number): boolean => index >= 0n && index <= BigInt(length)
 
 const charAt = (text: string, index: bigint): string => {
-  const points = codePointsOf(text)
-  if (!isWithin(index, points.length)) throw outOfRange(index)
-  return points[Number(index)] ?? ''
+  if (!isWithin(index, sizeOf(text)!)) throw outOfRange(index)
+  return codePointAt(text, Number(index)) ?? ''
 }
 
 const startsAt = (points: readonly string[], part: readonly string[], at: number): boolean =>
@@ -102,9 +102,7 @@ const quotes: Readonly<Record<string, string>> = {
   '"': '\\"',
 }
 const quote = (text: string): string =>
-  `"${codePointsOf(text)
-    .map((point) => quotes[point] ?? point)
-    .join('')}"`
+  `"${text.replace(/[\p{Cc}"\\]/gu, (character) => quotes[character] ?? character)}"`
 
 /** What unicode.IsSpace takes for blank. */
 const isBlank = (character: string): boolean => /[^\S\ufeff]|\u0085/.test(character)

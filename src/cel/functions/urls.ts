@@ -3,6 +3,7 @@ import { addToList } from '#collections/add-to-list.js'
 import { type GoUrl, parseRequestUri, parseUrl } from '#go/url.js'
 import type { Implementations } from '../evaluation.js'
 import { CelError, EntryMap, KubernetesValue } from '../values.js'
+import { work } from '../work.js'
 
 class CelUrl extends KubernetesValue {
   readonly typeName = 'kubernetes.URL'
@@ -40,6 +41,7 @@ const port = ({ url: { host } }: CelUrl): string =>
 const decode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
 
 const query = ({ url }: CelUrl): EntryMap => {
+  work(url.query.length / 10)
   const values = new Map<string, string[]>()
   for (const pair of url.query.split('&')) {
     if (pair === '' || pair.includes(';')) continue

@@ -8,8 +8,8 @@ import {
   printValue,
 } from '#api/field-error.js'
 import { once } from '#async/once.js'
-import { CostExceeded } from '#cel/evaluation.js'
 import { CelError, type CelValue, Optional } from '#cel/values.js'
+import { CostExceeded } from '#cel/work.js'
 import { pushAll } from '#collections/push-all.js'
 import { goQuote } from '#go/quote.js'
 import { getOwn, isJsonObject } from '#json/object.js'
