@@ -121,9 +121,9 @@ export const parseDuration = (text: string): Duration | undefined => {
   return new Duration(sign === '-' ? -total : total)
 }
 
-/** Seconds, as `string(duration)` gives them. */
+/** Seconds, as `string(duration)` gives them: as a double, which of centuries does not know the nanoseconds. */
 export const formatDuration = ({ nanos }: Duration): string => {
-  const positive = nanos < 0n ? -nanos : nanos
-  const text = `${positive / nanosPerSecond}${fractionOf(positive % nanosPerSecond)}s`
-  return nanos < 0n ? `-${text}` : text
+  const seconds = Number(nanos / nanosPerSecond) + Number(nanos % nanosPerSecond) / 1e9
+  const isTiny = seconds !== 0 && Math.abs(seconds) < 1e-6
+  return `${isTiny ? seconds.toFixed(9).replace(/0+$/, '') : seconds}s`
 }

@@ -108,3 +108,14 @@ t.test('a zone may be any number of hours away, and its name must be one', (t) =
     ["timestamp('1800-01-01T00:00:00Z').getSeconds('America/New_York')", '= 58'],
   ]),
 )
+
+t.test('values in a list are printed as by Go', (t) =>
+  answers(t, [
+    ["['\\u2028\\u0000é']", '= ["\\u2028\\x00é"]'],
+    ['[-0.0, 1.5]', '= [-0.000000, 1.500000]'],
+    ['[1e22]', '= [10000000000000000000000.000000]'],
+    ["duration('-2562047h47m16.854775808s')", '= -9223372036.854776s'],
+    ["duration('1ns')", '= 0.000000001s'],
+    ["[duration('-120ns')]", '= [duration("-0.00000012s")]'],
+  ]),
+)

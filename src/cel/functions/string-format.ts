@@ -1,6 +1,7 @@
 /** `string.format` (cel-go, ext/formatting.go): the clauses, and what a checker can say about them before they run. */
 import { compareTexts } from '#go/compare-texts.js'
 import { formatDouble } from '#go/number.js'
+import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 import { formatDuration, formatTimestamp } from '../times.js'
 import {
@@ -8,14 +9,14 @@ import {
   type CelValue,
   Duration,
   MapValue,
-  Timestamp,
   sizeOf,
+  Timestamp,
   TypeValue,
   typeNameOf,
   Uint,
 } from '../values.js'
-
 import { CostExceeded, work } from '../work.js'
+
 /** What is wrong with a clause, or with the argument for it. */
 export class FormatError extends CelError {}
 
@@ -86,8 +87,6 @@ const readClause = (format: string, start: number): { clause: Clause; end: numbe
   return { clause: { kind, precision }, end: at + 1 }
 }
 
-const quoted = (text: string): string => JSON.stringify(text)
-
 const utf8 = (bytes: Uint8Array): string => {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -105,15 +104,21 @@ const fixed = (value: number, digits: number): string => {
   return /[02468]$/.test(kept) ? kept : value.toFixed(digits)
 }
 
+/** All digits, and the sign of zero. */
+const inFull = (value: number): string => {
+  if (Math.abs(value) >= 1e21) return `${BigInt(value)}.000000`
+  return Object.is(value, -0) ? '-0.000000' : fixed(value, 6)
+}
+
 /** A value inside a list or map. */
 const nested = (value: CelValue): string => {
   work(1 + (sizeOf(value) ?? 0) / 10)
-  if (typeof value === 'string') return quoted(value)
-  if (value instanceof Uint8Array) return `b${quoted(utf8(value))}`
+  if (typeof value === 'string') return goQuote(value)
+  if (value instanceof Uint8Array) return `b${goQuote(utf8(value))}`
   if (typeof value === 'number')
-    return Number.isFinite(value) ? fixed(value, 6) : quoted(formatDouble(value))
-  if (value instanceof Timestamp) return `timestamp(${quoted(formatTimestamp(value))})`
-  if (value instanceof Duration) return `duration(${quoted(formatDuration(value))})`
+    return Number.isFinite(value) ? inFull(value) : goQuote(formatDouble(value))
+  if (value instanceof Timestamp) return `timestamp(${goQuote(formatTimestamp(value))})`
+  if (value instanceof Duration) return `duration(${goQuote(formatDuration(value))})`
   if (
     typeof value === 'object' &&
     value !== null &&
