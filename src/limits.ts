@@ -170,6 +170,8 @@ export const limits = {
   celTreeNodesMax: 200_000,
   /** Characters of a text that one CEL function makes. */
   celTextCharactersMax: 10_000_000,
+  /** Types that the check of one CEL expression looks at: each map may be twice as large a type as the one before. */
+  celTypesLookedMax: 2_000_000,
   /** Values that one evaluation looks at or makes, whatever that costs: a second or two. An object of the largest size has half a million. */
   celWorkMax: 4_000_000,
   /** Cost of one evaluation of one CEL expression; upstream's PerCallLimit. */

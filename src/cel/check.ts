@@ -28,6 +28,7 @@ import {
   Substitutions,
   type Type,
   type TypeKind,
+  TypesTooLarge,
   types,
 } from './types.js'
 import { type CelValue, Uint } from './values.js'
@@ -334,10 +335,13 @@ export const check = (e: Expression, env: Environment): readonly Problem[] => {
   const checker = new Checker(env)
   try {
     checker.check(e)
+    checker.finish(e)
+    return checker.problems
   } catch (error) {
-    if (!(error instanceof TreeTooLarge)) throw error
-    return [{ at: -1, message: `expression exceeds ${limits.celTreeNodesMax} nodes` }]
+    if (error instanceof TreeTooLarge)
+      return [{ at: -1, message: `expression exceeds ${limits.celTreeNodesMax} nodes` }]
+    if (error instanceof TypesTooLarge)
+      return [{ at: -1, message: 'types of the expression are too large' }]
+    throw error
   }
-  checker.finish(e)
-  return checker.problems
 }

@@ -1,4 +1,5 @@
 /** Types of CEL expressions, and how two of them agree (cel-go, checker/types.go). */
+import { limits } from '#limits'
 
 export type TypeKind =
   | 'any'
@@ -118,11 +119,20 @@ const isEqualOrLessSpecific = (a: Type, b: Type): boolean => {
 
 export const mostGeneral = (a: Type, b: Type): Type => (isEqualOrLessSpecific(a, b) ? a : b)
 
+/** Types that double with each step. Upstream has no such bound, and runs out of memory instead. */
+export class TypesTooLarge extends Error {}
+
 /** What the type parameters of a check stand for so far. */
 export class Substitutions {
   readonly #bound = new Map<string, Type>()
   /** What the parameters that are bound now stood for before. */
   #undo: (readonly [string, Type | undefined])[] = []
+  #looked = 0
+
+  /** Counts the types that are looked at: each may be a part of itself many times over. */
+  #look(): void {
+    if (++this.#looked > limits.celTypesLookedMax) throw new TypesTooLarge()
+  }
 
   /** True when `a` and `b` agree; what that binds is kept only then. */
   assign(a: Type, b: Type): boolean {
@@ -141,6 +151,7 @@ export class Substitutions {
 
   /** The type with its bound parameters replaced; free ones become dyn when asked. */
   resolve(type: Type, freeToDyn: boolean): Type {
+    this.#look()
     if (type.kind === 'param') {
       const bound = this.#bound.get(type.name)
       if (bound !== undefined) return this.resolve(bound, freeToDyn)
@@ -155,6 +166,7 @@ export class Substitutions {
   }
 
   #agree(a: Type, b: Type): boolean {
+    this.#look()
     if (b.kind === 'param') {
       const { valid, isBound } = this.#substitutes(a, b)
       if (valid || isBound) return valid
@@ -191,6 +203,7 @@ export class Substitutions {
   }
 
   #occursIn(param: Type, type: Type): boolean {
+    this.#look()
     if (type.kind === 'param') {
       if (type.name === param.name) return true
       const bound = this.#bound.get(type.name)

@@ -60,3 +60,10 @@ t.test('a comparison costs its parts, where it is more than upstream counts', as
   const self = { whole: [Array.from({ length: 1000 }, (_none, i) => i)] }
   t.ok(evaluate('self.whole == self.whole', self).cost > 1000)
 })
+
+t.test('types that double with each step are refused', async (t) => {
+  const steps = (times: number) => `[1]${'.map(a, {1: a}).map(a, {a: a})'.repeat(times)}.size() > 0`
+  t.equal(checkExpression(environment, steps(4)).type, types.bool, 'a few steps are fine')
+  for (const text of [steps(60), `${steps(60)} && 'a'`, `${steps(60)}.x`])
+    t.throws(() => checkExpression(environment, text), { message: /types of the expression/ })
+})
