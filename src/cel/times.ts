@@ -21,7 +21,7 @@ export const timestampOf = (nanos: bigint, offsetMinutes = 0): Timestamp => {
 }
 
 export const durationOf = (nanos: bigint): Duration => {
-  if (nanos > int64Max || nanos < -int64Max - 1n) throw new CelError('duration overflow')
+  if (nanos > int64Max || nanos < -int64Max - 1n) throw new CelError('integer overflow')
   return new Duration(nanos)
 }
 

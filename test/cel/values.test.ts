@@ -119,3 +119,11 @@ t.test('values in a list are printed as by Go', (t) =>
     ["[duration('-120ns')]", '= [duration("-0.00000012s")]'],
   ]),
 )
+
+t.test('durations overflow as the integers that they are', (t) =>
+  answers(t, [
+    ["timestamp('0001-01-01T00:00:00Z') - timestamp(1700000000)", 'integer overflow'],
+    ["duration('2540400h') + duration('2540400h')", 'integer overflow'],
+    ["timestamp(0) - duration('-2562047h47m16.854775808s')", 'integer overflow'],
+  ]),
+)

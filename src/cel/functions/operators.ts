@@ -65,7 +65,7 @@ export const add = (a: CelValue, b: CelValue): CelValue => {
 const subtract = (a: CelValue, b: CelValue): CelValue => {
   if (a instanceof Duration && b instanceof Duration) return durationOf(a.nanos - b.nanos)
   if (a instanceof Timestamp && b instanceof Duration)
-    return timestampOf(a.nanos - b.nanos, a.offsetMinutes)
+    return timestampOf(a.nanos + durationOf(-b.nanos).nanos, a.offsetMinutes)
   if (a instanceof Timestamp && b instanceof Timestamp) return durationOf(a.nanos - b.nanos)
   const difference = compute(a, b, { ints: (x, y) => x - y, doubles: (x, y) => x - y })
   return orNoOverload(difference, a, '_-_')
