@@ -127,3 +127,9 @@ t.test('durations overflow as the integers that they are', (t) =>
     ["timestamp(0) - duration('-2562047h47m16.854775808s')", 'integer overflow'],
   ]),
 )
+
+t.test('a float of a large quantity is one of its billionths', (t) =>
+  answers(t, [
+    ["quantity('12345678901234567890').asApproximateFloat() == 12345678901234569216.0", '= true'],
+  ]),
+)

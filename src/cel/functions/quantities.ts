@@ -10,7 +10,7 @@ class QuantityValue extends KubernetesValue {
   readonly quantity: Quantity
   /** Upstream keeps it in an int64 with a power of ten, which is all that it makes ints of. */
   readonly isSmall: boolean
-  /** How many decimals it was written with: floats are made of an integer and a power of ten. */
+  /** How many decimals it was written with, nine if it is not small: floats are made of an integer and a power of ten. */
   readonly decimals: number
   constructor(quantity: Quantity, isSmall: boolean, decimals: number) {
     super()
@@ -51,7 +51,8 @@ const toFloat = ({ quantity: { nano }, decimals }: QuantityValue): number =>
 
 const parse = (text: string): QuantityValue => {
   try {
-    return new QuantityValue(parseQuantity(text), isSmallText(text), decimalsOf(text))
+    const isSmall = isSmallText(text)
+    return new QuantityValue(parseQuantity(text), isSmall, isSmall ? decimalsOf(text) : 9)
   } catch (error) {
     throw new CelError((error as Error).message)
   }
