@@ -65,6 +65,19 @@ t.test('a Quobyte registry is hosts with ports, with brackets around hosts only'
   t.end()
 })
 
+t.test('the seccomp annotation of a Pod is told of before those of its containers', (t) => {
+  const pod = 'seccomp.security.alpha.kubernetes.io/pod'
+  const container = 'container.seccomp.security.alpha.kubernetes.io/c'
+  const metadata = { name: 'p', annotations: { [container]: 'x', [pod]: 'x' } }
+  const spec = { containers: [{ name: 'c', image: 'i' }] }
+  const { causes } = evaluate(definitionOf('Pod'), JSON.stringify({ metadata, spec }))
+  t.same(
+    causes.map((cause) => cause.split(': ')[0]),
+    [`metadata.annotations.${pod}`, `metadata.annotations.${container}`],
+  )
+  t.end()
+})
+
 t.test('an indexed Job without a name has no name that its Pods could have', (t) => {
   const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'i' }] } }
   const spec = { completionMode: 'Indexed', completions: 1, parallelism: 1, template }

@@ -72,9 +72,11 @@ export const validPodAnnotations = (
       ]),
     )
   const keys = Object.keys(given).sort()
-  for (const key of keys)
-    if (key === seccompAnnotation || key.startsWith(seccompPrefix))
-      errors.push(...seccompErrors(child(path, key), given[key]!))
+  const ofSeccomp = [
+    ...(Object.hasOwn(given, seccompAnnotation) ? [seccompAnnotation] : []),
+    ...keys.filter((key) => key.startsWith(seccompPrefix)),
+  ]
+  for (const key of ofSeccomp) errors.push(...seccompErrors(child(path, key), given[key]!))
   const ofAppArmor = keys.filter((key) => key.startsWith(appArmorPrefix))
   if (ofAppArmor.length === 0) return errors
   const containers = new Set(containerLists.flatMap((list) => namesOf(spec[list])))
