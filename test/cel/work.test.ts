@@ -27,8 +27,6 @@ t.test('values that double with each step are not made', async (t) => {
     quoted,
     `${nested} == ${nested}`,
     `'%s'.format([${nested}])`,
-    `${nested}.flatten(100).size()`,
-    `${nested}.indexOf([])`,
   ])
     t.throws(() => evaluate(text), new CostExceeded(), text.slice(-40))
 })
@@ -38,11 +36,9 @@ t.test('a large object is not looked at again and again', async (t) => {
   const self = { whole: [[parts]], text: '😀'.repeat(200_000), time: '1ns'.repeat(200_000) }
   for (const text of [
     'self.whole == self.whole',
-    'self.whole in [self.whole]',
     "'%s'.format([self.whole]) != ''",
     'self.whole[0][0] + self.whole[0][0] != []',
     "self.text.charAt(1) != ''",
-    "self.text != ''",
     'duration(self.time) != self',
   ]) {
     t.equal(evaluate(text, self).value, true, `once: ${text}`)
@@ -64,6 +60,5 @@ t.test('a comparison costs its parts, where it is more than upstream counts', as
 t.test('types that double with each step are refused', async (t) => {
   const steps = (times: number) => `[1]${'.map(a, {1: a}).map(a, {a: a})'.repeat(times)}.size() > 0`
   t.equal(checkExpression(environment, steps(4)).type, types.bool, 'a few steps are fine')
-  for (const text of [steps(60), `${steps(60)} && 'a'`, `${steps(60)}.x`])
-    t.throws(() => checkExpression(environment, text), { message: /types of the expression/ })
+  t.throws(() => checkExpression(environment, steps(60)), { message: /types of the expression/ })
 })
