@@ -1,7 +1,7 @@
 /** Where a webhook is: a URL or a service of the cluster (apiserver, pkg/util/webhook/validation.go). */
 
-import { makeRepeatCheck } from '#api/each.js'
-import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
+import { each, makeRepeatCheck } from '#api/each.js'
+import { child, type FieldError, invalid, required } from '#api/field-error.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import { parseUrl } from '#go/url.js'
 import { validDns1035Label } from './formats.js'
@@ -45,7 +45,8 @@ const servicePathErrors = (path: string, at: string): FieldError[] => {
   const steps = path.slice(1).replace(/\/$/, '').split('/')
   return [
     ...errors,
-    ...steps.flatMap((step, i) =>
+    // Each error shows the whole path.
+    ...each(at, steps, (step, _at, i) =>
       step === ''
         ? [invalid(at, path, `segment[${i}] may not be empty`)]
         : isDns1123Subdomain(step).map((m) => invalid(at, path, `segment[${i}]: ${m}`)),
@@ -78,11 +79,11 @@ export const webhookClientErrors = (
 /** The versions of a review that a webhook understands, when there are any. */
 export const reviewVersionErrors = (versions: readonly string[], path: string): FieldError[] => {
   const isRepeated = makeRepeatCheck()
-  const errors = versions.flatMap((version, i) => {
-    const at = index(path, i)
-    if (isRepeated(version)) return [invalid(at, version, 'duplicate version')]
-    return validDns1035Label(at, version)
-  })
+  const errors = each(path, versions, (version, at) =>
+    isRepeated(version)
+      ? [invalid(at, version, 'duplicate version')]
+      : validDns1035Label(at, version),
+  )
   return versions.some((version) => reviewVersions.includes(version))
     ? errors
     : [

@@ -239,6 +239,12 @@ t.test('errors: no more are told of than an answer holds', async (t) => {
   const quota = strategyOf('ResourceQuota').validate!({ spec: { scopes } } as never, {} as never)
   const { causes } = invalid({ group: '', kind: 'ResourceQuota' }, 'q', quota).status.details!
   t.ok(causes!.length > 0 && causes!.length < 100)
+  const service = { name: 'n', namespace: 's', port: 1, path: '/_'.repeat(length) }
+  const hook = { name: 'a.b.c', sideEffects: 'None', admissionReviewVersions: ['v1'] }
+  const webhooks = [{ ...hook, clientConfig: { service } }]
+  const steps = validate('ValidatingWebhookConfiguration', { webhooks })
+  t.match(steps[0], /clientConfig\.service\.path: .*segment\[0\]: a lowercase RFC 1123 subdomain/)
+  t.ok(steps.length < 1000)
   const ports = Array.from({ length: 500_000 }, () => ({}))
   const errors = validatePodCreate(withContainer({ ports }))
   t.equal(errors[0]!.field, 'spec.containers[0].ports[0].containerPort')
