@@ -1,5 +1,6 @@
 /** Labels and label selectors inside specs (apimachinery, pkg/apis/meta/v1/validation). */
-import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
+import { each, eachEntry } from '#api/each.js'
+import { child, type FieldError, forbidden, invalid, required } from '#api/field-error.js'
 import type { LabelSelector, LabelSelectorRequirement } from '#api/label-selector.js'
 import { validLabelValue, validQualifiedName } from './formats.js'
 
@@ -8,7 +9,7 @@ export const validLabels = (
   path: string,
   labels: Readonly<Record<string, string>> | undefined,
 ): FieldError[] =>
-  Object.entries(labels ?? {}).flatMap(([key, value]) => [
+  eachEntry(path, labels, (key, value) => [
     ...validQualifiedName(path, key),
     ...validLabelValue(path, value),
   ])
@@ -46,9 +47,7 @@ export const validRequirement = (
 ): FieldError[] => [
   ...operatorErrors(path, requirement),
   ...validQualifiedName(child(path, 'key'), requirement.key),
-  ...(requirement.values ?? []).flatMap((value, j) =>
-    validLabelValue(index(child(path, 'values'), j), value),
-  ),
+  ...each(child(path, 'values'), requirement.values, (value, at) => validLabelValue(at, value)),
 ]
 
 export const validLabelSelector = (
@@ -56,7 +55,7 @@ export const validLabelSelector = (
   selector: LabelSelector | null | undefined,
 ): FieldError[] => [
   ...validLabels(child(path, 'matchLabels'), selector?.matchLabels),
-  ...(selector?.matchExpressions ?? []).flatMap((expression, i) =>
-    validRequirement(index(child(path, 'matchExpressions'), i), expression),
+  ...each(child(path, 'matchExpressions'), selector?.matchExpressions, (expression, at) =>
+    validRequirement(at, expression),
   ),
 ]

@@ -50,6 +50,45 @@ t.test(
     }
     const { length } = validate('RoleBinding', { roleRef: {}, subjects: many(() => ({})) })
     t.ok(length >= max && length < max + 10)
+
+    const nothing = many(() => ({}))
+    const unnamed = many(() => '')
+    const keyless = many(() => ({ key: '' }))
+    const policy = (spec: object) => ({ spec: { validations: [{ expression: 'true' }], ...spec } })
+    const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['a'] }
+    const on = (matchConstraints: object) => policy({ matchConstraints })
+    const flow = (rules: object[]) => ({ spec: { rules, priorityLevelConfiguration: {} } })
+    const bodies: [string, object][] = [
+      ['ValidatingAdmissionPolicy', policy({ variables: nothing })],
+      ['ValidatingAdmissionPolicy', policy({ matchConditions: nothing })],
+      ['ValidatingAdmissionPolicy', policy({ auditAnnotations: nothing })],
+      ['ValidatingAdmissionPolicy', policy({ validations: nothing })],
+      ['ValidatingAdmissionPolicy', on({ resourceRules: nothing })],
+      [
+        'ValidatingAdmissionPolicy',
+        on({ resourceRules: [{ ...rule, resourceNames: many(() => '/') }] }),
+      ],
+      ['ValidatingAdmissionPolicy', on({ resourceRules: [{ ...rule, resources: unnamed }] })],
+      ['ValidatingAdmissionPolicy', on({ namespaceSelector: { matchExpressions: keyless } })],
+      ['MutatingAdmissionPolicy', { spec: { mutations: nothing } }],
+      ['ValidatingWebhookConfiguration', { webhooks: nothing }],
+      ['CertificateSigningRequest', { spec: { signerName: 'a.b/c', usages: unnamed } }],
+      ['FlowSchema', flow(nothing)],
+      ['FlowSchema', flow([{ subjects: nothing, nonResourceRules: nothing }])],
+      [
+        'ClusterRole',
+        { aggregationRule: { clusterRoleSelectors: [{ matchExpressions: keyless }] } },
+      ],
+      ['StorageClass', { allowedTopologies: [{ matchLabelExpressions: keyless }] }],
+      ['CSINode', { spec: { drivers: many(() => ({ name: '', nodeID: '' })) } }],
+      ['CSIDriver', { spec: { volumeLifecycleModes: unnamed } }],
+      ['RuntimeClass', { scheduling: { tolerations: nothing } }],
+    ]
+    for (const [kind, body] of bodies) {
+      const { length } = validate(kind, body)
+      // Some look at a list twice.
+      t.ok(length >= max && length < 2 * max + 100, `${kind}: ${length}`)
+    }
   },
 )
 

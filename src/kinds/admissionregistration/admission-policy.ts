@@ -1,13 +1,6 @@
 /** What validating and mutating admission policies and their bindings share. */
-import {
-  child,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  oneOf,
-  required,
-} from '#api/field-error.js'
+import { each } from '#api/each.js'
+import { child, type FieldError, forbidden, invalid, oneOf, required } from '#api/field-error.js'
 import { isDns1035Label, isDns1123Subdomain, isPathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
@@ -90,14 +83,13 @@ interface ExpressionWarning {
 }
 
 const statusErrors = ({ status = {} }: KubeObject): FieldError[] => [
-  ...((status.typeChecking?.expressionWarnings ?? []) as ExpressionWarning[]).flatMap(
-    ({ fieldRef = '', warning = '' }, i) => {
-      const at = index('status.typeChecking.expressionWarnings', i)
-      return [
-        ...(warning === '' ? [required(child(at, 'warning'))] : []),
-        ...(fieldRef.trim() === '' ? [required(child(at, 'fieldRef'))] : []),
-      ]
-    },
+  ...each(
+    'status.typeChecking.expressionWarnings',
+    status.typeChecking?.expressionWarnings as ExpressionWarning[] | undefined,
+    ({ fieldRef = '', warning = '' }, at) => [
+      ...(warning === '' ? [required(child(at, 'warning'))] : []),
+      ...(fieldRef.trim() === '' ? [required(child(at, 'fieldRef'))] : []),
+    ],
   ),
   ...validConditions('status.conditions', status.conditions),
 ]

@@ -1,5 +1,6 @@
 /** Whether the expressions of policies and match conditions compile, and to the wanted type. */
-import { child, type FieldError, index, internal, invalid, required } from '#api/field-error.js'
+import { each } from '#api/each.js'
+import { child, type FieldError, internal, invalid, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { reserved } from '#cel/grammar.js'
 import {
@@ -49,21 +50,21 @@ export const variableTypes = (
   params: boolean,
 ): { types: Record<string, Type>; errors: FieldError[] } => {
   const types: Record<string, Type> = {}
-  const errors: FieldError[] = []
-  for (const [i, { name = '', expression = '' }] of variables.entries()) {
-    const at = index('spec.variables', i)
+  const errors = each('spec.variables', variables, ({ name = '', expression = '' }, at) => {
+    const found: FieldError[] = []
     const isIdentifier = /^[_a-zA-Z]\w*$/.test(name) && !reserved.has(name)
-    if (name.trim() === '') errors.push(required(child(at, 'name'), 'name is not specified'))
+    if (name.trim() === '') found.push(required(child(at, 'name'), 'name is not specified'))
     else if (!isIdentifier)
-      errors.push(invalid(child(at, 'name'), name, 'must be a valid CEL identifier'))
+      found.push(invalid(child(at, 'name'), name, 'must be a valid CEL identifier'))
     if (expression.trim() === '') {
-      errors.push(required(child(at, 'expression'), 'expression is not specified'))
-      continue
+      found.push(required(child(at, 'expression'), 'expression is not specified'))
+      return found
     }
     const names = { params, variables: types }
     const checked = compilePolicyExpression(expression, names, results.anything)
-    errors.push(...refusalOf(child(at, 'expression'), expression, checked))
+    found.push(...refusalOf(child(at, 'expression'), expression, checked))
     if (isIdentifier) types[name] = checked.type
-  }
+    return found
+  })
   return { types, errors }
 }

@@ -1,13 +1,13 @@
 /** Rules for the requests that a webhook or a policy wants: their validation and their defaults. */
 
 import type { MatchRule } from '#admission/match-rule.js'
-import { makeRepeatCheck } from '#api/each.js'
+import { each, makeRepeatCheck } from '#api/each.js'
 import {
   child,
   duplicate,
   type FieldError,
-  index,
   invalid,
+  invalidEach,
   oneOf,
   required,
   tooMany,
@@ -25,33 +25,31 @@ export const failurePolicies = ['Fail', 'Ignore']
 export const matchPolicies = ['Equivalent', 'Exact']
 
 const emptyErrors = (path: string, values: string[]): FieldError[] =>
-  values.flatMap((value, i) => (value === '' ? [required(index(path, i))] : []))
+  each(path, values, (value, at) => (value === '' ? [required(at)] : []))
 
 // `pods`, `pods/*`, `*/scale`: a wildcard makes what it covers superfluous.
 const resourceErrors = (path: string, resources: string[]): FieldError[] => {
   if (resources.length === 0) return [required(path)]
-  const errors: FieldError[] = []
   const anySubresourceOf = new Set<string>()
   const anyResourceWith = new Set<string>()
   let hasPlain = false
-  for (const [i, text] of resources.entries()) {
-    const at = index(path, i)
-    if (text === '') {
-      errors.push(required(at))
-      continue
-    }
+  const errors = each(path, resources, (text, at) => {
+    if (text === '') return [required(at)]
     const slash = text.indexOf('/')
     // The last one without a subresource decides, as upstream overwrites what it saw.
     if (slash < 0) hasPlain = text !== '*'
-    if (slash < 0) continue
+    if (slash < 0) return []
     const [resource, subresource] = [text.slice(0, slash), text.slice(slash + 1)]
-    if (anySubresourceOf.has(resource))
-      errors.push(invalid(at, text, `if '${resource}/*' is present, must not specify ${text}`))
-    if (anyResourceWith.has(subresource))
-      errors.push(invalid(at, text, `if '*/${subresource}' is present, must not specify ${text}`))
+    const covered = [
+      ...(anySubresourceOf.has(resource) ? [`${resource}/*`] : []),
+      ...(anyResourceWith.has(subresource) ? [`*/${subresource}`] : []),
+    ]
     if (subresource === '*') anySubresourceOf.add(resource)
     if (resource === '*') anyResourceWith.add(subresource)
-  }
+    return covered.map((wildcard) =>
+      invalid(at, text, `if '${wildcard}' is present, must not specify ${text}`),
+    )
+  })
   const refuse = (why: string) => errors.push(invalid(path, resources, why))
   if (resources.length > 1 && resources.includes('*/*'))
     refuse("if '*/*' is present, must not specify other resources")
@@ -68,7 +66,7 @@ export const ruleErrors = (rule: MatchRule, path: string): FieldError[] => {
       ? [required(at('operations'))]
       : [
           ...aloneIfWildcard(at('operations'), verbs, 'operations'),
-          ...verbs.flatMap((verb, i) => oneOf(index(at('operations'), i), verb, operations)),
+          ...each(at('operations'), verbs, (verb, path) => oneOf(path, verb, operations)),
         ]),
     ...(apiGroups.length === 0
       ? [required(at('apiGroups'))]
@@ -85,13 +83,11 @@ export const ruleErrors = (rule: MatchRule, path: string): FieldError[] => {
 }
 
 const namedRuleErrors = (rule: MatchRule, path: string): FieldError[] => {
-  const names = rule.resourceNames ?? []
-  const at = child(path, 'resourceNames')
   const isRepeated = makeRepeatCheck()
   return [
-    ...names.flatMap((name, i) => [
-      ...isPathSegmentName(name).map((m) => invalid(index(at, i), name, m)),
-      ...(isRepeated(name) ? [duplicate(index(at, i), name)] : []),
+    ...each(child(path, 'resourceNames'), rule.resourceNames, (name, at) => [
+      ...invalidEach(at, name, isPathSegmentName(name)),
+      ...(isRepeated(name) ? [duplicate(at, name)] : []),
     ]),
     ...ruleErrors(rule, path),
   ]
@@ -109,12 +105,8 @@ export const matchResourcesErrors = (match: MatchResources, path: string): Field
   ...oneOf(child(path, 'matchPolicy'), match.matchPolicy, matchPolicies),
   ...validLabelSelector(child(path, 'namespaceSelector'), match.namespaceSelector),
   ...validLabelSelector(child(path, 'objectSelector'), match.objectSelector),
-  ...(match.resourceRules ?? []).flatMap((rule, i) =>
-    namedRuleErrors(rule, index(child(path, 'resourceRules'), i)),
-  ),
-  ...(match.excludeResourceRules ?? []).flatMap((rule, i) =>
-    namedRuleErrors(rule, index(child(path, 'excludeResourceRules'), i)),
-  ),
+  ...each(child(path, 'resourceRules'), match.resourceRules, namedRuleErrors),
+  ...each(child(path, 'excludeResourceRules'), match.excludeResourceRules, namedRuleErrors),
 ]
 
 const mutatingOperations = ['*', 'CONNECT', 'CREATE', 'UPDATE']
@@ -124,8 +116,8 @@ export const mutatingOperationErrors = (
   { resourceRules }: MatchResources,
   path: string,
 ): FieldError[] =>
-  (resourceRules ?? []).flatMap((rule) =>
-    (rule.operations ?? []).flatMap((operation) =>
+  each(child(path, 'resourceRules'), resourceRules, (rule) =>
+    each(child(path, 'resourceRules', 'operations'), rule.operations, (operation) =>
       oneOf(child(path, 'resourceRules', 'operations'), operation, mutatingOperations),
     ),
   )
@@ -152,18 +144,16 @@ export const matchConditionErrors = (
   names: PolicyNames,
 ): FieldError[] => {
   const count = conditions.length
-  const seen = new Set<string>()
-  const errors = conditions.flatMap(({ name = '', expression = '' }, i) => {
-    const at = index(path, i)
-    const isRepeated = seen.has(name)
-    seen.add(name)
+  const isRepeated = makeRepeatCheck()
+  const errors = each(path, conditions, ({ name = '', expression = '' }, at) => {
+    const isSecond = isRepeated(name)
     return [
       ...(expression.trim() === '' ? [required(child(at, 'expression'))] : []),
       ...expressionErrors(child(at, 'expression'), expression.trim(), names, results.boolean),
       ...(name === ''
         ? [required(child(at, 'name'))]
         : validQualifiedName(child(at, 'name'), name)),
-      ...(name !== '' && isRepeated ? [duplicate(child(at, 'name'), name)] : []),
+      ...(name !== '' && isSecond ? [duplicate(child(at, 'name'), name)] : []),
     ]
   })
   return count > matchConditionsMax ? [tooMany(path, count, matchConditionsMax), ...errors] : errors

@@ -1,4 +1,5 @@
-import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
+import { each } from '#api/each.js'
+import { child, type FieldError, invalid, notSupported, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
 import { defineKind } from '#registry/resource-definition.js'
@@ -48,7 +49,7 @@ const validate = (object: KubeObject): FieldError[] => {
     ...commonPolicyErrors(object, mutatingOperationErrors),
     ...(mutations.length === 0
       ? [required('spec.mutations', 'mutations must contain at least one item')]
-      : mutations.flatMap((m, i) => mutationErrors(m, index('spec.mutations', i), names))),
+      : each('spec.mutations', mutations, (m, at) => mutationErrors(m, at, names))),
     ...(!policy
       ? [required('spec.reinvocationPolicy')]
       : policy === 'Never' || policy === 'IfNeeded'

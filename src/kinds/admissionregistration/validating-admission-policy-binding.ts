@@ -1,12 +1,5 @@
-import { makeRepeatCheck } from '#api/each.js'
-import {
-  duplicate,
-  type FieldError,
-  index,
-  invalid,
-  notSupported,
-  required,
-} from '#api/field-error.js'
+import { each, makeRepeatCheck } from '#api/each.js'
+import { duplicate, type FieldError, invalid, notSupported, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { bindingStrategy } from './admission-policy.js'
@@ -18,9 +11,9 @@ const actionErrors = (spec: KubeObject['spec']): FieldError[] => {
   const given: string[] = spec.validationActions ?? []
   if (given.length === 0) return [required(path, 'at least one validation action is required')]
   const isRepeated = makeRepeatCheck()
-  const errors = given.flatMap((action, i) => [
-    ...(actions.includes(action) ? [] : [notSupported(index(path, i), action, actions)]),
-    ...(isRepeated(action) ? [duplicate(index(path, i), action)] : []),
+  const errors = each(path, given, (action, at) => [
+    ...(actions.includes(action) ? [] : [notSupported(at, action, actions)]),
+    ...(isRepeated(action) ? [duplicate(at, action)] : []),
   ])
   return given.includes('Deny') && given.includes('Warn')
     ? [

@@ -1,8 +1,8 @@
+import { each, makeRepeatCheck } from '#api/each.js'
 import {
   child,
   duplicate,
   type FieldError,
-  index,
   invalid,
   notSupported,
   required,
@@ -85,15 +85,16 @@ const allAnnotationErrors = ({ metadata, spec }: KubeObject, names: PolicyNames)
     const why = `must not have more than ${annotationsMax} auditAnnotations`
     errors.push(invalid(path, internal, why))
   }
-  const keys = new Set<string>()
-  annotations.forEach((annotation, i) => {
+  const isRepeated = makeRepeatCheck()
+  const policy = { name: metadata.name ?? '', names }
+  const ofEach = each(path, annotations, (annotation, at) => {
     const { key = '' } = annotation
-    const policy = { name: metadata.name ?? '', names }
-    errors.push(...annotationErrors(annotation, index(path, i), policy))
-    if (keys.has(key)) errors.push(duplicate(child(index(path, i), 'key'), key))
-    keys.add(key)
+    return [
+      ...annotationErrors(annotation, at, policy),
+      ...(isRepeated(key) ? [duplicate(child(at, 'key'), key)] : []),
+    ]
   })
-  return errors
+  return [...errors, ...ofEach]
 }
 
 const validate = (object: KubeObject): FieldError[] => {
@@ -107,7 +108,7 @@ const validate = (object: KubeObject): FieldError[] => {
     ...(isEmpty
       ? [required('spec.validations', text), required('spec.auditAnnotations', text)]
       : []),
-    ...validations.flatMap((v, i) => validationErrors(v, index('spec.validations', i), names)),
+    ...each('spec.validations', validations, (v, at) => validationErrors(v, at, names)),
     ...allAnnotationErrors(object, names),
   ]
 }

@@ -1,10 +1,10 @@
 /** The two kinds of webhook configuration: one rule book, one more default for mutating ones. */
 import type { MatchRule } from '#admission/match-rule.js'
+import { each, makeRepeatCheck } from '#api/each.js'
 import {
   child,
   duplicate,
   type FieldError,
-  index,
   invalid,
   notSupported,
   oneOf,
@@ -70,7 +70,7 @@ const webhookErrors = (webhook: Webhook, path: string, mutating: boolean): Field
   const { timeoutSeconds: seconds, sideEffects: effects } = webhook
   return [
     ...nameErrors(webhook.name ?? '', at('name')),
-    ...(webhook.rules ?? []).flatMap((rule, i) => ruleErrors(rule, index(at('rules'), i))),
+    ...each(at('rules'), webhook.rules, ruleErrors),
     ...oneOf(at('failurePolicy'), webhook.failurePolicy, failurePolicies),
     ...oneOf(at('matchPolicy'), webhook.matchPolicy, matchPolicies),
     ...(effects === undefined || effects === null
@@ -100,23 +100,18 @@ const webhookErrors = (webhook: Webhook, path: string, mutating: boolean): Field
 }
 
 const validate = (object: KubeObject, mutating: boolean): FieldError[] => {
-  const webhooks: Webhook[] = object.webhooks ?? []
-  const names = new Set<string>()
-  const perWebhook = webhooks.flatMap((webhook, i) => {
-    const path = index('webhooks', i)
+  const isRepeated = makeRepeatCheck()
+  return each('webhooks', object.webhooks as Webhook[] | undefined, (webhook, path) => {
     const name = webhook.name ?? ''
-    const repeated = name !== '' && names.has(name) ? [duplicate(child(path, 'name'), name)] : []
-    names.add(name)
     return [
       ...webhookErrors(webhook, path, mutating),
       ...versionErrors(
         webhook.admissionReviewVersions ?? [],
         child(path, 'admissionReviewVersions'),
       ),
-      ...repeated,
+      ...(isRepeated(name) && name !== '' ? [duplicate(child(path, 'name'), name)] : []),
     ]
   })
-  return perWebhook
 }
 
 const writeDefaults = (object: KubeObject, mutating: boolean): void => {

@@ -1,5 +1,6 @@
 import { formatTime } from '#api/clock.js'
-import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
+import { each } from '#api/each.js'
+import { child, type FieldError, invalid, notSupported, required } from '#api/field-error.js'
 import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
@@ -72,10 +73,13 @@ const specErrors = (spec: KubeObject['spec']): FieldError[] => [
 const conditionStatuses = ['True', 'False', 'Unknown']
 
 const statusErrors = ({ status = {} }: KubeObject): FieldError[] =>
-  ((status.conditions ?? []) as { status?: string }[]).flatMap(({ status: given = '' }, i) =>
-    conditionStatuses.includes(given)
-      ? []
-      : [notSupported(child(index('status.conditions', i), 'status'), given, conditionStatuses)],
+  each(
+    'status.conditions',
+    status.conditions as { status?: string }[] | undefined,
+    ({ status: given = '' }, at) =>
+      conditionStatuses.includes(given)
+        ? []
+        : [notSupported(child(at, 'status'), given, conditionStatuses)],
   )
 
 /** A local APIService is always there. */

@@ -1,12 +1,11 @@
 import { X509Certificate } from 'node:crypto'
 import { formatTime } from '#api/clock.js'
-import { makeRepeatCheck } from '#api/each.js'
+import { each, makeRepeatCheck } from '#api/each.js'
 import {
   child,
   duplicate,
   type FieldError,
   forbidden,
-  index,
   invalid,
   notSupported,
   required,
@@ -61,12 +60,12 @@ const countOf = (object: KubeObject, type: string): number =>
 const usageErrors = (given: string[]): FieldError[] => {
   const path = 'spec.usages'
   if (given.length === 0) return [required(path)]
-  const each = (problem: (usage: string, i: number) => FieldError | false): FieldError[] =>
-    given.flatMap((usage, i) => problem(usage, i) || [])
   const isRepeated = makeRepeatCheck()
   return [
-    ...each((usage, i) => !usages.includes(usage) && notSupported(index(path, i), usage, usages)),
-    ...each((usage, i) => isRepeated(usage) && duplicate(index(path, i), usage)),
+    ...each(path, given, (usage, at) =>
+      usages.includes(usage) ? [] : [notSupported(at, usage, usages)],
+    ),
+    ...each(path, given, (usage, at) => (isRepeated(usage) ? [duplicate(at, usage)] : [])),
   ]
 }
 
@@ -103,8 +102,7 @@ const conditionErrors = (object: KubeObject): FieldError[] => {
   const path = 'status.conditions'
   const seen = new Set<string>()
   const decisions = new Set<string>()
-  return conditionsOf(object).flatMap(({ type = '', status = '' }, i) => {
-    const at = index(path, i)
+  return each(path, conditionsOf(object), ({ type = '', status = '' }, at) => {
     const errors: FieldError[] = []
     if (type === '') errors.push(required(child(at, 'type')))
     if (alwaysTrue.has(type) && status !== 'True')

@@ -1,8 +1,8 @@
+import { each } from '#api/each.js'
 import {
   child,
   type FieldError,
   forbidden,
-  index,
   invalid,
   notSupported,
   required,
@@ -108,8 +108,8 @@ const resourceRuleErrors = (rule: ResourceRule, path: string): FieldError[] => {
         ]
       : namespaces.includes('*')
         ? aloneIfWildcard(at('namespaces'), namespaces, 'namespaces')
-        : namespaces.flatMap((name, i) =>
-            isDns1123Label(name).map((m) => invalid(index(at('namespaces'), i), name, member + m)),
+        : each(at('namespaces'), namespaces, (name, path) =>
+            isDns1123Label(name).map((m) => invalid(path, name, member + m)),
           )),
   ]
 }
@@ -134,7 +134,7 @@ const pathRuleErrors = (rule: PathRule, path: string): FieldError[] => {
       ? [required(at, 'nonResourceURLs must contain at least one value')]
       : urls.includes('*')
         ? aloneIfWildcard(at, urls, 'non-resource URLs')
-        : urls.flatMap((url, i) => urlErrors(url, index(at, i)))),
+        : each(at, urls, urlErrors)),
   ]
 }
 
@@ -146,16 +146,12 @@ const rulesErrors = (rules: Rules, path: string): FieldError[] => {
   return [
     ...(subjects.length === 0
       ? [required(child(path, 'subjects'), 'subjects must contain at least one value')]
-      : subjects.flatMap((s, i) => subjectErrors(s, index(child(path, 'subjects'), i)))),
+      : each(child(path, 'subjects'), subjects, subjectErrors)),
     ...(resourceRules.length === 0 && nonResourceRules.length === 0
       ? [required(path, 'at least one of resourceRules and nonResourceRules has to be non-empty')]
       : []),
-    ...resourceRules.flatMap((r, i) =>
-      resourceRuleErrors(r, index(child(path, 'resourceRules'), i)),
-    ),
-    ...nonResourceRules.flatMap((r, i) =>
-      pathRuleErrors(r, index(child(path, 'nonResourceRules'), i)),
-    ),
+    ...each(child(path, 'resourceRules'), resourceRules, resourceRuleErrors),
+    ...each(child(path, 'nonResourceRules'), nonResourceRules, pathRuleErrors),
   ]
 }
 
@@ -184,7 +180,7 @@ const validate = ({ metadata, spec = {} }: KubeObject): FieldError[] => {
     ...(name === ''
       ? [required(levelPath, 'must reference a priority level')]
       : validDnsSubdomain(levelPath, name)),
-    ...((spec.rules ?? []) as Rules[]).flatMap((r, i) => rulesErrors(r, index('spec.rules', i))),
+    ...each('spec.rules', spec.rules as Rules[] | undefined, rulesErrors),
   ]
 }
 

@@ -1,20 +1,17 @@
 /** The statuses of both kinds: conditions of their own form, and nothing else is written with them, no metadata either. */
 
-import { makeRepeatCheck } from '#api/each.js'
-import { child, duplicate, type FieldError, index, required } from '#api/field-error.js'
+import { each, makeRepeatCheck } from '#api/each.js'
+import { child, duplicate, type FieldError, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
 
 const statusErrors = ({ status = {} }: KubeObject): FieldError[] => {
-  const types: string[] = (status.conditions ?? []).map(({ type = '' }) => type)
+  const conditions: { type?: string }[] | undefined = status.conditions
   const isRepeated = makeRepeatCheck()
-  return types.flatMap((type, i) => {
-    const at = child(index('status.conditions', i), 'type')
-    return [
-      ...(isRepeated(type) ? [duplicate(at, type)] : []),
-      ...(type === '' ? [required(at)] : []),
-    ]
-  })
+  return each('status.conditions', conditions, ({ type = '' }, path) => [
+    ...(isRepeated(type) ? [duplicate(child(path, 'type'), type)] : []),
+    ...(type === '' ? [required(child(path, 'type'))] : []),
+  ])
 }
 
 export const conditionsOnly: NonNullable<Strategy['status']> = {

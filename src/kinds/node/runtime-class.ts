@@ -1,4 +1,5 @@
-import { child, duplicate, type FieldError, index, required } from '#api/field-error.js'
+import { each, makeRepeatCheck } from '#api/each.js'
+import { child, duplicate, type FieldError, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validDnsLabel } from '#validation/formats.js'
@@ -12,14 +13,12 @@ import { type Toleration, validTolerations } from '#validation/toleration.js'
 const tolerationsAt = child('scheduling', 'tolerations')
 
 const repeatedErrors = (tolerations: Toleration[]): FieldError[] => {
-  const seen = new Set<string>()
-  return tolerations.flatMap((toleration, i) => {
+  const isRepeated = makeRepeatCheck()
+  return each(tolerationsAt, tolerations, (toleration, at) => {
     const { key = '', operator = '', value = '', effect = '' } = toleration
-    const listKey = JSON.stringify([key, operator, value, effect])
-    const isRepeated = seen.has(listKey)
-    seen.add(listKey)
-    const printed = (): unknown => internalForm('core.v1.Toleration', toleration)
-    return isRepeated ? [duplicate(index(tolerationsAt, i), printed())] : []
+    return isRepeated(JSON.stringify([key, operator, value, effect]))
+      ? [duplicate(at, internalForm('core.v1.Toleration', toleration))]
+      : []
   })
 }
 

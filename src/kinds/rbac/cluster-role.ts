@@ -1,4 +1,5 @@
-import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
+import { each } from '#api/each.js'
+import { child, type FieldError, invalid, required } from '#api/field-error.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
@@ -14,11 +15,9 @@ const aggregationErrors = ({ aggregationRule }: KubeObject): FieldError[] => {
     return [
       required(path, 'at least one clusterRoleSelector required if aggregationRule is non-nil'),
     ]
-  return selectors.flatMap((selector, i) => {
-    const errors = validLabelSelector(index(path, i), selector)
-    return errors.length === 0
-      ? []
-      : [...errors, invalid(index(path, i), null, 'invalid label selector.')]
+  return each(path, selectors, (selector, at) => {
+    const errors = validLabelSelector(at, selector)
+    return errors.length === 0 ? [] : [...errors, invalid(at, null, 'invalid label selector.')]
   })
 }
 

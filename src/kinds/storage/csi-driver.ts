@@ -1,12 +1,5 @@
-import {
-  child,
-  duplicate,
-  type FieldError,
-  index,
-  invalid,
-  notSupported,
-  required,
-} from '#api/field-error.js'
+import { each, makeRepeatCheck } from '#api/each.js'
+import { child, duplicate, type FieldError, invalid, oneOf, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutable, sameJson } from '#validation/immutable.js'
@@ -22,12 +15,9 @@ interface TokenRequest {
 }
 
 const tokenErrors = (requests: TokenRequest[]): FieldError[] => {
-  const seen = new Set<string>()
-  return requests.flatMap((request, i) => {
-    const path = index('spec.tokenRequests', i)
-    if (seen.has(request.audience)) return [duplicate(child(path, 'audience'), request.audience)]
-    seen.add(request.audience)
-    const seconds = request.expirationSeconds
+  const isRepeated = makeRepeatCheck()
+  return each('spec.tokenRequests', requests, ({ audience, expirationSeconds: seconds }, path) => {
+    if (isRepeated(audience)) return [duplicate(child(path, 'audience'), audience)]
     if (seconds === undefined) return []
     return validTokenSeconds(child(path, 'expirationSeconds'), seconds)
   })
@@ -41,13 +31,11 @@ const validate = ({ spec }: KubeObject): FieldError[] => {
     ...needed('attachRequired'),
     ...needed('podInfoOnMount'),
     ...needed('storageCapacity'),
-    ...(spec.fsGroupPolicy === undefined || fsGroupPolicies.includes(spec.fsGroupPolicy)
-      ? []
-      : [notSupported('spec.fsGroupPolicy', spec.fsGroupPolicy, fsGroupPolicies)]),
+    ...oneOf('spec.fsGroupPolicy', spec.fsGroupPolicy, fsGroupPolicies),
     ...tokenErrors(spec.tokenRequests ?? []),
-    ...((spec.volumeLifecycleModes ?? []) as string[])
-      .filter((mode) => !lifecycleModes.includes(mode))
-      .map((mode) => notSupported('spec.volumeLifecycleModes', mode, lifecycleModes)),
+    ...each('spec.volumeLifecycleModes', spec.volumeLifecycleModes as string[], (mode) =>
+      oneOf('spec.volumeLifecycleModes', mode, lifecycleModes),
+    ),
     ...(period !== undefined && period < updatePeriodSecondsMin
       ? [
           invalid(

@@ -1,4 +1,12 @@
-import { child, duplicate, type FieldError, index, invalid, required } from '#api/field-error.js'
+import { each, makeRepeatCheck } from '#api/each.js'
+import {
+  child,
+  duplicate,
+  type FieldError,
+  invalid,
+  invalidEach,
+  required,
+} from '#api/field-error.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { addToList } from '#collections/add-to-list.js'
@@ -22,41 +30,41 @@ export const driverNameErrors = (path: string, name: string): FieldError[] => {
   const lower = name.toLowerCase()
   return [
     ...validLength(path, name, driverNameLengthMax),
-    ...isDns1123Subdomain(lower).map((m) => invalid(path, name, m)),
+    ...invalidEach(path, name, isDns1123Subdomain(lower)),
   ]
 }
 
-const driverErrors = (driver: Driver, path: string, names: Set<string>): FieldError[] => {
-  const errors = driverNameErrors(child(path, 'name'), driver.name)
-  if (!driver.nodeID) errors.push(required(child(path, 'nodeID')))
-  if (Buffer.byteLength(driver.nodeID) > nodeIdLengthMax)
-    errors.push(
-      invalid(
-        child(path, 'nodeID'),
-        driver.nodeID,
-        `must be ${nodeIdLengthMax} characters or less`,
-      ),
-    )
-  errors.push(...nonNegative(child(path, 'allocatable', 'count'), driver.allocatable?.count))
-  if (names.has(driver.name)) errors.push(duplicate(child(path, 'name'), driver.name))
-  names.add(driver.name)
-  const keys = new Set<string>()
-  for (const key of driver.topologyKeys ?? []) {
-    if (key === '') errors.push(required(path))
-    if (keys.has(key)) errors.push(duplicate(path, key))
-    keys.add(key)
-    errors.push(...validQualifiedName(path, key))
-  }
-  return errors
+const driverErrors = (
+  { name, nodeID, allocatable, topologyKeys }: Driver,
+  path: string,
+  isRepeatedName: (name: string) => boolean,
+): FieldError[] => {
+  const idAt = child(path, 'nodeID')
+  const isRepeated = makeRepeatCheck()
+  return [
+    ...driverNameErrors(child(path, 'name'), name),
+    ...(nodeID === '' ? [required(idAt)] : []),
+    ...(Buffer.byteLength(nodeID) > nodeIdLengthMax
+      ? [invalid(idAt, nodeID, `must be ${nodeIdLengthMax} characters or less`)]
+      : []),
+    ...nonNegative(child(path, 'allocatable', 'count'), allocatable?.count),
+    ...(isRepeatedName(name) ? [duplicate(child(path, 'name'), name)] : []),
+    // Upstream tells of keys where the driver is.
+    ...each(path, topologyKeys, (key) => [
+      ...(key === '' ? [required(path)] : []),
+      ...(isRepeated(key) ? [duplicate(path, key)] : []),
+      ...validQualifiedName(path, key),
+    ]),
+  ]
 }
 
 /** Everything but the allocatable count is immutable. */
 const fixed = ({ allocatable: _moves, ...rest }: Driver) => rest
 
 const validate = ({ spec }: KubeObject): FieldError[] => {
-  const names = new Set<string>()
-  return ((spec?.drivers ?? []) as Driver[]).flatMap((driver, i) =>
-    driverErrors(driver, index('spec.drivers', i), names),
+  const isRepeated = makeRepeatCheck()
+  return each('spec.drivers', spec?.drivers as Driver[] | undefined, (driver, path) =>
+    driverErrors(driver, path, isRepeated),
   )
 }
 
@@ -74,8 +82,8 @@ export default defineKind({
         addToList(given, driver.name, driver)
       }
       // Told of in the order of those that are stored.
-      const changed = ((previous.spec.drivers ?? []) as Driver[]).flatMap((old) =>
-        (given.get(old.name) ?? []).flatMap((driver) =>
+      const changed = each('spec.drivers', previous.spec.drivers as Driver[] | undefined, (old) =>
+        each('spec.drivers', given.get(old.name), (driver) =>
           immutable('spec.drivers', fixed(driver), fixed(old), 'storage.v1.CSINodeDriver'),
         ),
       )

@@ -1,3 +1,4 @@
+import { each, makeRepeatCheck } from '#api/each.js'
 import {
   child,
   duplicate,
@@ -28,16 +29,12 @@ interface TopologyTerm {
 
 const requirementErrors = (requirement: TopologyRequirement, path: string): FieldError[] => {
   const values = requirement.values ?? []
-  const seen = new Set<string>()
+  const isRepeated = makeRepeatCheck()
   return [
     ...(values.length === 0 ? [required(child(path, 'values'))] : []),
-    ...values.flatMap((value, i) => {
-      if (!seen.has(value)) {
-        seen.add(value)
-        return []
-      }
-      return [duplicate(index(child(path, 'values'), i), value)]
-    }),
+    ...each(child(path, 'values'), values, (value, at) =>
+      isRepeated(value) ? [duplicate(at, value)] : [],
+    ),
     ...validQualifiedName(child(path, 'key'), requirement.key),
   ]
 }
@@ -45,25 +42,22 @@ const requirementErrors = (requirement: TopologyRequirement, path: string): Fiel
 const topologyErrors = (terms: TopologyTerm[]): FieldError[] => {
   // Upstream compares a term with all before it, and with as many empty ones as there are terms.
   const before = new Map([['[]', terms.length]])
-  let told = 0
-  return terms.flatMap((term, i) => {
-    const path = child(index('allowedTopologies', i), 'matchLabelExpressions')
+  return each('allowedTopologies', terms, (term, at) => {
+    const path = child(at, 'matchLabelExpressions')
     const requirements = term.matchLabelExpressions ?? []
-    const keys = new Set<string>()
-    const errors = requirements.flatMap((requirement, j) => {
-      const at = index(path, j)
-      const repeated = keys.has(requirement.key)
-        ? [duplicate(child(at, 'key'), requirement.key)]
-        : []
-      keys.add(requirement.key)
-      return [...requirementErrors(requirement, at), ...repeated]
-    })
+    const isRepeated = makeRepeatCheck()
+    const errors = each(path, requirements, (requirement, requirementAt) => [
+      ...requirementErrors(requirement, requirementAt),
+      ...(isRepeated(requirement.key)
+        ? [duplicate(child(requirementAt, 'key'), requirement.key)]
+        : []),
+    ])
     const whole = JSON.stringify(
       requirements.map((r) => [r.key, [...(r.values ?? [])].sort()]).sort(),
     )
     const equal = before.get(whole) ?? 0
     before.set(whole, equal + 1)
-    for (let n = 0; n < equal && told < limits.fieldErrorsMax; n++, told++)
+    for (let n = 0; n < equal && errors.length < limits.fieldErrorsMax; n++)
       errors.push(duplicate(path, ''))
     return errors
   })
