@@ -53,7 +53,7 @@ export const structs: Readonly<Record<string, Fields>> = {
 export interface PolicyNames {
   readonly params: boolean
   /** The variables that may be named, with the types of their expressions; missing: there are none at all. */
-  readonly variables?: Readonly<Record<string, Type>>
+  readonly variables?: ReadonlyMap<string, Type>
   /** Expressions of messages have no authorizer. */
   readonly noAuthorizer?: boolean
   /** Mutations build `Object` and `JSONPatch`. */
@@ -95,10 +95,15 @@ export const authorizerVariable: Fields = {
   authorizer: structType('kubernetes.authorization.Authorizer'),
 }
 
-/** With `variables`, whose fields are those of the policy. */
-export const withPolicyVariables = (env: Environment, variables: Fields): Environment =>
+/** With `variables`, whose fields are those of the policy: those that there are when one is named. */
+export const withPolicyVariables = (
+  env: Environment,
+  variables: ReadonlyMap<string, Type>,
+): Environment =>
   env
-    .withTypes({ 'kubernetes.variables': variables })
+    .withOpenType((name) =>
+      name === 'kubernetes.variables' ? (field) => variables.get(field) : undefined,
+    )
     .withVariables({ variables: structType('kubernetes.variables') })
 
 const roots = new Map<string, Environment>()

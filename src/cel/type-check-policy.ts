@@ -52,10 +52,9 @@ export const typeChecker = (
       // Upstream declares `authorizer.requestResource` for admission alone.
       ...authorizerVariable,
     })
-  const known: Record<string, Type> = {}
-  const environment = () => withPolicyVariables(root, { ...known })
+  const known = new Map<string, Type>()
+  const env = withPolicyVariables(root, known)
   for (const { name, expression } of variables)
-    known[name] = typeOfVariable(check(environment(), expression).type)
-  const env = environment()
+    known.set(name, typeOfVariable(check(env, expression).type))
   return (text) => check(env, text).issues
 }

@@ -128,6 +128,21 @@ t.test('a policy that asks for it sees what came after it', async (t) => {
   t.same((await create()).body.data, { k: 'v', later: 'v!', seen: 'v!' })
 })
 
+t.test('a variable may have a name that every object of JavaScript has', async (t) => {
+  const { made, create } = await start(t, {
+    name: 'p',
+    apply: "Object{data: {'is': variables.__proto__ + variables.constructor}}",
+    more: {
+      variables: [
+        { name: '__proto__', expression: "'a'" },
+        { name: 'constructor', expression: "variables.__proto__ + 'b'" },
+      ],
+    },
+  })
+  t.same(made, [201])
+  t.same((await create()).body.data, { k: 'v', is: 'aab' })
+})
+
 t.test('no expression holds the server for longer than its cost allows', async (t) => {
   const { create } = await start(t, {
     name: 'p',

@@ -34,7 +34,7 @@ const refused: readonly (readonly [string, number, string])[] = [
   ['has(a)', 5, 'invalid argument to has() macro'],
 ]
 
-const names = { params: false, variables: { a: types.int } }
+const names = { params: false, variables: new Map([['a', types.int]]) }
 
 for (const [text, column, message] of refused)
   t.test(`${text} is refused at column ${column}`, (t) => {

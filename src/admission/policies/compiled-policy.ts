@@ -79,11 +79,11 @@ export const withVariables = (
 /** What both kinds of policies say: conditions, and variables, each with the types of those before it. */
 export const compilePolicy = ({ spec }: KubeObject) => {
   const params = Boolean(spec.paramKind)
-  const types: Record<string, Type> = {}
+  const types = new Map<string, Type>()
   const variables = ((spec.variables ?? []) as { name: string; expression: string }[]).map(
     ({ name, expression }): Variable => {
-      const compiled = compile(expression, { params, variables: { ...types } }, results.anything)
-      types[name] = compiled.type
+      const compiled = compile(expression, { params, variables: types }, results.anything)
+      types.set(name, compiled.type)
       return { name, expression: compiled }
     },
   )

@@ -48,8 +48,8 @@ interface Variable {
 export const variableTypes = (
   variables: readonly Variable[],
   params: boolean,
-): { types: Record<string, Type>; errors: FieldError[] } => {
-  const types: Record<string, Type> = {}
+): { types: ReadonlyMap<string, Type>; errors: FieldError[] } => {
+  const types = new Map<string, Type>()
   const errors = each('spec.variables', variables, ({ name = '', expression = '' }, at) => {
     const found: FieldError[] = []
     const isIdentifier = /^[_a-zA-Z]\w*$/.test(name) && !reserved.has(name)
@@ -63,7 +63,7 @@ export const variableTypes = (
     const names = { params, variables: types }
     const checked = compilePolicyExpression(expression, names, results.anything)
     found.push(...refusalOf(child(at, 'expression'), expression, checked))
-    if (isIdentifier) types[name] = checked.type
+    if (isIdentifier) types.set(name, checked.type)
     return found
   })
   return { types, errors }

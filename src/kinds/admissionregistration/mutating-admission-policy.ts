@@ -31,7 +31,7 @@ const mutationErrors = (mutation: Mutation, path: string, names: PolicyNames): F
       child(path, own, 'expression'),
       mutation[own]?.expression?.trim(),
       // Mutations may name variables where there are none, unlike what policies that validate say.
-      { variables: {}, ...names, patchTypes: true },
+      { variables: new Map(), ...names, patchTypes: true },
       own === 'jsonPatch' ? results.jsonPatches : results.applyConfiguration,
     ),
     ...(mutation[other]
