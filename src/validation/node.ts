@@ -1,6 +1,6 @@
 /** Nodes (kubernetes, core/validation: ValidateNode, ValidateNodeUpdate). */
 
-import { each } from '#api/each.js'
+import { each, eachEntry, makeRepeatCheck } from '#api/each.js'
 import { child, duplicate, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
@@ -11,7 +11,7 @@ import { validAmount } from './pod/resources.js'
 
 const resourceErrors = ({ capacity, allocatable }: Fields): FieldError[] =>
   Object.entries({ capacity, allocatable }).flatMap(([field, list]) =>
-    Object.entries((list ?? {}) as Record<string, string>).flatMap(([name, text]) =>
+    eachEntry(field, list as Record<string, string> | undefined, (name, text) =>
       validAmount(child('status', field, name), name, text),
     ),
   )
@@ -111,19 +111,9 @@ export const validateNodeUpdate = (next: KubeObject, previous: KubeObject): Fiel
 ]
 
 const addressErrors = (addresses: Fields[] | undefined): FieldError[] => {
-  const seen = new Set<string>()
-  return (addresses ?? []).flatMap((address, i) => {
-    const key = `${address.type}/${address.address}`
-    const isRepeated = seen.has(key)
-    seen.add(key)
-    return isRepeated
-      ? [
-          {
-            type: 'FieldValueDuplicate' as const,
-            field: index('status.addresses', i),
-            body: `Duplicate value: ${JSON.stringify({ Type: address.type ?? '', Address: address.address ?? '' })}`,
-          },
-        ]
-      : []
+  const isRepeated = makeRepeatCheck()
+  return each('status.addresses', addresses, ({ type = '', address = '' }, at) => {
+    const printed = { Type: type, Address: address }
+    return isRepeated(JSON.stringify(printed)) ? [duplicate(at, printed)] : []
   })
 }
