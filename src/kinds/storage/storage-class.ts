@@ -9,6 +9,7 @@ import {
 } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { givenEmpty } from '#json/given-empty.js'
+import { canonicalJson } from '#json/object.js'
 import { limits } from '#limits'
 import { defineKind } from '#registry/resource-definition.js'
 import { validQualifiedName } from '#validation/formats.js'
@@ -41,7 +42,7 @@ const requirementErrors = (requirement: TopologyRequirement, path: string): Fiel
 
 const topologyErrors = (terms: TopologyTerm[]): FieldError[] => {
   // Upstream compares a term with all before it, and with as many empty ones as there are terms.
-  const before = new Map([['[]', terms.length]])
+  const before = new Map([['{}', terms.length]])
   return each('allowedTopologies', terms, (term, at) => {
     const path = child(at, 'matchLabelExpressions')
     const requirements = term.matchLabelExpressions ?? []
@@ -52,9 +53,10 @@ const topologyErrors = (terms: TopologyTerm[]): FieldError[] => {
         ? [duplicate(child(requirementAt, 'key'), requirement.key)]
         : []),
     ])
-    const whole = JSON.stringify(
-      requirements.map((r) => [r.key, [...(r.values ?? [])].sort()]).sort(),
+    const setsOfValues = requirements.map(
+      ({ key, values }) => [key, [...new Set(values)].sort()] as const,
     )
+    const whole = canonicalJson(Object.fromEntries(setsOfValues))
     const equal = before.get(whole) ?? 0
     before.set(whole, equal + 1)
     for (let n = 0; n < equal && errors.length < limits.fieldErrorsMax; n++)
