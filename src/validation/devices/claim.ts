@@ -65,19 +65,16 @@ const requestErrors = (request: Fields, path: string): FieldError[] => {
   ]
 }
 
-/** What may be referred to: requests, and their options behind a slash. */
-export type RequestNames = ReadonlySet<string>
-/** A name that has a slash itself cannot be referred to. */
-const named = (list: Fields[] | undefined): string[] =>
-  (list ?? []).map(nameOf).filter((name) => !name.includes('/'))
+/** What may be referred to: requests, and their options behind a slash. Of two with one name the last counts. */
+export type RequestNames = ReadonlyMap<string, ReadonlySet<string>>
 export const requestNamesOf = (spec: Fields | undefined): RequestNames => {
   const requests: Fields[] = spec?.devices?.requests ?? []
-  const options = requests.flatMap((request) =>
-    named([request]).flatMap((name) =>
-      named(request.firstAvailable).map((option) => `${name}/${option}`),
-    ),
+  return new Map(
+    requests.map((request) => [
+      nameOf(request),
+      new Set((request.firstAvailable as Fields[] | undefined)?.map(nameOf)),
+    ]),
   )
-  return new Set([...named(requests), ...options])
 }
 
 export const validRequestReference =
@@ -91,7 +88,10 @@ export const validRequestReference =
     )
     if (segments.length > 2) return [unknown]
     const malformed = segments.flatMap((segment) => validDnsLabel(path, segment))
-    return names.has(name) ? malformed : [...malformed, unknown]
+    const [request = '', option] = segments
+    const options = names.get(request)
+    const isKnown = option === undefined ? options !== undefined : options?.has(option)
+    return isKnown ? malformed : [...malformed, unknown]
   }
 
 export const validRequestReferences = (
