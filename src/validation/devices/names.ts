@@ -16,7 +16,7 @@ import {
 import { regexMessage } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { deviceSelectorProblem } from '#cel/device-environment.js'
-import { stringify } from '#json/json.js'
+import { write } from '#json/json.js'
 import { validDnsLabel, validDnsSubdomain, validLength } from '../formats.js'
 import { validCsiDriverName } from '../pod/volume-sources.js'
 
@@ -124,10 +124,10 @@ const selectorErrors = ({ cel }: Fields, path: string): FieldError[] => {
 export const validSelectors = (path: string, selectors: Fields[] | undefined): FieldError[] =>
   validList(path, selectors, selectorsMax, selectorErrors)
 
-/** Raw JSON that must be an object. */
+/** Raw JSON that must be an object. It is measured without the spaces and escapes that it came with: they are not kept. */
 export const validRawObject = (path: string, raw: unknown, bytesMax: number): FieldError[] => {
   if (raw === undefined || raw === null) return [required(path)]
-  if (Buffer.byteLength(stringify(raw)) > bytesMax) return [tooLong(path, bytesMax)]
+  if (Buffer.byteLength(write(raw)) > bytesMax) return [tooLong(path, bytesMax)]
   return typeof raw === 'object' && !Array.isArray(raw)
     ? []
     : [invalid(path, '<value omitted>', 'must be a valid JSON object')]
