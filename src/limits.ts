@@ -185,6 +185,8 @@ export const limits = {
   celDefinitionEstimateMax: 100_000_000n,
   /** Policies, or conditions of webhooks, whose expressions are kept compiled. */
   celPoliciesKept: 1_000,
+  /** Parts of the type of a policy's variable, as a list of lists of int has three: a variable may name one twice, and so on. Upstream keeps all. */
+  celVariableTypePartsMax: 64,
   /** Kinds that the expressions of one policy rule are type-checked against, duplicates included; upstream's maxTypesToCheck. */
   celKindsCheckedMax: 10,
   /** Bytes of a message that an expression makes; upstream's MaxEvaluatedMessageExpressionSizeBytes. */

@@ -1,4 +1,5 @@
 /** What expressions of policies and match conditions may name (apiserver, pkg/admission/plugin/cel/compile.go). */
+import { limits } from '#limits'
 import type { Program } from './compile.js'
 import { compileText, type NotCompiled } from './compile-text.js'
 import { Environment, type FieldLookup, type Fields } from './environment.js'
@@ -132,12 +133,16 @@ const environmentFor = (names: PolicyNames): Environment => {
   return variables === undefined ? root : withPolicyVariables(root, variables)
 }
 
-/** Types that a variable keeps; what has others is known at run time only. */
+/** Types that a variable keeps; what has others, or is beyond the bound, is known at run time only. */
 const keptKinds = new Set(
   'bool bytes double duration int list map null string timestamp uint'.split(' '),
 )
-export const typeOfVariable = (type: Type): Type =>
-  keptKinds.has(type.kind) ? { ...type, params: type.params.map(typeOfVariable) } : dyn
+export const typeOfVariable = (type: Type): Type => {
+  let left = limits.celVariableTypePartsMax
+  const kept = (part: Type): Type =>
+    left-- > 0 && keptKinds.has(part.kind) ? { ...part, params: part.params.map(kept) } : dyn
+  return kept(type)
+}
 
 export interface PolicyExpression extends Partial<NotCompiled> {
   /** As a variable, for the expressions after it. */

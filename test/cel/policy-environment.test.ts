@@ -1,7 +1,7 @@
 /** Expressions of policies are refused in kube-apiserver's words; the texts are answers of v1.36.3. */
 import t from 'tap'
 import { compilePolicyExpression, results } from '#cel/policy-environment.js'
-import { types } from '#cel/types.js'
+import { type Type, types, typeText } from '#cel/types.js'
 
 const beginnings =
   "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
@@ -34,7 +34,7 @@ const refused: readonly (readonly [string, number, string])[] = [
   ['has(a)', 5, 'invalid argument to has() macro'],
 ]
 
-const names = { params: false, variables: new Map([['a', types.int]]) }
+const names = { params: false, variables: new Map<string, Type>([['a', types.int]]) }
 
 for (const [text, column, message] of refused)
   t.test(`${text} is refused at column ${column}`, (t) => {
@@ -85,4 +85,14 @@ t.test('what is wrong behind an operand that makes no sense is told, too', async
       text,
     )
   }
+})
+
+t.test('of a type that doubles with each variable as much is known as is kept', async (t) => {
+  const variables = new Map<string, Type>([['v0', types.int]])
+  const compile = (text: string) =>
+    compilePolicyExpression(text, { params: false, variables }, results.anything)
+  for (let i = 0; i < 40; i++)
+    variables.set(`v${i + 1}`, compile(`{variables.v${i}: variables.v${i}}`).type)
+  t.equal(typeText(variables.get('v2')!), 'map(map(int, int), map(int, int))')
+  t.ok(typeText(variables.get('v40')!).length < 1000)
 })
