@@ -229,7 +229,7 @@ export interface Subresource {
   /** view: as for the main resource, whose value is the default. */
   readonly metadataRevalidation?: MetadataRevalidation
   /** view: errors of the new parent. */
-  validateUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): FieldError[]
+  readonly validateUpdate?: UpdateStrategy['validateUpdate']
   /** Defaults of the body, written when it was decoded. */
   default?(body: KubeObject): void
   /** create: does it. `store` is the parent's. */

@@ -228,9 +228,12 @@ export default defineKind({
         stamp(result, parent, ctx)
         return result
       },
-      validateUpdate: (next, previous) => [
+      metadataRevalidation: 'placed',
+      validateUpdate: (next, previous, _, metadata) => [
+        ...metadata.create(),
         ...conditionErrors(next),
         ...removalErrors(next, previous),
+        ...metadata.change(),
       ],
     },
   ],
