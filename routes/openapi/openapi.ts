@@ -16,7 +16,8 @@ import { serveContent } from '../answers/serve-content.js'
 import type { DiscoverySource } from '../discovery/discovery.js'
 import type { RemoteDocument, RemoteSource } from '../discovery/remote-versions.js'
 import { mergeDocuments } from './merge.js'
-import { schemaClosure, schemaNameOf } from './schemas.js'
+import { schemaNameOf } from './schema-name.js'
+import { schemaClosure } from './schemas.js'
 
 const compress = promisify(gzip)
 
@@ -178,7 +179,7 @@ class Documents {
       version,
       operations,
       isCustom: this.#customRows(operations).length > 0,
-      schemasOf: (names) => schemaClosure(names, this.#table, this.#options.describe),
+      schemasOf: (names) => schemaClosure(names, this.#table, version, this.#options.describe),
     })
     const document = mergeDocuments(
       own,

@@ -8,7 +8,8 @@ import { discoveryOperations } from '#openapi/discovery-operations.js'
 import { type Operation, resourceOperations } from '#openapi/operations.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { makeDocument } from '#routes/openapi/document.js'
-import { schemaClosure, schemaNameOf } from '#routes/openapi/schemas.js'
+import { schemaNameOf } from '#routes/openapi/schema-name.js'
+import { schemaClosure } from '#routes/openapi/schemas.js'
 
 const docsUrl = new URL('../../field-docs.json', import.meta.url)
 
@@ -104,7 +105,7 @@ t.test('a definition may name its list in its own way', (t) => {
   } as unknown as CustomResourceDefinition)
   const list = resourceOperations(row!, schemaNameOf).find(({ action }) => action === 'list')!
   t.equal(list.responses[200], 'com.e.v1.AllThings')
-  t.hasProp(schemaClosure(['com.e.v1.AllThings'], [row!]), 'com.e.v1.AllThings')
+  t.hasProp(schemaClosure(['com.e.v1.AllThings'], [row!], 'v3'), 'com.e.v1.AllThings')
   t.end()
 })
 

@@ -11,7 +11,6 @@ import { encodeOpenApiV2 } from '#openapi/openapi-v2-protobuf.js'
 import { encodeOpenApiV3 } from '#openapi/openapi-v3-protobuf.js'
 import { MessageReader } from '#registry/decode/protobuf-reader.js'
 import { formatYaml } from '#registry/encode/yaml.js'
-import { toSwaggerSchema } from '#routes/openapi/schemas.js'
 import { kubectlMissing } from '../kubectl/process-tree.js'
 import { call, startServer } from './start-server.js'
 
@@ -174,38 +173,6 @@ t.test('schemas of OpenAPI 3 have the bytes that gnostic gives them', (t) => {
     const [[, encoded]] = namesIn(fieldsOf(fieldsOf(bytes, 5)[0]!, 1)[0]!) as [[string, Buffer]]
     t.equal(encoded.toString('hex'), hex, what)
   }
-  t.end()
-})
-
-t.test('a custom kind loses in OpenAPI 2 what OpenAPI 2 has no words for', (t) => {
-  const port = { 'x-kubernetes-int-or-string': true }
-  const kind = { 'x-kubernetes-group-version-kind': [{ group: 'g', version: 'v1', kind: 'K' }] }
-  const open = { 'x-kubernetes-preserve-unknown-fields': true }
-  const text = { type: 'string' }
-  const schema: JsonObject = {
-    type: 'object',
-    properties: {
-      port: { ...port, anyOf: [{ type: 'integer' }, text] },
-      number: { type: 'integer', default: 5, oneOf: [{ minimum: 3 }, { maximum: 1 }] },
-      maybe: { ...text, nullable: true, description: 'd' },
-      free: { ...open, type: 'object', properties: { a: text } },
-      default: { ...text, not: { enum: ['x'] } },
-    },
-    allOf: [{ required: ['port'] }],
-    ...kind,
-  }
-  t.strictSame(toSwaggerSchema(schema), {
-    type: 'object',
-    properties: {
-      port,
-      number: { type: 'integer' },
-      maybe: { description: 'd' },
-      free: open,
-      default: text,
-    },
-    ...kind,
-  })
-  t.strictSame(toSwaggerSchema({ ...schema, ...open }), { type: 'object', ...kind })
   t.end()
 })
 
