@@ -11,6 +11,7 @@ import {
   podNamed,
   podOf,
   publish,
+  schedule,
   spec,
   start,
   untilBound,
@@ -122,8 +123,17 @@ t.test('claims share a device until its capacity is used up', async (t) => {
 })
 
 t.test('of two nodes the one with the better alternative is taken', async (t) => {
-  const client = await start(t)
+  // The scheduler knows all devices before it looks at a Pod.
+  let isPublished = (): void => {}
+  const published = new Promise<void>((resolve) => {
+    isPublished = resolve
+  })
+  const client = await start(t, undefined, async (deps) => {
+    await published
+    await schedule(deps)
+  })
   await publish(client, 'far', [{ name: 'better', attributes: { model: { string: 'new' } } }])
+  isPublished()
   const expression = `'${driver}' in device.attributes && device.attributes['${driver}'].model == 'new'`
   const firstAvailable = [
     { name: 'new', deviceClassName: 'gpu', selectors: [{ cel: { expression } }] },
