@@ -2,6 +2,7 @@
  * Who a Pod is to registries, by the Secrets that it names for them (upstream: pkg/credentialprovider, keyring.go and
  * config.go).
  */
+import { compareTexts } from '#go/compare-texts.js'
 import { parseUrl } from '#go/url.js'
 import type { DataObject } from '../object-reader.js'
 import type { RegistryCredentials } from '../runtime.js'
@@ -79,8 +80,8 @@ const placeOf = (key: string) => {
   return { labels: name!.split('.'), port, path: slash < 0 ? '' : key.slice(slash) }
 }
 
-const covers = (key: string, repository: string): boolean => {
-  const [meant, place] = [placeOf(key), placeOf(repository)]
+const covers = (key: string, place: ReturnType<typeof placeOf>): boolean => {
+  const meant = placeOf(key)
   return (
     meant.port === place.port &&
     meant.labels.length === place.labels.length &&
@@ -101,13 +102,14 @@ export const credentialsFor = (
   secrets: readonly DataObject[],
 ): readonly RegistryCredentials[] => {
   const repository = repositoryOf(image)
+  const place = placeOf(repository)
   const known = secrets.flatMap(entriesOf).flatMap(([location, entry]) => {
     const key = keyOf(location)
     return key === undefined ? [] : [{ key, credentials: credentialsOf(entry) }]
   })
   const covering = known
-    .filter(({ key }) => covers(key, repository))
-    .sort((a, b) => (a.key > b.key ? -1 : a.key < b.key ? 1 : 0))
+    .filter(({ key }) => covers(key, place))
+    .sort((a, b) => compareTexts(b.key, a.key))
   const ofHub = repository.startsWith('docker.io/') ? known.filter(({ key }) => key === hub) : []
   return (covering.length > 0 ? covering : ofHub).map(({ credentials }) => credentials)
 }

@@ -58,32 +58,18 @@ const isOpen = (schema: JsonObject): boolean =>
 
 /** Without what OpenAPI 2 cannot say, or kubectl takes amiss there (controller/openapi/v2: ToStructuralOpenAPIV2). */
 const forOpenApi2 = (schema: JsonObject): JsonObject => {
-  const { allOf, anyOf, oneOf, not, nullable, type, properties, items, required, ...rest } = schema
-  const kept = {
-    ...rest,
-    ...(nullable === true || isOpen(schema)
-      ? {}
-      : {
-          ...(properties === undefined ? {} : { properties }),
-          ...(items === undefined ? {} : { items }),
-        }),
-  }
-  const isTyped =
-    nullable !== true &&
-    !(isOpen(schema) && type === 'object') &&
-    !(type === 'array' && kept.items === undefined)
-  const ofFields = isJsonObject(kept.properties) ? kept.properties : {}
-  const needed = isNullable(rest.additionalProperties)
+  const { type, nullable } = schema
+  const left = new Set(['allOf', 'anyOf', 'oneOf', 'not', 'nullable'])
+  if (nullable === true || isOpen(schema)) left.add('properties').add('items')
+  const isListOfAny = type === 'array' && (schema.items === undefined || left.has('items'))
+  if (nullable === true || (type === 'object' && isOpen(schema)) || isListOfAny) left.add('type')
+  const kept = Object.fromEntries(Object.entries(schema).filter(([key]) => !left.has(key)))
+  const { required, ...rest } = kept
+  const fields = isJsonObject(kept.properties) ? kept.properties : {}
+  const needed = isNullable(kept.additionalProperties)
     ? []
-    : ((required ?? []) as string[]).filter((name) => !isNullable(getOwn(ofFields, name)))
-  return mapInner(
-    {
-      ...kept,
-      ...(isTyped && type !== undefined ? { type } : {}),
-      ...(needed.length === 0 ? {} : { required: needed }),
-    },
-    forOpenApi2,
-  )
+    : ((required ?? []) as string[]).filter((name) => !isNullable(getOwn(fields, name)))
+  return mapInner(needed.length === 0 ? rest : { ...rest, required: needed }, forOpenApi2)
 }
 
 /** What follows from the extensions of a structural schema, for readers who do not know them. */
