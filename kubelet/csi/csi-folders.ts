@@ -2,9 +2,10 @@
  * Where CSI drivers mount volumes, and the files beside that which tell a later kubelet of it, in upstream's layout. A
  * file is written before the driver is called and removed after the driver has undone what it did.
  */
-import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import { sha256 } from '#client/csi-volume.js'
+import { removeReplaced, replaceFile } from '../replace-file.js'
 import { unlessGone } from '../unless-gone.js'
 
 const dataFile = 'vol_data.json'
@@ -78,12 +79,7 @@ export class CsiFolders {
 
   /** Writes the file beside a mount whose driver is about to be called. */
   async note(mount: string, data: VolumeData): Promise<void> {
-    const folder = path.dirname(mount)
-    const file = path.join(folder, dataFile)
-    await mkdir(folder, { recursive: true, mode: 0o750 })
-    // A kubelet that is killed here must not leave half a file: the next one could not undo the mount.
-    await writeFile(`${file}.new`, JSON.stringify(data))
-    await rename(`${file}.new`, file)
+    await replaceFile(path.join(path.dirname(mount), dataFile), JSON.stringify(data))
   }
 
   /**
@@ -93,8 +89,7 @@ export class CsiFolders {
   async forget(mount: string): Promise<void> {
     const folder = path.dirname(mount)
     await unlessGone(rmdir(mount))
-    for (const file of [dataFile, `${dataFile}.new`])
-      await rm(path.join(folder, file), { force: true })
+    await removeReplaced(path.join(folder, dataFile))
     await unlessGone(rmdir(folder))
   }
 }

@@ -1,6 +1,7 @@
 /** Which claims are prepared on this node, or may be, and for which Pods; in a file, for the kubelet that comes next. */
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { replaceFile } from '../replace-file.js'
 import { unlessGone } from '../unless-gone.js'
 import type { ClaimAsked } from './dra-client.js'
 
@@ -53,13 +54,7 @@ export class PreparedClaims {
   /** Resolves when what is known now is in the file. */
   save(): Promise<void> {
     const text = JSON.stringify({ claims: [...this.#claims.values()] })
-    this.#saved = this.#saved.catch(() => {}).then(() => this.#write(text))
+    this.#saved = this.#saved.catch(() => {}).then(() => replaceFile(this.#file, text))
     return this.#saved
-  }
-
-  async #write(text: string): Promise<void> {
-    await mkdir(path.dirname(this.#file), { recursive: true })
-    await writeFile(`${this.#file}.new`, text)
-    await rename(`${this.#file}.new`, this.#file)
   }
 }
