@@ -21,6 +21,7 @@ import { type DnsSettings, dnsOf, noDns } from './environment/pod-dns.js'
 import type { Service } from './environment/service-variables.js'
 import { type EvictionSettings, Evictor } from './eviction/evictor.js'
 import { PodUsageReader } from './eviction/pod-usage.js'
+import { PullRecords } from './images/pull-records.js'
 import { capacityOf, NodeReporter, nodeLabels, nodeSubject } from './node/node.js'
 import {
   endInGroups,
@@ -67,6 +68,7 @@ export class Kubelet {
   readonly #csi: Csi
   readonly #dra: Dra
   readonly #plugins: PluginRegistry
+  readonly #pullRecords: PullRecords
   readonly #events: EventRecorder
   readonly #writer: StatusWriter
   readonly #context: PodContext
@@ -129,6 +131,7 @@ export class Kubelet {
       handlers: { CSIPlugin: this.#csi.drivers, DRAPlugin: this.#dra.drivers },
       log,
     })
+    this.#pullRecords = new PullRecords({ rootDir: deps.rootDir, clock, log })
     this.#context = this.#makeContext(reader)
     this.#orphans = new Orphans({
       ...this.#context,
@@ -167,6 +170,7 @@ export class Kubelet {
             for (const { id } of runtime.containersOf(pod.metadata.uid))
               await runtime.removeContainer(id)
       },
+      removeUnusedImages: async () => this.#pullRecords.forget(await runtime.removeUnusedImages()),
       report: () => this.#node.report(),
     })
   }
@@ -192,6 +196,7 @@ export class Kubelet {
       volumes,
       volumeRemoval: new VolumeRemoval({ volumes, events: this.#events, log, signal }),
       dynamicResources: this.#dra.resources,
+      pullRecords: this.#pullRecords,
       writer: this.#writer,
       clusterDomain: dns.clusterDomain,
       dnsOf: (pod) => (runtime.hasImages ? dnsOf(pod, dns) : noDns),
@@ -249,6 +254,7 @@ export class Kubelet {
       this.#workers.get(uid)?.wake()
       this.#endOrphan(uid)
     })
+    if (runtime.hasImages) await this.#pullRecords.open(() => runtime.images())
     await this.#csi.volumes.open()
     await this.#dra.resources.open()
     this.#pods.handle({

@@ -5,6 +5,7 @@ import type { Log } from '#client/log.js'
 import type { Refusal } from './admission.js'
 import type { DynamicResources } from './dra/dynamic-resources.js'
 import type { PodDns } from './environment/pod-dns.js'
+import type { PullRecords } from './images/pull-records.js'
 import type { ObjectReader } from './object-reader.js'
 import type { Pod } from './pod.js'
 import type { BackoffOptions } from './restart-backoff.js'
@@ -22,6 +23,7 @@ export interface PodContext {
   readonly volumes: Volumes
   readonly volumeRemoval: VolumeRemoval
   readonly dynamicResources: DynamicResources
+  readonly pullRecords: PullRecords
   readonly writer: StatusSink
   /** The end of the DNS names of Services. */
   readonly clusterDomain: string

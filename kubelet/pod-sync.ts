@@ -86,7 +86,7 @@ export class PodSync {
     this.#context = context
     this.#host = host
     this.#backoff = new RestartBackoff(context.backoff)
-    this.#pulls = new ImagePulls(context.clock, context.backoff)
+    this.#pulls = new ImagePulls(context)
     // Ends before this kubelet come with the first status: until then it knows of no container whether it is ready.
     this.#untold.take(host.containers())
   }

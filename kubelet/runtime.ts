@@ -239,8 +239,9 @@ export interface RegistryCredentials {
   readonly password: string
 }
 
-/** An image as a Node's status lists it. */
+/** An image of the node. */
 export interface NodeImage {
+  readonly id: string
   readonly names: readonly string[]
   readonly sizeBytes: number
 }
@@ -273,13 +274,10 @@ export interface ContainerRuntime {
 
   /** The image, if it is there. */
   findImage(image: string): Promise<RuntimeImage | undefined>
-  /**
-   * Yields its id. Each of the credentials is tried until the registry takes one; without any it is asked as by anybody. The
-   * signal ends it, as failed.
-   */
+  /** Yields its id. Without credentials the registry is asked as by anybody. The signal ends it, as failed. */
   pullImage(
     image: string,
-    credentials: readonly RegistryCredentials[],
+    credentials: RegistryCredentials | undefined,
     signal: AbortSignal,
   ): Promise<string>
   /** The images that are there, the largest first. */
@@ -305,6 +303,6 @@ export interface ContainerRuntime {
   writtenFiles(ids: readonly string[]): Promise<ReadonlyMap<string, DiskUsage>>
   /** Where images and those files lie; undefined: on the disk of the kubelet's own files. */
   imageFolder(): Promise<string | undefined>
-  /** Removes the images that no container uses. */
-  removeUnusedImages(): Promise<void>
+  /** Removes the images that no container uses, and yields their ids. */
+  removeUnusedImages(): Promise<readonly string[]>
 }

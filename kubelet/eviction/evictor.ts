@@ -48,6 +48,8 @@ interface EvictorDeps {
   active(): readonly Evictable[]
   /** Removes containers of ended Pods. */
   removeEnded(): Promise<void>
+  /** Removes images that no container uses. */
+  removeUnusedImages(): Promise<void>
   /** Writes the Node's status. */
   report(): Promise<void>
 }
@@ -151,7 +153,7 @@ export class Evictor {
     readonly ownImageDisk: boolean
   }): Promise<readonly Promise<void>[]> {
     const { starved, observations, usages, imageFolder, ownImageDisk } = look
-    const { events, node, runtime, settings } = this.#deps
+    const { events, node, settings } = this.#deps
     const [threshold] = starved
     const { signal, graceMs } = threshold!
     const { resource, pressure } = signals[signal]
@@ -159,7 +161,7 @@ export class Evictor {
     const hasNothingOfIt = ownImageDisk && signal.startsWith('nodefs')
     if (pressure === 'DiskPressure' && !hasNothingOfIt) {
       await this.#deps.removeEnded()
-      await runtime.removeUnusedImages()
+      await this.#deps.removeUnusedImages()
       if (this.#pressure.isRelieved(await this.#observe(imageFolder))) return []
     }
     const candidates = look.active.map((one) => ({

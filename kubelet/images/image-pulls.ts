@@ -3,16 +3,24 @@
  * pkg/kubelet/images/image_manager.go.
  */
 import type { Clock } from '#api/clock.js'
+import { aggregate } from '#go/aggregate.js'
 import type { DataObject } from '../object-reader.js'
 import type { ContainerSpec } from '../pod.js'
 import { type BackoffOptions, formatDuration } from '../restart-backoff.js'
-import { type ContainerRuntime, type RegistryCredentials, StartError } from '../runtime.js'
+import { type ContainerRuntime, StartError } from '../runtime.js'
 import { parseImageName } from './image-name.js'
-import { credentialsFor } from './registry-credentials.js'
+import type { PullRecords, PullSecret } from './pull-records.js'
+import { credentialsFor, type SecretCredentials } from './registry-credentials.js'
 
 export interface ImagePullDeps {
   readonly runtime: Pick<ContainerRuntime, 'findImage' | 'pullImage'>
   event(type: 'Normal' | 'Warning', reason: string, message: string, containerName: string): void
+}
+
+interface ImagePullsOptions {
+  readonly clock: Clock
+  readonly backoff: BackoffOptions
+  readonly pullRecords: PullRecords
 }
 
 /** One image of a container. */
@@ -55,7 +63,7 @@ const find = async (deps: ImagePullDeps, { name }: ContainerSpec, image: string)
 const credentialsOf = (
   image: string,
   secrets: readonly DataObject[],
-): readonly RegistryCredentials[] => {
+): readonly SecretCredentials[] => {
   try {
     return credentialsFor(image, secrets)
   } catch (error) {
@@ -79,51 +87,88 @@ const pullFailure = (image: string, message: string): StartError => {
   return new StartError('ErrImagePull', message, { told: 'ErrImagePull' })
 }
 
+interface Pulled {
+  readonly id: string
+  /** Whose credentials the registry has taken. */
+  readonly secret: PullSecret | undefined
+}
+
+/** Tries each of the credentials until the registry takes one; without any it is asked as by anybody. */
+const pullByAny = async (
+  { runtime }: ImagePullDeps,
+  {
+    image,
+    credentials,
+    signal,
+  }: { image: string; credentials: readonly SecretCredentials[]; signal: AbortSignal },
+): Promise<Pulled> => {
+  const failures: string[] = []
+  for (const one of credentials.length === 0 ? [undefined] : credentials) {
+    try {
+      return { id: await runtime.pullImage(image, one?.auth, signal), secret: one?.secret }
+    } catch (error) {
+      failures.push((error as Error).message)
+      if (signal.aborted) break
+    }
+  }
+  throw new Error(aggregate(failures))
+}
+
 export class ImagePulls {
   readonly #clock: Clock
   readonly #backoff: BackoffOptions
+  readonly #records: PullRecords
   readonly #failures = new Map<string, Failure>()
 
-  constructor(clock: Clock, backoff: BackoffOptions) {
+  constructor({ clock, backoff, pullRecords }: ImagePullsOptions) {
     this.#clock = clock
     this.#backoff = backoff
+    this.#records = pullRecords
   }
 
   /** Yields the image's id. Throws StartError, after the Events of the failure have been recorded. */
   async ensure(deps: ImagePullDeps, pull: ImagePull): Promise<string> {
-    const { spec } = pull
+    const { spec, secrets } = pull
     const { image: asked = '', imagePullPolicy = 'IfNotPresent', name } = spec
     const image = fullNameOf(deps, spec)
     const found = imagePullPolicy === 'Always' ? undefined : await find(deps, spec, image)
-    if (found !== undefined) {
+    const secretsOf = () => credentialsOf(image, secrets).map(({ secret }) => secret)
+    if (found && (await this.#records.mayUse({ image: asked, id: found.id }, secretsOf))) {
       const told = `Container image "${asked}" already present on machine and can be accessed by the pod`
       deps.event('Normal', 'Pulled', told, name)
       return found.id
     }
+    // Whoever may not have an image is not told that it is here.
     if (imagePullPolicy === 'Never') {
       const message = `Container image "${asked}" is not present with pull policy of Never`
       deps.event('Warning', 'ErrImageNeverPull', message, name)
       throw new StartError('ErrImageNeverPull', message, { told: 'ErrImageNeverPull' })
     }
-    const credentials = credentialsOf(image, pull.secrets)
+    const credentials = credentialsOf(image, secrets)
     this.#holdBack(deps, spec)
+    await this.#begin(asked)
     deps.event('Normal', 'Pulling', `Pulling image "${asked}"`, name)
-    return this.#pull(deps, pull, { image, credentials })
+    const pulled = await this.#pull(deps, pull, { image, credentials }).catch(async (error) => {
+      await this.#records.failed(asked)
+      throw error
+    })
+    await this.#records.succeeded({ image: asked, id: pulled.id }, pulled.secret)
+    return pulled.id
   }
 
   async #pull(
     deps: ImagePullDeps,
     { spec: { image: asked = '', name }, signal }: ImagePull,
-    { image, credentials }: { image: string; credentials: readonly RegistryCredentials[] },
-  ): Promise<string> {
+    { image, credentials }: { image: string; credentials: readonly SecretCredentials[] },
+  ): Promise<Pulled> {
     const from = this.#clock.now()
     try {
-      const id = await deps.runtime.pullImage(image, credentials, signal)
+      const pulled = await pullByAny(deps, { image, credentials, signal })
       const took = formatDuration(this.#clock.now() - from)
       const { sizeBytes = 0 } = (await deps.runtime.findImage(image)) ?? {}
       const told = `Successfully pulled image "${asked}" in ${took} (${took} including waiting). Image size: ${sizeBytes} bytes.`
       deps.event('Normal', 'Pulled', told, name)
-      return id
+      return pulled
     } catch (error) {
       const { message } = error as Error
       // The pull ended with its Pod, so it is no failure. (Upstream waits for the pull, however long it takes.)
@@ -135,6 +180,15 @@ export class ImagePulls {
     }
   }
 
+  async #begin(image: string): Promise<void> {
+    try {
+      await this.#records.begin(image)
+    } catch (error) {
+      const reason = `failed to record image pull intent: ${(error as Error).message}`
+      const message = `Failed to record image pull intent for container image "${image}": ${reason}`
+      throw new StartError(reason, message)
+    }
+  }
   #holdBack(deps: ImagePullDeps, { image = '', name }: ContainerSpec): void {
     const failure = this.#failures.get(image)
     const leftMs = failure ? failure.at + failure.delayMs - this.#clock.now() : 0

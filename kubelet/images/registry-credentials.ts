@@ -2,11 +2,19 @@
  * Who a Pod is to registries, by the Secrets that it names for them (upstream: pkg/credentialprovider, keyring.go and
  * config.go).
  */
+import { createHash } from 'node:crypto'
 import { compareTexts } from '#go/compare-texts.js'
 import { parseUrl } from '#go/url.js'
 import type { DataObject } from '../object-reader.js'
 import type { RegistryCredentials } from '../runtime.js'
 import { repositoryOf } from './image-name.js'
+import type { PullSecret } from './pull-records.js'
+
+/** Credentials, and the Secret that they come from. */
+export interface SecretCredentials {
+  readonly auth: RegistryCredentials
+  readonly secret: PullSecret
+}
 
 /** Null is an object without fields, as Go reads it. */
 const objectOf = (value: unknown): Readonly<Record<string, unknown>> => {
@@ -90,6 +98,13 @@ const covers = (key: string, place: ReturnType<typeof placeOf>): boolean => {
   )
 }
 
+const recordOf = ({ metadata }: DataObject, auth: RegistryCredentials): PullSecret => ({
+  uid: metadata.uid,
+  namespace: metadata.namespace,
+  name: metadata.name,
+  credentialHash: createHash('sha256').update(JSON.stringify(auth)).digest('hex'),
+})
+
 /** What `docker login` calls Docker Hub; images name it docker.io. */
 const hub = 'index.docker.io'
 
@@ -100,16 +115,21 @@ const hub = 'index.docker.io'
 export const credentialsFor = (
   image: string,
   secrets: readonly DataObject[],
-): readonly RegistryCredentials[] => {
+): readonly SecretCredentials[] => {
   const repository = repositoryOf(image)
   const place = placeOf(repository)
-  const known = secrets.flatMap(entriesOf).flatMap(([location, entry]) => {
-    const key = keyOf(location)
-    return key === undefined ? [] : [{ key, credentials: credentialsOf(entry) }]
-  })
+  const known = secrets.flatMap((secret) =>
+    entriesOf(secret).flatMap(([location, entry]) => {
+      const key = keyOf(location)
+      return key === undefined ? [] : [{ key, auth: credentialsOf(entry), secret }]
+    }),
+  )
   const covering = known
     .filter(({ key }) => covers(key, place))
     .sort((a, b) => compareTexts(b.key, a.key))
   const ofHub = repository.startsWith('docker.io/') ? known.filter(({ key }) => key === hub) : []
-  return (covering.length > 0 ? covering : ofHub).map(({ credentials }) => credentials)
+  return (covering.length > 0 ? covering : ofHub).map(({ auth, secret }) => ({
+    auth,
+    secret: recordOf(secret, auth),
+  }))
 }

@@ -50,6 +50,8 @@ interface NodeOptions {
   readonly events: EventRecorder
 }
 
+type StatusImage = Omit<NodeImage, 'id'>
+
 const machineFile = (file: string): string => {
   try {
     return readFileSync(file, 'utf8').trim()
@@ -149,7 +151,7 @@ export class NodeReporter {
   }
 
   /** Cut off as upstream does it. */
-  async #images(): Promise<NodeImage[]> {
+  async #images(): Promise<StatusImage[]> {
     const images = await this.#options.images().catch((error) => {
       this.#options.log.info({ error: messageOf(error) }, 'the runtime did not list its images')
       return []
@@ -160,7 +162,7 @@ export class NodeReporter {
     }))
   }
 
-  #status(before: Node['status'], images: readonly NodeImage[]) {
+  #status(before: Node['status'], images: readonly StatusImage[]) {
     const { address, name, clock, port, runtimeVersion } = this.#options
     const capacity = capacityOf()
     const volumesInUse = this.#options.volumesInUse(before.volumesInUse ?? [])

@@ -1,4 +1,5 @@
 /** Images that a registry gives only to those whose credentials a Secret has. */
+import { once } from 'node:events'
 import t from 'tap'
 import { resources } from '#client/resources.js'
 import { credentialsFor } from '#kubelet/images/registry-credentials.js'
@@ -24,7 +25,7 @@ const secret = (data: Record<string, string>, type = configType): DataObject => 
 const named = (...locations: string[]) =>
   secret(config(Object.fromEntries(locations.map((one) => [one, { username: one }]))))
 const usersFor = (image: string, ...secrets: DataObject[]) =>
-  credentialsFor(image, secrets).map(({ username }) => username)
+  credentialsFor(image, secrets).map(({ auth }) => auth.username)
 
 t.test('credentials are those of the places that an image lies in', (t) => {
   const all = named(
@@ -71,10 +72,13 @@ t.test(
     )
     const other = secret(config({ 'r.test': { username: 'no' } }), 'Opaque')
     const own = secret(config({ 'r.test': { username: 'u', password: 'p' }, 'q.test': null }))
-    t.same(credentialsFor('r.test/app', [other, own, old]), [
-      { username: 'u', password: 'p' },
-      { username: 'a', password: 'b:c' },
-    ])
+    t.same(
+      credentialsFor('r.test/app', [other, own, old]).map(({ auth }) => auth),
+      [
+        { username: 'u', password: 'p' },
+        { username: 'a', password: 'b:c' },
+      ],
+    )
     for (const auths of [5, [], { 'r.test': 5 }, { 'r.test': { username: 5 } }] as object[])
       t.throws(() => credentialsFor('r.test/app', [secret(config(auths))]), /was expected/)
     const colonless = secret(config({ 'r.test': { auth: base64('ab') } }))
@@ -93,7 +97,7 @@ t.test(
     const containerd = await startContainerd()
     t.teardown(() => containerd.stop())
     const node = await startNode(t, { kubelet: 'process', endpoint: containerd.endpoint })
-    await node.startProcess()
+    const kubelet = await node.startProcess()
     const registry = image.slice(0, image.indexOf('/'))
     for (const [name, password] of Object.entries({ old: 'changed', now: who.password })) {
       const object = {
@@ -121,7 +125,30 @@ t.test(
     )
     await run('with', 'old', 'now')
     await node.until('with', ({ status }) => status?.phase === 'Running')
-    for (const name of ['without', 'missing', 'with']) {
+    // That the image is there now helps nobody else: who may not pull it is not told that it is.
+    const runPresent = (name: string, imagePullPolicy: string, ...secrets: string[]) =>
+      node.run(
+        name,
+        { image, imagePullPolicy },
+        { imagePullSecrets: secrets.map((one) => ({ name: one })) },
+      )
+    const killed = once(kubelet, 'exit')
+    kubelet.kill('SIGKILL')
+    await killed
+    await node.startProcess()
+    await runPresent('guest', 'IfNotPresent')
+    await runPresent('asking', 'Never', 'old')
+    for (const [name, reason] of Object.entries({
+      guest: 'ErrImagePull',
+      asking: 'ErrImageNeverPull',
+    }))
+      await node.until(
+        name,
+        ({ status }) => status?.containerStatuses?.[0]?.state.waiting?.reason === reason,
+      )
+    await runPresent('friend', 'Never', 'now')
+    await node.until('friend', ({ status }) => status?.phase === 'Running')
+    for (const name of ['without', 'missing', 'with', 'guest', 'asking', 'friend']) {
       await node.delete(name, 1)
       await node.gone(name)
     }

@@ -1,6 +1,8 @@
 /** What is told of images that are pulled, or cannot be; as kubelet v1.36 tells it of the same Pods on a containerd. */
 import t from 'tap'
+import { silentLog } from '#client/log.js'
 import { type ImagePullDeps, ImagePulls } from '#kubelet/images/image-pulls.js'
+import { PullRecords } from '#kubelet/images/pull-records.js'
 import type { StartError } from '#kubelet/runtime.js'
 
 const pinned = 'registry.example/app:1'
@@ -36,7 +38,10 @@ const makeImages = (
     },
     event: (type, reason, message) => events.push(`${type} ${reason} ${message}`),
   }
-  const pulls = new ImagePulls({ now: () => now }, { initialMs: 10_000, maxMs: 30_000 })
+  const clock = { now: () => now }
+  const pullRecords = new PullRecords({ rootDir: t.testdir(), clock, log: silentLog })
+  const backoff = { initialMs: 10_000, maxMs: 30_000 }
+  const pulls = new ImagePulls({ clock, backoff, pullRecords })
   return {
     events: () => events.splice(0),
     asked: () => asked.splice(0),
@@ -127,11 +132,10 @@ t.test('a pull that ends with its Pod has not failed', async (t) => {
     (ended) =>
       new Promise((_, reject) => {
         ended.addEventListener('abort', () => reject(new Error('cancelled')))
+        end.abort()
       }),
   )
   const pull = images.ensure('Always', end.signal)
-  await new Promise(setImmediate)
-  end.abort()
   t.match(await pull, { message: 'cancelled' })
   t.same(images.events(), [`Normal Pulling Pulling image "${pinned}"`])
 })

@@ -1,6 +1,4 @@
 /** The images of a container runtime. */
-
-import { aggregate } from '#go/aggregate.js'
 import type { RpcError } from '../../grpc/rpc-client.js'
 import type { NodeImage, RegistryCredentials, RuntimeImage } from '../../runtime.js'
 import { type CriClient, pullText } from './cri-client.js'
@@ -39,27 +37,23 @@ export class CriImages {
 
   async pull(
     image: string,
-    credentials: readonly RegistryCredentials[],
+    auth: RegistryCredentials | undefined,
     signal: AbortSignal,
   ): Promise<string> {
-    const failures: string[] = []
-    for (const auth of credentials.length === 0 ? [undefined] : credentials) {
-      try {
-        const request = { image: { image }, auth }
-        const { image_ref } = await this.#client.pull<{ image_ref: string }>(request, signal)
-        this.#pulledAt.set(image_ref, performance.now())
-        return image_ref
-      } catch (error) {
-        failures.push(pullText(error as RpcError))
-        if (signal.aborted) break
-      }
+    try {
+      const request = { image: { image }, auth }
+      const { image_ref } = await this.#client.pull<{ image_ref: string }>(request, signal)
+      this.#pulledAt.set(image_ref, performance.now())
+      return image_ref
+    } catch (error) {
+      throw new Error(pullText(error as RpcError))
     }
-    throw new Error(aggregate(failures))
   }
 
   async list(): Promise<readonly NodeImage[]> {
     return (await this.#all())
-      .map(({ repo_digests, repo_tags, size }) => ({
+      .map(({ id, repo_digests, repo_tags, size }) => ({
+        id,
         names: [...repo_digests, ...repo_tags],
         sizeBytes: size,
       }))
@@ -74,19 +68,22 @@ export class CriImages {
     return all[0]?.fs_id?.mountpoint
   }
 
-  /** Keeps images of all containers, since the runtime may also serve others. */
-  async removeUnused(): Promise<void> {
+  /** Keeps images of all containers, since the runtime may also serve others. Yields the ids of those that it removed. */
+  async removeUnused(): Promise<readonly string[]> {
     const [images, { containers }] = await Promise.all([
       this.#all(),
       this.#client.call<{ containers: CriContainer[] }>('ListContainers', {}),
     ])
     const used = new Set(containers.map(({ image_ref }) => image_ref))
     const isFresh = (at = Number.NEGATIVE_INFINITY) => performance.now() - at < ageMsMin
+    const removed: string[] = []
     for (const { id, pinned } of images) {
       if (pinned || used.has(id) || isFresh(this.#pulledAt.get(id))) continue
       await this.#client.callImages('RemoveImage', { image: { image: id } })
       this.#pulledAt.delete(id)
+      removed.push(id)
     }
+    return removed
   }
 
   async #all(): Promise<CriImage[]> {

@@ -188,7 +188,7 @@ export class CriRuntime implements ContainerRuntime {
   findImage(image: string): Promise<RuntimeImage | undefined> {
     return this.#images.find(image)
   }
-  pullImage(image: string, credentials: readonly RegistryCredentials[], signal: AbortSignal) {
+  pullImage(image: string, credentials: RegistryCredentials | undefined, signal: AbortSignal) {
     return this.#images.pull(image, credentials, signal)
   }
   images(): Promise<readonly NodeImage[]> {
@@ -197,7 +197,7 @@ export class CriRuntime implements ContainerRuntime {
   imageFolder(): Promise<string | undefined> {
     return this.#images.folder()
   }
-  removeUnusedImages(): Promise<void> {
+  removeUnusedImages(): Promise<readonly string[]> {
     return this.#images.removeUnused()
   }
 

@@ -14,5 +14,7 @@ export class WithoutImages {
     return []
   }
   async imageFolder(): Promise<undefined> {}
-  async removeUnusedImages(): Promise<void> {}
+  async removeUnusedImages(): Promise<readonly string[]> {
+    return []
+  }
 }
