@@ -21,6 +21,7 @@ import { type DnsSettings, dnsOf, noDns } from './environment/pod-dns.js'
 import type { Service } from './environment/service-variables.js'
 import { type EvictionSettings, Evictor } from './eviction/evictor.js'
 import { PodUsageReader } from './eviction/pod-usage.js'
+import { readNodeLogins } from './images/node-logins.js'
 import { PullRecords } from './images/pull-records.js'
 import { capacityOf, NodeReporter, nodeLabels, nodeSubject } from './node/node.js'
 import {
@@ -197,6 +198,7 @@ export class Kubelet {
       volumeRemoval: new VolumeRemoval({ volumes, events: this.#events, log, signal }),
       dynamicResources: this.#dra.resources,
       pullRecords: this.#pullRecords,
+      nodeLogins: () => readNodeLogins(rootDir),
       writer: this.#writer,
       clusterDomain: dns.clusterDomain,
       dnsOf: (pod) => (runtime.hasImages ? dnsOf(pod, dns) : noDns),

@@ -6,6 +6,7 @@ import type { Refusal } from './admission.js'
 import type { DynamicResources } from './dra/dynamic-resources.js'
 import type { PodDns } from './environment/pod-dns.js'
 import type { PullRecords } from './images/pull-records.js'
+import type { Logins } from './images/registry-credentials.js'
 import type { ObjectReader } from './object-reader.js'
 import type { Pod } from './pod.js'
 import type { BackoffOptions } from './restart-backoff.js'
@@ -24,6 +25,8 @@ export interface PodContext {
   readonly volumeRemoval: VolumeRemoval
   readonly dynamicResources: DynamicResources
   readonly pullRecords: PullRecords
+  /** Credentials for registries that all Pods have. */
+  nodeLogins(): Promise<Logins>
   readonly writer: StatusSink
   /** The end of the DNS names of Services. */
   readonly clusterDomain: string

@@ -10,7 +10,7 @@ import { type BackoffOptions, formatDuration } from '../restart-backoff.js'
 import { type ContainerRuntime, StartError } from '../runtime.js'
 import { parseImageName } from './image-name.js'
 import type { PullRecords, PullSecret } from './pull-records.js'
-import { credentialsFor, type SecretCredentials } from './registry-credentials.js'
+import { credentialsFor, type ImageCredentials, type Logins } from './registry-credentials.js'
 
 export interface ImagePullDeps {
   readonly runtime: Pick<ContainerRuntime, 'findImage' | 'pullImage'>
@@ -21,6 +21,8 @@ interface ImagePullsOptions {
   readonly clock: Clock
   readonly backoff: BackoffOptions
   readonly pullRecords: PullRecords
+  /** Credentials for all Pods of the node. */
+  nodeLogins(): Promise<Logins>
 }
 
 /** One image of a container. */
@@ -63,9 +65,10 @@ const find = async (deps: ImagePullDeps, { name }: ContainerSpec, image: string)
 const credentialsOf = (
   image: string,
   secrets: readonly DataObject[],
-): readonly SecretCredentials[] => {
+  ofNode: Logins,
+): readonly ImageCredentials[] => {
   try {
-    return credentialsFor(image, secrets)
+    return credentialsFor(image, secrets, ofNode)
   } catch (error) {
     const { message } = error as Error
     throw new StartError(message, message)
@@ -100,7 +103,7 @@ const pullByAny = async (
     image,
     credentials,
     signal,
-  }: { image: string; credentials: readonly SecretCredentials[]; signal: AbortSignal },
+  }: { image: string; credentials: readonly ImageCredentials[]; signal: AbortSignal },
 ): Promise<Pulled> => {
   const failures: string[] = []
   for (const one of credentials.length === 0 ? [undefined] : credentials) {
@@ -118,12 +121,14 @@ export class ImagePulls {
   readonly #clock: Clock
   readonly #backoff: BackoffOptions
   readonly #records: PullRecords
+  readonly #nodeLogins: () => Promise<Logins>
   readonly #failures = new Map<string, Failure>()
 
-  constructor({ clock, backoff, pullRecords }: ImagePullsOptions) {
+  constructor({ clock, backoff, pullRecords, nodeLogins }: ImagePullsOptions) {
     this.#clock = clock
     this.#backoff = backoff
     this.#records = pullRecords
+    this.#nodeLogins = nodeLogins
   }
 
   /** Yields the image's id. Throws StartError, after the Events of the failure have been recorded. */
@@ -132,7 +137,7 @@ export class ImagePulls {
     const { image: asked = '', imagePullPolicy = 'IfNotPresent', name } = spec
     const image = fullNameOf(deps, spec)
     const found = imagePullPolicy === 'Always' ? undefined : await find(deps, spec, image)
-    const secretsOf = () => credentialsOf(image, secrets).map(({ secret }) => secret)
+    const secretsOf = () => credentialsOf(image, secrets, []).map(({ secret }) => secret!)
     if (found && (await this.#records.mayUse({ image: asked, id: found.id }, secretsOf))) {
       const told = `Container image "${asked}" already present on machine and can be accessed by the pod`
       deps.event('Normal', 'Pulled', told, name)
@@ -144,7 +149,7 @@ export class ImagePulls {
       deps.event('Warning', 'ErrImageNeverPull', message, name)
       throw new StartError('ErrImageNeverPull', message, { told: 'ErrImageNeverPull' })
     }
-    const credentials = credentialsOf(image, secrets)
+    const credentials = credentialsOf(image, secrets, await this.#nodeLogins())
     this.#holdBack(deps, spec)
     await this.#begin(asked)
     deps.event('Normal', 'Pulling', `Pulling image "${asked}"`, name)
@@ -159,7 +164,7 @@ export class ImagePulls {
   async #pull(
     deps: ImagePullDeps,
     { spec: { image: asked = '', name }, signal }: ImagePull,
-    { image, credentials }: { image: string; credentials: readonly SecretCredentials[] },
+    { image, credentials }: { image: string; credentials: readonly ImageCredentials[] },
   ): Promise<Pulled> {
     const from = this.#clock.now()
     try {

@@ -1,20 +1,15 @@
 /**
- * Who a Pod is to registries, by the Secrets that it names for them (upstream: pkg/credentialprovider, keyring.go and
- * config.go).
+ * Who a Pod is to registries, by the Secrets that it names for them, or by the node's own file (upstream:
+ * pkg/credentialprovider, keyring.go and config.go).
  */
 import { createHash } from 'node:crypto'
+import { decodeBase64 } from '#go/base64.js'
 import { compareTexts } from '#go/compare-texts.js'
 import { parseUrl } from '#go/url.js'
 import type { DataObject } from '../object-reader.js'
 import type { RegistryCredentials } from '../runtime.js'
 import { repositoryOf } from './image-name.js'
 import type { PullSecret } from './pull-records.js'
-
-/** Credentials, and the Secret that they come from. */
-export interface SecretCredentials {
-  readonly auth: RegistryCredentials
-  readonly secret: PullSecret
-}
 
 /** Null is an object without fields, as Go reads it. */
 const objectOf = (value: unknown): Readonly<Record<string, unknown>> => {
@@ -29,30 +24,52 @@ const textOf = (value: unknown): string => {
   throw new Error('registry credentials: a text was expected')
 }
 
-/** By location, as `docker login` writes them. */
-const entriesOf = ({ type, data = {} }: DataObject): [location: string, entry: unknown][] => {
-  const read = (key: string): unknown => {
-    const text = Buffer.from(data[key] ?? '', 'base64').toString('utf8')
-    return text === '' ? {} : JSON.parse(text)
-  }
-  switch (type) {
-    case 'kubernetes.io/dockerconfigjson':
-      return Object.entries(objectOf(objectOf(read('.dockerconfigjson')).auths))
-    case 'kubernetes.io/dockercfg':
-      return Object.entries(objectOf(read('.dockercfg')))
-    default:
-      return []
-  }
+/** Credentials, and the Secret that they come from; none where they are the node's. */
+export interface ImageCredentials {
+  readonly auth: RegistryCredentials
+  readonly secret?: PullSecret
 }
+/** Credentials by location. */
+export type Logins = readonly (readonly [location: string, auth: RegistryCredentials])[]
 
-/** `auth` is Base64 of `user:password`, and counts more than the two by themselves. */
-const credentialsOf = (entry: unknown): RegistryCredentials => {
+/** `auth` is Base64 of `user:password`, with its padding or without, and counts more than the two by themselves. */
+const authOf = (entry: unknown): RegistryCredentials => {
   const { auth, username, password } = objectOf(entry)
-  if (textOf(auth) === '') return { username: textOf(username), password: textOf(password) }
-  const [user, ...rest] = Buffer.from(textOf(auth), 'base64').toString('utf8').split(':')
+  const packed = textOf(auth)
+  if (packed === '') return { username: textOf(username), password: textOf(password) }
+  const isPadded = packed.trim().endsWith('=')
+  const decoded = decodeBase64(
+    isPadded ? packed : packed.padEnd(4 * Math.ceil(packed.length / 4), '='),
+  )
+  if (!decoded) throw new Error('registry credentials: illegal base64 data')
+  const [user, ...rest] = decoded.toString('utf8').split(':')
   if (rest.length === 0)
     throw new Error('unable to parse auth field, must be formatted as base64(username:password)')
   return { username: user!, password: rest.join(':') }
+}
+
+const loginsOf = (value: unknown): Logins =>
+  Object.entries(objectOf(value)).map(([location, entry]) => [location, authOf(entry)] as const)
+
+/** Reads a `.dockercfg`. Throws for what is none. */
+export const parseDockercfg = (text: string): Logins => loginsOf(JSON.parse(text))
+/** Reads a `config.json`, as `docker login` writes it. Throws for what is none. */
+export const parseDockerConfig = (text: string): Logins =>
+  loginsOf(objectOf(JSON.parse(text)).auths)
+
+const loginsIn = ({ type, data = {} }: DataObject): Logins => {
+  const read = (key: string, parse: (text: string) => Logins): Logins => {
+    const text = Buffer.from(data[key] ?? '', 'base64').toString('utf8')
+    return text === '' ? [] : parse(text)
+  }
+  switch (type) {
+    case 'kubernetes.io/dockerconfigjson':
+      return read('.dockerconfigjson', parseDockerConfig)
+    case 'kubernetes.io/dockercfg':
+      return read('.dockercfg', parseDockercfg)
+    default:
+      return []
+  }
 }
 
 /** Host and path, without the version of the API; undefined where there is no URL. */
@@ -105,31 +122,36 @@ const recordOf = ({ metadata }: DataObject, auth: RegistryCredentials): PullSecr
   credentialHash: createHash('sha256').update(JSON.stringify(auth)).digest('hex'),
 })
 
+interface Known extends ImageCredentials {
+  readonly key: string
+}
+const withKeys = (logins: Logins, secret?: DataObject): Known[] =>
+  logins.flatMap(([location, auth]) => {
+    const key = keyOf(location)
+    if (key === undefined) return []
+    return { key, auth, ...(secret ? { secret: recordOf(secret, auth) } : {}) }
+  })
+
 /** What `docker login` calls Docker Hub; images name it docker.io. */
 const hub = 'index.docker.io'
 
-/**
- * What the Secrets say for the repository of an image: those of longer paths first, then in the order of the Secrets.
- * Throws if one cannot be read.
- */
-export const credentialsFor = (
-  image: string,
-  secrets: readonly DataObject[],
-): readonly SecretCredentials[] => {
-  const repository = repositoryOf(image)
+/** Those of longer paths first, then in their order. */
+const lookUp = (repository: string, known: readonly Known[]): readonly Known[] => {
   const place = placeOf(repository)
-  const known = secrets.flatMap((secret) =>
-    entriesOf(secret).flatMap(([location, entry]) => {
-      const key = keyOf(location)
-      return key === undefined ? [] : [{ key, auth: credentialsOf(entry), secret }]
-    }),
-  )
   const covering = known
     .filter(({ key }) => covers(key, place))
     .sort((a, b) => compareTexts(b.key, a.key))
-  const ofHub = repository.startsWith('docker.io/') ? known.filter(({ key }) => key === hub) : []
-  return (covering.length > 0 ? covering : ofHub).map(({ auth, secret }) => ({
-    auth,
-    secret: recordOf(secret, auth),
-  }))
+  if (covering.length > 0 || !repository.startsWith('docker.io/')) return covering
+  return known.filter(({ key }) => key === hub)
+}
+
+/** What the Secrets say for the repository of an image, then what the node says. Throws if a Secret cannot be read. */
+export const credentialsFor = (
+  image: string,
+  secrets: readonly DataObject[],
+  ofNode: Logins,
+): readonly ImageCredentials[] => {
+  const repository = repositoryOf(image)
+  const ofSecrets = secrets.flatMap((secret) => withKeys(loginsIn(secret), secret))
+  return [...lookUp(repository, ofSecrets), ...lookUp(repository, withKeys(ofNode))]
 }

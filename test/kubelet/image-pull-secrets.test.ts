@@ -1,7 +1,10 @@
 /** Images that a registry gives only to those whose credentials a Secret has. */
 import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import t from 'tap'
 import { resources } from '#client/resources.js'
+import { readNodeLogins } from '#kubelet/images/node-logins.js'
 import { credentialsFor } from '#kubelet/images/registry-credentials.js'
 import type { DataObject } from '#kubelet/object-reader.js'
 import { storedMetadata } from '../stored-metadata.js'
@@ -25,7 +28,7 @@ const secret = (data: Record<string, string>, type = configType): DataObject => 
 const named = (...locations: string[]) =>
   secret(config(Object.fromEntries(locations.map((one) => [one, { username: one }]))))
 const usersFor = (image: string, ...secrets: DataObject[]) =>
-  credentialsFor(image, secrets).map(({ auth }) => auth.username)
+  credentialsFor(image, secrets, []).map(({ auth }) => auth.username)
 
 t.test('credentials are those of the places that an image lies in', (t) => {
   const all = named(
@@ -73,18 +76,52 @@ t.test(
     const other = secret(config({ 'r.test': { username: 'no' } }), 'Opaque')
     const own = secret(config({ 'r.test': { username: 'u', password: 'p' }, 'q.test': null }))
     t.same(
-      credentialsFor('r.test/app', [other, own, old]).map(({ auth }) => auth),
+      credentialsFor('r.test/app', [other, own, old], []).map(({ auth }) => auth),
       [
         { username: 'u', password: 'p' },
         { username: 'a', password: 'b:c' },
       ],
     )
     for (const auths of [5, [], { 'r.test': 5 }, { 'r.test': { username: 5 } }] as object[])
-      t.throws(() => credentialsFor('r.test/app', [secret(config(auths))]), /was expected/)
+      t.throws(() => credentialsFor('r.test/app', [secret(config(auths))], []), /was expected/)
     const colonless = secret(config({ 'r.test': { auth: base64('ab') } }))
-    t.throws(() => credentialsFor('r.test/app', [colonless]), /unable to parse auth field/)
-    t.throws(() => credentialsFor('r.test/app', [secret({ '.dockerconfigjson': base64('{') })]))
+    t.throws(() => credentialsFor('r.test/app', [colonless], []), /unable to parse auth field/)
+    t.throws(() => credentialsFor('r.test/app', [secret({ '.dockerconfigjson': base64('{') })], []))
     t.end()
+  },
+)
+
+t.test(
+  'what the node knows comes after the Secrets, from the first file that can be read',
+  async (t) => {
+    const auths = (username: string) => ({ 'r.test': { username, password: 'p' } })
+    const json = (username: string) => JSON.stringify({ auths: auths(username) })
+    const home = path.join(t.testdirName, 'home')
+    const root = t.testdir({ home: { '.dockercfg': JSON.stringify(auths('old')) } })
+    const users = async () =>
+      credentialsFor('r.test/app', [named('r.test')], await readNodeLogins(root, home)).map(
+        ({ auth, secret }) => [auth.username, secret?.name],
+      )
+    t.same(await users(), [
+      ['r.test', 's'],
+      ['old', undefined],
+    ])
+    mkdirSync(path.join(home, '.docker'))
+    for (const [file, text, expected] of [
+      ['home/.docker/config.json', json('home'), 'home'],
+      ['config.json', '{"auths":{"r.test":{"auth":"?"}}}', 'home'],
+      ['config.json', json('root'), 'root'],
+    ] as const) {
+      writeFileSync(path.join(root, file), text)
+      t.same(
+        await users(),
+        [
+          ['r.test', 's'],
+          [expected, undefined],
+        ],
+        file,
+      )
+    }
   },
 )
 
@@ -148,7 +185,16 @@ t.test(
       )
     await runPresent('friend', 'Never', 'now')
     await node.until('friend', ({ status }) => status?.phase === 'Running')
-    for (const name of ['without', 'missing', 'with', 'guest', 'asking', 'friend']) {
+    writeFileSync(
+      path.join(node.folder, 'kubelet', 'config.json'),
+      JSON.stringify({ auths: { [registry]: who } }),
+    )
+    await runPresent('anybody', 'Always')
+    await node.until('anybody', ({ status }) => status?.phase === 'Running')
+    await runPresent('stranger', 'Never')
+    await node.until('stranger', ({ status }) => status?.phase === 'Running')
+    const all = ['without', 'missing', 'with', 'guest', 'asking', 'friend', 'anybody', 'stranger']
+    for (const name of all) {
       await node.delete(name, 1)
       await node.gone(name)
     }

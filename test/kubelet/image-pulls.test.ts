@@ -41,7 +41,7 @@ const makeImages = (
   const clock = { now: () => now }
   const pullRecords = new PullRecords({ rootDir: t.testdir(), clock, log: silentLog })
   const backoff = { initialMs: 10_000, maxMs: 30_000 }
-  const pulls = new ImagePulls({ clock, backoff, pullRecords })
+  const pulls = new ImagePulls({ clock, backoff, pullRecords, nodeLogins: async () => [] })
   return {
     events: () => events.splice(0),
     asked: () => asked.splice(0),
