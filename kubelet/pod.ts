@@ -163,6 +163,7 @@ export interface VolumeSpec {
     volumeAttributes?: Readonly<Record<string, string>>
     nodePublishSecretRef?: { name?: string }
   }
+  image?: { reference?: string; pullPolicy?: string }
   [source: string]: unknown
 }
 export interface PodSpec

@@ -91,9 +91,20 @@ export interface SandboxConfig {
   readonly annotations: Readonly<Record<string, string>>
 }
 
+/** An image whose files are mounted. */
+interface MountedImage {
+  readonly id: string
+  /** As the Pod names it. */
+  readonly reference: string
+  /** The folder of the image that is mounted; empty for all of it. */
+  readonly subPath: string
+}
+
 export interface Mount {
   readonly volume: string
+  /** Empty where an image is mounted. */
   readonly hostPath: string
+  readonly image?: MountedImage
   readonly containerPath: string
   readonly readOnly: boolean
   /** Whether mounts that are made later are seen on the other side; undefined: on neither side. */

@@ -7,9 +7,10 @@ import { hostsPath, makeHostsFile } from './environment/hosts-file.js'
 import { hostnameOf } from './environment/pod-hostname.js'
 import { expandAll } from './expand.js'
 import type { ImagePulls } from './images/image-pulls.js'
+import { imageMount } from './images/image-volumes.js'
+import { pullImages } from './images/pull-images.js'
 import type { KillDeps } from './kill-container.js'
-import type { DataObject } from './object-reader.js'
-import type { ContainerSpec, Pod } from './pod.js'
+import type { ContainerSpec } from './pod.js'
 import type { PodContext } from './pod-context.js'
 import { hookMessage } from './probes/hook-message.js'
 import { runHook } from './probes/run-handler.js'
@@ -59,36 +60,6 @@ export interface StartRequest {
 export const hashOf = ({ name, image = '' }: ContainerSpec): string =>
   createHash('sha256').update(`${name}\0${image}`).digest('hex').slice(0, 8)
 
-/** The Pod is told of those that cannot be read: its images may be there, or for everybody (getPullSecretsForPod). */
-const pullSecretsOf = async ({ reader, event }: StartDeps, pod: Pod): Promise<DataObject[]> => {
-  const names = (pod.spec.imagePullSecrets ?? []).flatMap(({ name }) => name || [])
-  const read = (name: string) => reader.secret(pod.metadata.namespace, name).catch(() => undefined)
-  const secrets = await Promise.all(names.map(read))
-  const missing = names.filter((_, i) => secrets[i] === undefined).join(', ')
-  if (missing !== '') {
-    const message = `Unable to retrieve some image pull secrets (${missing}); attempting to pull the image may not succeed.`
-    event('Warning', 'FailedToRetrieveImagePullSecret', message)
-  }
-  return secrets.filter((secret) => secret !== undefined)
-}
-
-/** Yields the image's id. */
-const pull = async (deps: StartDeps, request: StartRequest): Promise<string> => {
-  const { facts, spec, signals } = request
-  const { image = '', name } = spec
-  if (deps.runtime.hasImages) {
-    const secrets = await pullSecretsOf(deps, facts.pod)
-    return deps.pulls.ensure(deps, { spec, secrets, signal: signals.ending })
-  }
-  deps.event(
-    'Normal',
-    'Pulled',
-    `Container image "${image}" needs no pull: the runtime runs commands of this host`,
-    name,
-  )
-  return image
-}
-
 const root: ImageUser = { uid: 0, userName: '' }
 
 const securityOf = async (
@@ -114,7 +85,7 @@ const hostsMounts = async (
 
 const create = async (deps: StartDeps, request: StartRequest): Promise<string> => {
   const { facts, sandbox, spec, attempt } = request
-  const imageId = await pull(deps, request)
+  const { imageId, volumes } = await pullImages(deps, request)
   const env = await makeEnvironment(facts, spec, deps)
   const security = await securityOf(deps, request)
   const hasCommand = (spec.command?.length ?? 0) > 0
@@ -130,6 +101,7 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
     .findLast(({ name, state }) => name === spec.targetContainerName && state === 'running')
   const mounts = [
     ...(await deps.volumes.mountsOf(facts, spec, env)),
+    ...volumes.map((volume) => imageMount(volume, env)),
     await makeTerminationFile(folder, spec, attempt),
     ...(await hostsMounts(deps, request, folder)),
   ]

@@ -5,7 +5,6 @@
 import type { Clock } from '#api/clock.js'
 import { aggregate } from '#go/aggregate.js'
 import type { DataObject } from '../object-reader.js'
-import type { ContainerSpec } from '../pod.js'
 import { type BackoffOptions, formatDuration } from '../restart-backoff.js'
 import { type ContainerRuntime, StartError } from '../runtime.js'
 import { parseImageName } from './image-name.js'
@@ -14,7 +13,7 @@ import { credentialsFor, type ImageCredentials, type Logins } from './registry-c
 
 export interface ImagePullDeps {
   readonly runtime: Pick<ContainerRuntime, 'findImage' | 'pullImage'>
-  event(type: 'Normal' | 'Warning', reason: string, message: string, containerName: string): void
+  event(type: 'Normal' | 'Warning', reason: string, message: string, containerName?: string): void
 }
 
 interface ImagePullsOptions {
@@ -25,9 +24,12 @@ interface ImagePullsOptions {
   nodeLogins(): Promise<Logins>
 }
 
-/** One image of a container. */
+/** One image of a container, or of a volume. */
 interface ImagePull {
-  readonly spec: ContainerSpec
+  readonly image: string
+  readonly pullPolicy: string | undefined
+  /** Undefined for a volume. */
+  readonly containerName: string | undefined
   /** The Secrets that the Pod names for registries. */
   readonly secrets: readonly DataObject[]
   readonly signal: AbortSignal
@@ -42,21 +44,21 @@ interface Failure {
 /** Pause before an image in back-off is reported again; upstream's backOffPeriod. */
 const againMs = 10_000
 
-const fullNameOf = (deps: ImagePullDeps, { image = '', name }: ContainerSpec): string => {
+const fullNameOf = (deps: ImagePullDeps, { image, containerName }: ImagePull): string => {
   const parsed = parseImageName(image)
   if ('image' in parsed) return parsed.image
   const message = `Failed to apply default image tag "${image}": ${parsed.problem}`
-  deps.event('Warning', 'InspectFailed', message, name)
+  deps.event('Warning', 'InspectFailed', message, containerName)
   throw new StartError('InvalidImageName', message, { told: 'InvalidImageName' })
 }
 
-const find = async (deps: ImagePullDeps, { name }: ContainerSpec, image: string) => {
+const find = async (deps: ImagePullDeps, { containerName }: ImagePull, image: string) => {
   try {
     return await deps.runtime.findImage(image)
   } catch (error) {
     // Upstream names the image by what it did not get.
     const message = `Failed to inspect image "": ${(error as Error).message}`
-    deps.event('Warning', 'InspectFailed', message, name)
+    deps.event('Warning', 'InspectFailed', message, containerName)
     throw new StartError('ImageInspectError', message, { told: 'ImageInspectError' })
   }
 }
@@ -133,26 +135,25 @@ export class ImagePulls {
 
   /** Yields the image's id. Throws StartError, after the Events of the failure have been recorded. */
   async ensure(deps: ImagePullDeps, pull: ImagePull): Promise<string> {
-    const { spec, secrets } = pull
-    const { image: asked = '', imagePullPolicy = 'IfNotPresent', name } = spec
-    const image = fullNameOf(deps, spec)
-    const found = imagePullPolicy === 'Always' ? undefined : await find(deps, spec, image)
+    const { image: asked, pullPolicy, containerName, secrets } = pull
+    const image = fullNameOf(deps, pull)
+    const found = pullPolicy === 'Always' ? undefined : await find(deps, pull, image)
     const secretsOf = () => credentialsOf(image, secrets, []).map(({ secret }) => secret!)
     if (found && (await this.#records.mayUse({ image: asked, id: found.id }, secretsOf))) {
       const told = `Container image "${asked}" already present on machine and can be accessed by the pod`
-      deps.event('Normal', 'Pulled', told, name)
+      deps.event('Normal', 'Pulled', told, containerName)
       return found.id
     }
     // Whoever may not have an image is not told that it is here.
-    if (imagePullPolicy === 'Never') {
+    if (pullPolicy === 'Never') {
       const message = `Container image "${asked}" is not present with pull policy of Never`
-      deps.event('Warning', 'ErrImageNeverPull', message, name)
+      deps.event('Warning', 'ErrImageNeverPull', message, containerName)
       throw new StartError('ErrImageNeverPull', message, { told: 'ErrImageNeverPull' })
     }
     const credentials = credentialsOf(image, secrets, await this.#nodeLogins())
-    this.#holdBack(deps, spec)
+    this.#holdBack(deps, pull)
     await this.#begin(asked)
-    deps.event('Normal', 'Pulling', `Pulling image "${asked}"`, name)
+    deps.event('Normal', 'Pulling', `Pulling image "${asked}"`, containerName)
     const pulled = await this.#pull(deps, pull, { image, credentials }).catch(async (error) => {
       await this.#records.failed(asked)
       throw error
@@ -163,7 +164,7 @@ export class ImagePulls {
 
   async #pull(
     deps: ImagePullDeps,
-    { spec: { image: asked = '', name }, signal }: ImagePull,
+    { image: asked, containerName, signal }: ImagePull,
     { image, credentials }: { image: string; credentials: readonly ImageCredentials[] },
   ): Promise<Pulled> {
     const from = this.#clock.now()
@@ -172,13 +173,13 @@ export class ImagePulls {
       const took = formatDuration(this.#clock.now() - from)
       const { sizeBytes = 0 } = (await deps.runtime.findImage(image)) ?? {}
       const told = `Successfully pulled image "${asked}" in ${took} (${took} including waiting). Image size: ${sizeBytes} bytes.`
-      deps.event('Normal', 'Pulled', told, name)
+      deps.event('Normal', 'Pulled', told, containerName)
       return pulled
     } catch (error) {
       const { message } = error as Error
       // The pull ended with its Pod, so it is no failure. (Upstream waits for the pull, however long it takes.)
       if (signal.aborted) throw new StartError('ErrImagePull', message)
-      deps.event('Warning', 'Failed', `Failed to pull image "${asked}": ${message}`, name)
+      deps.event('Warning', 'Failed', `Failed to pull image "${asked}": ${message}`, containerName)
       const failure = pullFailure(asked, message)
       this.#remember(asked, `${failure.reason}: ${failure.message}`)
       throw failure
@@ -194,12 +195,12 @@ export class ImagePulls {
       throw new StartError(reason, message)
     }
   }
-  #holdBack(deps: ImagePullDeps, { image = '', name }: ContainerSpec): void {
+  #holdBack(deps: ImagePullDeps, { image, containerName }: ImagePull): void {
     const failure = this.#failures.get(image)
     const leftMs = failure ? failure.at + failure.delayMs - this.#clock.now() : 0
     if (!failure || leftMs <= 0) return
     const message = `Back-off pulling image "${image}"`
-    deps.event('Normal', 'BackOff', message, name)
+    deps.event('Normal', 'BackOff', message, containerName)
     throw new StartError('ImagePullBackOff', `${message}: ${failure.why}`, {
       told: 'ImagePullBackOff',
       retryMs: Math.min(leftMs, againMs),

@@ -8,8 +8,7 @@ import { configError } from '../runtime.js'
 import { isBelow, withOpenPart } from './open-below.js'
 import { pinPart } from './pinned-part.js'
 
-/** What the container's variables make of it; empty for the whole volume. */
-const subPathOf = (mount: VolumeMount, env: ReadonlyMap<string, string>): string => {
+const expanded = (mount: VolumeMount, env: ReadonlyMap<string, string>): string => {
   if (!mount.subPathExpr) return mount.subPath ?? ''
   const missing = new Set<string>()
   const subPath = expand(mount.subPathExpr, {
@@ -21,6 +20,16 @@ const subPathOf = (mount: VolumeMount, env: ReadonlyMap<string, string>): string
   })
   if (missing.size === 0) return subPath
   throw configError(`missing value for ${[...missing].sort().join(', ')}`)
+}
+
+/** Below the volume, with the container's variables put in; empty for the whole volume. Throws StartError. */
+export const subPathOf = (mount: VolumeMount, env: ReadonlyMap<string, string>): string => {
+  const subPath = expanded(mount, env)
+  if (path.isAbsolute(subPath))
+    throw configError(`error SubPath \`${subPath}\` must not be an absolute path`)
+  if (subPath.split('/').includes('..'))
+    throw configError(`unable to provision SubPath \`${subPath}\`: must not contain '..'`)
+  return subPath
 }
 
 /** Throws if there is no such file, or a longer one, or a link leads out of the volume. */
@@ -53,10 +62,6 @@ export const mountedPath = async (
 ): Promise<string> => {
   const subPath = subPathOf(mount, env)
   if (subPath === '') return volumeFolder
-  if (path.isAbsolute(subPath))
-    throw configError(`error SubPath \`${subPath}\` must not be an absolute path`)
-  if (subPath.split('/').includes('..'))
-    throw configError(`unable to provision SubPath \`${subPath}\`: must not contain '..'`)
   try {
     return await withOpenPart(volumeFolder, subPath, async (part) => {
       if (pinnedAt === undefined) return path.join(volumeFolder, subPath)

@@ -83,7 +83,7 @@ interface VolumesOptions {
   readonly root: string
   readonly reader: ObjectReader
   readonly now: () => number
-  /** Whether volumes in memory and parts of volumes are mounted; otherwise they are folders like others. */
+  /** Whether images, volumes in memory and parts of volumes are mounted; otherwise the latter are folders like others. */
   readonly mayMount: boolean
   readonly csi: Pick<CsiVolumes, 'mount' | 'unmountPod' | 'holds' | 'isRepublished'>
 }
@@ -186,8 +186,8 @@ export class Volumes {
     for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
       const { name, mountPath, readOnly = false, mountPropagation } = mount
       const base = this.folderOf(facts, name)
-      if (base === undefined) continue
       const volume = facts.pod.spec.volumes?.find((candidate) => candidate.name === name)
+      if (base === undefined || volume?.image) continue
       mounts.push({
         volume: name,
         hostPath: await mountedPath(base, mount, {
@@ -214,6 +214,8 @@ export class Volumes {
       return this.#mountCsi(facts, volume.name, inline, ended)
     }
     if (volume.hostPath) return prepareHostPath(volume.hostPath)
+    // The runtime mounts it, once it has been pulled for a container.
+    if (volume.image && this.#options.mayMount) return
     const { fsGroup } = facts.pod.spec.securityContext ?? {}
     if (volume.emptyDir) {
       const isNew = (await mkdir(folder, { recursive: true })) !== undefined

@@ -32,6 +32,15 @@ export const containerdMissing: string | false =
           ? false
           : 'there is no static busybox here'
 
+/** A reason to skip tests with images as volumes, or false. */
+export const imageVolumesMissing = (): string | false => {
+  if (containerdMissing) return containerdMissing
+  const { stdout } = spawnSync('containerd', ['--version'], { encoding: 'utf8' })
+  const [, major = 0, minor = 0] = / v?(\d+)\.(\d+)\./.exec(stdout)?.map(Number) ?? []
+  const isNew = major > 2 || (major === 2 && minor > 0)
+  return !isNew && `this containerd is older than 2.1: ${stdout.trim()}`
+}
+
 function linkage(file: string): string {
   const { stdout, stderr } = spawnSync('ldd', [file], { encoding: 'utf8' })
   return `${stdout}${stderr}`

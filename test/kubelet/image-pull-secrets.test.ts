@@ -7,6 +7,7 @@ import { resources } from '#client/resources.js'
 import { readNodeLogins } from '#kubelet/images/node-logins.js'
 import { credentialsFor } from '#kubelet/images/registry-credentials.js'
 import type { DataObject } from '#kubelet/object-reader.js'
+import { eventually } from '../eventually.js'
 import { storedMetadata } from '../stored-metadata.js'
 import { containerdMissing, startContainerd } from './containerd.js'
 import { startNode } from './node.js'
@@ -153,9 +154,8 @@ t.test(
       )
       t.match(status!.containerStatuses![0]!.state.waiting!.message, /401 Unauthorized/)
     }
-    const told = await node.events('missing')
-    t.ok(
-      told.some(
+    await eventually('the Event', async () =>
+      (await node.events('missing')).some(
         ({ reason, message }) =>
           reason === 'FailedToRetrieveImagePullSecret' && message.includes('secrets (none);'),
       ),

@@ -16,7 +16,6 @@ const makeImages = (
 ) => {
   const events: string[] = []
   const asked: string[] = []
-  const spec = (imagePullPolicy: string) => ({ name: 'main', image, imagePullPolicy })
   let now = 0
   let pulled = false
   const deps: ImagePullDeps = {
@@ -48,7 +47,9 @@ const makeImages = (
     pass: (ms: number) => (now += ms),
     ensure: (policy: string, ended = signal) =>
       pulls
-        .ensure(deps, { spec: spec(policy), secrets: [], signal: ended })
+        .ensure(deps, {
+          ...{ image, pullPolicy: policy, containerName: 'main', secrets: [], signal: ended },
+        })
         .catch((error: StartError) => ({
           reason: error.reason,
           message: error.message,

@@ -2,7 +2,7 @@
 import type { RpcError } from '../../grpc/rpc-client.js'
 import type { NodeImage, RegistryCredentials, RuntimeImage } from '../../runtime.js'
 import { type CriClient, pullText } from './cri-client.js'
-import type { CriContainer } from './cri-objects.js'
+import type { CriContainer, CriContainerStatus } from './cri-objects.js'
 
 interface CriImage {
   readonly id: string
@@ -75,6 +75,7 @@ export class CriImages {
       this.#client.call<{ containers: CriContainer[] }>('ListContainers', {}),
     ])
     const used = new Set(containers.map(({ image_ref }) => image_ref))
+    for (const { id } of containers) for (const image of await this.#mountedBy(id)) used.add(image)
     const isFresh = (at = Number.NEGATIVE_INFINITY) => performance.now() - at < ageMsMin
     const removed: string[] = []
     for (const { id, pinned } of images) {
@@ -84,6 +85,16 @@ export class CriImages {
       removed.push(id)
     }
     return removed
+  }
+
+  /** The images that a container has as volumes. */
+  async #mountedBy(containerId: string): Promise<string[]> {
+    const request = { container_id: containerId }
+    const { status } = await this.#client.call<{ status: CriContainerStatus }>(
+      'ContainerStatus',
+      request,
+    )
+    return status.mounts.flatMap(({ image }) => image?.image || [])
   }
 
   async #all(): Promise<CriImage[]> {

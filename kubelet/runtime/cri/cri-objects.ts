@@ -48,6 +48,7 @@ export interface CriContainerStatus {
   image_ref: string
   reason: string
   message: string
+  mounts: { image: { image: string } | null }[]
   log_path: string
 }
 export interface CriSandbox {
@@ -173,11 +174,17 @@ export const containerConfigOf = (
   args: config.args,
   working_dir: config.workingDir ?? '',
   envs: config.env.map(([key, value]) => ({ key, value: Buffer.from(value) })),
-  mounts: config.mounts.map(({ containerPath, hostPath, readOnly, propagation }) => ({
+  mounts: config.mounts.map(({ containerPath, hostPath, image, readOnly, propagation }) => ({
     container_path: containerPath,
     host_path: hostPath,
     readonly: readOnly,
     propagation: propagations[propagation ?? 'None'],
+    ...(image
+      ? {
+          image: { image: image.id, user_specified_image: image.reference },
+          image_sub_path: image.subPath,
+        }
+      : {}),
   })),
   labels: { ...podLabels(pod, node), [labelNames.container]: config.name },
   annotations: {
