@@ -19,8 +19,9 @@ class CriForward extends Duplex {
   readonly #opened: Promise<Opened>
   #socket: Socket | undefined
   #problem = ''
-  /** How many of the two streams the runtime has ended. */
-  #ends = 0
+  /** Those of the two streams that the runtime has ended or given up. */
+  readonly #over = new Set<SpdyStream>()
+  #isBroken = false
 
   constructor(urlOf: () => Promise<string>, port: number) {
     super({ allowHalfOpen: true })
@@ -49,13 +50,17 @@ class CriForward extends Duplex {
     error.onData = (bytes) => {
       this.#problem += bytes.toString('utf8')
     }
-    error.onEnd = () => this.#oneEnded()
+    error.onEnd = () => this.#isOver(error)
+    error.onReset = () => this.#isOver(error)
     const data = await connection.open({ ...headers, streamtype: 'data' })
     data.onData = (bytes) => {
       if (!this.push(bytes)) socket.pause()
     }
-    data.onEnd = () => this.#oneEnded()
-    data.onReset = () => this.destroy()
+    data.onEnd = () => this.#isOver(data)
+    data.onReset = () => {
+      this.#isBroken = true
+      this.#isOver(data)
+    }
     socket.on('data', receive)
     if (head.length > 0) receive(head)
     // We have nothing to say on it.
@@ -63,12 +68,16 @@ class CriForward extends Duplex {
     return { socket, data }
   }
 
-  /** The runtime ends both streams, in any order. Only then is it known whether it has told of an error. */
-  #oneEnded(): void {
-    this.#ends++
-    if (this.#ends < 2) return
-    if (this.#problem === '') this.push(null)
-    else this.destroy(new ForwardError(this.#problem))
+  /**
+   * The runtime ends both streams, in any order, and newer ones give them up behind an error. Only then is it known whether
+   * there was one.
+   */
+  #isOver(stream: SpdyStream): void {
+    this.#over.add(stream)
+    if (this.#over.size < 2) return
+    if (this.#problem !== '') this.destroy(new ForwardError(this.#problem))
+    else if (this.#isBroken) this.destroy()
+    else this.push(null)
   }
 
   override _read(): void {
