@@ -186,6 +186,7 @@ export interface PodSpec
   hostNetwork?: boolean
   hostPID?: boolean
   hostIPC?: boolean
+  hostUsers?: boolean
   shareProcessNamespace?: boolean
   securityContext?: PodSecurityContext
   hostname?: string

@@ -29,6 +29,7 @@ export interface Namespaces {
   readonly network: 'pod' | 'node'
   readonly pid: 'pod' | 'container' | 'node'
   readonly ipc: 'pod' | 'node'
+  readonly users: 'pod' | 'node'
 }
 
 export interface SecurityProfile {

@@ -24,6 +24,7 @@ const namespacesOf = ({ spec }: Pod): Namespaces => ({
   network: spec.hostNetwork ? 'node' : 'pod',
   pid: spec.hostPID ? 'node' : spec.shareProcessNamespace ? 'pod' : 'container',
   ipc: spec.hostIPC ? 'node' : 'pod',
+  users: spec.hostUsers === false ? 'pod' : 'node',
 })
 
 const groupsOf = ({ spec }: Pod) => {

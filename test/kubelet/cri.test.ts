@@ -267,16 +267,25 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
 
   t.test('why a Pod has no sandbox', async () => {
     const sysctls = [{ name: 'kernel.shm_rmid_forced', value: 'nonsense' }]
-    await node.run('p', inImage('sleep 1'), { securityContext: { sysctls } })
-    await eventually('its event', async () =>
-      (await node.events('p')).some(
-        ({ reason, message }) =>
-          reason === 'FailedCreatePodSandBox' &&
-          message.startsWith('Failed to create pod sandbox: rpc error: code = Unknown desc = '),
-      ),
-    )
-    await node.delete('p')
-    await node.gone('p')
+    const whys = [
+      [{ securityContext: { sysctls } }, 'rpc error: code = Unknown desc = '],
+      [
+        { hostUsers: false },
+        "can't set `spec.hostUsers: false`, runtime does not support user namespaces",
+      ],
+    ] as const
+    for (const [spec, why] of whys) {
+      await node.run('p', inImage('sleep 1'), spec)
+      await eventually('its event', async () =>
+        (await node.events('p')).some(
+          ({ reason, message }) =>
+            reason === 'FailedCreatePodSandBox' &&
+            message.startsWith(`Failed to create pod sandbox: ${why}`),
+        ),
+      )
+      await node.delete('p')
+      await node.gone('p')
+    }
   })
 
   t.test(

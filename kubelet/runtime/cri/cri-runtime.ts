@@ -47,6 +47,7 @@ import {
   toContainer,
   toSandbox,
 } from './cri-objects.js'
+import { refuseOwnUsers } from './cri-security.js'
 import { startCriSession } from './cri-session.js'
 import { readStats, usageIn, writtenIn } from './cri-stats.js'
 
@@ -156,6 +157,7 @@ export class CriRuntime implements ContainerRuntime {
   }
 
   async runSandbox(config: SandboxConfig, handler: string): Promise<Sandbox> {
+    refuseOwnUsers(config.security, handler)
     const { nodeName } = this.#options
     const logFolder = this.#logFolder(config.pod.uid)
     mkdirSync(logFolder, { recursive: true, mode: 0o700 })

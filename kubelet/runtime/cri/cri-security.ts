@@ -7,6 +7,13 @@ import type {
   SecurityProfile,
 } from '../../runtime.js'
 
+/** Users of a Pod's own are not made here: it must not run as the host's (GetOrCreateUserNamespaceMappings). */
+export const refuseOwnUsers = ({ namespaces }: SandboxSecurity, handler: string): void => {
+  if (namespaces.users === 'node') return
+  const who = handler === '' ? 'runtime' : `RuntimeClass handler ${JSON.stringify(handler)}`
+  throw new Error(`can't set \`spec.hostUsers: false\`, ${who} does not support user namespaces`)
+}
+
 const namespaceModes = { pod: 0, container: 1, node: 2, target: 3 } as const
 const profileTypes = { RuntimeDefault: 0, Unconfined: 1, Localhost: 2 } as const
 const groupsPolicies = { merge: 0, strict: 1 } as const
