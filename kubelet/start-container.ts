@@ -1,5 +1,6 @@
 /** From a container's spec to its process: image, environment, mounts, creation, start, postStart. */
 import { createHash } from 'node:crypto'
+import { goQuote } from '#go/quote.js'
 import { resourcesOf } from './container-resources.js'
 import type { PodFacts } from './downward.js'
 import { makeEnvironment } from './environment/environment.js'
@@ -17,6 +18,7 @@ import { runHook } from './probes/run-handler.js'
 import {
   type ContainerConfig,
   type ContainerSecurity,
+  configError,
   type ImageUser,
   type Mount,
   type Sandbox,
@@ -83,9 +85,18 @@ const hostsMounts = async (
   return mount ? [mount] : []
 }
 
+/** Ours make what lies right in the volume read-only. Who relies on more must not get less (resolveRecursiveReadOnly). */
+const refuseRecursiveReadOnly = ({ runtime }: StartDeps, { volumeMounts = [] }: ContainerSpec) => {
+  const asking = volumeMounts.find(({ recursiveReadOnly }) => recursiveReadOnly === 'Enabled')
+  if (!asking || !runtime.hasImages) return
+  const why = `volume ${goQuote(asking.name)} requested recursive read-only mode, but it is not supported by the runtime`
+  throw configError(`failed to resolve recursive read-only mode: ${why}`)
+}
+
 const create = async (deps: StartDeps, request: StartRequest): Promise<string> => {
   const { facts, sandbox, spec, attempt } = request
   const { imageId, volumes } = await pullImages(deps, request)
+  refuseRecursiveReadOnly(deps, spec)
   const env = await makeEnvironment(facts, spec, deps)
   const security = await securityOf(deps, request)
   const hasCommand = (spec.command?.length ?? 0) > 0

@@ -163,6 +163,17 @@ t.test('files and names of Pods', { skip: containerdMissing }, async (t) => {
     t.match(await refusal('absolute', '$(ROOT)'), { message: /^error SubPath `\/x` must not be/ })
   })
 
+  t.test('a volume that is to be read-only with all that is mounted in it', async (t) => {
+    const volumes = [{ name: 'v', emptyDir: {} }]
+    const recursive = (recursiveReadOnly: string) => mounted({ readOnly: true, recursiveReadOnly })
+    t.same(await refused('recursive', recursive('Enabled'), { volumes }), {
+      reason: 'CreateContainerConfigError',
+      message:
+        'failed to resolve recursive read-only mode: volume "v" requested recursive read-only mode, but it is not supported by the runtime',
+    })
+    await told('possibly', recursive('IfPossible'), { volumes })
+  })
+
   t.test('a link out of a volume is no part of it', async (t) => {
     const volumes = [{ name: 'v', emptyDir: {} }]
     const initContainers = [
