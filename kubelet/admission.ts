@@ -18,6 +18,8 @@ export interface NodeFacts {
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
   readonly allocatable: Amounts
+  /** Whether a Pod that asks for no groups but its own gets no others. */
+  readonly hasStrictGroups: boolean
 }
 
 /** Why a node does not run a Pod: reason and message of its status. */
@@ -43,7 +45,7 @@ export const isOfNode = ({ reason }: Refusal): boolean =>
 export const refusalOf = (
   pod: Pod,
   others: readonly Pod[],
-  { name, labels, taints, allocatable }: NodeFacts,
+  { name, labels, taints, allocatable, hasStrictGroups }: NodeFacts,
 ): Refusal | undefined => {
   if ((pod.metadata.labels?.[osLabel] ?? operatingSystem) !== operatingSystem)
     return {
@@ -54,6 +56,11 @@ export const refusalOf = (
     return {
       reason: 'PodOSNotSupported',
       message: "Failed to admit pod as the OS field doesn't match node OS",
+    }
+  if (pod.spec.securityContext?.supplementalGroupsPolicy === 'Strict' && !hasStrictGroups)
+    return {
+      reason: 'SupplementalGroupsPolicyNotSupported',
+      message: 'SupplementalGroupsPolicy=Strict is not supported in this node',
     }
   const shortage = shortageOf(pod, others, allocatable)
   if (shortage) return shortage

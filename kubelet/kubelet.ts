@@ -105,6 +105,7 @@ export class Kubelet {
       leaseSeconds: deps.nodeLeaseSeconds,
       runtimeVersion: () => `${runtime.name}://${runtime.version}`,
       images: () => runtime.images(),
+      features: () => runtime.features,
       port: deps.port,
       isShuttingDown: () => this.#shuttingDown,
       pressures: () => this.#evictor.pressures,
@@ -211,7 +212,9 @@ export class Kubelet {
         const pressed = this.#evictor.refusalOf(pod)
         if (pressed) return pressed
         const others = [...this.#workers.values()].map((worker) => worker.pod)
-        const at = { name: nodeName, allocatable }
+        // Processes of the host have the kubelet's groups, whatever a Pod says.
+        const hasStrictGroups = !runtime.hasImages || !!runtime.features?.supplementalGroupsPolicy
+        const at = { name: nodeName, allocatable, hasStrictGroups }
         const labels = nodeLabels(nodeName)
         const refusal = refusalOf(pod, others, { ...at, labels, taints: this.#node.taints })
         if (!refusal || !isOfNode(refusal)) return refusal

@@ -251,6 +251,12 @@ export interface RegistryCredentials {
   readonly password: string
 }
 
+/** What a runtime can do that others cannot, as a Node's status has it. */
+export interface NodeFeatures {
+  /** Whether a container has no groups but those that its Pod names, where that says Strict. */
+  readonly supplementalGroupsPolicy: boolean
+}
+
 /** An image of the node. */
 export interface NodeImage {
   readonly id: string
@@ -267,6 +273,8 @@ export interface ContainerRuntime {
   readonly version: string
   /** False: containers are processes of this host and see its files, images are names only, and one without a command has nothing to run. */
   readonly hasImages: boolean
+  /** Known once it is open; undefined where it does not say. */
+  readonly features: NodeFeatures | undefined
 
   /** Finds what an earlier kubelet left, and starts to report changes. */
   open(onChange: (podUid: string) => void): Promise<void>

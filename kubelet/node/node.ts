@@ -13,7 +13,7 @@ import { isNodeReady, type Node, type Taint } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import type { Pressure } from '../eviction/signals.js'
-import type { NodeImage } from '../runtime.js'
+import type { NodeFeatures, NodeImage } from '../runtime.js'
 import { Turns } from '../turns.js'
 import { extendedChanges } from './extended-resources.js'
 import { architecture, operatingSystem } from './machine-platform.js'
@@ -39,6 +39,7 @@ interface NodeOptions {
   readonly runtimeVersion: () => string
   /** The largest first. */
   readonly images: () => Promise<readonly NodeImage[]>
+  readonly features: () => NodeFeatures | undefined
   /** Port of the kubelet's own server. */
   readonly port: () => number
   /** The node is going down for good. */
@@ -189,6 +190,7 @@ export class NodeReporter {
         kubeProxyVersion: '',
       },
       declaredFeatures,
+      features: this.#options.features(),
       volumesInUse: volumesInUse.length > 0 ? volumesInUse : null,
     }
   }

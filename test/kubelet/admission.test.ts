@@ -11,6 +11,7 @@ const node: NodeFacts = {
   labels: { disk: 'ssd' },
   taints: [],
   allocatable: { cpu: '2', memory: '1Gi', 'ephemeral-storage': '10Gi', pods: '3' },
+  hasStrictGroups: true,
 }
 const pod = (uid: string, spec: Partial<PodSpec>, phase = 'Running'): Pod =>
   ({ metadata: { name: uid, uid }, spec: { containers: [], ...spec }, status: { phase } }) as never

@@ -38,6 +38,7 @@ const startRuntime = async (t: Test, answers: UntypedServiceImplementation) => {
   const server = new Server({ 'grpc.max_send_message_length': -1 })
   server.addService(loadService(criFacts, 'RuntimeService').service, {
     Version: (_: unknown, answer: Answer) => answer(null, { runtime_name: 'slow' }),
+    Status: (_: unknown, answer: Answer) => answer(null, {}),
     ListPodSandbox: (_: unknown, answer: Answer) => answer(null, { items: [] }),
     ...answers,
   })

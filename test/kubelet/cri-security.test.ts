@@ -110,6 +110,20 @@ t.test('security contexts', { skip: containerdMissing }, async (t) => {
     }
   })
 
+  t.test('no groups of its user but those that a Pod names, or no such Pod', async (t) => {
+    const strict = {
+      securityContext: { supplementalGroups: [77], supplementalGroupsPolicy: 'Strict' },
+    }
+    const { status } = await node.client.get(resources.nodes, { name: 'node-1' })
+    const own = { ...script(`id -G; ${stays}`), image: userImageNames.web }
+    if (status.features?.supplementalGroupsPolicy)
+      return t.same(await told('strict', own, strict), ['1001 77', 'up'])
+    await node.run('strict', own, strict)
+    const refused = await node.until('strict', (pod) => pod.status?.phase === 'Failed')
+    t.equal(refused.status!.reason, 'SupplementalGroupsPolicyNotSupported')
+    return gone('strict')
+  })
+
   t.test("namespaces: the host's, and one for all of a Pod", async (t) => {
     const kinds = ['pid', 'ipc', 'net'] as const
     const looks = kinds.map((kind) => `readlink /proc/self/ns/${kind}`).join('; ')

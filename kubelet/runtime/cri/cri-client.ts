@@ -2,6 +2,7 @@
 import { status } from '@grpc/grpc-js'
 import { limits } from '#limits'
 import { loadService, RpcClient, type RpcError } from '../../grpc/rpc-client.js'
+import type { NodeFeatures } from '../../runtime.js'
 import { criFacts } from './cri-types.js'
 
 /** Timeout of calls; a stop has its grace in addition. */
@@ -10,6 +11,10 @@ const callTimeoutMs = 120_000
 /** What Go prints of an error of a pull: without the code Unknown. */
 export const pullText = (error: RpcError): string =>
   error.code === status.UNKNOWN ? error.message : error.goText
+
+interface CriFeatures {
+  readonly supplemental_groups_policy: boolean
+}
 
 export class CriClient {
   readonly #runtime: RpcClient
@@ -24,6 +29,18 @@ export class CriClient {
   /** Rejects with RpcError. */
   call<T>(method: string, request: object = {}, extraMs = 0): Promise<T> {
     return this.#runtime.call(method, request, { timeoutMs: callTimeoutMs + extraMs })
+  }
+  /** What the runtime is, and what newer ones say that they can do. */
+  async describe(): Promise<{ name: string; version: string; features: NodeFeatures | undefined }> {
+    const [{ runtime_name: name, runtime_version: version }, { features }] = await Promise.all([
+      this.call<{ runtime_name: string; runtime_version: string }>('Version'),
+      this.call<{ features: CriFeatures | null }>('Status'),
+    ])
+    const supplementalGroupsPolicy = features?.supplemental_groups_policy
+    return {
+      ...{ name, version },
+      features: supplementalGroupsPolicy === undefined ? undefined : { supplementalGroupsPolicy },
+    }
   }
   stop(containerId: string, graceMs: number): Promise<void> {
     const timeout = Math.min(limits.stopSecondsMax, Math.ceil(graceMs / 1000))

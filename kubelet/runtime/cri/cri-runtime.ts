@@ -19,6 +19,7 @@ import {
   type ContainerUsage,
   type DiskUsage,
   type LogOptions,
+  type NodeFeatures,
   type NodeImage,
   type RegistryCredentials,
   type RuntimeImage,
@@ -82,6 +83,7 @@ const forgetOthers = (
 export class CriRuntime implements ContainerRuntime {
   name = 'containerd'
   version = ''
+  features: NodeFeatures | undefined
   readonly hasImages = true
   readonly #options: CriRuntimeOptions
   readonly #client: CriClient
@@ -103,11 +105,10 @@ export class CriRuntime implements ContainerRuntime {
   }
 
   async open(onChange: (podUid: string) => void): Promise<void> {
-    const version = await this.#client.call<{ runtime_name: string; runtime_version: string }>(
-      'Version',
-    )
-    this.name = version.runtime_name
-    this.version = version.runtime_version
+    const { name, version, features } = await this.#client.describe()
+    this.name = name
+    this.version = version
+    this.features = features
     await this.#relist()
     this.#onChange = onChange
     this.#timer = setInterval(() => {

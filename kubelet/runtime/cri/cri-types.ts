@@ -218,12 +218,15 @@ const messages: PackageFacts['messages'] = {
   AuthConfig: { username: ['string', 1], password: ['string', 2] },
   PullImageRequest: { image: ['ImageSpec', 1], auth: ['AuthConfig', 2] },
   PullImageResponse: { image_ref: ['string', 1] },
+  RuntimeFeatures: { supplemental_groups_policy: ['bool', 1] },
+  StatusResponse: { features: ['RuntimeFeatures', 4] },
   Empty: {},
 }
 
 const services: PackageFacts['services'] = {
   RuntimeService: {
     Version: ['VersionRequest', 'VersionResponse'],
+    Status: ['Empty', 'StatusResponse'],
     RunPodSandbox: ['RunPodSandboxRequest', 'RunPodSandboxResponse'],
     StopPodSandbox: ['PodSandboxId', 'Empty'],
     RemovePodSandbox: ['PodSandboxId', 'Empty'],
