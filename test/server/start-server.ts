@@ -139,12 +139,13 @@ export const startServer = async (
 export const startWithLimits = async (
   t: Test,
   changed: Partial<Record<keyof typeof limits, number>>,
+  options: ServerOptions = {},
 ): Promise<Server> => {
   const before = { ...limits }
   t.teardown(() => Object.assign(limits, before))
   Object.assign(limits, changed)
   const { createServer } = await import('#server/create-server.js')
-  return startServer(t, {}, createServer)
+  return startServer(t, options, createServer)
 }
 
 /** The admin's, closed before the server is. */
