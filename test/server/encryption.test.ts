@@ -238,12 +238,14 @@ t.test('a watch that comes to what nobody can decrypt ends with that', async (t)
   const driver = await openDriver(t)
   const server = await start(t, driver, writeConfiguration(file, aescbc('key1'), identity))
   const { resourceVersion } = (await create(server, 'a')).body.metadata
-  const watch = call(server, { path: `${secrets}?watch=1&resourceVersion=${resourceVersion}` })
+  const watch = openWatch(t, server, `${secrets}?watch=1&resourceVersion=${resourceVersion}`)
   await create(server, 'b')
+  await watch.lines(1)
   // A server with another key wrote it.
   const value = Buffer.from('k8s:enc:aescbc:v1:key2:0123456789abcdef0123456789abcdef')
   await driver.txn([], [{ type: 'put', key: keyOf('c'), value }])
-  const events = (await watch).text.trim().split('\n')
+  await watch.ended
+  const events = await watch.lines(2)
   t.same(
     events.map((line) => JSON.parse(line)).map(({ type, object }) => [type, object.code]),
     [
