@@ -262,7 +262,7 @@ t.test('a watch shows so many events, then it is cut or its history gone', async
   const server = await startServer(t)
   for (const name of ['a', 'b', 'c']) await create(server, name)
   const selector = 'fieldSelector=metadata.name%21%3Dkube-root-ca.crt'
-  const watch = `${maps}?watch=1&timeoutSeconds=5&${selector}`
+  const watch = `${maps}?watch=1&timeoutSeconds=300&${selector}`
   const kinds = (text: string) =>
     text
       .split('\n')
