@@ -110,6 +110,9 @@ t.test('nobody takes a Lease that is renewed, and no node is lost', async (t) =>
       name: 'one-of-two',
       identity,
       retryPeriodMs: 100,
+      // Less than the clock is set by, more than a machine stands still.
+      leaseDurationMs: 120_000,
+      renewDeadlineMs: 90_000,
       lead: async (over) => {
         led.push(identity)
         await new Promise((resolve) => over.addEventListener('abort', resolve))
@@ -123,7 +126,7 @@ t.test('nobody takes a Lease that is renewed, and no node is lost', async (t) =>
     signal,
     hostname: 'test',
     controllers: ['node-lifecycle-controller'],
-    settings: { nodeMonitorPeriodMs: 100 },
+    settings: { nodeMonitorPeriodMs: 100, nodeMonitorGracePeriodMs: 600_000 },
   })
   const conditions = [{ type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'ready' }]
   const at = { name: 'n' }
