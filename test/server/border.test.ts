@@ -19,7 +19,8 @@ const exchange = (server: Server, request: string): Promise<string> =>
     socket.on('data', (text) => {
       answer += text
     })
-    socket.on('error', reject)
+    // Who was still sending may find the connection reset behind the answer.
+    socket.on('error', (error) => answer === '' && reject(error))
     socket.on('close', () => resolve(answer))
   })
 
