@@ -4,8 +4,13 @@ import https from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import type { Test } from 'tap'
 
-export const listen = async (t: Test, server: Server, address = '127.0.0.1'): Promise<number> => {
-  await new Promise<void>((resolve) => server.listen(0, address, resolve))
+export const listen = async (
+  t: Test,
+  server: Server,
+  address = '127.0.0.1',
+  port = 0,
+): Promise<number> => {
+  await new Promise<void>((resolve) => server.listen(port, address, resolve))
   t.teardown(() => {
     server.close()
     if (server instanceof http.Server || server instanceof https.Server)

@@ -40,7 +40,10 @@ export const startAggregatedApi = async (
   const own = issueCertificate({ ...life, use: 'server', subject, names: [host], issuer: ca })
   const callers: (string | undefined)[] = []
   const server = https.createServer(
-    { key: own.keyPem, cert: own.certPem, requestCert: true, rejectUnauthorized: false },
+    {
+      ...{ key: own.keyPem, cert: own.certPem, requestCert: true, rejectUnauthorized: false },
+      keepAliveTimeout: 600_000,
+    },
     (request, response) => {
       const { CN } = (request.socket as TLSSocket).getPeerCertificate().subject ?? {}
       callers.push(Array.isArray(CN) ? CN[0] : CN)

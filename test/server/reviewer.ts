@@ -4,6 +4,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
+import { freePort } from '../free-port.js'
 import { listen } from '../listen.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: reviews as they were sent
@@ -24,7 +25,8 @@ export const startReviewer = async (
       response.end(status && JSON.stringify({ ...sent, status }))
     },
   )
-  const port = await listen(t, server)
+  // None that another process could get once it is closed.
+  const port = await listen(t, server, '127.0.0.1', await freePort())
   const folder = t.testdir()
   const configFile = path.join(folder, 'kubeconfig')
   const named = { 'current-context': 'c', contexts: [{ name: 'c', context: { cluster: 'c' } }] }

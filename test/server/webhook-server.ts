@@ -36,7 +36,8 @@ export const startWebhook = async (
   })
   const reviews: Review[] = []
   const requests: IncomingMessage[] = []
-  const server = https.createServer({ key: own.keyPem, cert: own.certPem }, (request, response) => {
+  const options = { key: own.keyPem, cert: own.certPem, keepAliveTimeout: 600_000 }
+  const server = https.createServer(options, (request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk) => chunks.push(chunk))
     request.on('end', async () => {
