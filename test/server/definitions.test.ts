@@ -34,8 +34,11 @@ const startWithWidgets = async (t: Test) => {
         ? { headers: { 'content-type': 'application/merge-patch+json' } }
         : {}),
     })
-  const until = async (path: string, holds: (body: Answer) => boolean) =>
-    (await answerThat(server, { path }, String(holds), ({ body }) => holds(body))).body
+  const until = async (path: string, holds: (body: Answer) => boolean) => {
+    // Where nothing is served yet, the answer is a text.
+    const isIt = ({ body }: { body: unknown }) => typeof body === 'object' && holds(body as Answer)
+    return (await answerThat(server, { path }, String(holds), isIt)).body
+  }
   const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
   const definition = definitionOf({
     group,
