@@ -171,6 +171,7 @@ const withWebhooks = async (
     rules: [configMaps],
     sideEffects: 'None',
     admissionReviewVersions: ['v1'],
+    timeoutSeconds: 30,
     ...more,
   }))
   await create(server, `${admission}/${resource}`, {

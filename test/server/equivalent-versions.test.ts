@@ -269,6 +269,7 @@ t.test('a webhook is sent the version of its rule, and its patch comes back', as
     rules: [rule('autoscaling', 'v1', 'horizontalpodautoscalers')],
     sideEffects: 'None',
     admissionReviewVersions: ['v1'],
+    timeoutSeconds: 30,
     matchPolicy,
   })
   await made(`${admission}/mutatingwebhookconfigurations`, {

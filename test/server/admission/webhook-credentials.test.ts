@@ -87,6 +87,7 @@ for (const [name, { users, current, authorization }] of Object.entries(cases))
               rules: [ruleFor('configmaps')],
               sideEffects: 'None',
               admissionReviewVersions: ['v1'],
+              timeoutSeconds: 30,
             },
           ],
         },
