@@ -23,6 +23,8 @@ export interface AggregatedApi {
   readonly caPem: string
   /** Common names of the certificates that were shown. */
   readonly callers: (string | undefined)[]
+  /** Paths that were asked for. */
+  readonly asked: (string | undefined)[]
   stop(): Promise<void>
 }
 
@@ -39,6 +41,7 @@ export const startAggregatedApi = async (
   const subject = { commonName: 'agg' }
   const own = issueCertificate({ ...life, use: 'server', subject, names: [host], issuer: ca })
   const callers: (string | undefined)[] = []
+  const asked: (string | undefined)[] = []
   const server = https.createServer(
     {
       ...{ key: own.keyPem, cert: own.certPem, requestCert: true, rejectUnauthorized: false },
@@ -47,6 +50,7 @@ export const startAggregatedApi = async (
     (request, response) => {
       const { CN } = (request.socket as TLSSocket).getPeerCertificate().subject ?? {}
       callers.push(Array.isArray(CN) ? CN[0] : CN)
+      asked.push(request.url)
       handle(request, response)
     },
   )
@@ -61,7 +65,7 @@ export const startAggregatedApi = async (
     return stopped
   }
   t.teardown(stop)
-  return { port: (server.address() as AddressInfo).port, caPem: ca.certPem, callers, stop }
+  return { port: (server.address() as AddressInfo).port, caPem: ca.certPem, callers, asked, stop }
 }
 
 export const sendJson = (response: ServerResponse, body: unknown, code = 200): void => {
