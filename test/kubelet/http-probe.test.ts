@@ -49,8 +49,15 @@ t.test('a server that speaks another protocol, unasked, holds up nobody', async 
     })
   })
   const ask = async (run: typeof runHook, path: string) => {
-    const ended = AbortSignal.timeout(path === '/ends' ? 60_000 : 100)
-    return run(target, { httpGet: { path, port: oddPort } }, ended)
+    const { get } = http
+    const ended = new AbortController()
+    // What goes on is left when it has begun.
+    const asked = t.capture(http, 'get', (...given: Parameters<typeof get>) =>
+      get(...given).once('upgrade', () => path === '/goes-on' && setImmediate(() => ended.abort())),
+    )
+    const outcome = run(target, { httpGet: { path, port: oddPort } }, ended.signal)
+    asked.restore()
+    return outcome
   }
   const oddPort = await new Promise<number>((resolve) => {
     odd.listen(0, '127.0.0.1', () => resolve((odd.address() as AddressInfo).port))
@@ -95,7 +102,8 @@ t.test('a redirect that leads to itself ends after ten requests', async (t) => {
 
 t.test('a redirect to another host is not followed, and reported', async (t) => {
   t.same(await probe(elsewhere), { ok: true, warning })
-  const spec = { name: 'c', livenessProbe: { httpGet: to(elsewhere) } } as ContainerSpec
+  const livenessProbe = { httpGet: to(elsewhere), timeoutSeconds: 60 }
+  const spec = { name: 'c', livenessProbe } as ContainerSpec
   const container = { id: 'c-1', startedAt: 0 } as Container
   const told = await new Promise<string>((resolve) => {
     const prober = new Prober({
