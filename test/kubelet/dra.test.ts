@@ -1,4 +1,5 @@
 /** Devices of ResourceClaims: prepared before a Pod's containers start, unprepared after the last of them. */
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
@@ -130,6 +131,9 @@ t.test(
     const driver = await startDraDriver(t, rootOf(node))
     const first = await node.startProcess()
     const a = await node.run('a', container, withClaim)
+    await reserve(node, a)
+    // One that ends before the other has come to the device would be the last.
+    await node.ready('a')
     const b = await node.run(
       'b',
       { ...script('true'), resources: container.resources },
@@ -139,10 +143,10 @@ t.test(
       },
     )
     await reserve(node, a, b)
-    await node.ready('a')
     await node.until('b', ({ status }) => status!.phase === 'Succeeded')
     t.notOk(methodsOf(driver).includes('NodeUnprepareResources'), 'one of them still has it')
     first.kill('SIGKILL')
+    await once(first, 'exit')
     // The API forgets the Pod while its kubelet is away.
     await node.delete('a', 0)
     await node.startProcess()
