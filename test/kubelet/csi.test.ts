@@ -1,4 +1,5 @@
 /** Volumes of CSI drivers, from the driver's registration to the end of the last Pod that has them. */
+import { once } from 'node:events'
 import path from 'node:path'
 import t from 'tap'
 import { attachmentName, uniqueName } from '#client/csi-volume.js'
@@ -187,6 +188,7 @@ t.test('a kubelet that was killed undoes what the one before has mounted', async
   await node.ready('b')
   t.equal(methodsOf(driver).filter((method) => method === 'NodeStageVolume').length, 1)
   first.kill('SIGKILL')
+  await once(first, 'exit')
   const before = driver.calls.length
   await node.delete('a')
   await node.delete('b', 0)
