@@ -57,6 +57,7 @@ t.test(
   'a slow runtime is asked once more for all who wait, and may have lost something',
   async (t) => {
     let lists = 0
+    let removed = 0
     let isSlow = false
     const held: (() => void)[] = []
     const runtime = await startRuntime(t, {
@@ -70,7 +71,10 @@ t.test(
         request.container_id === 'c-gone'
           ? answer({ code: status.NOT_FOUND, details: 'no such container' })
           : answer(null, { status: { ...rowOf('here'), state: 1 } }),
-      RemoveContainer: (_: unknown, answer: Answer) => answer(null, {}),
+      RemoveContainer: (_: unknown, answer: Answer) => {
+        removed++
+        answer(null, {})
+      },
     })
     await runtime.open(() => {})
     t.teardown(() => runtime.close())
@@ -81,7 +85,7 @@ t.test(
     )
     isSlow = true
     const removals = Array.from({ length: 20 }, () => runtime.removeContainer('c-x'))
-    await eventually('a look', () => held.length === 1)
+    await eventually('a look behind all', () => removed === 20 && held.length === 1)
     const before = lists
     isSlow = false
     held[0]!()
@@ -175,8 +179,9 @@ t.test(
     })
     await runtime.open(() => {})
     t.teardown(() => runtime.close())
-    await eventually('both', () => reopened.length === 2)
-    t.same(reopened, ['c-long', 'c-missing'])
+    // One that could not be opened anew is tried again later.
+    await eventually('both', () => reopened.length >= 2)
+    t.same(reopened.slice(0, 2), ['c-long', 'c-missing'])
     t.same(readdirSync(folder).sort(), ['long', 'long.1', 'short'])
     await runtime.removeContainer('c-long')
     t.same(readdirSync(folder), ['short'])
