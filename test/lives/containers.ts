@@ -7,10 +7,10 @@ export const script = (text: string): string[] => ['sh', '-c', `${prelude}; ${te
 export const exec = (text: string): Body => ({ exec: { command: script(text) } })
 
 const hold = 'while :; do sleep 100000 & wait; done'
-/** Runs until it is asked to end, and may do something before it does. */
+/** Runs until it is asked to end, and may do something before it does. Says that it has started when it can be asked. */
 export const obeys = (code = 0, first = ''): string =>
-  `l start; trap 'l TERM; ${first} exit ${code}' TERM; ${hold}`
-export const isDeaf = `l start; trap 'l TERM' TERM; ${hold}`
+  `trap 'l TERM; ${first} exit ${code}' TERM; l start; ${hold}`
+export const isDeaf = `trap 'l TERM' TERM; l start; ${hold}`
 
 export const container = (name: string, text: string, more: Body = {}): Body => ({
   name,

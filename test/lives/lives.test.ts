@@ -36,8 +36,11 @@ const played = (name: string, script: string, more: Body = {}): Life =>
     name,
     [container('main', script, { lifecycle: { preStop: exec('l pre') }, ...more })],
     { terminationGracePeriodSeconds: 30 },
-    'until ready, delete, until gone',
+    'until ready, until said main start, delete, until gone',
   )
+
+/** How often a life is played once more that was told of, or not, for the moment's sake. */
+const again = 6
 
 /** Of our side alone, and what is told of it. */
 const plants: readonly (readonly [Life, RegExp])[] = [
@@ -54,11 +57,18 @@ t.test('what one of two nodes does otherwise is told, and nothing else', async (
     const stories = await playLife(place, against, ours)
     return differenceOf(stories.ours, stories.against, Number.POSITIVE_INFINITY)
   }
-  await compareAll([played('same', obeys())], { atOnce: 1, again: 6 }, told, (_, lines) =>
+  await compareAll([played('same', obeys())], { atOnce: 1, again }, told, (_, lines) =>
     t.same(lines, []),
   )
+  // The moment may hide what differs, as it may show what does not.
+  const toldOnce = async ([ours, shown]: (typeof plants)[number]) => {
+    for (let left = again; ; left--) {
+      const lines = (await told(ours)).join('\n')
+      if (left === 0 || shown.test(lines)) return lines
+    }
+  }
   await Promise.all(
-    plants.map(async ([ours, shown]) => t.match((await told(ours)).join('\n'), shown, ours.name)),
+    plants.map(async (plant) => t.match(await toldOnce(plant), plant[1], plant[0].name)),
   )
 })
 
