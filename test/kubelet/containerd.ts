@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { CriClient } from '#kubelet/runtime/cri/cri-client.js'
 import { eventually } from '../eventually.js'
 import { processesWith } from './node.js'
 
@@ -152,8 +153,28 @@ const networkOf = (folder: string, bridge: string, subnet: string): object => ({
   ],
 })
 
+interface Listed {
+  readonly images: readonly { readonly repo_tags: readonly string[] }[]
+}
+
+/** Whether kubelets are told of the images, too: that hears of them a moment after their import. */
+const hasImages = async (endpoint: string): Promise<boolean> => {
+  const cri = new CriClient(endpoint)
+  try {
+    const { images } = await cri.callImages<Listed>('ListImages', {})
+    const tags = images.flatMap(({ repo_tags }) => repo_tags)
+    return [imageName, ...Object.values(userImageNames)].every((name) => tags.includes(name))
+  } catch {
+    return false
+  } finally {
+    cri.close()
+  }
+}
+
 /** A daemon that does not end in this time is killed. */
 const stopMs = 10_000
+/** The last container of a Pod is gone before its shim has ended. */
+const shimsMs = 30_000
 
 interface Containerd {
   readonly endpoint: string
@@ -182,11 +203,15 @@ export const startContainerd = async (): Promise<Containerd> => {
   await eventually('containerd', () => existsSync(socket) && ctr('version').status === 0)
   const imported = ctr('images', 'import', makeImage(folder))
   if (imported.status !== 0) throw new Error(String(imported.stderr))
+  const endpoint = `unix://${socket}`
+  await eventually('its images', () => hasImages(endpoint))
   return {
-    endpoint: `unix://${socket}`,
+    endpoint,
     subnetPrefix,
     portsMissing,
     stop: async () => {
+      const shims = () => processesWith(folder).filter((line) => line.includes('containerd-shim'))
+      await eventually('the end of shims', () => shims().length === 0, shimsMs).catch(() => {})
       if (child.exitCode === null && child.signalCode === null) {
         const gone = new Promise((resolve) => child.once('exit', resolve))
         child.kill('SIGTERM')
