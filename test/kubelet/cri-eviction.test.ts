@@ -32,6 +32,7 @@ t.test('storage of containers', { skip: containerdMissing }, async (t) => {
 
   // Its writable layer begins as a copy of the image here, of some 2 MB.
   await run('stays', deaf, { limits: { 'ephemeral-storage': '100Mi' } })
+  await node.ready('stays')
   const limits = { 'ephemeral-storage': '20Mi' }
   const writing = 'while [ $((i++)) -lt 30 ]; do cat /bin/busybox >>/tmp/file; done'
   await run('writes', `${writing}; ${deaf}`, { limits })
