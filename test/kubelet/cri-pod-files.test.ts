@@ -6,6 +6,7 @@ import t from 'tap'
 import { resources } from '#client/resources.js'
 import type { ContainerSpec, PodSpec } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
+import { freePort } from '../free-port.js'
 import { containerdMissing, imageName, startContainerd } from './containerd.js'
 import { startCsiDriver } from './csi-driver.js'
 import { script, startNode } from './node.js'
@@ -91,7 +92,7 @@ t.test('files and names of Pods', { skip: containerdMissing }, async (t) => {
   })
 
   t.test('a port of the host leads to the Pod', { skip: containerd.portsMissing }, async (t) => {
-    const hostPort = 20_000 + (process.pid % 10_000)
+    const hostPort = await freePort()
     await node.run('ported', {
       ...inImage('echo served > /tmp/index.html; exec httpd -f -p 8080 -h /tmp'),
       ports: [{ containerPort: 8080, hostPort }],
