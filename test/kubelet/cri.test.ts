@@ -90,6 +90,7 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     t.equal(await node.logs('once'), 'up\nheard hello\nover\n')
     socket.terminate()
     await node.delete('once', 1)
+    await node.gone('once')
   })
 
   t.test(
@@ -123,11 +124,16 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
       {
         ...inImage('echo up; echo served > /tmp/index.html; exec httpd -f -p 8080 -h /tmp'),
         ports: [{ name: 'http', containerPort: 8080 }],
-        readinessProbe: { httpGet: { port: 'http', path: '/index.html' }, periodSeconds: 1 },
-        livenessProbe: {
+        readinessProbe: {
+          httpGet: { port: 'http', path: '/index.html' },
+          periodSeconds: 1,
+          timeoutSeconds: 30,
+        },
+        startupProbe: {
           exec: { command: ['test', '-e', '/tmp/index.html'] },
           periodSeconds: 1,
           timeoutSeconds: 30,
+          failureThreshold: 100,
         },
         volumeMounts: [{ name: 'down', mountPath: '/etc/down' }],
       },
@@ -260,7 +266,7 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
       { status: 'True' },
     )
     await node.delete('p', 5)
-    const over = await node.until('p', ({ status }) => status?.phase === 'Failed')
+    const over = await node.until('p', ({ status }) => status?.phase === 'Failed', pulling)
     t.equal(over.status!.podIP, pulling.status!.podIP)
     await node.gone('p')
   })
@@ -326,9 +332,10 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     await node.gone('good')
     await node.run('bad', inImage('trap "" TERM; echo up; while :; do sleep 0.1; done'))
     await up(node, 'bad')
+    const running = await node.get('bad')
     await node.delete('bad', 300)
     await node.delete('bad', 1)
-    const bad = await node.until('bad', ({ status }) => status!.phase === 'Failed')
+    const bad = await node.until('bad', ({ status }) => status!.phase === 'Failed', running)
     t.equal(stateOf(bad).terminated?.exitCode, 137)
     await node.gone('bad')
   })
@@ -340,6 +347,7 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     const before = await node.ready('q')
     await node.delete('p', 2)
     kubelet.kill('SIGKILL')
+    await once(kubelet, 'exit')
     kubelet = await node.startProcess()
     await node.gone('p')
     const after = (await node.get('q'))!
