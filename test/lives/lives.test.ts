@@ -40,7 +40,7 @@ const played = (name: string, script: string, more: Body = {}): Life =>
   )
 
 /** How often a life is played once more that was told of, or not, for the moment's sake. */
-const again = 6
+const again = 20
 
 /** Of our side alone, and what is told of it. */
 const plants: readonly (readonly [Life, RegExp])[] = [
