@@ -1,6 +1,7 @@
 /** Stories of Pods whose containers have their turns: sidecars, init containers, crashes, and of who waits for their end. */
+import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import { isFinal, isGoing, isGone, recorded, type Step, type Story, uidsOf } from './story.js'
+import { isFinal, isGoing, isGone, recorded, type Step, type Story } from './story.js'
 import type { World } from './world.js'
 
 const says = (word: string, exitCode = 0) =>
@@ -23,6 +24,17 @@ const deleteAsked = (name: string, ci?: Step['ci']): Step => ({
   ...(ci ? { ci } : {}),
 })
 const gone = (name: string): Step => ({ name: 'gone', holds: (w) => isGone(w, name) })
+
+const hold = { finalizers: ['example.com/hold'] }
+/** The last version of a Pod that is held: while a watch is away one that is not may come and go. */
+const lastOf = async (world: World, name: string): Promise<Pod> => {
+  const isHeld = () => world.pod(name)?.metadata.deletionGracePeriodSeconds === 0
+  await world.until('nothing but the finalizer', isHeld)
+  const last = world.pod(name)!
+  await world.patch(resources.pods, name, { metadata: { finalizers: null } })
+  await world.until('the end', () => isGone(world, name))
+  return last
+}
 
 const sidecars: Story = {
   name: '7 sidecars',
@@ -66,14 +78,14 @@ const initContainer: Story = {
   play: async (world) => {
     const initContainers = [beside(world, 'init', says('term'))]
     await world.create(resources.pods, 'p', {
+      metadata: { name: 'p', namespace: world.namespace, ...hold },
       spec: world.podSpec(says('main'), { initContainers }),
     })
     await world.until('the init container', () => recorded(world, 'life', 'init-up'))
     await world.delete(resources.pods, 'p')
-    await world.until('the end', () => isGone(world, 'p'))
+    const { status } = await lastOf(world, 'p')
     const wrong =
       world.record('starts').length === 0 ? [] : ['what was to come after it has started']
-    const { status } = world.everyPod.get(uidsOf(world, 'p')[0]!)!
     if (status?.phase !== 'Failed')
       wrong.push(`a Pod that was never initialized is ${status?.phase}`)
     return wrong
@@ -90,11 +102,13 @@ const crashLoop: Story = {
   play: async (world) => {
     const { folder } = world
     const command = ['sh', '-c', `echo run >>"${folder}/life"; exit 3`]
-    await world.create(resources.pods, 'p', { spec: world.podSpec('', {}, { command }) })
+    await world.create(resources.pods, 'p', {
+      metadata: { name: 'p', namespace: world.namespace, ...hold },
+      spec: world.podSpec('', {}, { command }),
+    })
     await world.until('its back-off', () => backsOff(world, 'p'))
     await world.delete(resources.pods, 'p')
-    await world.until('the end', () => isGone(world, 'p'))
-    const { status } = world.everyPod.get(uidsOf(world, 'p')[0]!)!
+    const { status } = await lastOf(world, 'p')
     const code = status?.containerStatuses?.[0]?.state?.terminated?.exitCode
     return code === 3 ? [] : [`its last state tells of exit code ${code}`]
   },
@@ -118,7 +132,7 @@ const held: Story = {
   ],
   play: async (world) => {
     await world.create(resources.pods, 'p', {
-      metadata: { name: 'p', namespace: world.namespace, finalizers: ['example.com/hold'] },
+      metadata: { name: 'p', namespace: world.namespace, ...hold },
       spec: world.podSpec(says('term')),
     })
     await world.until('ready', () => world.isReady('p') && world.record('starts').length === 1)
@@ -127,8 +141,7 @@ const held: Story = {
     await world.until('nothing but the finalizer', isHeld)
     const wrong = isFinal(world, 'p') ? [] : ['it was let go before it was said how it ended']
     if (world.processes().length > 0) wrong.push('it was let go before it had ended')
-    await world.patch(resources.pods, 'p', { metadata: { finalizers: null } })
-    await world.until('the end', () => isGone(world, 'p'))
+    await lastOf(world, 'p')
     return wrong
   },
 }
@@ -151,7 +164,7 @@ const replaced: Story = {
         template: { spec: world.podSpec(says('term', 1), { restartPolicy: 'Never' }) },
       },
     })
-    await world.until('its Pod', () => world.record('starts').length === 1)
+    await world.until('its Pod', () => world.record('starts').length === 1 && world.pods()[0])
     const [first] = world.pods()
     const { name = '', uid = '' } = first!.metadata
     await world.until('ready', () => world.isReady(name))
