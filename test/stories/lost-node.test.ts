@@ -9,14 +9,18 @@ import type { Node } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { storiesTimeoutMs } from './play-cases-of-ci.js'
 import { ClusterProcesses } from './processes.js'
-import { isGoing, isGone, uidsOf } from './story.js'
+import { isBound, isGoing, isGone, uidsOf } from './story.js'
 import { World } from './world.js'
 
 const skip = process.platform !== 'linux' && 'Pods are told apart by /proc'
 const obeys = 'exit 0'
 
-/** Prefers the node that will be lost. */
-const podSpec = (world: World) =>
+/** Wants the node that will be lost. */
+const boundSpec = (world: World) =>
+  world.podSpec(obeys, { nodeSelector: { 'kubernetes.io/hostname': 'node-lost' } })
+
+/** Prefers it. */
+const looseSpec = (world: World) =>
   world.podSpec(obeys, {
     affinity: {
       nodeAffinity: {
@@ -34,10 +38,10 @@ const podSpec = (world: World) =>
     },
   })
 
-const workload = (world: World, app: string) => ({
+const workload = (app: string, spec: object) => ({
   replicas: 1,
   selector: { matchLabels: { app } },
-  template: { metadata: { labels: { app } }, spec: podSpec(world) },
+  template: { metadata: { labels: { app } }, spec },
 })
 
 const advance = (world: World, by: string) =>
@@ -94,20 +98,21 @@ t.test('a node is lost and found again as the clock is moved', { skip }, async (
   })
   await world.open()
   for (const node of ['node-1', 'node-lost'])
-    await world.until(node, () => ready(world, node) === 'True')
+    await world.until(node, () => ready(world, node) === 'True' && !world.node(node)!.spec.taints)
   await world.create(resources.pods, 'bystander', {
     spec: world.podSpec(obeys, { nodeName: 'node-1' }),
   })
-  await world.create(resources.deployments, 'web', { spec: workload(world, 'web') })
   await world.create(resources.statefulSets, 'db', {
-    spec: { serviceName: 'db', ...workload(world, 'db') },
+    spec: { serviceName: 'db', ...workload('db', boundSpec(world)) },
   })
+  // Then the scheduler knows, too, that the node takes Pods, before it chooses one.
+  await world.until('db-0 on its node', () => isBound(world, 'db-0'))
+  await world.create(resources.deployments, 'web', { spec: workload('web', looseSpec(world)) })
   await world.until('all Pods', () =>
     ['bystander', 'db-0', webOn(world, 'node-lost')?.metadata.name ?? ''].every((name) =>
       world.isReady(name),
     ),
   )
-  t.equal(world.pod('db-0')!.spec.nodeName, 'node-lost')
   const first = uidsOf(world, 'db-0')[0]!
 
   await t.test('living nodes live through hours', async (t) => {
