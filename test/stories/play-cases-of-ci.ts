@@ -2,8 +2,8 @@
 import type { Test } from 'tap'
 import { casesOfCi, nameOf, playCase, startStoryCluster } from './kill-points.js'
 
-/** A loaded machine may need longer for all of them than other test files may take. */
-export const storiesTimeoutMs = 900_000
+/** A loaded machine may need far longer for all of them than other test files may take. */
+export const storiesTimeoutMs = 1_800_000
 
 /** Pods are processes, or the containers of the runtime at `endpoint`. */
 export const playCasesOfCi = async (t: Test, endpoint?: string): Promise<void> => {
