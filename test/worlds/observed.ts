@@ -19,6 +19,9 @@ interface Regarded {
   name: string
 }
 
+/** While this process stands still it sees no change: no pause between two looks counts for more. */
+const lookMs = 100
+
 /** How long nothing changes before a script counts as settled, and how long that is waited for. */
 interface Patience {
   readonly quietMs: number
@@ -28,8 +31,8 @@ interface Patience {
 /** Follows all scripts of a cluster, until `signal`. */
 export class Observed {
   readonly #informers: InformerFactory
-  /** When something of each script changed last, of performance.now. */
-  readonly #changed = new Map<string, number>()
+  /** How often something of each script has changed. */
+  readonly #changes = new Map<string, number>()
 
   constructor(client: Client) {
     this.#informers = new InformerFactory({ client, log: silentLog })
@@ -38,7 +41,8 @@ export class Observed {
   /** `onPod` is told of each Pod that is new or has changed. */
   async start(signal: AbortSignal, onPod: (pod: Pod) => void): Promise<void> {
     const note = (object: PersistedObject): void => {
-      this.#changed.set(scriptOf(object), performance.now())
+      const script = scriptOf(object)
+      this.#changes.set(script, (this.#changes.get(script) ?? 0) + 1)
     }
     // A node beats.
     const onUpdate = (next: PersistedObject, previous: PersistedObject): void => {
@@ -55,12 +59,13 @@ export class Observed {
   }
 
   async settled(namespace: string, { quietMs, atMostMs }: Patience): Promise<void> {
-    const begun = performance.now()
-    for (;;) {
-      const since = Math.max(begun, this.#changed.get(namespace) ?? 0)
-      const now = performance.now()
-      if (now - since >= quietMs || now - begun >= atMostMs) return
-      await sleep(since + quietMs - now)
+    let seen = this.#changes.get(namespace)
+    let quiet = 0
+    for (let waited = 0; quiet < quietMs && waited < atMostMs; waited += lookMs) {
+      await sleep(lookMs)
+      const now = this.#changes.get(namespace)
+      quiet = now === seen ? quiet + lookMs : 0
+      seen = now
     }
   }
 

@@ -15,7 +15,7 @@ import { kinds, type State } from './state.js'
 const usualQuietMs = 3_500
 const quietAfterFailuresMs = 25_000
 const settledAtMostMs = 100_000
-const goneAtMostMs = 60_000
+const goneAtMostMs = 180_000
 
 export interface World {
   /** In a namespace of that name, which is gone at the end. */
