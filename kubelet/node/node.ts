@@ -11,6 +11,7 @@ import type { EventSubject } from '#client/event-sink.js'
 import type { Log } from '#client/log.js'
 import { isNodeReady, type Node, type Taint } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
 import type { Pressure } from '../eviction/signals.js'
 import type { NodeFeatures, NodeImage } from '../runtime.js'
@@ -231,14 +232,15 @@ export class NodeReporter {
     }
   }
 
-  /** Whether the Node was deleted, marked by the node lifecycle controller, or given resources, meanwhile. */
+  /** Whether the Node was deleted, marked by the node lifecycle controller, or given resources or images, meanwhile. */
   async #needsReport(): Promise<boolean> {
     const { client, name } = this.#options
     try {
       const node = await client.get<Node>(resources.nodes, { name })
       this.#taints = node.spec.taints ?? []
       if (!isNodeReady(node) || node.metadata.uid !== this.#uid) return true
-      return Object.keys(extendedChanges(capacityOf(), node.status ?? {})).length > 0
+      if (Object.keys(extendedChanges(capacityOf(), node.status ?? {})).length > 0) return true
+      return !jsonEqual(await this.#images(), node.status.images ?? [])
     } catch (error) {
       if (isNotFound(error)) return true
       throw error

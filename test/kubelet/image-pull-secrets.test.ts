@@ -193,6 +193,11 @@ t.test(
     await node.until('anybody', ({ status }) => status?.phase === 'Running')
     await runPresent('stranger', 'Never')
     await node.until('stranger', ({ status }) => status?.phase === 'Running')
+    await eventually('the Node tells of the image', async () =>
+      (await node.client.get(resources.nodes, { name: 'node-1' })).status.images?.some(
+        ({ names }: { names: string[] }) => names.includes(image),
+      ),
+    )
     const all = ['without', 'missing', 'with', 'guest', 'asking', 'friend', 'anybody', 'stranger']
     for (const name of all) {
       await node.delete(name, 1)

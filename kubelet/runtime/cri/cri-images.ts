@@ -1,4 +1,5 @@
 /** The images of a container runtime. */
+import { compareTexts } from '#go/compare-texts.js'
 import type { RpcError } from '../../grpc/rpc-client.js'
 import type { NodeImage, RegistryCredentials, RuntimeImage } from '../../runtime.js'
 import { type CriClient, pullText } from './cri-client.js'
@@ -57,7 +58,7 @@ export class CriImages {
         names: [...repo_digests, ...repo_tags],
         sizeBytes: size,
       }))
-      .sort((a, b) => b.sizeBytes - a.sizeBytes)
+      .sort((a, b) => b.sizeBytes - a.sizeBytes || compareTexts(a.id, b.id))
   }
 
   /** Where they lie. */
