@@ -339,10 +339,14 @@ t.test('how Pods end', async (t) => {
       const at = (name: string) => `$CONTAINER_ROOT/d/${name}`
       const once = `test -e ${at('f')} && exec sleep 1000; until [ -e ${at('deaf')} ]; do sleep 0.05; done; touch ${at('f')}; exit 42`
       const pid = path.join(node.folder, 'deaf-pid')
-      const deaf = `test -e ${at('f')} && exec sleep 1000; echo $$ >${pid}; trap "touch ${at('deaf')}" TERM; while :; do sleep 0.05; done`
+      const deaf = `test -e ${at('f')} && exec sleep 1000; trap "touch ${at('deaf')}" TERM; echo $$ >${pid}; while :; do sleep 0.05; done`
       const volumeMounts = [{ name: 'd', mountPath: '/d' }]
-      const isOnce = ['sh', '-c', `test -e ${at('f')}`]
-      const livenessProbe = { exec: { command: isOnce }, periodSeconds: 1, failureThreshold: 1 }
+      // It fails once the trap is set: before, the signal would end the container.
+      const isOnce = ['sh', '-c', `until [ -s ${pid} ]; do sleep 0.05; done; test -e ${at('f')}`]
+      const livenessProbe = {
+        exec: { command: isOnce },
+        ...{ periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 600 },
+      }
       const asking = { restartPolicy: 'Never', restartPolicyRules: [rule] }
       const made = await node.run(
         'deaf',
