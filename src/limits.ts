@@ -533,8 +533,11 @@ export const limits = {
   shimClaimMsMax: 3_600_000,
   /** script(1) has made its terminal long before; a size that cannot be set by then is let go. */
   terminalStartMsMax: 5_000,
-  /** Searches for processes that a container left behind. They may fork meanwhile, so it is repeated until none is found. */
-  sweepsMax: 5,
+  /**
+   * Searches for processes that a container left behind. They may fork meanwhile, and what was killed needs a processor to
+   * end, so it is repeated until none is found: for ten seconds, which only a process that the kernel cannot end outlasts.
+   */
+  sweepsMax: 55,
   /** Grace of Pods when their kubelet ends; `kubelevel up` waits ten seconds for its children. */
   shutdownGraceSecondsMax: 6,
   /** How long a node that shuts down waits for the processes killed last, and for their statuses and Events. */
