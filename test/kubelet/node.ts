@@ -18,7 +18,7 @@ import { mainFile } from '../main-file.js'
 
 /** Processes on this host whose arguments hold the word; zombies do not count. */
 export const processesWith = (word: string): string[] =>
-  execFileSync('ps', ['-eo', 'stat=,pid=,args='], { encoding: 'utf8' })
+  execFileSync('ps', ['-eo', 'stat=,pid=,args='], { encoding: 'utf8', maxBuffer: 2 ** 28 })
     .split('\n')
     .filter((line) => line.includes(word) && !line.startsWith('Z'))
 
@@ -47,7 +47,10 @@ export interface TestNode {
   /** Makes a Pod on this node; `container` is the first and, without a spec, the only one. */
   run(name: string, container: Partial<ContainerSpec>, spec?: Partial<PodSpec>): Promise<Pod>
   get(name: string): Promise<Pod | undefined>
-  /** The Pod once it is as asked. With `since`, `holds` sees every state that came after that one, however soon it passed. */
+  /**
+   * The Pod once it is as asked. With `since`, `holds` sees every state that came after that one, however soon it passed; of
+   * a Pod that the test has deleted it sees every state since then.
+   */
   until(name: string, holds: (pod: Pod) => boolean, since?: Pod): Promise<Pod>
   ready(name: string): Promise<Pod>
   /** The Node's condition Ready once it is as asked. */
@@ -115,6 +118,9 @@ export const startNode = async (
     client.close()
     await server.close()
     if (!t.passing()) process.stderr.write(output)
+    // A shim, or a probe that was cut off, may need a processor to end. Whatever lives on does not end by itself.
+    const isClean = () => processesWith(folder).length === 0
+    if (t.passing()) await eventually('the last processes', isClean, 30_000).catch(() => {})
     const left = processesWith(folder)
     rmSync(folder, { recursive: true, force: true })
     if (left.length === 0) return
@@ -127,6 +133,8 @@ export const startNode = async (
       if (isNotFound(error)) return undefined
       throw error
     })
+  /** The resourceVersions at which Pods were deleted. */
+  const deletedAt = new Map<string, string | undefined>()
   // A state may last for milliseconds only, as the last one before a Pod goes: a watch sees what polling misses.
   const until: TestNode['until'] = async (name, holds, since) => {
     const enough = new AbortController()
@@ -136,7 +144,7 @@ export const startNode = async (
       const events = client.watch(resources.pods, {
         namespace,
         fieldSelector,
-        resourceVersion: since?.metadata.resourceVersion,
+        resourceVersion: since?.metadata.resourceVersion ?? deletedAt.get(name),
         signal: enough.signal,
       })
       for await (const { type, object } of events)
@@ -164,25 +172,30 @@ export const startNode = async (
   const node: TestNode = {
     client,
     folder,
-    run: (name, container, spec = {}) =>
-      client.create<Pod>(resources.pods, {
+    run: (name, container, spec = {}) => {
+      deletedAt.delete(name)
+      return client.create<Pod>(resources.pods, {
         metadata: { name, namespace },
         spec: {
           nodeName: 'node-1',
           containers: [{ name: 'main', image: 'none.example/main', ...container }],
           ...spec,
         },
-      }),
+      })
+    },
     get,
     until,
     ready: (name) => until(name, isReady),
     untilNode,
-    delete: (name, gracePeriodSeconds) =>
-      client.delete(
+    delete: async (name, gracePeriodSeconds) => {
+      const deleted = await client.delete(
         resources.pods,
         { namespace, name },
         gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds },
-      ),
+      )
+      deletedAt.set(name, deleted.metadata?.resourceVersion)
+      return deleted
+    },
     gone: async (name) => {
       await eventually(`the end of Pod ${name}`, async () => (await get(name)) === undefined)
     },
