@@ -65,7 +65,7 @@ t.test('how Pods end', async (t) => {
       return isOver(pod)
     }
     const over = node.until('beside', noteAndCheck, up)
-    await node.delete('beside', 10)
+    await node.delete('beside', 100)
     await over
     t.same(
       [...new Set(said)],
@@ -84,7 +84,7 @@ t.test('how Pods end', async (t) => {
       { spec: { activeDeadlineSeconds } },
       { type: 'merge' },
     )
-    await node.delete('overdue', 20)
+    await node.delete('overdue', 100)
     const { status } = await node.until('overdue', isOver)
     t.match(status, { phase: 'Failed', reason: 'DeadlineExceeded' })
     t.same(ends(status!.containerStatuses), [0])
@@ -109,8 +109,10 @@ t.test('how Pods end', async (t) => {
     const made = await node.run('unwell', { ...polite, livenessProbe })
     const noteAndCheck = ({ status }: Pod): boolean => {
       const [main] = status?.containerStatuses ?? []
+      // After the second start it has to wait.
+      if ((main?.restartCount ?? 0) >= 2) return true
       reasons.add(main?.state.waiting?.reason)
-      return main?.restartCount === 2
+      return false
     }
     await node.until('unwell', noteAndCheck, made)
     t.notOk(reasons.has('CrashLoopBackOff'))
@@ -125,7 +127,7 @@ t.test('how Pods end', async (t) => {
       'its trap',
       async () => (await node.logs('waiting', '?container=first')) !== '',
     )
-    await node.delete('waiting', 5)
+    await node.delete('waiting', 100)
     const { status } = await node.until('waiting', isOver)
     const initializing = { waiting: { reason: 'PodInitializing' } }
     const stateOf = ({ state }: ContainerStatus) => state
@@ -174,7 +176,7 @@ t.test('how Pods end', async (t) => {
       return isOver(pod)
     }
     const over = node.until('unstarted', noteAndCheck, running)
-    await node.delete('unstarted', 5)
+    await node.delete('unstarted', 100)
     await over
     t.notOk(phases.includes('True'))
   })
@@ -194,7 +196,7 @@ t.test('how Pods end', async (t) => {
       await node.run(name, { ...polite, lifecycle: { preStop: { httpGet: hook(scheme) } } })
     for (const name of ['plain', 'secure']) {
       await node.ready(name)
-      await node.delete(name, 5)
+      await node.delete(name, 100)
       await node.gone(name)
       await told(name, 'Killing')
       t.notOk((await reasonsOf(name)).includes('FailedPreStopHook'), name)
@@ -267,10 +269,11 @@ t.test('how Pods end', async (t) => {
     )
     const of = ({ status }: Pod) => status?.ephemeralContainerStatuses ?? []
     await node.until('debugged', (pod) => ends(of(pod))[1] === 7 && !!of(pod)[0]!.state.running)
-    await eventually('its trap', async () =>
-      (await node.logs('debugged', '?container=shell')).includes('up'),
-    )
-    await node.delete('debugged', 5)
+    for (const name of ['main', 'shell'])
+      await eventually('its trap', async () =>
+        (await node.logs('debugged', `?container=${name}`)).includes('up'),
+      )
+    await node.delete('debugged', 100)
     const over = await node.until('debugged', isOver)
     t.equal(over.status!.phase, 'Succeeded', "what it did is nobody's concern")
     t.same(ends(of(over)), [6, 7])
@@ -443,7 +446,7 @@ t.test('how Pods end', async (t) => {
       { type: 'strategic', subresource: 'status' },
     )
     const over = node.until('sorted', isOver)
-    await node.delete('sorted', 5)
+    await node.delete('sorted', 100)
     const { status } = await over
     const namesOf = (statuses: ContainerStatus[] | undefined) => statuses!.map(({ name }) => name)
     t.same(namesOf(status!.containerStatuses), ['a', 'b', 'c'])
