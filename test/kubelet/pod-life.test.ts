@@ -7,11 +7,14 @@ import { resources } from '#client/resources.js'
 import type { Pod, PodCondition } from '#kubelet/pod.js'
 import { Health } from '#kubelet/probes/grpc-probe.js'
 import { eventually } from '../eventually.js'
-import { script, startNode } from './node.js'
+import { script, startNode, type TestNode } from './node.js'
 
 const condition = (pod: Pod, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((c) => c.type === type)
 const main = (pod: Pod) => pod.status!.containerStatuses![0]!
+/** A container is ready as soon as its process is there, which may have said nothing yet. */
+const says = (node: TestNode, name: string, text: string) =>
+  eventually(`${JSON.stringify(text)} of ${name}`, async () => (await node.logs(name)) === text)
 
 t.test('a container that runs, its status, its log', async (t) => {
   const node = await startNode(t)
@@ -34,7 +37,7 @@ t.test('a container that runs, its status, its log', async (t) => {
   })
   const types = ['PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready']
   for (const type of [...types, 'PodScheduled']) t.equal(condition(pod, type)?.status, 'True', type)
-  t.equal(await node.logs('p'), 'one\ntwo\n')
+  await says(node, 'p', 'one\ntwo\n')
   t.equal(await node.logs('p', '?tailLines=1'), 'two\n')
   t.match(await node.logs('p', '?timestamps=true&limitBytes=30'), /^\d{4}-\d\d-\d\dT/)
   await t.rejects(node.logs('p', '?previous=true'), {
@@ -79,7 +82,10 @@ t.test('a container that keeps failing backs off, and OnFailure ends with succes
   t.match(main(loop).state.waiting?.message, /^back-off .* restarting failed container=main pod=/)
   t.equal(loop.status!.phase, 'Running')
   await eventually('the log of the last run, while the container waits for the next', async () => {
-    const logs = [await node.logs('loop'), await node.logs('loop', '?previous=true')]
+    // That of the run before the last is removed when the next one starts.
+    const queries = ['', '?previous=true']
+    const reads = queries.map((query) => node.logs('loop', query).catch(() => 'removed'))
+    const logs = await Promise.all(reads)
     const pod = await node.until('loop', waits)
     return logs.every((log) => log === `${main(pod).restartCount + 1}\n`)
   })
@@ -107,14 +113,14 @@ t.test('with another image a container has no past to wait for', async (t) => {
   await node.run('p', script('exit 1'))
   await node.until('p', (pod) => waits(pod, 'none.example/main') === '2s')
   const image = 'none.example/other'
-  await node.client.patch(
+  const patched = await node.client.patch<Pod>(
     resources.pods,
     { namespace: 'default', name: 'p' },
     { spec: { containers: [{ name: 'main', image }] } },
     { type: 'strategic' },
   )
-  const pod = await node.until('p', (one) => waits(one, image) !== '')
-  // Where the machine is busy the first wait may pass unseen.
+  const pod = await node.until('p', (one) => waits(one, image) !== '', patched)
+  // Where the machine is busy the first wait may be over before it is told.
   t.ok(['300ms', '600ms', '1.2s'].includes(waits(pod, image)), waits(pod, image))
 })
 
@@ -233,7 +239,7 @@ t.test('a missing ConfigMap holds the container until it is there', async (t) =>
     data: { x: 'now' },
   })
   await node.ready('p')
-  t.equal(await node.logs('p'), 'now\n')
+  await says(node, 'p', 'now\n')
 })
 
 t.test(
@@ -287,11 +293,14 @@ t.test(
       'p',
       {
         ...script(`touch ${file('live')}; exec sleep 8206.5`),
-        startupProbe: { ...exec(`test -e ${file('started')}`), failureThreshold: 100 },
+        startupProbe: {
+          ...exec(`test -e ${file('started')} && test -e ${file('live')}`),
+          failureThreshold: 1_000,
+        },
         livenessProbe: { ...exec(`test -e ${file('live')}`), failureThreshold: 1 },
         readinessProbe: exec(`test -e ${file('ready')}`),
       },
-      { terminationGracePeriodSeconds: 1 },
+      { terminationGracePeriodSeconds: 100 },
     )
     const starting = await node.until('p', (pod) => pod.status?.phase === 'Running')
     t.match(main(starting), { started: false, ready: false })
