@@ -194,8 +194,9 @@ t.test(
 )
 
 const conditionTypes = ({ status }: Pod) => status!.conditions!.map(({ type }) => type)
-const fill = (file: string, mibs: number, then: string) =>
-  script(`head -c ${mibs * mebi} /dev/zero >"${file}"; ${then}; while :; do sleep 0.05; done`)
+/** What comes first is done by the time that it takes too much. */
+const fill = (file: string, mibs: number, first: string) =>
+  script(`${first}; head -c ${mibs * mebi} /dev/zero >"${file}"; while :; do sleep 0.05; done`)
 const deaf = 'trap "" TERM'
 const polite = 'trap "exit 0" TERM'
 
@@ -206,9 +207,9 @@ t.test('a Pod that exceeds a limit of its own goes, and is not said to be disrup
     volumes: [{ name: 'v', emptyDir: sizeLimit ? { sizeLimit } : {} }],
   })
   const limit = (storage: string) => ({ resources: { limits: { 'ephemeral-storage': storage } } })
-  const inVolume = (then: string) => ({ ...fill('$CONTAINER_ROOT/v/f', 4, then), ...mounted })
+  const inVolume = (first: string) => ({ ...fill('$CONTAINER_ROOT/v/f', 4, first), ...mounted })
   await node.run('volume', inVolume(deaf), volume('1Mi'))
-  await node.run('polite', inVolume(polite), volume('1Mi'))
+  await node.run('polite-0', inVolume(polite), volume('1Mi'))
   await node.run('fine', inVolume(polite), volume('10Mi'))
   await node.run('pod', { ...inVolume(deaf), ...limit('3Mi') }, volume())
   await node.run('written', { ...fill('$CONTAINER_ROOT/f', 4, deaf), ...limit('2Mi') })
@@ -233,10 +234,17 @@ t.test('a Pod that exceeds a limit of its own goes, and is not said to be disrup
       { type: 'Warning', message },
     )
   }
-  const succeeded = await ended('polite')
+  let succeeded = await ended('polite-0')
+  // On a slow machine one may not come to obey in the two seconds that it has.
+  const wasKilled = ({ status }: Pod) =>
+    status!.containerStatuses![0]!.state.terminated!.exitCode === 137
+  for (let i = 1; wasKilled(succeeded) && i < 10; i++) {
+    await node.run(`polite-${i}`, inVolume(polite), volume('1Mi'))
+    succeeded = await ended(`polite-${i}`)
+  }
   t.equal(succeeded.status!.phase, 'Succeeded', 'whyever it was ended')
   t.equal(succeeded.status!.reason, undefined)
-  t.equal((await node.get('fine'))!.status!.phase, 'Running')
+  t.equal((await node.ready('fine')).status!.phase, 'Running')
 })
 
 t.test('a Pod of the API that calls itself static is one of the API all the same', async (t) => {
@@ -268,6 +276,15 @@ t.test(
   'a node that is short of memory says so, takes no Pod that asks for nothing, and ends the rest',
   async (t) => {
     const node = await startNode(t, { kubelet: 'process' })
+    const runs = script(`${deaf}; while :; do sleep 0.05; done`)
+    const asks = { ...runs, resources: { requests: { memory: '1Ki' } } }
+    const critical = { priorityClassName: 'system-node-critical' } as object
+    // They run before there is pressure: whoever has not started uses nothing.
+    const first = await node.startProcess()
+    await node.run('critical', asks, critical)
+    await node.run('burstable', asks)
+    for (const name of ['critical', 'burstable']) await node.ready(name)
+    first.kill('SIGKILL')
     await node.startProcess(
       [],
       ['--eviction-hard=memory.available<100000Gi', '--eviction-pressure-transition-period=10m'],
@@ -286,11 +303,7 @@ t.test(
         message: 'kubelet has insufficient memory available',
       },
     )
-    const runs = script(`${deaf}; while :; do sleep 0.05; done`)
-    const asks = { ...runs, resources: { requests: { memory: '1Ki' } } }
     await node.run('best-effort', runs)
-    await node.run('critical', asks, { priorityClassName: 'system-node-critical' } as object)
-    await node.run('burstable', asks)
     const refused = await node.until('best-effort', ({ status }) => status?.phase === 'Failed')
     t.match(refused.status, {
       reason: 'Evicted',
