@@ -7,7 +7,14 @@ import { eventually } from '../eventually.js'
 import { script, startNode } from './node.js'
 
 const image = 'none.example/main'
-const polite = script('trap "exit 0" TERM; echo up; while :; do sleep 0.05; done')
+const polite = script(
+  'trap "exit 0" TERM; touch $CONTAINER_ROOT/up; echo up; while :; do sleep 0.05; done',
+)
+/** A hook that ends when the trap of its container is set, and then this. */
+const afterTrap = (text: string) => {
+  const isUp = 'until [ -e $CONTAINER_ROOT/up ]; do sleep 0.05; done'
+  return { postStart: { exec: { command: ['sh', '-c', `${isUp}; ${text}`] } } }
+}
 const isOver = ({ status }: Pod) => status?.phase === 'Succeeded' || status?.phase === 'Failed'
 const stateOf = ({ state }: ContainerStatus) => state
 
@@ -28,11 +35,9 @@ t.test('Pods that are deleted while they start', async (t) => {
       string,
       string,
     ]
-    const hook = {
-      exec: { command: ['sh', '-c', `touch ${begun}; until [ -e ${goOn} ]; do sleep 0.05; done`] },
-    }
-    const second = { name: 'second', image, ...polite }
-    const main = { name: 'main', image, ...polite, lifecycle: { postStart: hook } }
+    const waits = afterTrap(`touch ${begun}; until [ -e ${goOn} ]; do sleep 0.05; done`)
+    const main = { name: 'main', image, ...polite, lifecycle: waits }
+    const second = { name: 'second', image, ...polite, lifecycle: afterTrap('true') }
     await node.run('hooked', main, { containers: [main, second] })
     await eventually('its hook', () => existsSync(begun))
     const since = await node.delete('hooked', 30)
@@ -44,9 +49,11 @@ t.test('Pods that are deleted while they start', async (t) => {
       { terminated: { exitCode: 0, reason: 'Completed' } },
     ])
     await node.gone('hooked')
-    const events = await told('hooked')
     for (const reason of ['Started', 'Killing'])
-      t.match(events.filter(([one]) => one === reason).length, 2, reason)
+      await eventually(`both events ${reason}`, async () => {
+        const events = await told('hooked')
+        return events.filter(([one]) => one === reason).length === 2
+      })
   })
 
   await t.test('main containers wait on when the last init container obeys its end', async (t) => {
