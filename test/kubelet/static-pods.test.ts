@@ -28,7 +28,7 @@ const start = async (t: Test) => {
 kind: Pod
 metadata: {name: web, labels: {app: web}}
 spec:
-  terminationGracePeriodSeconds: 20
+  terminationGracePeriodSeconds: 100
   containers:
   - name: main
     image: none.example/main
@@ -38,15 +38,20 @@ ${more}`,
     renameSync(path.join(folder, '.draft'), path.join(folder, 'web.yaml'))
   }
   const events = () => readFileSync(record, 'utf8').trim().split('\n')
+  /** Its trap is set: it runs before. */
+  const started = (word: string) =>
+    eventually(`the start of ${word}`, () => events().at(-1) === `start ${word}`)
   const running = (pod: Pod) => pod.status?.containerStatuses?.[0]?.state.running !== undefined
-  return { node, folder, write, events, running, launch: () => node.startProcess([], flags) }
+  const launch = () => node.startProcess([], flags)
+  return { node, folder, write, events, started, running, launch }
 }
 
 t.test('a manifest becomes a Pod that the API shows and cannot delete', async (t) => {
-  const { node, folder, write, events, running, launch } = await start(t)
+  const { node, folder, write, events, started, running, launch } = await start(t)
   write('word-8301')
   await launch()
   const mirror = await node.until(name, running)
+  await started('word-8301')
   const hash = annotation(mirror, 'hash')!
   t.match(mirror, {
     metadata: { labels: { app: 'web' }, ownerReferences: [{ kind: 'Node', name: 'node-1' }] },
@@ -79,16 +84,18 @@ t.test('a manifest becomes a Pod that the API shows and cannot delete', async (t
 })
 
 t.test('a manifest that changes ends the Pod, then the next of its name starts', async (t) => {
-  const { node, write, events, running, launch } = await start(t)
+  const { node, write, events, started, running, launch } = await start(t)
   write('first-8302')
   await launch()
   const before = await node.until(name, running)
+  await started('first-8302')
   write('second-8302')
   const after = await node.until(
     name,
     (pod) => annotation(pod, 'hash') !== annotation(before, 'hash') && running(pod),
   )
   t.not(after.metadata.uid, before.metadata.uid)
+  await started('second-8302')
   t.same(events(), ['start first-8302', 'end first-8302', 'start second-8302'])
   // What is no manifest any more is taken for a manifest that is gone, as upstream takes it.
   write('third-8302', '  restartPolicy: Perhaps\n')
@@ -97,10 +104,11 @@ t.test('a manifest that changes ends the Pod, then the next of its name starts',
 })
 
 t.test('a manifest that comes back while its Pod ends starts it again after that', async (t) => {
-  const { node, folder, write, events, running, launch } = await start(t)
+  const { node, folder, write, events, started, running, launch } = await start(t)
   write('word-8305')
   await launch()
   await node.until(name, running)
+  await started('word-8305')
   rmSync(path.join(folder, 'web.yaml'))
   await eventually('its end', async () =>
     (await node.events(name)).some(({ reason }) => reason === 'Killing'),
@@ -112,10 +120,11 @@ t.test('a manifest that comes back while its Pod ends starts it again after that
 })
 
 t.test('a kubelet that was killed finds its static Pods, and the mirrors, again', async (t) => {
-  const { node, folder, write, events, running, launch } = await start(t)
+  const { node, folder, write, events, started, running, launch } = await start(t)
   write('word-8303')
   const first = await launch()
   const before = await node.until(name, running)
+  await started('word-8303')
   first.kill('SIGKILL')
   await node.delete(name, 0)
   const second = await launch()
