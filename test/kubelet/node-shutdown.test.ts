@@ -1,4 +1,6 @@
 /** A node that goes down for good: how its Pods end, in which order, and what is said of them and of it. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import t from 'tap'
 import { resources } from '#client/resources.js'
 import { shutdownGroups } from '#kubelet/node/node-shutdown.js'
@@ -6,7 +8,6 @@ import type { Pod } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
 import { script, startNode } from './node.js'
 
-const deaf = script('trap "" TERM; echo up; while :; do sleep 0.05; done')
 const polite = script('trap "exit 0" TERM; echo up; while :; do sleep 0.05; done')
 const message = 'Pod was terminated in response to imminent node shutdown.'
 const disruptionOf = ({ status }: Pod) =>
@@ -14,24 +15,29 @@ const disruptionOf = ({ status }: Pod) =>
 
 t.test('Pods of a node that goes down end as failed, critical ones last', async (t) => {
   const node = await startNode(t, { kubelet: 'process' })
-  const times = ['--shutdown-grace-period=6s', '--shutdown-grace-period-critical-pods=3s']
+  // The critical ones hold the kubelet until everything has been seen.
+  const times = ['--shutdown-grace-period=303s', '--shutdown-grace-period-critical-pods=300s']
   const kubelet = await node.startProcess([], times)
   const exited = new Promise((resolve) => kubelet.once('exit', resolve))
+  const [pid, early, asked, go] = ['pid', 'early', 'asked', 'go'].map((name) =>
+    path.join(node.folder, name),
+  ) as [string, string, string, string]
+  const loop = 'while :; do sleep 0.05; done'
+  const deaf = script(`trap "" TERM; echo $$$$ >${pid}; echo up; ${loop}`)
+  const looks = `kill -0 $(cat ${pid}) && touch ${early}; touch ${asked}`
+  const patient = script(
+    `trap '${looks}' TERM; echo up; until [ -e ${go} ]; do sleep 0.05; done; kill -9 $$$$`,
+  )
+  const critical = { priorityClassName: 'system-node-critical' } as object
   await node.run('deaf', deaf)
-  await node.run('polite', polite)
-  await node.run('critical', deaf, { priorityClassName: 'system-node-critical' } as object)
+  await node.run('polite', polite, critical)
+  await node.run('critical', patient, critical)
   for (const name of ['deaf', 'polite', 'critical']) {
     await node.ready(name)
     await eventually('its trap', async () => (await node.logs(name)) !== '')
   }
-  const ended: string[] = []
   const over = (name: string) =>
-    node
-      .until(name, ({ status }) => status?.phase === 'Failed' || status?.phase === 'Succeeded')
-      .then((pod) => {
-        ended.push(name)
-        return pod
-      })
+    node.until(name, ({ status }) => status?.phase === 'Failed' || status?.phase === 'Succeeded')
   const all = Promise.all(['deaf', 'polite', 'critical'].map(over))
   const refused = node.until('late', ({ status }) => status?.phase === 'Failed')
   kubelet.kill('SIGTERM')
@@ -43,17 +49,20 @@ t.test('Pods of a node that goes down end as failed, critical ones last', async 
     reason: 'NodeShutdown',
     message: 'Pod was rejected: Pod was rejected as the node is shutting down.',
   })
-  const [deafOne, politeOne, critical] = await all
+  await eventually('the turn of the critical ones', () => existsSync(asked))
+  t.match(readFileSync(pid, 'utf8'), /^\d+\n$/)
+  t.notOk(existsSync(early), 'the others have ended before')
+  writeFileSync(go, '')
+  const [deafOne, politeOne, criticalOne] = await all
   await exited
-  t.equal(ended.at(-1), 'critical')
-  for (const pod of [deafOne!, critical!]) {
+  for (const pod of [deafOne!, criticalOne!]) {
     t.match(pod.status, { phase: 'Failed', reason: 'Terminated', message })
     t.match(pod.status!.containerStatuses![0]!.state.terminated, { exitCode: 137 })
   }
   // It has succeeded, whyever it was ended.
   t.equal(politeOne!.status!.phase, 'Succeeded')
   t.equal(politeOne!.status!.reason, undefined)
-  for (const pod of [deafOne!, politeOne!, critical!])
+  for (const pod of [deafOne!, politeOne!, criticalOne!])
     t.match(disruptionOf(pod), { status: 'True', reason: 'TerminationByKubelet', message })
   for (const name of ['deaf', 'polite', 'critical'])
     t.match(await node.get(name), { status: { phase: name === 'polite' ? 'Succeeded' : 'Failed' } })
