@@ -62,7 +62,11 @@ export interface TestNode {
   /** Stops the server, does something, and starts it again on the same port. */
   serverAwayWhile(meanwhile: () => Promise<void>): Promise<void>
   /** Starts the kubelet as a process; resolves when its node is Ready. */
-  startProcess(nodeFlags?: readonly string[], flags?: readonly string[]): Promise<ChildProcess>
+  startProcess(
+    nodeFlags?: readonly string[],
+    flags?: readonly string[],
+    env?: Readonly<Record<string, string>>,
+  ): Promise<ChildProcess>
 }
 
 const isReady = (pod: Pod): boolean =>
@@ -218,7 +222,7 @@ export const startNode = async (
       await meanwhile()
       server = await startServer(port)
     },
-    startProcess: async (nodeFlags = [], flags = []) => {
+    startProcess: async (nodeFlags = [], flags = [], env = {}) => {
       const child = spawn(
         process.execPath,
         [
@@ -231,11 +235,14 @@ export const startNode = async (
           rootDir,
           '--node-name',
           'node-1',
+          // What it says is shown where its test has failed.
+          '-v',
+          '1',
           ...flags,
           ...(endpoint ? ['--container-runtime-endpoint', endpoint] : []),
         ],
         // By the channel it learns when the test was killed, and ends too.
-        { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], cwd: folder },
+        { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], cwd: folder, env: { ...process.env, ...env } },
       )
       child.stdout!.on('data', (chunk) => (output += chunk))
       child.stderr!.on('data', (chunk) => (output += chunk))

@@ -98,6 +98,8 @@ class Round {
   #kubelet: ChildProcess | undefined
   /** When kubelets were launched. */
   readonly #launches: number[] = []
+  /** When the deletion was sent, and when it was answered. */
+  readonly #deletingAt = new Map<string, number>()
   readonly #deletedAt = new Map<string, number>()
 
   constructor(node: TestNode, random: Random, endpoint: string | undefined) {
@@ -125,8 +127,9 @@ class Round {
   }
 
   async #launch(): Promise<void> {
-    this.#launches.push(Date.now())
-    this.#kubelet = await this.#node.startProcess()
+    // By it a container says who started it, however late it comes to say so.
+    const HOME = `/launch/${this.#launches.push(Date.now()) - 1}`
+    this.#kubelet = await this.#node.startProcess([], [], { HOME })
   }
 
   async #create(plan: Plan): Promise<void> {
@@ -167,7 +170,7 @@ class Round {
 
   /** In a real container nothing is recorded. */
   #note(plan: Plan, what: string): string {
-    return this.#image ? ':' : `echo "${what} $(date +%s%3N)" >> ${this.#recordOf(plan)}`
+    return this.#image ? ':' : `echo "${what} $(date +%s%3N) $HOME" >> ${this.#recordOf(plan)}`
   }
 
   #mainScript(plan: Plan): string {
@@ -196,6 +199,7 @@ class Round {
   async #end(plan: Plan): Promise<void> {
     const { name, way, graceSeconds } = plan
     await sleep(this.#random() * 1_500)
+    this.#deletingAt.set(name, Date.now())
     if (way === 'force') await this.#delete(name, 0)
     else if (way === 'evict') await this.#evict(name)
     else await this.#delete(name)
@@ -269,12 +273,13 @@ class Round {
   #lookBack(plan: Plan): void {
     if (!existsSync(this.#recordOf(plan))) return
     const deletedAt = this.#deletedAt.get(plan.name)!
-    const knowing = this.#launches.find((at) => at >= deletedAt) ?? Number.POSITIVE_INFINITY
+    // After that the grace may be over, on a machine on which nothing gets on.
+    const inGrace = this.#deletingAt.get(plan.name)! + plan.graceSeconds * 1_000
     for (const line of readFileSync(this.#recordOf(plan), 'utf8').split('\n')) {
-      const [what, at] = line.split(' ')
-      if (what === 'start' && Number(at) > knowing)
+      const [what, at, by] = line.split(' ')
+      if (what === 'start' && this.#launches[Number(path.basename(by!))]! >= deletedAt)
         this.#say(plan, 'was started by a kubelet that came after its deletion')
-      if (what === 'early' && keepsOrder(plan))
+      if (what === 'early' && keepsOrder(plan) && Number(at) < inGrace)
         this.#say(plan, 'had a sidecar asked to end before its main container had')
     }
   }
