@@ -531,8 +531,8 @@ export const limits = {
   spdyStreamsWaitMsMax: 30_000,
   /** Longest time from the start of a shim to its first line, however busy the machine. */
   shimClaimMsMax: 3_600_000,
-  /** script(1) has made its terminal long before; a size that cannot be set by then is let go. */
-  terminalStartMsMax: 5_000,
+  /** script(1) has made its terminal long before, however busy the machine; a size that cannot be set by then is let go. */
+  terminalStartMsMax: 20_000,
   /**
    * Searches for processes that a container left behind. They may fork meanwhile, and what was killed needs a processor to
    * end, so it is repeated until none is found: for ten seconds, which only a process that the kernel cannot end outlasts.
