@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { resources } from '#client/resources.js'
-import { shutdownGroups } from '#kubelet/node/node-shutdown.js'
+import { endInGroups, shutdownGroups } from '#kubelet/node/node-shutdown.js'
 import type { Pod } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
 import { script, startNode } from './node.js'
@@ -16,7 +16,7 @@ const disruptionOf = ({ status }: Pod) =>
 t.test('Pods of a node that goes down end as failed, critical ones last', async (t) => {
   const node = await startNode(t, { kubelet: 'process' })
   // The critical ones hold the kubelet until everything has been seen.
-  const times = ['--shutdown-grace-period=303s', '--shutdown-grace-period-critical-pods=300s']
+  const times = ['--shutdown-grace-period=600s', '--shutdown-grace-period-critical-pods=300s']
   const kubelet = await node.startProcess([], times)
   const exited = new Promise((resolve) => kubelet.once('exit', resolve))
   const [pid, early, asked, go] = ['pid', 'early', 'asked', 'go'].map((name) =>
@@ -29,7 +29,7 @@ t.test('Pods of a node that goes down end as failed, critical ones last', async 
     `trap '${looks}' TERM; echo up; until [ -e ${go} ]; do sleep 0.05; done; kill -9 $$$$`,
   )
   const critical = { priorityClassName: 'system-node-critical' } as object
-  await node.run('deaf', deaf)
+  await node.run('deaf', deaf, { terminationGracePeriodSeconds: 1 })
   await node.run('polite', polite, critical)
   await node.run('critical', patient, critical)
   for (const name of ['deaf', 'polite', 'critical']) {
@@ -94,4 +94,19 @@ t.test('Pods end by their priority, each group in its share of the time', (t) =>
   t.same(shutdownGroups([critical], grace), [{ members: [critical], seconds: 10 }])
   t.same(shutdownGroups([], grace), [])
   t.end()
+})
+
+t.test('none has more time than its group, nor than its own grace', async (t) => {
+  const worker = (terminationGracePeriodSeconds?: number) => ({
+    pod: { spec: { containers: [], terminationGracePeriodSeconds } } as never as Pod,
+  })
+  const graces: number[] = []
+  await endInGroups(
+    [
+      { members: [worker(30), worker(3), worker()], seconds: 20 },
+      { members: [worker(30)], seconds: 10 },
+    ],
+    async (_, seconds) => void graces.push(seconds),
+  )
+  t.same(graces, [20, 3, 20, 10])
 })
