@@ -285,7 +285,9 @@ t.test('a container with a terminal echoes, has its size, and gets its whole gra
   session.stdout!.on('data', (chunk) => (output += chunk))
   session.resize(120, 40)
   // As a client's terminal sends it that hands on every key; stty says what the size is once it is set.
-  session.stdin!.write('until stty size | grep "40 120"; do sleep 0.1; done\r')
+  // It is not to read again: a shell that is about to does not see a signal before it has read.
+  const asks = 'until stty size | grep "40 120"; do sleep 0.1; done'
+  session.stdin!.write(`${asks}; while :; do sleep 0.05; done\r`)
   await eventually('an answer', () => output.includes('40 120\r\n'))
   t.match(output, /^until stty/, 'the terminal has echoed it')
   await runtime.stopContainer(id, { graceMs: 60_000 }).done
