@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import type { Server } from '#src/index.js'
 import { hasEtcd, startEtcd } from '../storage/etcd-fixture.js'
 import { definitionOf, versionOf } from './definition-body.js'
-import { call, startServer } from './start-server.js'
+import { call, isServed, startServer } from './start-server.js'
 
 const group = 'fidelity.example'
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
@@ -58,6 +58,7 @@ t.test('what fits is stored, and one byte more is refused', async (t) => {
   const server = await start(t, 'memory:')
   const asked = { method: 'POST', path: definitions, body: definition('bigs', 'Big') }
   t.equal((await call(server, asked)).status, 201)
+  await isServed(server, things)
   const bounds: Record<string, [string, number, (length: number) => object]> = {
     'an object in protobuf': [
       revisions,
@@ -138,6 +139,7 @@ t.test(
   async (t) => {
     const server = await start(t, 'memory:')
     await call(server, { method: 'POST', path: definitions, body: definition('bigs', 'Big') })
+    await isServed(server, things)
     const finalizers = ['a.b/c']
     const make = (length: number) =>
       call(server, {

@@ -1,6 +1,6 @@
 /** Which versions options of a delete and events of a watch are kinds of, as kube-apiserver v1.36 lists them. */
 import t from 'tap'
-import { call, startServer } from './start-server.js'
+import { call, isServed, startServer } from './start-server.js'
 
 const prefix = 'io.k8s.apimachinery.pkg.apis.meta.v1'
 
@@ -39,6 +39,7 @@ t.test('every version has options and events of its own', async (t) => {
       },
     },
   })
+  await isServed(server, '/openapi/v3/apis/example.com/v1')
   for (const kind of ['DeleteOptions', 'WatchEvent']) {
     t.same(await versionsOf('/openapi/v3/api/v1', kind), ['/v1'])
     t.same(await versionsOf('/openapi/v3/apis/apps/v1', kind), ['/v1', 'apps/v1'])

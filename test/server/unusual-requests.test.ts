@@ -6,7 +6,7 @@ import { json } from 'node:stream/consumers'
 import t from 'tap'
 import certificateSigningRequest from '#kinds/certificates/certificate-signing-request.js'
 import { definitionOf, versionOf } from './definition-body.js'
-import { call, startServer } from './start-server.js'
+import { call, isServed, startServer } from './start-server.js'
 
 const server = await startServer(t)
 const get = (path: string, accept = 'application/json') =>
@@ -214,6 +214,7 @@ const defineThings = async () => {
     ],
   })
   await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', body)
+  await isServed(server, `${things}/things`)
 }
 
 t.test('an empty segment for the namespace lists all, and deletes nothing', async (t) => {
