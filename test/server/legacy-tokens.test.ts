@@ -17,6 +17,8 @@ const secrets = `/api/v1/namespaces/${namespace}/secrets`
 const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`
 const reviews = '/apis/authentication.k8s.io/v1'
 const dayMs = 24 * 3_600_000
+/** It is noon all the time, so that no day and no token is over before the test is. Yesterday's: certificates are not of the future. */
+const noon = Math.floor(Date.now() / dayMs) * dayMs - dayMs / 2
 
 /** A server, who signs for it, and its audit log. */
 const startTokens = async (t: Test) => {
@@ -29,7 +31,7 @@ const startTokens = async (t: Test) => {
   writeFileSync(keyFile, pem)
   const rule = '{level: Metadata, omitStages: [RequestReceived]}'
   writeFileSync(policyFile, `{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [${rule}]}`)
-  const clock = { laterMs: 0, now: () => Date.now() + clock.laterMs }
+  const clock = { laterMs: 0, now: () => noon + clock.laterMs }
   const server = await startServer(t, {
     serviceAccountSigningKeyFile: keyFile,
     disableAdmissionPlugins: ['ServiceAccount'],
@@ -124,7 +126,7 @@ t.test('uses of tokens in Secrets are noted, warned of and counted', async (t) =
   )
   t.equal(used.user.username, claims.sub)
   t.notOk(used.user.extra)
-  const day = (days: number) => new Date(Date.now() + days * dayMs).toISOString().slice(0, 10)
+  const day = (days: number) => new Date(noon + days * dayMs).toISOString().slice(0, 10)
   const after = await metadata()
   t.same(after.labels, { [lastUsed]: day(0) })
   t.ok(after.managedFields.some(({ manager }: { manager: string }) => manager === 'kube-apiserver'))
@@ -199,7 +201,7 @@ t.test('uses of tokens in Secrets are noted, warned of and counted', async (t) =
 
 t.test('a review says why a requested token is invalid', async (t) => {
   const { soon, sign, uid, post, remove, use, review, uses } = await startTokens(t)
-  const seconds = Math.floor(Date.now() / 1000)
+  const seconds = noon / 1000
   const times = { exp: seconds + 3600, iat: seconds, nbf: seconds }
   const sub = `system:serviceaccount:${namespace}:robot`
   const make = (bound: object = {}, changed: JWTPayload = {}, header?: { kid?: string }) => {
