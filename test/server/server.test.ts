@@ -16,7 +16,7 @@ import type { StorageDriver } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 import { createServer } from '../create-server.js'
 import { eventually } from '../eventually.js'
-import { call, startServer } from './start-server.js'
+import { call, openWatch, startServer } from './start-server.js'
 
 const temporary = (t: { teardown(run: () => void): void }): string => {
   const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-server-'))
@@ -122,11 +122,14 @@ t.test('one connection takes large bodies and large answers, one after the other
 
 t.test('close ends watches and answers what was accepted', async (t) => {
   const server = await createServer({ logLevel: 'silent' })
-  const watch = call(server, { path: `${configMaps}?watch=true` })
+  await call(server, { method: 'POST', path: configMaps, body: configMap('there') })
+  const watch = openWatch(t, server, `${configMaps}?watch=true`)
+  // It has begun: what is not accepted yet is not answered.
+  await watch.lines(1)
   const lists = Array.from({ length: 20 }, () => call(server, { path: configMaps }))
   t.strictSame([...new Set((await Promise.all(lists)).map(({ status }) => status))], [200])
   const closing = server.close()
-  t.equal((await watch).status, 200)
+  await watch.ended
   await closing
   await t.rejects(call(server, { path: '/healthz' }))
   await server.close()

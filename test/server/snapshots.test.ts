@@ -10,7 +10,7 @@ import { runCommand, runCommandIn } from '../commands/run-command.js'
 import { eventually } from '../eventually.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
 import { definitionOf, textsOf, versionOf } from './definition-body.js'
-import { call, startServer } from './start-server.js'
+import { call, openWatch, startServer } from './start-server.js'
 
 // Timers of stores keep no process alive.
 const alive = setInterval(() => {}, 1_000)
@@ -180,11 +180,9 @@ t.test('a watch sees what differs, and both events of a replaced object', async 
   const from = now.metadata.resourceVersion
   t.match(await server.restore(before), { created: 1, updated: 2, deleted: 1 })
   const { body: restored } = await send('GET', maps)
-  const { text } = await send('GET', `${maps}?watch=1&resourceVersion=${from}&timeoutSeconds=1`)
-  const events = text
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line))
+  await send('POST', maps, { metadata: { name: 'end' } })
+  const watch = openWatch(t, server, `${maps}?watch=1&resourceVersion=${from}`)
+  const events = (await watch.lines(6)).map((line) => JSON.parse(line))
   t.same(
     events.map(({ type, object: { metadata, data } }) => [type, metadata.name, data?.a]),
     [
@@ -193,6 +191,7 @@ t.test('a watch sees what differs, and both events of a replaced object', async 
       ['ADDED', 'gone', 'before'],
       ['DELETED', 'other', undefined],
       ['ADDED', 'other', 'before'],
+      ['ADDED', 'end', undefined],
     ],
   )
   const versions = events.map(({ object }) => Number(object.metadata.resourceVersion))
@@ -225,7 +224,7 @@ t.test('a definition that goes comes back with its objects, and goes again at on
     if (round > 0) {
       const isEmptied = async () => (await send('GET', widgets)).body.items?.length === 2
       // A wait for finalizers that went on from the last round would last for a minute.
-      await eventually('it is emptied', isEmptied, 20_000)
+      await eventually('it is emptied', isEmptied, 50_000)
     }
     await server.restore(before)
     const { body } = await send('GET', path)
