@@ -1,5 +1,6 @@
 /** The README's walk-through with the real kubectl, a real process tree and Pods that really die. */
 import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -7,6 +8,12 @@ import { eventually } from '../eventually.js'
 import { kubectlMissing, startProcessTree } from './process-tree.js'
 
 const examples = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../../examples')
+
+/** The example, but that web-0 ends when there is such a file, not after two seconds, and who does not want to die says when. */
+const exampleUntil = (file: string): string =>
+  readFileSync(path.join(examples, 'web.yaml'), 'utf8')
+    .replace('; sleep 2', `; until [ -e ${file} ]; do sleep 0.1; done`)
+    .replaceAll('SIGTERM ignored" TERM;', '$& echo deaf;')
 
 /** Command lines of live processes that hold this word. */
 const processesWith = (word: string): string[] =>
@@ -28,7 +35,10 @@ t.test(
     await eventually('a Ready node', async () =>
       /\bReady\b/.test(await k('get nodes --no-headers')),
     )
-    await k(`apply -f ${examples}/web.yaml`)
+    const mayEnd = path.join(tree.folder, 'may-end')
+    const manifest = path.join(tree.folder, 'web.yaml')
+    writeFileSync(manifest, exampleUntil(mayEnd))
+    await k(`apply -f ${manifest}`)
     await k(
       'wait --for=condition=Ready pod/web-0 pod/web-1 pod/web-2 pod/stubborn pod/stubborn-2 --timeout=120s',
     )
@@ -54,12 +64,14 @@ t.test(
         'the watches',
         () => pod().includes('"phase": "Running"') && endpoint(true, false).test(slices()),
       )
-      t.match(await k('delete pod web-0'), /pod "web-0" deleted/)
+      const deleted = k('delete pod web-0')
+      await eventually('an endpoint that ends', () => endpoint(false, true).test(slices()))
+      writeFileSync(mayEnd, '')
+      t.match(await deleted, /pod "web-0" deleted/)
       await t.rejects(k('get pod web-0'), /NotFound/)
       await eventually('the grace period of its specification', () =>
         /"deletionGracePeriodSeconds": 20,/.test(pod()),
       )
-      await eventually('an endpoint that ends', () => endpoint(false, true).test(slices()))
       await eventually(
         'no endpoint',
         async () => !(await endpoints()).some((e) => e.targetRef.name === 'web-0'),
@@ -72,6 +84,8 @@ t.test(
     })
 
     await t.test('a Pod that ignores SIGTERM is killed after its grace period', async (t) => {
+      for (const name of ['stubborn', 'stubborn-2'])
+        await eventually(`${name} ignores it`, async () => /deaf/.test(await k(`logs ${name}`)))
       const from = process.hrtime.bigint()
       await k('delete pod stubborn')
       const seconds = Number(process.hrtime.bigint() - from) / 1e9
@@ -93,7 +107,7 @@ t.test(
       await k('annotate pod web-1 note=kept')
       t.match(await k('get pods -l tier=front -o name'), /pod\/web-1/)
       t.match(await k('explain pod.spec.terminationGracePeriodSeconds'), /<integer>/)
-      t.match(await k('logs web-2'), /running/)
+      await eventually('its words', async () => /running/.test(await k('logs web-2')))
       t.match(await kubectl('get', 'pods', '-o', 'jsonpath={.items[*].metadata.name}'), /web-1/)
     })
 
