@@ -1,17 +1,14 @@
 /** Every generator and command of the real kubectl, against the whole process tree. */
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { eventually } from '../eventually.js'
 import { listen } from '../listen.js'
 import { certificateRequest } from './certificate-request.js'
 import { kubectlMissing, startProcessTree } from './process-tree.js'
-
-const run = promisify(execFile)
 
 /** A call, as words or as a line without quotes, and what its output must match. */
 type Row = readonly [line: string | readonly string[], said: RegExp]
@@ -64,6 +61,7 @@ const generators: readonly Row[] = [
 ]
 
 const changes: readonly Row[] = [
+  ['wait --for=condition=Ready pod/one --timeout=120s', /condition met/],
   ['rollout status deployment/web --timeout=120s', /successfully rolled out/],
   ['set image deployment/web web=none.example/web:2', /image updated/],
   ['set env deployment/web A=b', /env updated/],
@@ -215,6 +213,8 @@ t.test('every command of kubectl', { skip: kubectlMissing }, async (t) => {
   })
 
   await t.test('each resource: list, describe, explain', async (t) => {
+    // Else kubectl tells what there is, and that there is more.
+    await k('wait --for=condition=Available apiservice/v1beta1.metrics.k8s.io --timeout=120s')
     const names = async (what: string) =>
       (await k(`api-resources --no-headers -o name ${what}`)).trim().split('\n')
     const listable = await names('--verbs=list')
@@ -245,12 +245,17 @@ t.test('every command of kubectl', { skip: kubectlMissing }, async (t) => {
     ] satisfies Row[])
       await ask(t, row)
     // The budget wants one of `web`, and nothing can be scheduled elsewhere: drain says what it waits for.
-    const refused = run(
-      'kubectl',
-      ['drain', node, '--ignore-daemonsets', '--force', '--timeout=7s'],
-      { env: { ...process.env, KUBECONFIG: tree.kubeconfig, HOME: tree.folder } },
+    const waiting = spawn('kubectl', ['drain', node, '--ignore-daemonsets', '--force'], {
+      env: { ...process.env, KUBECONFIG: tree.kubeconfig, HOME: tree.folder },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    t.teardown(() => waiting.kill())
+    let said = ''
+    waiting.stderr.on('data', (chunk) => (said += chunk))
+    await eventually('what it waits for', () =>
+      said.includes("would violate the pod's disruption budget"),
     )
-    await t.rejects(refused, /would violate the pod's disruption budget/)
+    waiting.kill()
     await k('delete poddisruptionbudget pdb')
     t.match(await k(`drain ${node} --ignore-daemonsets --force --timeout=120s`), /drained/)
     t.match(await k(`get node ${node}`), /SchedulingDisabled/)
