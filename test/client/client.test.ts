@@ -466,10 +466,23 @@ t.test(
       }
       return text
     }
-    t.equal(await read('/whole'), 'whole')
-    await t.rejects(read('/half'), { code: 'ECONNRESET' })
-    t.equal(await read('/whole'), 'whole')
-    t.equal(await read('/half', true), 'half')
+    // A machine that stands still has the best answer too late: then it is asked for again.
+    const comes = (text: string, path: string, longRunning = false) =>
+      eventually(`${text} of ${path}`, () =>
+        read(path, longRunning).then(
+          (read) => read === text,
+          () => false,
+        ),
+      )
+    await comes('whole', '/whole')
+    await eventually('it is given up', () =>
+      read('/half').then(
+        () => false,
+        ({ code }) => code === 'ECONNRESET',
+      ),
+    )
+    await comes('whole', '/whole')
+    await comes('half', '/half', true)
   },
 )
 

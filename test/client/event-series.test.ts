@@ -105,7 +105,7 @@ t.test(
     const { fail, events, move, forget } = await start(t)
     const again = async (times: number) => {
       for (let i = 0; i < times; i++) {
-        move(limits.eventSeriesEndMs - 10_000)
+        move(limits.eventSeriesEndMs - 60_000)
         fail(pod('p'), 'no node')
       }
     }
@@ -114,7 +114,7 @@ t.test(
     await eventually('the series', async () =>
       (await events()).some((event) => countOf(event) === 2),
     )
-    await again(4)
+    await again(5)
     await forget()
     await again(2)
     const [event] = await eventually('what it is now', async () => {
@@ -122,6 +122,6 @@ t.test(
       return all.length > 0 && all
     })
     t.equal(event?.note, 'no node')
-    t.equal(event?.series?.count, 8)
+    t.equal(event?.series?.count, 9)
   },
 )

@@ -37,7 +37,6 @@ t.test('an object whose deletion is lost is followed again', async (t) => {
   await eventually(
     'its newest state',
     () => informer.store.get('ns/a')?.metadata.resourceVersion === '60',
-    10_000,
   ).catch((error) => t.fail(error.message))
   stop.abort()
   await running
