@@ -21,6 +21,9 @@ import { expectedEvents } from './watch-oracle.js'
 t.test(
   'a version that is yet to come is waited for, but not for what upstream does not cache',
   async (t) => {
+    t.intercept(limits as { futureRevisionWaitMs: number }, 'futureRevisionWaitMs', {
+      value: 60_000,
+    })
     const driver = await openStorage('memory:', { clock: systemClock })
     const cacher = await makeCacher({ driver, clock: systemClock })
     t.teardown(async () => {

@@ -88,9 +88,11 @@ t.test('an answer of other types is none: it would be in the document of all gro
   ])
 })
 
-t.test('a long list takes no time of all its pairs', { timeout: 60_000 }, async (t) => {
+t.test('a long list takes no time of all its pairs', async (t) => {
   const names = Array.from({ length: 50_000 }, (_, at) => ({ name: `r${at}` }))
-  const began = performance.now()
+  // The processor's: a machine may stand still.
+  const before = process.cpuUsage()
   t.equal((await read(listOf(...names))).length, names.length)
-  t.ok(performance.now() - began < 10_000)
+  const { user } = process.cpuUsage(before)
+  t.ok(user < 10_000_000, `${user} µs`)
 })
