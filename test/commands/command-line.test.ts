@@ -30,7 +30,7 @@ const ready = (child: ChildProcess): Promise<string> =>
     let said = ''
     child.stderr!.on('data', (chunk: Buffer) => {
       said += chunk
-      if (said.includes('ready ')) resolve(said)
+      if (/ready .*\n/.test(said)) resolve(said)
     })
     child.once('exit', (code) => reject(new Error(`ended with ${code}: ${said}`)))
   })
@@ -220,9 +220,9 @@ t.test(
     writeFileSync(shell, `trap : HUP; ${server}; ${tell}`)
     const terminal = spawn('script', ['-qefc', `sh '${shell}'; true`, '/dev/null'], { cwd: folder })
     t.teardown(() => terminal.kill('SIGKILL'))
-    await new Promise<void>((resolve) =>
-      terminal.stdout.on('data', (chunk) => String(chunk).includes('Ctrl-C') && resolve()),
-    )
+    let said = ''
+    terminal.stdout.on('data', (chunk) => (said += chunk))
+    await eventually('the server', () => said.includes('Ctrl-C'))
     terminal.kill('SIGKILL')
     await eventually('the server has ended', () => existsSync(code))
     t.equal(readFileSync(code, 'utf8'), '0\n')

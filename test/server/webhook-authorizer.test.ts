@@ -1,5 +1,5 @@
 /** Other servers that say who may do what. */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import type { Server, ServerOptions } from '#src/index.js'
@@ -196,8 +196,10 @@ t.test('answers hold, those that allow longer; errors, and long questions, do no
 })
 
 t.test('a webhook that is away stops nobody whom another authorizer allows', async (t) => {
-  const { configFile, folder, close } = await startReviewer(t, answer)
-  close()
+  const { configFile, folder } = await startReviewer(t, answer)
+  // Nobody listens at port 1.
+  const named = readFileSync(configFile, 'utf8')
+  writeFileSync(configFile, named.replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1'))
   const options: ServerOptions = { authorizationWebhook: { configFile } }
   const away = await serverFor(t, folder, { ...options, authorizationModes: ['Webhook', 'RBAC'] })
   t.equal((await call(away, { path: '/version', ...ada })).status, 200)
