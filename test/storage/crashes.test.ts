@@ -16,7 +16,8 @@ t.test('a right store passes, however it is crashed', async (t) => {
 for (const bug of crashBugs)
   t.test(`planted and caught after a crash: ${bug}`, async (t) => {
     let problems: string[] = []
-    for (let i = 0; i < 30 && problems.length === 0; i++)
+    // One of some six shows the rarest of them.
+    for (let i = 0; i < 300 && problems.length === 0; i++)
       problems = (await playCrashes(seed + i, bug)).problems
     t.ok(problems.length > 0)
     t.comment(problems[0])
@@ -33,15 +34,20 @@ const skip = canTrace ? false : 'strace cannot trace here'
 
 t.test('LevelDB passes, killed when it enters a system call', { skip }, async (t) => {
   const random = seededRandom(seed)
-  const { calls, hits, problems } = await playDeadlyCalls(t, { seed, random, kills: 6 })
-  t.same(problems, [], `seed ${seed}`)
-  t.ok(hits > 0, `${hits} of ${calls.length} came`)
+  let hits = 0
+  // Two of three calls come.
+  for (let i = 0; i < 10 && hits === 0; i++) {
+    const played = await playDeadlyCalls(t, { seed: seed + i, random, kills: 6 })
+    t.same(played.problems, [], `seed ${seed + i}`)
+    hits = played.hits
+  }
+  t.ok(hits > 0, 'a call came')
 })
 
 t.test('planted in LevelDB and caught at a system call: batch in two', { skip }, async (t) => {
   const random = seededRandom(seed)
   // Many syncs stand between the two parts of a batch; of all calls hardly one in twenty does.
-  const options = { seed, random, kills: 40, plant: 'batch in two', only: 'fdatasync' } as const
+  const options = { seed, random, kills: 200, plant: 'batch in two', only: 'fdatasync' } as const
   const { problems } = await playDeadlyCalls(t, options)
   t.ok(problems.length > 0)
   t.comment(problems[0])

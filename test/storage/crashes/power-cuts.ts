@@ -28,7 +28,7 @@ interface PowerCuts {
 interface PowerCutOptions {
   readonly seed: number
   readonly random: () => number
-  /** About how many moments are looked at. */
+  /** How many moments are looked at, if there are so many. */
   readonly moments: number
   /** Name of the system call after which moments are. Default any. */
   readonly only?: string
@@ -85,13 +85,17 @@ export const playPowerCuts = async (
   const first = calls.findIndex(isRecord)
   const mayBeLast = ({ name }: (typeof calls)[number]): boolean =>
     options.only === undefined || name === options.only
-  const chance = options.moments / calls.slice(first).filter(mayBeLast).length
+  let left = calls.slice(first).filter(mayBeLast).length
+  let wanted = options.moments
   const problems: string[] = []
   let states = 0
   for (const [i, call] of calls.entries()) {
     if (isRecord(call)) records.push(...recordsIn(call.data))
     else disk.apply(call)
-    if (first < 0 || i < first || !mayBeLast(call) || options.random() > chance) continue
+    if (first < 0 || i < first || !mayBeLast(call)) continue
+    // Each is as likely as any other, and so many are looked at in the end.
+    if (options.random() * left-- >= wanted) continue
+    wanted--
     for (const state of disk.states()) {
       const cut = join(directory, 'cut')
       disk.restore(state, cut)
