@@ -77,11 +77,6 @@ const away = (t: Test, etcd: Etcd) =>
     const server = await serverOn(t, etcd, 'prefix=/away')
     t.equal((await post(server, maps, map('before'))).status, 201)
     await etcd.kill()
-    const waiting = [
-      call(server, { path: `${maps}/before` }),
-      call(server, { path: maps }),
-      post(server, maps, map('meanwhile')),
-    ]
     const text = await call(server, { path: '/readyz?verbose' })
     t.equal(text.status, 500)
     t.match(
@@ -95,6 +90,12 @@ const away = (t: Test, etcd: Etcd) =>
     }
     const old = await call(server, { path: `${maps}/before?resourceVersion=0` })
     t.equal(old.status, 200, 'what need not be fresh is answered')
+    // Not before the checks, which take their time: a write waits for half a minute.
+    const waiting = [
+      call(server, { path: `${maps}/before` }),
+      call(server, { path: maps }),
+      post(server, maps, map('meanwhile')),
+    ]
     const late = await call(server, { path: `${maps}/before?timeout=1s` })
     t.equal(late.status, 504)
     await etcd.start()
