@@ -1,4 +1,5 @@
 /** A server, the scheduler and the controller of claims in one process, with two nodes of which one has devices. */
+import { whenAborted } from '#async/sleep.js'
 import type { Client } from '#client/client.js'
 import type { Pod } from '#client/pod.js'
 import type { ResourceClaim } from '#client/resource-claim.js'
@@ -29,6 +30,21 @@ export const claimOf = (client: Client, name: string) =>
 type Run = Parameters<typeof startBeside>[1]
 export const schedule: Run = (deps) =>
   schedulerProcess.run(deps, parseFlags([], schedulerProcess.flags))
+
+/** It knows all that was there before `begin`, before it looks at a Pod. */
+export const scheduleLater = (): { run: Run; begin: () => void } => {
+  let begin = (): void => {}
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve
+  })
+  return {
+    async run(deps) {
+      await Promise.race([begun, whenAborted(deps.signal)])
+      await schedule(deps)
+    },
+    begin,
+  }
+}
 
 /** As the driver of the node does it. */
 export const publish = (client: Client, nodeName: string, devices: object[]) =>
