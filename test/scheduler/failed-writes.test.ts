@@ -67,14 +67,10 @@ t.test('a Pod whose volume could not be promised to it is tried again', async (t
     schedulerProcess.run(deps, flags)
   const client = await startBeside(t, run, losesOneUpdate)
   await createWaitingPod(client)
-  const { spec } = await eventually(
-    'the volume is promised',
-    async () => {
-      const volume = await client.get<Volume>(resources.persistentVolumes, { name: 'v' })
-      return volume.spec.claimRef && volume
-    },
-    30_000,
-  )
+  const { spec } = await eventually('the volume is promised', async () => {
+    const volume = await client.get<Volume>(resources.persistentVolumes, { name: 'v' })
+    return volume.spec.claimRef && volume
+  })
   t.equal(spec.claimRef?.name, 'c')
 })
 
@@ -82,6 +78,7 @@ t.test('what a Pod gives up whose binding fails is for others at once', async (t
   const flags = parseFlags([], schedulerProcess.flags)
   const run = (deps: Parameters<typeof schedulerProcess.run>[0]) =>
     schedulerProcess.run(deps, flags)
+  let isTaken = false
   let refuse = (): void => {}
   const refused = new Promise<void>((resolve) => (refuse = resolve))
   const client = await startBeside(t, run, (client) => ({
@@ -91,6 +88,7 @@ t.test('what a Pod gives up whose binding fails is for others at once', async (t
       options: { name?: string } = {},
     ) {
       if (options.name !== 'first') return client.create(ref, object, options)
+      isTaken = true
       await refused
       throw new Error('socket hang up')
     },
@@ -109,6 +107,7 @@ t.test('what a Pod gives up whose binding fails is for others at once', async (t
     })
   const get = (name: string) => client.get<Pod>(resources.pods, { namespace, name })
   await make('first')
+  await eventually('the first has the node', () => isTaken)
   await make('other')
   await eventually('no room for the other', async () =>
     (await get('other')).status.conditions?.some(({ reason }) => reason === 'Unschedulable'),
