@@ -54,9 +54,9 @@ t.test('it is told at once, and looks for other room', async (t) => {
     async () => (await podOf(client, 'middle')).status.nominatedNodeName === undefined,
   )
   for (const name of ['first', 'second'])
-    t.ok(
-      conditionOf(await podOf(client, name), 'DisruptionTarget'),
-      'the victims are still to end: no kubelet is there',
+    await eventually(
+      `${name} is to end, and is still there: no kubelet is`,
+      async () => conditionOf(await podOf(client, name), 'DisruptionTarget') !== undefined,
     )
   await makeNode('other', '2')
   await eventually(
