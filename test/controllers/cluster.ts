@@ -113,7 +113,7 @@ export const pretendNode = async (
   t: Test,
   client: Client,
   name: string,
-  options: { phase?: string; dyingMs?: number } = {},
+  options: { phase?: string; dyingMs?: number; mayEnd?: (pod: string) => Promise<void> } = {},
 ): Promise<PretendNode> => {
   const stop = new AbortController()
   const ready = (): KubeObject['status'] => ({
@@ -197,6 +197,7 @@ export const pretendNode = async (
   }
   const endPod = async (pod: Pod): Promise<void> => {
     await sleep(options.dyingMs ?? 30)
+    await options.mayEnd?.(pod.metadata.name)
     running.get(pod.metadata.name)?.delete(pod.metadata.uid)
     await client
       .delete(

@@ -327,9 +327,6 @@ t.test(
     const node = await pretendNode(t, client, 'n1')
     // Were it alone, all nodes would be lost, and then nobody is given up.
     await pretendNode(t, client, 'n2')
-    manage(t, createClient(client.config, 'kube-controller-manager'), {
-      settings: { nodeMonitorGracePeriodMs: 8_000, nodeMonitorPeriodMs: 100, podGcPeriodMs: 100 },
-    })
     const toleration = (seconds: number) => ({
       nodeName: 'n1',
       tolerations: [
@@ -352,6 +349,9 @@ t.test(
     const read = (name: string) => client.get<Pod>(resources.pods, { namespace, name })
     await until(async () => isPodReady(await read('soon')) && isPodReady(await read('late')))
     node.goSilent()
+    manage(t, createClient(client.config, 'kube-controller-manager'), {
+      settings: { nodeMonitorGracePeriodMs: 8_000, nodeMonitorPeriodMs: 100, podGcPeriodMs: 100 },
+    })
     await until(async () => (await read('soon')).metadata.deletionTimestamp !== undefined)
     const unreachable = await client.get(resources.nodes, { name: 'n1' })
     t.match(unreachable.status.conditions[0], {
@@ -360,8 +360,10 @@ t.test(
       reason: 'NodeStatusUnknown',
     })
     t.same(
-      unreachable.spec.taints.map((x: { key: string; effect: string }) => `${x.key}:${x.effect}`),
-      ['node.kubernetes.io/unreachable:NoSchedule', 'node.kubernetes.io/unreachable:NoExecute'],
+      unreachable.spec.taints
+        .map((x: { key: string; effect: string }) => `${x.key}:${x.effect}`)
+        .sort(),
+      ['node.kubernetes.io/unreachable:NoExecute', 'node.kubernetes.io/unreachable:NoSchedule'],
     )
     const conditions = (await read('soon')).status.conditions!.map((c) =>
       [c.type, c.status, c.reason].filter(Boolean).join(' '),
@@ -402,7 +404,13 @@ t.test(
     const { client, spawn, createNamespace } = await startCluster(t)
     const namespace = 'endpoints'
     await createNamespace(namespace)
-    await pretendNode(t, client, 'n1', { dyingMs: 2_000 })
+    const ready = new Map<string, { ready: boolean; terminating: boolean }>()
+    const isEnding = (name: string): boolean => {
+      const conditions = ready.get(name)
+      return conditions?.terminating === true && !conditions.ready
+    }
+    // A Pod is there until its end was told of.
+    await pretendNode(t, client, 'n1', { mayEnd: (name) => until(() => isEnding(name)) })
     spawn('controller-manager')
     await client.create(resources.services, {
       metadata: { name: 'web', namespace },
@@ -414,8 +422,6 @@ t.test(
         metadata: { name, namespace, labels: { app: 'web' } },
         spec: podSpec({ nodeName: 'n1', terminationGracePeriodSeconds: 30 }),
       })
-    const ready = new Map<string, { ready: boolean; terminating: boolean }>()
-    const waiting = new Map<string, () => void>()
     const stop = new AbortController()
     const slices = new Informer({
       client,
@@ -424,18 +430,15 @@ t.test(
       log: silentLog,
     })
     const look = (slice: KubeObject): void => {
-      for (const { targetRef, conditions } of slice.endpoints ?? []) {
+      for (const { targetRef, conditions } of slice.endpoints ?? [])
         ready.set(targetRef.name, conditions)
-        if (conditions.terminating && !conditions.ready) waiting.get(targetRef.name)?.()
-      }
     }
     slices.handle({ onAdd: look, onUpdate: look })
     const watching = slices.run(stop.signal)
     await until(() => pods.every((name) => ready.get(name)?.ready))
     for (const name of pods) {
-      const seen = new Promise<void>((resolve) => waiting.set(name, resolve))
       await client.delete(resources.pods, { namespace, name })
-      await seen
+      await until(() => isEnding(name))
     }
     await t.resolves(
       until(async () => {
