@@ -30,8 +30,15 @@ t.test('as many keys are worked on at once as the flag says', async (t) => {
       })
     }
     let [now, most, written] = [0, 0, 0]
+    // Held until as many are here as may be; one more would come in the time after that.
+    let fill = (): void => {}
+    const full = new Promise<void>((resolve) => {
+      fill = resolve
+    })
     const update = async (...args: Parameters<typeof client.update>) => {
       most = Math.max(most, ++now)
+      if (now === atOnce) fill()
+      await full
       await sleep(50)
       now--
       written++
