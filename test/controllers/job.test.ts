@@ -1,8 +1,9 @@
 /** How Pods of a Job are counted, and what they carry for it. */
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
+import type { WatchOptions } from '#client/client.js'
 import type { Pod } from '#client/pod.js'
-import { resources } from '#client/resources.js'
+import { type ResourceRef, resources } from '#client/resources.js'
 import { account, countReleased } from '#controllers/job/accounting.js'
 import { failuresSince, noFailures } from '#controllers/job/failures.js'
 import { finishedAt, indexLabel, type Job, trackingFinalizer } from '#controllers/job/job.js'
@@ -168,6 +169,8 @@ const startJob = async (
       manualSelector: true,
       selector: { matchLabels: labels },
       backoffLimit: 0,
+      // Without completions, which would be one.
+      parallelism: 1,
       template: {
         metadata: { labels },
         spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'x' }] },
@@ -179,7 +182,8 @@ const startJob = async (
 }
 
 t.test('a Pod that comes back to its Job is tracked again', async (t) => {
-  const { client, pods } = await startJob(t)
+  // There is no room for another Pod beside it and its successor.
+  const { client, pods } = await startJob(t, { pods: '2' })
   await until(async () => (await pods()).length > 0)
   const { name } = (await pods())[0]!.metadata
   const at = { namespace, name: name }
@@ -197,6 +201,10 @@ t.test('a Pod that comes back to its Job is tracked again', async (t) => {
       type: 'merge',
     },
   )
+  await until(async () => {
+    const { items } = await client.list<KubeObject>(resources.events, { namespace })
+    return items.some(({ reason }) => reason === 'FailedCreate')
+  })
   await label('yes')
   const owners = async () => (await client.get<Pod>(resources.pods, at)).metadata.ownerReferences
   await until(async () => (await owners())?.[0]?.uid === metadata.ownerReferences?.[0]?.uid)
@@ -205,8 +213,19 @@ t.test('a Pod that comes back to its Job is tracked again', async (t) => {
 
 t.test('Pods that fail within a second are judged together', async (t) => {
   const controllers = ['job-controller', 'serviceaccount-controller']
-  const client = await startControllers(t, controllers)
+  const failed: unknown[] = []
+  const client = await startControllers(t, controllers, (client) => ({
+    /** Tells of the two at once, however long lies between their ends. */
+    async *watch(ref: ResourceRef, options: WatchOptions) {
+      for await (const event of client.watch<Pod>(ref, options)) {
+        if (event.object.status?.phase !== 'Failed' || failed.push(event) > 2) yield event
+        else if (failed.length === 2) yield* failed
+      }
+    },
+  }))
   await untilPodsAreLetIn(client, namespace)
+  const status = async () =>
+    (await client.get<Job>(resources.jobs, { namespace, name: 'j' })).status
   await client.create(resources.jobs, {
     metadata: { name: 'j', namespace },
     spec: {
@@ -216,7 +235,7 @@ t.test('Pods that fail within a second are judged together', async (t) => {
     },
   })
   const pods = async () => (await client.list<Pod>(resources.pods, { namespace })).items
-  await until(async () => (await pods()).length === 2)
+  await until(async () => (await status()).active === 2)
   await Promise.all(
     (await pods()).map(({ metadata: { name } }) =>
       client.patch(
@@ -227,8 +246,6 @@ t.test('Pods that fail within a second are judged together', async (t) => {
       ),
     ),
   )
-  const status = async () =>
-    (await client.get<Job>(resources.jobs, { namespace, name: 'j' })).status
   await until(async () => (await status()).conditions?.some(({ type }) => type === 'Failed'))
   t.equal((await status()).failedIndexes, '0,1')
 })
