@@ -125,8 +125,10 @@ t.test('a volume whose claim has another one is free again', async (t) => {
   // The volume of the claim itself is bound again when somebody takes its name off it.
   const freed = { spec: { claimRef: null } }
   await client.patch(resources.persistentVolumes, { name: 'own' }, freed, { type: 'merge' })
-  await until(async () => (await volumeNow('own')).spec.claimRef?.uid === uid)
-  t.equal((await volumeNow('own')).status.phase, 'Bound')
+  await until(async () => {
+    const { spec: own, status } = await volumeNow('own')
+    return own.claimRef?.uid === uid && status.phase === 'Bound'
+  })
 })
 
 t.test('a claim gets the default class, also one that comes later', async (t) => {
