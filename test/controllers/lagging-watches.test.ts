@@ -212,7 +212,8 @@ t.test(
 t.test('a Job that a CronJob has started and could not note is noted', async (t) => {
   const { client, makeJob, resume } = await startCron(t)
   const minute = Math.floor(Date.now() / 60_000)
-  const started = [await makeJob(minute), await makeJob(minute + 1)]
+  const started: PersistedObject[] = []
+  for (let later = 0; later < 10; later++) started.push(await makeJob(minute + later))
   await resume([])
   const { status } = await eventually('its time is noted', async () => {
     const at = { namespace, name: 'cron' }
