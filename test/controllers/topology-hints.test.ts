@@ -7,7 +7,7 @@ import type { Endpoint } from '#controllers/endpointslice/endpoint.js'
 import type { EndpointSlice } from '#controllers/endpointslice/reconcile.js'
 import { isOverloaded, withTopologyHints, zoneRatios } from '#controllers/endpointslice/topology.js'
 import { until } from './cluster.js'
-import { startControllers } from './in-process.js'
+import { manage, startBeside } from './in-process.js'
 
 const node = (zone: string, cpu: string, more: Record<string, string> = {}, status = 'True') =>
   ({
@@ -123,7 +123,7 @@ t.test('a zone may be a fifth short of its part', (t) => {
 })
 
 t.test('hints come with the annotation, go with it, and follow nodes', async (t) => {
-  const client = await startControllers(t, ['endpointslice-controller'], undefined, {
+  const client = await startBeside(t, async () => {}, undefined, {
     disableAdmissionPlugins: ['ServiceAccount'],
   })
   const namespace = 'default'
@@ -157,6 +157,8 @@ t.test('hints come with the annotation, go with it, and follow nodes', async (t)
     metadata: { ...at, annotations: { [auto]: 'Auto' } },
     spec: { selector: { app: 'x' }, ports: [{ port: 80 }], trafficDistribution: 'PreferSameNode' },
   })
+  // When all is there: with a part of the Pods the hints are others, which is told.
+  manage(t, client, { controllers: ['endpointslice-controller'] })
   const hints = async (): Promise<string[]> => {
     const { items } = await client.list<EndpointSlice>(resources.endpointSlices, { namespace })
     return items
