@@ -5,7 +5,7 @@ import type { Client } from '#client/client.js'
 import { resources } from '#client/resources.js'
 import { dueTime, nextTime, parseSchedule } from '#controllers/cronjob/schedule.js'
 import { eventually } from '../eventually.js'
-import { startControllers } from './in-process.js'
+import { manage, startBeside, startControllers } from './in-process.js'
 
 const namespace = 'default'
 const time = (text: string): number => Date.parse(`${text}:00Z`)
@@ -82,8 +82,9 @@ t.test('a day that does not come is no time', async (t) => {
   ])
 })
 
+/** Its controller is there after `begin`. */
 const startCron = async (t: Parameters<typeof startControllers>[0], spec: object) => {
-  const client = await startControllers(t, ['cronjob-controller'])
+  const client = await startBeside(t, async () => {})
   const containers = [{ name: 'c', image: 'i' }]
   const jobTemplate = { spec: { template: { spec: { restartPolicy: 'Never', containers } } } }
   const name = 'cron'
@@ -120,16 +121,20 @@ const startCron = async (t: Parameters<typeof startControllers>[0], spec: object
     const { items } = await client.list<PersistedObject>(resources.events, { namespace })
     return items.map(({ reason }) => reason)
   }
-  return { makeJob, change, jobs, events }
+  const begin = () => manage(t, client, { controllers: ['cronjob-controller'] })
+  return { begin, makeJob, change, jobs, events }
 }
 const longAgo = '2026-01-02T00:00:00Z'
 
 t.test('a new schedule starts nothing that it would have missed', async (t) => {
-  const { change, jobs, makeJob } = await startCron(t, { suspend: true })
+  const { begin, change, jobs, makeJob, events } = await startCron(t, { suspend: true })
   await change({ status: { lastScheduleTime: longAgo } }, 'status')
+  await makeJob('strange')
+  begin()
+  await eventually('it was looked at', async () => (await events()).includes('UnexpectedJob'))
   const schedule = '0 0 * * *'
   await change({ spec: { suspend: false, schedule } })
-  t.same(await jobs(), [])
+  t.same(await jobs(), ['strange'])
   // A Job of its own makes the controller look again; the first one may come to it before the change does.
   let woken = 0
   await eventually('a start', async () => {
@@ -139,10 +144,11 @@ t.test('a new schedule starts nothing that it would have missed', async (t) => {
 })
 
 t.test('a Job that it was made the owner of is not replaced', async (t) => {
-  const { change, jobs, makeJob, events } = await startCron(t, {
+  const { begin, change, jobs, makeJob, events } = await startCron(t, {
     suspend: true,
     concurrencyPolicy: 'Replace',
   })
+  begin()
   const own = await makeJob('own')
   await makeJob('adopted')
   const active = [
