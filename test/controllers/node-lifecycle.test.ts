@@ -5,7 +5,7 @@ import { conditionOf } from '#api/conditions.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { clientOf, startServer } from '../server/start-server.js'
-import { until, untilPodsAreLetIn } from './cluster.js'
+import { until } from './cluster.js'
 import { manage } from './in-process.js'
 
 const namespace = 'default'
@@ -13,13 +13,11 @@ const namespace = 'default'
 t.test(
   'a kubelet that says that its node is not ready tells of its Pods itself; a lost one does not',
   async (t) => {
-    const client = await clientOf(t, await startServer(t))
-    const controllers = ['node-lifecycle-controller', 'serviceaccount-controller']
-    manage(t, client, {
-      controllers,
-      settings: { nodeMonitorPeriodMs: 100, nodeMonitorGracePeriodMs: 3_600_000 },
-    })
-    await untilPodsAreLetIn(client, namespace)
+    const client = await clientOf(
+      t,
+      await startServer(t, { disableAdmissionPlugins: ['ServiceAccount'] }),
+    )
+    const controllers = ['node-lifecycle-controller']
     const at = { name: 'n' }
     const patch = { type: 'merge', subresource: 'status' } as const
     const say = (status: string) => {
@@ -42,6 +40,10 @@ t.test(
       (await client.get<Node>(resources.nodes, at)).spec.taints?.some(
         ({ key, effect }) => key === 'node.kubernetes.io/not-ready' && effect === 'NoSchedule',
       )
+    manage(t, client, {
+      controllers,
+      settings: { nodeMonitorPeriodMs: 100, nodeMonitorGracePeriodMs: 3_600_000 },
+    })
     // No taint: it was looked at with its Pod there, ready.
     await until(async () => !(await isTainted()))
     await say('False')
