@@ -3,6 +3,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { setTimeout as pause } from 'node:timers/promises'
+import { eventually } from '../eventually.js'
 import type { Call } from './linearizability.js'
 import { isOverloadOrFault, refusalOf } from './refusals.js'
 import type { Snapshot, WatchRecord, WatchStream } from './watch-guarantees.js'
@@ -89,7 +90,9 @@ export class Load {
   /** Starts watches from the empty state, then clients. */
   async start(): Promise<void> {
     const { endpoints, clients = 6 } = this.#options
-    const { revision } = await this.#list(endpoints[0]!)
+    const { revision } = await eventually('a first list', () =>
+      this.#list(endpoints[0]!).catch(() => undefined),
+    )
     for (const [index, endpoint] of endpoints.entries()) {
       this.#startWatch(`all-${index}`, endpoint, revision, Number.POSITIVE_INFINITY)
       this.#startWatch(`resuming-${index}`, endpoint, revision, 7)
