@@ -9,11 +9,13 @@ t.test('a namespace may be named like the old verb of watches', async (t) => {
   await api.send('POST', '/api/v1/namespaces/other/configmaps', {
     body: { metadata: { name: 'b' } },
   })
-  const watch = await api.watch(`${configMaps}?watch=true&timeoutSeconds=1`)
-  const seen = await watch.rest()
+  const initial = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan'
+  const watch = await api.watch(`${configMaps}?watch=true&${initial}&allowWatchBookmarks=true`)
+  const seen = await watch.take(2)
+  watch.close()
   t.same(
-    seen.map((event) => event.object.metadata.name),
-    ['a'],
+    seen.map(({ type, object }) => `${type} ${object.metadata.name ?? ''}`),
+    ['ADDED a', 'BOOKMARK '],
   )
 })
 
