@@ -257,8 +257,9 @@ t.test(
     // What the Pod says may come to the controller later than that, and makes it count nothing.
     await until(async () => {
       if ((await used()) === '4 2') return true
-      await claim('counts-again')
-      await client.delete(resources.resourceClaims, { name: 'counts-again', namespace })
+      const again = { name: 'counts-again', namespace }
+      await client.create(resources.services, { metadata: again, spec: { ports: [{ port: 80 }] } })
+      await client.delete(resources.services, again)
       return false
     })
   },
