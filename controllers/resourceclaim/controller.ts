@@ -169,7 +169,15 @@ export const resourceClaimController: Controller = {
       if (usesClaims(pod)) queue.add(keyOf(pod))
       if (isPodDone(pod)) lookAtClaims(pod)
     }
+    // A claim that was made for a Pod may be seen after the Pod has ended.
+    const lookAtOwner = (claim: ResourceClaim): void => {
+      const owner = controllerRefOf(claim)
+      if (owner?.kind !== 'Pod') return
+      const pod = pods.store.get(`${claim.metadata.namespace}/${owner.name}`)
+      if (pod?.metadata.uid === owner.uid && isPodDone(pod)) queue.add(keyOf(pod))
+    }
     pods.handle({ onAdd: look, onUpdate: look, onDelete: lookAtClaims })
+    claims.handle({ onAdd: lookAtOwner, onUpdate: lookAtOwner })
     enqueuePodOfLostClaim(claims, queue)
     enqueueOwn(claims, claimQueue)
     const makes = queueRun(

@@ -1,6 +1,11 @@
-/** What is said of Pods whose ResourceClaims cannot be made. */
+/** What is said of Pods whose ResourceClaims cannot be made, and when claims go that were made. */
 import t from 'tap'
-import { resources } from '#client/resources.js'
+import { extendedResourceAnnotation } from '#api/extended-resources.js'
+import type { WatchOptions } from '#client/client.js'
+import { isNotFound } from '#client/errors.js'
+import type { Pod } from '#client/pod.js'
+import { type ResourceRef, resources } from '#client/resources.js'
+import { ownerReference } from '#controllers/ownership/claim.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
 import { toldEvents } from './told-events.js'
@@ -26,3 +31,57 @@ t.test(
     ])
   },
 )
+
+t.test('a claim that is seen only after its Pod has ended goes, too', async (t) => {
+  let [isListed, isEndSeen] = [false, false]
+  let show = (): void => {}
+  const shown = new Promise<void>((resolve) => {
+    show = resolve
+  })
+  t.teardown(() => show())
+  const own = (client: Awaited<ReturnType<typeof startControllers>>) => ({
+    async *watch(ref: ResourceRef, options: WatchOptions) {
+      if (ref === resources.resourceClaims) isListed = true
+      for await (const event of client.watch<Pod>(ref, options)) {
+        if (ref === resources.resourceClaims) await shown
+        yield event
+        // Whoever asks for the next one has taken it in.
+        if (event.object.status?.phase === 'Succeeded') isEndSeen = true
+      }
+    },
+  })
+  const client = await startControllers(t, ['resourceclaim-controller'], own, {
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  await until(() => isListed)
+  const namespace = 'default'
+  const at = { name: 'p', namespace }
+  const pod = await client.create<Pod>(resources.pods, {
+    metadata: at,
+    spec: {
+      nodeName: 'n',
+      containers: [{ name: 'c', image: 'i', resources: { limits: { 'example.com/gpu': '1' } } }],
+    },
+  })
+  const { blockOwnerDeletion: _none, ...owner } = ownerReference(resources.pods, pod)
+  // As the scheduler makes it for devices that a Pod asks for as resources.
+  await client.create(resources.resourceClaims, {
+    metadata: {
+      ...at,
+      annotations: { [extendedResourceAnnotation]: 'true' },
+      ownerReferences: [owner],
+    },
+    spec: { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'gpu' } }] } },
+  })
+  const requestMappings = [
+    { containerName: 'c', resourceName: 'example.com/gpu', requestName: 'r' },
+  ]
+  const extendedResourceClaimStatus = { resourceClaimName: at.name, requestMappings }
+  const status = { phase: 'Succeeded', extendedResourceClaimStatus }
+  await client.patch(resources.pods, at, { status }, { type: 'merge', subresource: 'status' })
+  await until(() => isEndSeen)
+  await client.get(resources.pods, at)
+  show()
+  await until(() => client.get(resources.resourceClaims, at).then(() => false, isNotFound))
+  t.pass('it is gone')
+})
