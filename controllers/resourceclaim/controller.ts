@@ -21,13 +21,14 @@ import {
 import { deleteObject } from '../delete-object.js'
 import { ownerReference } from '../ownership/claim.js'
 import { enqueuePodOfLostClaim, orTellOf } from '../pods/claims-of-pods.js'
-import { isPodDone, releaseClaim, reserveFor } from './reservations.js'
+import { isPodDone, lacksReservation, releaseClaim, reserveFor } from './reservations.js'
 
 interface ClaimTemplate extends NamespacedObject {
   spec: { metadata?: ObjectMeta; spec: unknown }
 }
 
 const fieldManager = 'ResourceClaimController'
+const byClaim = 'resource-claim'
 const claimAnnotation = 'resource.kubernetes.io/pod-claim-name'
 type PodClaim = NonNullable<PodSpec['resourceClaims']>[number]
 type ClaimStatus = NonNullable<PodStatus['resourceClaimStatuses']>[number]
@@ -169,15 +170,18 @@ export const resourceClaimController: Controller = {
       if (usesClaims(pod)) queue.add(keyOf(pod))
       if (isPodDone(pod)) lookAtClaims(pod)
     }
-    // A claim that was made for a Pod may be seen after the Pod has ended.
-    const lookAtOwner = (claim: ResourceClaim): void => {
+    pods.store.addIndex(byClaim, usedClaimKeys)
+    // A claim may be seen after its Pod has come to its node, or has ended.
+    const lookAtPods = (claim: ResourceClaim): void => {
+      for (const pod of pods.store.byIndex(byClaim, keyOf(claim)))
+        if (lacksReservation(claim, pod)) queue.add(keyOf(pod))
       const owner = controllerRefOf(claim)
       if (owner?.kind !== 'Pod') return
       const pod = pods.store.get(`${claim.metadata.namespace}/${owner.name}`)
       if (pod?.metadata.uid === owner.uid && isPodDone(pod)) queue.add(keyOf(pod))
     }
     pods.handle({ onAdd: look, onUpdate: look, onDelete: lookAtClaims })
-    claims.handle({ onAdd: lookAtOwner, onUpdate: lookAtOwner })
+    claims.handle({ onAdd: lookAtPods, onUpdate: lookAtPods })
     enqueuePodOfLostClaim(claims, queue)
     enqueueOwn(claims, claimQueue)
     const makes = queueRun(

@@ -66,13 +66,16 @@ export const releaseClaim = async (
 }
 
 /** A Pod that was given a node by somebody other than a scheduler uses what is allocated, too. */
+export const lacksReservation = (claim: ResourceClaim, pod: Pod): boolean =>
+  Boolean(pod.spec.nodeName) && isAllocated(claim) && !isReservedFor(claim, pod) && !isPodDone(pod)
+
 export const reserveFor = async (
   context: ControllerContext,
   claim: ResourceClaim,
   pod: Pod,
 ): Promise<void> => {
   const { reservedFor = [] } = claim.status ?? {}
-  if (!pod.spec.nodeName || !isAllocated(claim) || isReservedFor(claim, pod)) return
+  if (!lacksReservation(claim, pod)) return
   if (reservedFor.length >= limits.claimConsumersMax) return
   const { name, uid } = pod.metadata
   await updateStatus(context, resources.resourceClaims, claim, {

@@ -4,6 +4,7 @@ import { extendedResourceAnnotation } from '#api/extended-resources.js'
 import type { WatchOptions } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import type { Pod } from '#client/pod.js'
+import type { ResourceClaim } from '#client/resource-claim.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { ownerReference } from '#controllers/ownership/claim.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
@@ -85,3 +86,44 @@ t.test('a claim that is seen only after its Pod has ended goes, too', async (t) 
   await until(() => client.get(resources.resourceClaims, at).then(() => false, isNotFound))
   t.pass('it is gone')
 })
+
+t.test(
+  'a claim that is allocated after its Pod has come to a node is reserved for it',
+  async (t) => {
+    const client = await startControllers(t, ['resourceclaim-controller'], undefined, {
+      disableAdmissionPlugins: ['ServiceAccount'],
+    })
+    const namespace = 'default'
+    const claim = { name: 'c', namespace }
+    const requests = [{ name: 'r', exactly: { deviceClassName: 'gpu' } }]
+    await client.create(resources.resourceClaims, {
+      metadata: claim,
+      spec: { devices: { requests } },
+    })
+    const make = (name: string, uses: object) =>
+      client.create<Pod>(resources.pods, {
+        metadata: { name, namespace },
+        spec: {
+          nodeName: 'n',
+          containers: [{ name: 'c', image: 'i' }],
+          resourceClaims: [{ name: 'gpu', ...uses }],
+        },
+      })
+    const { metadata } = await make('p', { resourceClaimName: 'c' })
+    // Looked at in order: when this one is told of, the other was looked at.
+    await make('last', { resourceClaimTemplateName: 'none' })
+    await until(async () => (await toldEvents(client, namespace)).length > 0)
+    const results = [{ request: 'r', driver: 'd.example.com', pool: 'p', device: 'a' }]
+    const status = { allocation: { devices: { results } } }
+    await client.patch(
+      resources.resourceClaims,
+      claim,
+      { status },
+      { type: 'merge', subresource: 'status' },
+    )
+    const users = async () =>
+      (await client.get<ResourceClaim>(resources.resourceClaims, claim)).status?.reservedFor
+    await until(users)
+    t.match(await users(), [{ resource: 'pods', name: 'p', uid: metadata.uid }])
+  },
+)
