@@ -6,7 +6,8 @@ import { marker, processesOf } from './process-tree.js'
 const usage = `node dist/test/stalls/main.js --run COMMAND [flags]
 
 Stops each process that the command starts, and those that they start, again and again for a random time, as a machine
-does that has no processor for it. A test that takes for granted that something is fast fails. Ends as the command does.
+does that has no processor for it. A test that takes for granted that something is fast fails; so does one that stops a
+process itself, which may be let go on. Ends as the command does.
 
   --run COMMAND     for the shell, as 'npx tap --timeout=600 --jobs=3 dist/test/kubelet/*.test.js'
   --most MS         the longest time that a process stands still; the mean is a quarter of it (2000)
