@@ -1,13 +1,13 @@
 /** Records of one kind, each under the name of an image: in memory, and in files for the kubelet that comes next. */
-import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { sha256 } from '#client/csi-volume.js'
 import { removeReplaced, replaceFile } from '../replace-file.js'
 import { Turns } from '../turns.js'
 import { unlessGone } from '../unless-gone.js'
 
 const apiVersion = 'kubelet.config.k8s.io/v1beta1'
-const fileOf = (name: string): string => `sha256-${createHash('sha256').update(name).digest('hex')}`
+const fileOf = (name: string): string => `sha256-${sha256(name)}`
 
 export class RecordFolder<T extends object> {
   readonly #folder: string

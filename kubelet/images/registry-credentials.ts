@@ -2,7 +2,7 @@
  * Who a Pod is to registries, by the Secrets that it names for them, or by the node's own file (upstream:
  * pkg/credentialprovider, keyring.go and config.go).
  */
-import { createHash } from 'node:crypto'
+import { sha256 } from '#client/csi-volume.js'
 import { decodeBase64 } from '#go/base64.js'
 import { compareTexts } from '#go/compare-texts.js'
 import { parseUrl } from '#go/url.js'
@@ -119,7 +119,7 @@ const recordOf = ({ metadata }: DataObject, auth: RegistryCredentials): PullSecr
   uid: metadata.uid,
   namespace: metadata.namespace,
   name: metadata.name,
-  credentialHash: createHash('sha256').update(JSON.stringify(auth)).digest('hex'),
+  credentialHash: sha256(JSON.stringify(auth)),
 })
 
 interface Known extends ImageCredentials {
