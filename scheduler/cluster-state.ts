@@ -1,5 +1,6 @@
 /** The cluster as decisions see it: nodes with their Pods, those included that were just bound (assumed). */
 
+import type { NamespacedObject } from '#api/object.js'
 import { keyOf, type ObjectStore } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import type { DeviceFilter } from './devices/device-filter.js'
@@ -11,6 +12,8 @@ export interface ClusterView {
   /** All that are there, in the order in which they are looked at. */
   nodes: readonly NodeInfo[]
   namespaceLabels(namespace: string): Record<string, string>
+  /** Of all Services of the namespace that have one. */
+  serviceSelectors(namespace: string): Record<string, string>[]
   /** Pods of at least the priority of the one that is decided about that made room for themselves on the node. */
   nominatedTo(info: NodeInfo): readonly Pod[]
   /** Why its claims let the Pod go nowhere yet, in upstream's words: those to volumes, and those to devices. */
@@ -23,16 +26,25 @@ export interface ClusterView {
   isDevice?: ((resource: string) => boolean) | undefined
 }
 
+export interface Service extends NamespacedObject {
+  spec: { selector?: Record<string, string> }
+}
+
+const byNamespace = 'namespace'
+
 export class ClusterState {
   readonly #infos = new Map<string, NodeInfo>()
   readonly #nodeOfPod = new Map<string, string>()
   /** Pods that made room for themselves and wait for it, by key. */
   readonly #nominated = new Map<string, Pod>()
   readonly #namespaces: ObjectStore
+  readonly #services: ObjectStore<Service>
   #turn = 0
 
-  constructor(namespaces: ObjectStore) {
+  constructor(namespaces: ObjectStore, services: ObjectStore<Service>) {
     this.#namespaces = namespaces
+    this.#services = services
+    services.addIndex(byNamespace, ({ metadata }) => [metadata.namespace])
   }
 
   setNode(node: Node): void {
@@ -89,6 +101,11 @@ export class ClusterState {
     return {
       nodes: [...all.slice(start), ...all.slice(0, start)],
       namespaceLabels: (name) => this.#namespaces.get(name)?.metadata.labels ?? {},
+      serviceSelectors: (namespace) =>
+        this.#services
+          .byIndex(byNamespace, namespace)
+          .map(({ spec }) => spec.selector)
+          .filter((selector) => selector !== undefined),
       nominatedTo: ({ node }) =>
         nominated.filter(({ status }) => status.nominatedNodeName === node!.metadata.name),
     }

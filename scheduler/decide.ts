@@ -2,8 +2,9 @@
 import type { Node, Pod } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
 import { type Filters, hopeless, type Refusal, refuse } from './filter.js'
-import { filtersFor } from './filters.js'
 import type { NodeInfo } from './node-info.js'
+import { preparedFor } from './prepare.js'
+import type { Profile } from './profile.js'
 import { allowedNames, notAllowed } from './requested-nodes.js'
 import { pickBest } from './scores.js'
 
@@ -51,15 +52,15 @@ const refusedByDevices = (problem: string, { nodes }: ClusterView): Decision => 
   message: `0/${nodes.length} nodes are available: ${problem}.`,
 })
 
-export const decide = (pod: Pod, view: ClusterView): Decision => {
+export const decide = (pod: Pod, view: ClusterView, profile: Profile): Decision => {
   if (view.nodes.length === 0) return nowhere('no nodes available to schedule pods')
-  const allowed = allowedNames(pod)
+  const allowed = profile.looksAtNamesFirst ? allowedNames(pod) : undefined
   const problem = problemOf(allowed, view)
   // Upstream's plugins for preemption have no state then, and what they say of that is shown.
   if (problem !== undefined)
     return nowhere(`0/${view.nodes.length} nodes are available: ${problem}. not found`)
   if (view.deviceProblem !== undefined) return refusedByDevices(view.deviceProblem, view)
-  const filters = filtersFor(pod, view)
+  const filters = preparedFor(pod, view, profile.filters)
   const look = (info: NodeInfo) => refuse(filters, info, view.nominatedTo(info))
   // The node on which room was made for the Pod, or volumes, is tried first, even if it is not among those that its
   // affinity names.
@@ -74,7 +75,7 @@ export const decide = (pod: Pod, view: ClusterView): Decision => {
     if (refusal === undefined) fitting.push(info)
     else refused.push({ info, refusal })
   }
-  const best = pickBest(pod, fitting, view)
+  const best = pickBest(pod, fitting, { view, scores: profile.scores })
   if (best !== undefined) return { node: nameOf(best.node) }
   const message = fitMessage(refused.map(({ refusal }) => refusal.reasons))
   return { node: undefined, refused, filters, message }

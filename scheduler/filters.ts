@@ -1,24 +1,21 @@
-/** The filters in upstream's order and words. */
+/** Filters that look at the node alone and at what it offers, in upstream's words. */
+
+import { isNativeResource } from '#api/resource-names.js'
 import { arePortsTaken, hostPortsOf } from '#client/host-ports.js'
-import { podWantsNode } from '#client/node-affinity.js'
-import type { Pod, Taint } from '#client/pod.js'
+import { matchesNodeSelector, podWantsNode } from '#client/node-affinity.js'
+import type { Taint } from '#client/pod.js'
 import { tolerates, untoleratedTaint } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
-import type { ClusterView } from './cluster-state.js'
-import { declaredFeatures } from './declared-features.js'
-import { curable, type Filter, type Filters, hopeless, type Refusal } from './filter.js'
-import { podAffinityFilter } from './pod-affinity-filter.js'
-import { spreadFilter } from './topology-spread-filter.js'
-
-/** Made ready for the Pod; undefined when it has nothing to say about it. */
-type Prepare = (pod: Pod, view: ClusterView) => Filter | undefined
+import type { PluginArguments } from './configuration/plugin-arguments.js'
+import { curable, hopeless, type Refusal } from './filter.js'
+import type { Prepare } from './prepare.js'
 
 const unschedulableTaint: Taint = {
   key: 'node.kubernetes.io/unschedulable',
   effect: 'NoSchedule',
 }
 
-const nodeUnschedulable: Prepare = (pod) =>
+export const nodeUnschedulable: Prepare = (pod) =>
   (pod.spec.tolerations ?? []).some((t) => tolerates(t, unschedulableTaint))
     ? undefined
     : {
@@ -26,7 +23,7 @@ const nodeUnschedulable: Prepare = (pod) =>
           node!.spec.unschedulable ? hopeless('node(s) were unschedulable') : undefined,
       }
 
-const nodeName: Prepare = ({ spec }) =>
+export const nodeName: Prepare = ({ spec }) =>
   spec.nodeName
     ? {
         refuse: ({ node }) =>
@@ -36,21 +33,28 @@ const nodeName: Prepare = ({ spec }) =>
       }
     : undefined
 
-const taints: Prepare = (pod) => ({
+export const taints: Prepare = (pod) => ({
   refuse: ({ node }) =>
     untoleratedTaint(node!, pod.spec.tolerations) === undefined
       ? undefined
       : hopeless('node(s) had untolerated taint(s)'),
 })
 
-const nodeAffinity: Prepare = (pod) => ({
-  refuse: ({ node }) =>
-    podWantsNode(pod, node!)
-      ? undefined
-      : hopeless("node(s) didn't match Pod's node affinity/selector"),
-})
+/** `addedAffinity`: what the scheduler asks of nodes for all of its Pods. */
+export const nodeAffinity = ({ addedAffinity }: PluginArguments['NodeAffinity']): Prepare => {
+  const added = addedAffinity?.requiredDuringSchedulingIgnoredDuringExecution
+  return (pod) => ({
+    refuse: ({ node }) => {
+      if (!matchesNodeSelector(added, node!))
+        return hopeless("node(s) didn't match scheduler-enforced node affinity")
+      return podWantsNode(pod, node!)
+        ? undefined
+        : hopeless("node(s) didn't match Pod's node affinity/selector")
+    },
+  })
+}
 
-const ports: Prepare = (pod) => {
+export const ports: Prepare = (pod) => {
   if (hostPortsOf(pod).length === 0) return undefined
   return {
     refuse: (info) =>
@@ -60,45 +64,35 @@ const ports: Prepare = (pod) => {
   }
 }
 
-const fit: Prepare = (pod, view) => {
-  const requests = podRequests(pod)
-  return {
-    refuse: ({ allocatable, pods, requested }): Refusal | undefined => {
-      const reasons: string[] = []
-      let never = false
-      const room = allocatable.get('pods') ?? 0n
-      if (BigInt(pods.size + 1) * 1000n > room) reasons.push('Too many pods')
-      for (const [name, milli] of requests) {
-        if (milli === 0n) continue
-        const offered = allocatable.get(name) ?? 0n
-        if (offered === 0n && view.isDevice?.(name)) continue
-        if (milli + (requested.get(name) ?? 0n) <= offered) continue
-        reasons.push(`Insufficient ${name}`)
-        never ||= milli > offered
-      }
-      return reasons.length === 0 ? undefined : { reasons, hopeless: never }
-    },
+type Ignored = Pick<
+  PluginArguments['NodeResourcesFit'],
+  'ignoredResources' | 'ignoredResourceGroups'
+>
+
+/** Whether somebody else looks after an extended resource, such as an extender of another scheduler. */
+const isIgnored = (name: string, { ignoredResources, ignoredResourceGroups }: Ignored): boolean =>
+  !isNativeResource(name) &&
+  (ignoredResources.includes(name) || ignoredResourceGroups.includes(name.split('/', 1)[0]!))
+
+export const fit =
+  (ignored: Ignored): Prepare =>
+  (pod, view) => {
+    const requests = [...podRequests(pod)].filter(([name]) => !isIgnored(name, ignored))
+    return {
+      refuse: ({ allocatable, pods, requested }): Refusal | undefined => {
+        const reasons: string[] = []
+        let never = false
+        const room = allocatable.get('pods') ?? 0n
+        if (BigInt(pods.size + 1) * 1000n > room) reasons.push('Too many pods')
+        for (const [name, milli] of requests) {
+          if (milli === 0n) continue
+          const offered = allocatable.get(name) ?? 0n
+          if (offered === 0n && view.isDevice?.(name)) continue
+          if (milli + (requested.get(name) ?? 0n) <= offered) continue
+          reasons.push(`Insufficient ${name}`)
+          never ||= milli > offered
+        }
+        return reasons.length === 0 ? undefined : { reasons, hopeless: never }
+      },
+    }
   }
-}
-
-const volumes: Prepare = (_pod, view) => view.volumeFilter
-
-const devices: Prepare = (_pod, view) => view.deviceFilter
-
-const inOrder: readonly Prepare[] = [
-  nodeUnschedulable,
-  nodeName,
-  taints,
-  nodeAffinity,
-  ports,
-  fit,
-  volumes,
-  spreadFilter,
-  podAffinityFilter,
-  devices,
-  declaredFeatures,
-]
-
-/** What rules nodes out for the Pod. */
-export const filtersFor = (pod: Pod, view: ClusterView): Filters =>
-  inOrder.flatMap((prepare) => prepare(pod, view) ?? [])

@@ -4,27 +4,34 @@ import { InformerFactory } from '#client/informer-factory.js'
 import { type ElectionSettings, runElected } from '#client/leader-election.js'
 import { electionSettingsOf, leaderElectionFlags } from '#client/leader-election-flags.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
+import { type Flags, UsageError } from '#program/flags.js'
+import {
+  defaultConfiguration,
+  readConfiguration,
+  type SchedulerConfiguration,
+} from './configuration/read-configuration.js'
 import { Scheduler } from './scheduler.js'
 import { ignoredFlags } from './upstream-flags.js'
 
 interface SchedulerOptions extends ProcessDeps {
-  schedulerName: string
+  configuration: SchedulerConfiguration
   /** Given: it waits for this Lease before it works. */
   election: ElectionSettings | undefined
 }
 
 const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise<void> => {
-  const { client, clock, log, hostname, schedulerName } = options
+  const { client, clock, log, hostname, configuration } = options
   const informers = new InformerFactory({ client, log })
-  const component = schedulerName
-  const recorder = createEventSeriesRecorder({ client, component, hostname, clock, log })
-  const scheduler = new Scheduler({ client, informers, recorder, clock, log, schedulerName })
+  const recorders = configuration.profiles.map(({ schedulerName: component }) =>
+    createEventSeriesRecorder({ client, component, hostname, clock, log }),
+  )
+  const scheduler = new Scheduler({ client, informers, clock, log, recorders, ...configuration })
   // Deciding before all running Pods are known would overfill nodes.
   await informers.start(signal)
   log.info({}, 'scheduler runs')
   await scheduler.run(signal)
   await informers.stopped()
-  await recorder.flush()
+  await Promise.all(recorders.map((recorder) => recorder.flush()))
 }
 
 /** Resolves after the signal of `options` fired and everything has ended. */
@@ -38,11 +45,25 @@ const runScheduler = async (options: SchedulerOptions): Promise<void> => {
   })
 }
 
+/** Throws a UsageError. */
+const configurationOf = async (flags: Flags): Promise<SchedulerConfiguration> => {
+  const file = flags.text('config')
+  if (file === undefined) return defaultConfiguration(flags.text('scheduler-name')!)
+  if (flags.isGiven('scheduler-name'))
+    throw new UsageError('--scheduler-name: with --config the profiles have names')
+  return readConfiguration(file)
+}
+
 export const schedulerProcess: ProcessSpec = {
   name: 'scheduler',
   agent: 'kube-scheduler',
   flags: [
     ...leaderElectionFlags('kube-scheduler'),
+    {
+      name: 'config',
+      type: 'string',
+      help: 'a KubeSchedulerConfiguration (v1): profiles, their plugins and what those are told',
+    },
     {
       name: 'scheduler-name',
       type: 'string',
@@ -51,10 +72,11 @@ export const schedulerProcess: ProcessSpec = {
     },
   ],
   ignored: ignoredFlags,
-  run: (deps, flags) =>
+  configuredFlags: async (flags) => (await configurationOf(flags)).flags,
+  run: async (deps, flags) =>
     runScheduler({
       ...deps,
+      configuration: await configurationOf(flags),
       election: electionSettingsOf(flags),
-      schedulerName: flags.text('scheduler-name')!,
     }),
 }

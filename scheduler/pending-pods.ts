@@ -1,6 +1,6 @@
 /**
  * Pods that wait for a node, by priority and then by age. A Pod that fitted nowhere waits for a change in the cluster and,
- * while there are others to try, for its back-off (1 s doubling to 10 s); after a while it is tried anyway.
+ * while there are others to try, for its back-off (by default 1 s doubling to 10 s); after a while it is tried anyway.
  */
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
@@ -17,18 +17,22 @@ interface Entry {
   parkedUntilMs: number | undefined
 }
 
-const backoffBaseMs = 1_000
-const backoffMaxMs = 10_000
+export interface Backoff {
+  readonly initialMs: number
+  readonly longestMs: number
+}
 /** Upstream's podMaxInUnschedulablePodsDuration. */
 const parkedMaxMs = 300_000
 
 export class PendingPods {
   readonly #entries = new Map<string, Entry>()
   readonly #now: () => number
+  readonly #backoff: Backoff
   #wake: (() => void) | undefined
 
-  constructor(now: () => number) {
+  constructor(now: () => number, backoff: Backoff) {
     this.#now = now
+    this.#backoff = backoff
   }
 
   /** A new or changed Pod; a change of the Pod itself is a reason to try again. */
@@ -57,8 +61,8 @@ export class PendingPods {
     const entry = this.#entries.get(keyOf(pod))
     if (entry === undefined) return
     const now = this.#now()
-    entry.notBeforeMs =
-      now + Math.min(backoffMaxMs, backoffBaseMs * 2 ** Math.min(entry.attempts, 10))
+    const { initialMs, longestMs } = this.#backoff
+    entry.notBeforeMs = now + Math.min(longestMs, initialMs * 2 ** entry.attempts)
     entry.attempts++
     entry.isAfterError = !options.park
     entry.parkedUntilMs = options.park ? now + parkedMaxMs : undefined

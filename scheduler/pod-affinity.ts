@@ -2,6 +2,7 @@
 import { matchesSelector } from '#api/label-selector.js'
 import type { Pod, PodAffinityTerm } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
+import type { PluginArguments } from './configuration/plugin-arguments.js'
 import { type NodeInfo, topologyOf } from './node-info.js'
 
 /** Whether `pod` is one of those that `owner`'s term speaks of. */
@@ -45,13 +46,13 @@ const preferred = (pod: Pod): Wish[] =>
     ),
   )
 
-/** Upstream's hardPodAffinityWeight. */
-const hardWeight = 1
-
 /** What a Pod that runs wishes of those that come. */
-const wishesOf = (running: Pod): Wish[] => [
+const wishesOf = (running: Pod, hardWeight: number): Wish[] => [
   ...preferred(running),
-  ...requiredTerms(running, 'podAffinity').map((term) => ({ term, weight: hardWeight })),
+  ...(hardWeight === 0 ? [] : requiredTerms(running, 'podAffinity')).map((term) => ({
+    term,
+    weight: hardWeight,
+  })),
 ]
 
 /**
@@ -61,6 +62,10 @@ const wishesOf = (running: Pod): Wish[] => [
 export const preferencesOf = (
   pod: Pod,
   view: ClusterView,
+  {
+    hardPodAffinityWeight,
+    ignorePreferredTermsOfExistingPods,
+  }: PluginArguments['InterPodAffinity'],
 ): ((info: NodeInfo) => number) | undefined => {
   /** Topology key → value → weight. */
   const weights = new Map<string, Map<string, number>>()
@@ -71,11 +76,12 @@ export const preferencesOf = (
     weights.set(key, values.set(value, (values.get(value) ?? 0) + weight))
   }
   const own = preferred(pod)
+  if (own.length === 0 && ignorePreferredTermsOfExistingPods) return undefined
   for (const info of view.nodes)
     for (const other of info.pods.values()) {
       for (const wish of own) if (termMatchesPod(wish.term, pod, other, view)) add(wish, info)
       if (other.spec.affinity === undefined) continue
-      for (const wish of wishesOf(other))
+      for (const wish of wishesOf(other, hardPodAffinityWeight))
         if (termMatchesPod(wish.term, other, pod, view)) add(wish, info)
     }
   if (weights.size === 0) return undefined

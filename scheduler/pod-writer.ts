@@ -10,7 +10,7 @@ import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { type Preemption, preemptionReason } from './preemption.js'
 
-interface PodWriterDeps {
+export interface PodWriterDeps {
   client: Client
   informers: InformerFactory
   recorder: EventSeriesRecorder
@@ -59,6 +59,14 @@ export class PodWriter {
     )
     const message = `Successfully assigned ${namespace}/${name} to ${node}`
     this.#deps.recorder.event(pod, 'Normal', 'Scheduled', message, { action: 'Binding' })
+  }
+
+  /** The Pod has its node, and waits there for what drivers have to do first. */
+  tellBindingConditions(pod: Pod, node: string): void {
+    const message = `waiting for binding conditions for device on node ${node}`
+    this.#deps.recorder.event(pod, 'Normal', 'BindingConditionsPending', message, {
+      action: 'Scheduling',
+    })
   }
 
   async reportFailure(pod: Pod, { reason, message, keepsNomination }: Failure): Promise<void> {

@@ -59,6 +59,9 @@ const none = (why: string, { keepsNomination }: { keepsNomination: boolean }): N
   keepsNomination,
 })
 
+/** Of a scheduler that sends nobody away. */
+export const noPreemption: NoPreemption = { node: undefined, message: '', keepsNomination: true }
+
 /** A filter may be asked about a node for the first time here: one before it had refused the node. */
 const orFailure = <T>(look: () => T): T | FilterFailure => {
   try {

@@ -1,39 +1,26 @@
-/**
- * Decides on one Pod after the other, and binds a Pod while it decides on the next. All its state comes from the watch,
- * so that it may be killed at any moment: a Pod is either bound or still waiting.
- */
-import type { Clock } from '#api/clock.js'
 import { withOwnSignal } from '#async/own-signal.js'
-import type { Client } from '#client/client.js'
 import { isNotFound, messageOf } from '#client/errors.js'
-import type { EventSeriesRecorder } from '#client/event-series-recorder.js'
 import type { Informer } from '#client/informer.js'
-import type { InformerFactory } from '#client/informer-factory.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import { isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
-import { ClusterState, type ClusterView } from './cluster-state.js'
+import { ClusterState, type ClusterView, type Service } from './cluster-state.js'
 import { decide } from './decide.js'
 import { type DeviceFindings, DynamicResources } from './devices/dynamic-resources.js'
 import { FilterFailure } from './filter.js'
-import { PendingPods } from './pending-pods.js'
-import { PodWriter } from './pod-writer.js'
-import { findPreemption, type Refusing } from './preemption.js'
+import { NamedSchedulers, type NamedSchedulersDeps } from './named-schedulers.js'
+import { type Backoff, PendingPods } from './pending-pods.js'
+import { findPreemption, noPreemption, type Refusing } from './preemption.js'
 import type { Budget } from './victims.js'
 import { VolumeBinding } from './volume-binding.js'
 import type { ClaimFindings } from './volume-claims.js'
 import { isNewNeighbour, leavesRoom, looksAtNeighbours, nodeMayFit } from './waking-changes.js'
 
-interface SchedulerDeps {
-  client: Client
-  informers: InformerFactory
-  recorder: EventSeriesRecorder
-  clock: Clock
+interface SchedulerDeps extends NamedSchedulersDeps {
   log: Log
-  /** Pods that name another scheduler are left alone. */
-  schedulerName: string
+  backoff: Backoff
 }
 
 /** The Pod has no use any more for what it waits for. */
@@ -46,7 +33,7 @@ export class Scheduler {
   readonly #volumes: VolumeBinding
   readonly #budgets: Informer<Budget>
   readonly #devices: DynamicResources
-  readonly #writer: PodWriter
+  readonly #schedulers: NamedSchedulers
   /** Pods whose binding or preemption is under way. */
   readonly #busy = new Set<string>()
   /** Of those that wait for volumes or devices, which may take minutes, by their uids: what ends the wait. */
@@ -58,10 +45,11 @@ export class Scheduler {
   constructor(deps: SchedulerDeps) {
     this.#deps = deps
     const { informers } = deps
-    this.#writer = new PodWriter(deps)
-    this.#pending = new PendingPods(() => performance.now())
+    this.#schedulers = new NamedSchedulers(deps)
+    this.#pending = new PendingPods(() => performance.now(), deps.backoff)
     this.#state = new ClusterState(
       informers.for(resources.namespaces, { metadataOnly: true }).store,
+      informers.for<Service>(resources.services).store,
     )
     const unpark = (): void => this.#pending.unparkAll()
     this.#volumes = new VolumeBinding(deps, unpark)
@@ -149,7 +137,7 @@ export class Scheduler {
   }
 
   #podWaits(pod: Pod, key: string): void {
-    const mine = (pod.spec.schedulerName ?? 'default-scheduler') === this.#deps.schedulerName
+    const mine = this.#schedulers.own(pod)
     const gated = (pod.spec.schedulingGates ?? []).length > 0
     if (mine && !gated) this.#state.nominate(pod)
     if (!mine || gated || pod.metadata.deletionTimestamp !== undefined) this.#pending.remove(key)
@@ -163,7 +151,7 @@ export class Scheduler {
     } catch (error) {
       if (!(error instanceof FilterFailure))
         this.#deps.log.error({ err: error, pod: keyOf(pod) }, 'cannot decide')
-      this.#own(pod, this.#fail(pod, error as Error))
+      this.#attend(pod, this.#fail(pod, error as Error))
     }
   }
 
@@ -173,8 +161,9 @@ export class Scheduler {
       this.#pending.waits(pod)
       return
     }
+    const { profile } = this.#schedulers.of(pod)
     const claims = this.#volumes.inspect(pod)
-    const devices = this.#devices.inspect(pod)
+    const devices = this.#devices.inspect(pod, profile.deviceTimeoutMs)
     const cluster = this.#state.viewFor(pod)
     const view: ClusterView = {
       ...cluster,
@@ -184,12 +173,12 @@ export class Scheduler {
       deviceFilter: devices.filter,
       isDevice: (resource) => this.#devices.classFor(resource) !== undefined,
     }
-    const decision = decide(pod, view)
+    const decision = decide(pod, view, profile)
     if (decision.node === undefined) this.#fitsNowhere(pod, { decision, view, devices })
     else {
       this.#state.setPod(pod, decision.node)
       this.#devices.reserve(devices, decision.node)
-      this.#own(pod, this.#bind(pod, decision.node, { claims, devices }, signal))
+      this.#attend(pod, this.#bind(pod, decision.node, { claims, devices }, signal))
     }
   }
 
@@ -199,25 +188,28 @@ export class Scheduler {
     { decision, view, devices }: { decision: Refusing; view: ClusterView; devices: DeviceFindings },
   ): void {
     this.#pending.failed(pod, { park: true })
-    const found = findPreemption(pod, decision, view, this.#budgets.store.list())
+    const { profile, writer } = this.#schedulers.of(pod)
+    const found = profile.preempts
+      ? findPreemption(pod, decision, view, this.#budgets.store.list())
+      : noPreemption
     // Plugins that look for a remedy (upstream's PostFilter) are asked only if nodes were looked at.
     const remedy = decision.refused.length > 0 ? this.#devices.remedy(devices, pod) : undefined
     const { message } = decision
     const told =
       found.node === undefined
-        ? this.#writer.reportFailure(pod, {
+        ? writer.reportFailure(pod, {
             reason: 'Unschedulable',
             message: remedy
-              ? `${message} ${found.isFailure ? '' : `${remedy.message}, `}${found.message}`
+              ? `${message} ${[found.isFailure ? '' : remedy.message, found.message].filter(Boolean).join(', ')}`
               : message,
             keepsNomination: found.keepsNomination,
           })
-        : this.#writer.preempt(pod, found, {
+        : writer.preempt(pod, found, {
             message,
             givesUp: (other) => this.#givesUp(other),
             displaced: this.#state.nominatedBelow(pod, found.node),
           })
-    this.#own(
+    this.#attend(
       pod,
       Promise.all([told, remedy?.act?.()]).then(() => {}),
     )
@@ -227,7 +219,7 @@ export class Scheduler {
    * Runs work for a Pod beside the loop. The Pod is busy until it ends, and a failure is retried without a change in the
    * cluster.
    */
-  #own(pod: Pod, work: Promise<void>): void {
+  #attend(pod: Pod, work: Promise<void>): void {
     const key = keyOf(pod)
     this.#busy.add(key)
     work
@@ -252,10 +244,12 @@ export class Scheduler {
     let pod = waiting
     try {
       if (claims.waiting.length > 0 || devices.filter !== undefined)
-        pod = await this.#writer.nominate(waiting, node)
+        pod = await this.#schedulers.of(waiting).writer.nominate(waiting, node)
       // Claims stay as they are: whoever schedules next waits for their devices, too.
       if (!(await this.#preBind(pod, node, { claims, devices }, signal))) return
-      await failsAs('running Bind plugin "DefaultBinder"', () => this.#writer.bind(pod, node))
+      await failsAs('running Bind plugin "DefaultBinder"', () =>
+        this.#schedulers.of(pod).writer.bind(pod, node),
+      )
       const seen = this.#deps.informers.for<Pod>(resources.pods).store.get(keyOf(pod))
       if (seen?.spec.nodeName === undefined) this.#assumed.set(keyOf(pod), pod.metadata.uid)
       this.#pending.remove(keyOf(pod))
@@ -313,8 +307,11 @@ export class Scheduler {
       throw new Error(`failed to get node "${node}": node "${node}" not found`)
     }
     const chosen = await this.#volumes.bind(claims, nodeOf())
+    const { volumeTimeoutMs: timeoutMs } = this.#schedulers.of(pod).profile
     return failsAs('binding volumes', () =>
-      this.#wait(pod, own, () => this.#volumes.untilBound(chosen, nodeOf, own.signal)),
+      this.#wait(pod, own, () =>
+        this.#volumes.untilBound(chosen, nodeOf, { timeoutMs, signal: own.signal }),
+      ),
     )
   }
 
@@ -327,11 +324,14 @@ export class Scheduler {
   ): Promise<boolean> {
     const claims = await this.#devices.bind(devices, pod, node)
     if (!this.#devices.haveToBeReady(claims)) return true
-    const message = `waiting for binding conditions for device on node ${node}`
-    this.#deps.recorder.event(pod, 'Normal', 'BindingConditionsPending', message, {
-      action: 'Scheduling',
-    })
-    return this.#wait(pod, own, () => this.#devices.untilReady(claims, pod, own.signal))
+    const { profile, writer } = this.#schedulers.of(pod)
+    writer.tellBindingConditions(pod, node)
+    return this.#wait(pod, own, () =>
+      this.#devices.untilReady(claims, pod, {
+        timeoutMs: profile.deviceTimeoutMs,
+        signal: own.signal,
+      }),
+    )
   }
 
   /** Others go on meanwhile, and may end the wait. */
@@ -356,7 +356,7 @@ export class Scheduler {
 
   /** Something went wrong that is nobody's lack of room: the Pod is tried again soon. */
   async #fail(pod: Pod, error: Error): Promise<never> {
-    await this.#writer.reportFailure(pod, {
+    await this.#schedulers.of(pod).writer.reportFailure(pod, {
       reason: 'SchedulerError',
       message: error.message,
       keepsNomination: false,

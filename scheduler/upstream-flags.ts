@@ -5,5 +5,5 @@ import { type Flag, flagsOf } from '#program/flags.js'
 
 export const ignoredFlags: readonly Flag[] = [
   ...ignoredByProcesses,
-  ...flagsOf('string', 'config pod-max-in-unschedulable-pods-duration write-config-to'),
+  ...flagsOf('string', 'pod-max-in-unschedulable-pods-duration write-config-to'),
 ]

@@ -29,8 +29,7 @@ import { volumeLimits } from './volume-limits.js'
 import { type Storage, volumesOnNode } from './waiting-claims.js'
 
 const byNode = 'node'
-/** Upstream's bindTimeoutSeconds, and how often it looks; here changes are seen at once, and only the time and the node have to be looked at. */
-const bindTimeoutMs = 600_000
+/** How often upstream looks; here changes are seen at once, and only the time and the node have to be looked at. */
 const lookMs = 1_000
 
 interface VolumeBindingDeps {
@@ -137,9 +136,9 @@ export class VolumeBinding {
   async untilBound(
     chosen: ChosenVolumes,
     nodeOf: () => Node,
-    signal: AbortSignal,
+    { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
   ): Promise<boolean> {
-    const until = this.#clock.now() + bindTimeoutMs
+    const until = this.#clock.now() + timeoutMs
     while (!signal.aborted) {
       if (areBound(chosen, nodeOf(), this.#stores)) return true
       if (this.#clock.now() > until) throw new Error('context deadline exceeded')

@@ -98,7 +98,8 @@ export class DynamicResources {
     return this.#claims.store.get(`${metadata.namespace}/${name}`)
   }
 
-  inspect(pod: Pod): DeviceFindings {
+  /** `timeoutMs`: how long drivers have to prepare devices. */
+  inspect(pod: Pod, timeoutMs: number): DeviceFindings {
     const claims = resourceClaimsOf(pod).flatMap(({ name }) =>
       name === undefined ? [] : this.#claim(pod, name)!,
     )
@@ -115,7 +116,7 @@ export class DynamicResources {
       classOf,
       inUse: devicesInUse(this.#allocations()),
     }
-    const stuck = new Set(claims.filter((claim) => this.#isStuck(claim)))
+    const stuck = new Set(claims.filter((claim) => this.#isStuck(claim, timeoutMs)))
     const filter = new DeviceFilter({ claims, stuck, extended, leftOver }, supply)
     return { claims, filter, ...(leftOver && { leftOver }) }
   }
@@ -130,8 +131,8 @@ export class DynamicResources {
       : undefined
   }
 
-  #isStuck(claim: ResourceClaim): boolean {
-    return typeof readinessOf(claim, this.#clock.now()) === 'object'
+  #isStuck(claim: ResourceClaim, timeoutMs: number): boolean {
+    return typeof readinessOf(claim, { now: this.#clock.now(), timeoutMs }) === 'object'
   }
 
   #allocations(): Allocation[] {
@@ -180,11 +181,15 @@ export class DynamicResources {
   }
 
   /** True when all devices are ready, false when the signal fires. Throws if they will not be, in upstream's words. */
-  async untilReady(keys: readonly string[], pod: Pod, signal: AbortSignal): Promise<boolean> {
+  async untilReady(
+    keys: readonly string[],
+    pod: Pod,
+    { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+  ): Promise<boolean> {
     const ignoreMoves = this.#clock.onMove?.(() => this.#claimChanges.tell())
     try {
       while (!signal.aborted) {
-        const waitsMs = this.#waitsMs(keys, pod)
+        const waitsMs = this.#waitsMs(keys, pod, timeoutMs)
         if (waitsMs === undefined) return true
         await this.#claimChanges.next(waitsMs, signal)
       }
@@ -195,15 +200,15 @@ export class DynamicResources {
   }
 
   /** How long drivers may still take; undefined: all is ready. */
-  #waitsMs(keys: readonly string[], pod: Pod): number | undefined {
+  #waitsMs(keys: readonly string[], pod: Pod, timeoutMs: number): number | undefined {
     const now = this.#clock.now()
     for (const key of keys) {
       const claim = this.#claims.store.get(key)
       if (claim === undefined || !isReservedFor(claim, pod))
         throw new Error(`claim ${key} got deallocated elsewhere in the meantime`)
-      const readiness = readinessOf(claim, now)
+      const readiness = readinessOf(claim, { now, timeoutMs })
       if (readiness === 'ready') continue
-      if (readiness === 'pending') return (readyBy(claim) ?? now) - now + 1
+      if (readiness === 'pending') return (readyBy(claim, timeoutMs) ?? now) - now + 1
       throw new Error(readiness.problem)
     }
     return undefined

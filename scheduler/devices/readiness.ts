@@ -7,9 +7,6 @@ import { isConditionTrue } from '#api/conditions.js'
 import type { AllocatedDevice, ResourceClaim } from '#client/resource-claim.js'
 import { goQuote } from '#go/quote.js'
 
-/** How long drivers have for it after the allocation; upstream's bindingTimeout. */
-const bindingTimeoutMs = 600_000
-
 /** Ready, or it may be later, or why it will not be, in upstream's words. */
 type Readiness = 'ready' | 'pending' | { problem: string }
 
@@ -18,10 +15,10 @@ const devicesOf = ({ status }: ResourceClaim): AllocatedDevice[] =>
     ({ bindingConditions = [] }) => bindingConditions.length > 0,
   )
 
-/** When it is too late; undefined where nothing is waited for. */
-export const readyBy = (claim: ResourceClaim): number | undefined => {
+/** When it is too late; undefined where nothing is waited for. `timeoutMs` counts from the allocation. */
+export const readyBy = (claim: ResourceClaim, timeoutMs: number): number | undefined => {
   const since = claim.status?.allocation?.allocationTimestamp
-  return !since || devicesOf(claim).length === 0 ? undefined : parseTime(since) + bindingTimeoutMs
+  return !since || devicesOf(claim).length === 0 ? undefined : parseTime(since) + timeoutMs
 }
 
 const deviceReadiness = (claim: ResourceClaim, device: AllocatedDevice): Readiness => {
@@ -44,11 +41,14 @@ const deviceReadiness = (claim: ResourceClaim, device: AllocatedDevice): Readine
     : 'pending'
 }
 
-export const readinessOf = (claim: ResourceClaim, now: number): Readiness => {
+export const readinessOf = (
+  claim: ResourceClaim,
+  { now, timeoutMs }: { now: number; timeoutMs: number },
+): Readiness => {
   for (const device of devicesOf(claim)) {
     const readiness = deviceReadiness(claim, device)
     if (readiness === 'ready') continue
-    const isLate = (readyBy(claim) ?? now) < now
+    const isLate = (readyBy(claim, timeoutMs) ?? now) < now
     return readiness === 'pending' && isLate
       ? { problem: `device binding timeout: claim=${claim.metadata.name}` }
       : readiness

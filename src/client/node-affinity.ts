@@ -1,6 +1,6 @@
 /** Which nodes a Pod wants by their labels and names. */
 import { matchesLabels, matchesRequirement } from '#api/label-selector.js'
-import type { Node, NodeSelectorTerm, Pod, PodSpec } from './pod.js'
+import type { Affinity, Node, NodeSelectorTerm, PodSpec } from './pod.js'
 
 type Labelled = { metadata: Pick<Node['metadata'], 'name' | 'labels'> }
 
@@ -33,7 +33,7 @@ export const podWantsNode = (
   )
 
 /** Sum of the weights of preferred terms that match. */
-export const nodePreference = (pod: Pod, node: Node): number =>
-  (pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
+export const nodePreference = (affinity: Affinity['nodeAffinity'], node: Node): number =>
+  (affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
     .filter((p) => matchesTerm(p.preference, node))
     .reduce((sum, p) => sum + p.weight, 0)

@@ -58,7 +58,7 @@ interface PodAffinity {
   requiredDuringSchedulingIgnoredDuringExecution?: PodAffinityTerm[]
   preferredDuringSchedulingIgnoredDuringExecution?: WeightedPodAffinityTerm[]
 }
-interface Affinity {
+export interface Affinity {
   nodeAffinity?: {
     requiredDuringSchedulingIgnoredDuringExecution?: { nodeSelectorTerms: NodeSelectorTerm[] }
     preferredDuringSchedulingIgnoredDuringExecution?: {

@@ -41,6 +41,8 @@ export interface ProcessSpec {
   flags: readonly Flag[]
   /** Flags of upstream's that mean nothing here. */
   ignored?: readonly Flag[]
+  /** What its configuration file says of flags that were not given. */
+  configuredFlags?(flags: Flags): Promise<Readonly<Record<string, string>>>
   /** Name of the one argument that is not a flag. */
   argument?: string
   /** A UsageError is reported as such. */
@@ -72,7 +74,8 @@ export const runProcess = async (
     return 0
   }
   try {
-    const flags = parseFlags(args, flagTable, spec)
+    const given = parseFlags(args, flagTable, spec)
+    const flags = given.withDefaults((await spec.configuredFlags?.(given)) ?? {})
     for (const flag of flags.ignored)
       process.stderr.write(`kubelevel ${spec.name}: ${flag} has no meaning here and is ignored\n`)
     const config = await readKubeconfigOf(flags, kubeconfig)

@@ -75,6 +75,15 @@ export class Flags {
     this.ignored = ignored
     this.argument = argument
   }
+  /** The same flags, with these values for those that were not given. */
+  withDefaults(defaults: Readonly<Record<string, string>>): Flags {
+    const others = Object.entries(defaults).filter(([name]) => !this.#given.has(name))
+    return new Flags(new Map([...this.#values, ...others]), {
+      given: this.#given,
+      ignored: this.ignored,
+      argument: this.argument,
+    })
+  }
   /** Whether it was given, even with its default value. */
   isGiven(name: string): boolean {
     return this.#given.has(name)

@@ -5,7 +5,7 @@ import { ClusterState } from '#scheduler/cluster-state.js'
 import { cpu, node, pod } from './small-cluster.js'
 
 t.test('nothing is left of a node that is gone, or never was, once its Pods are gone', (t) => {
-  const state = new ClusterState(new ObjectStore())
+  const state = new ClusterState(new ObjectStore(), new ObjectStore())
   state.setPod(pod('lost', cpu('1')), 'never-there')
   state.removePod('ns/lost')
   t.equal(state.info('never-there'), undefined)

@@ -1,11 +1,10 @@
 /** Who has to go for a Pod of higher priority, and what is said when nobody can. */
 import t from 'tap'
 import type { Pod } from '#client/pod.js'
-import { decide } from '#scheduler/decide.js'
 import { inspectClaims } from '#scheduler/volume-claims.js'
 import { volumeFilter } from '#scheduler/volume-filter.js'
 import { storedMetadata } from '../stored-metadata.js'
-import { cpu, info, node, pod, preempt, victimsOf, viewOf } from './small-cluster.js'
+import { cpu, decideIn, info, node, pod, preempt, victimsOf, viewOf } from './small-cluster.js'
 
 const at = (name: string, priority: number, amount: string): Pod =>
   pod(name, { ...cpu(amount), priority })
@@ -118,16 +117,16 @@ t.test('room that others made counts on their node only, and is not relied upon'
   const view = viewOf(nodes, {
     nominatedTo: ({ node: n }) => (n!.metadata.name === 'a' ? [nominated] : []),
   })
-  t.match(decide(pod('big', cpu('1')), view), { node: 'b' }, 'it has taken all of a')
+  t.match(decideIn(view, pod('big', cpu('1'))), { node: 'b' }, 'it has taken all of a')
   const asks = pod('next', { ...cpu('1'), ...spread }, { app: 'x' })
   const far = viewOf(nodes, { nominatedTo: () => [] })
   far.nodes[0]!.addPod(pod('there', {}, { app: 'x' }))
   far.nodes[1]!.addPod(pod('here', {}, { app: 'x' }))
   t.match(
-    decide(asks, {
-      ...far,
-      nominatedTo: ({ node: n }) => (n!.metadata.name === 'b' ? [nominated] : []),
-    }),
+    decideIn(
+      { ...far, nominatedTo: ({ node: n }) => (n!.metadata.name === 'b' ? [nominated] : []) },
+      asks,
+    ),
     { node: 'a' },
     'seen from a, nobody was nominated to b',
   )
@@ -142,7 +141,7 @@ t.test('room that others made counts on their node only, and is not relied upon'
   }
   const friend = pod('friend', {}, { app: 'y' })
   t.match(
-    decide(pod('follower', near), viewOf(nodes, { nominatedTo: () => [friend] })),
+    decideIn(viewOf(nodes, { nominatedTo: () => [friend] }), pod('follower', near)),
     { node: undefined, refused: [{}, {}] },
     'one that may end up elsewhere is nobody to be near to',
   )

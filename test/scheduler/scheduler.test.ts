@@ -312,7 +312,7 @@ t.test('requests are those of the largest moment, sidecars and overhead included
 
 t.test('waiting Pods come by priority and age; one that failed waits for a change', async (t) => {
   let now = 0
-  const pending = new PendingPods(() => now)
+  const pending = new PendingPods(() => now, { initialMs: 1_000, longestMs: 10_000 })
   const signal = new AbortController().signal
   const next = async () => (await pending.next(new Set(), signal))?.metadata.name
   const low = pod('low')

@@ -3,9 +3,10 @@ import type { Node, Pod, PodSpec } from '#client/pod.js'
 import type { ClusterView } from '#scheduler/cluster-state.js'
 import { decide } from '#scheduler/decide.js'
 import { refuse } from '#scheduler/filter.js'
-import { filtersFor } from '#scheduler/filters.js'
 import { NodeInfo } from '#scheduler/node-info.js'
 import { findPreemption } from '#scheduler/preemption.js'
+import { preparedFor } from '#scheduler/prepare.js'
+import { makeProfile } from '#scheduler/profile.js'
 import type { Budget } from '#scheduler/victims.js'
 import { storedMetadata } from '../stored-metadata.js'
 
@@ -45,23 +46,28 @@ export const info = (of: Node, ...pods: Pod[]): NodeInfo => {
   for (const p of pods) result.addPod(p)
   return result
 }
+const byDefault = makeProfile('default-scheduler')
+
 export const viewOf = (nodes: NodeInfo[], parts: Partial<ClusterView> = {}): ClusterView => ({
   nodes,
   namespaceLabels: () => ({ team: 'a' }),
+  serviceSelectors: () => [],
   nominatedTo: () => [],
   ...parts,
 })
-export const choose = (p: Pod, ...nodes: NodeInfo[]) => decide(p, viewOf(nodes))
+/** As a scheduler decides that nobody has configured. */
+export const decideIn = (view: ClusterView, p: Pod) => decide(p, view, byDefault)
+export const choose = (p: Pod, ...nodes: NodeInfo[]) => decideIn(viewOf(nodes), p)
 /** Why `p` cannot go to `n`, in a cluster of all these. */
 export const why = (p: Pod, n: NodeInfo, ...others: NodeInfo[]) =>
-  refuse(filtersFor(p, viewOf([n, ...others])), n, [])?.reasons.join('; ')
+  refuse(preparedFor(p, viewOf([n, ...others]), byDefault.filters), n, [])?.reasons.join('; ')
 /** Who would have to go for `p`, after it fitted nowhere. */
 export const preempt = (
   p: Pod,
   view: ClusterView,
   budgets: Budget[] = [],
 ): ReturnType<typeof findPreemption> => {
-  const decision = decide(p, view)
+  const decision = decideIn(view, p)
   if (decision.node !== undefined) throw new Error(`fits on ${decision.node}`)
   return findPreemption(p, decision, view, budgets)
 }

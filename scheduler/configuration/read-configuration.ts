@@ -1,0 +1,240 @@
+/**
+ * `--config FILE`: a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) → profiles. Mistakes are told in upstream's
+ * words where they are about values. ajv and the reader of YAML are loaded only when a file is given.
+ */
+import { readFileSync } from 'node:fs'
+import {
+  child,
+  duplicate,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  required,
+} from '#api/field-error.js'
+import { aggregate } from '#go/aggregate.js'
+import { durationProblem } from '#go/duration.js'
+import { UsageError } from '#program/flags.js'
+import type { Backoff } from '../pending-pods.js'
+import { makeProfile, type Profile } from '../profile.js'
+import { argumentsWithDefaults, type GivenArguments } from './plugin-arguments.js'
+import type { PluginSets } from './plugin-sets.js'
+import { argumentsSchema, configurationSchema } from './schema.js'
+import { validateArguments } from './validate-arguments.js'
+
+export interface SchedulerConfiguration {
+  readonly profiles: readonly Profile[]
+  readonly backoff: Backoff
+  /** What it says of flags, by their names. */
+  readonly flags: Readonly<Record<string, string>>
+}
+
+interface GivenProfile {
+  schedulerName?: string
+  percentageOfNodesToScore?: number
+  plugins?: PluginSets
+  pluginConfig?: { name?: string; args?: object }[]
+}
+
+/** The file as its schema lets it pass. */
+interface Given {
+  clientConnection?: { kubeconfig?: string }
+  leaderElection?: Record<string, string | boolean>
+  parallelism?: number
+  percentageOfNodesToScore?: number
+  podInitialBackoffSeconds?: number
+  podMaxBackoffSeconds?: number
+  profiles?: GivenProfile[]
+  extenders?: object[]
+}
+
+/** Checks a value against a schema; `path` is where it stands in the file. */
+type Check = (schema: object, value: unknown, path?: string) => void
+
+/** `/profiles/0/plugins` → `profiles[0].plugins`. */
+const fieldAt = (pointer: string, path: string): string =>
+  pointer
+    .split('/')
+    .slice(1)
+    .reduce((at, name) => (/^\d+$/.test(name) ? index(at, name) : child(at, name)), path)
+
+const loadCheck = async (): Promise<Check> => {
+  const { Ajv } = await import('ajv')
+  const ajv = new Ajv({ allErrors: true })
+  return (schema, value, path = '') => {
+    const validate = ajv.compile(schema)
+    if (validate(value)) return
+    const mistakes = (validate.errors ?? []).map(({ instancePath, message, params }) => {
+      const field = fieldAt(instancePath, path)
+      const { additionalProperty } = params as { additionalProperty?: string }
+      return additionalProperty === undefined
+        ? `${field || 'the file'} ${message}`
+        : `unknown field "${child(field, additionalProperty)}"`
+    })
+    throw new UsageError(`strict decoding error: ${mistakes.join(', ')}`)
+  }
+}
+
+const checkKind = (value: unknown): void => {
+  const { apiVersion = '', kind = '' } = Object(value) as { apiVersion?: unknown; kind?: unknown }
+  if (apiVersion !== 'kubescheduler.config.k8s.io/v1' || kind !== 'KubeSchedulerConfiguration')
+    throw new UsageError(`no kind "${kind}" is registered for version "${apiVersion}"`)
+}
+
+/** A field that is null is one that is not there. */
+const withoutNulls = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, inner]) => inner !== null)
+      .map(([name, inner]) => [name, withoutNulls(inner)]),
+  )
+}
+
+const readYaml = async (file: string): Promise<unknown> => {
+  const { parse } = await import('yaml')
+  try {
+    return withoutNulls(parse(readFileSync(file, 'utf8')) ?? {})
+  } catch (error) {
+    throw new UsageError((error as Error).message.split('\n', 1)[0]!)
+  }
+}
+
+const percentageErrors = (percentage: number | undefined, path: string): FieldError[] =>
+  percentage !== undefined && (percentage < 0 || percentage > 100)
+    ? [invalid(path, percentage, 'not in valid range [0-100]')]
+    : []
+
+const argumentsOf = ({ pluginConfig = [] }: GivenProfile, path: string, check: Check) => {
+  const errors: FieldError[] = []
+  const given: Record<string, object> = {}
+  for (const [at, { name = '', args = {} }] of pluginConfig.entries()) {
+    const own = index(child(path, 'pluginConfig'), at)
+    const schema = argumentsSchema(name)
+    // As upstream, what no plugin here reads may stand there.
+    if (schema === undefined) continue
+    if (Object.hasOwn(given, name)) errors.push(duplicate(own, name))
+    check(schema, args, child(own, 'args'))
+    given[name] = args
+    const complete = argumentsWithDefaults({ [name]: args })
+    const plugin = name as keyof GivenArguments
+    errors.push(...validateArguments(plugin, complete[plugin], child(own, 'args')))
+  }
+  return { given: given as GivenArguments, errors }
+}
+
+const backoffErrors = (initial: number, longest: number): FieldError[] => [
+  ...(initial <= 0 ? [invalid('podInitialBackoffSeconds', initial, 'must be greater than 0')] : []),
+  ...(longest < initial
+    ? [
+        invalid(
+          'podMaxBackoffSeconds',
+          longest,
+          'must be greater than or equal to PodInitialBackoffSeconds',
+        ),
+      ]
+    : []),
+]
+
+const electionFlags: Readonly<Record<string, string>> = {
+  leaderElect: 'leader-elect',
+  leaseDuration: 'leader-elect-lease-duration',
+  renewDeadline: 'leader-elect-renew-deadline',
+  retryPeriod: 'leader-elect-retry-period',
+  resourceLock: 'leader-elect-resource-lock',
+  resourceName: 'leader-elect-resource-name',
+  resourceNamespace: 'leader-elect-resource-namespace',
+}
+
+const flagsIn = ({ clientConnection, leaderElection = {} }: Given): Record<string, string> => {
+  const { kubeconfig } = clientConnection ?? {}
+  for (const name of ['leaseDuration', 'renewDeadline', 'retryPeriod']) {
+    const problem = durationProblem(String(leaderElection[name] ?? '0s'))
+    if (problem !== undefined) throw new UsageError(`leaderElection.${name}: ${problem}`)
+  }
+  const { resourceLock = 'leases' } = leaderElection
+  if (resourceLock !== 'leases')
+    throw new UsageError(
+      `leaderElection.resourceLock: Invalid value: "${resourceLock}": resourceLock value must be "leases"`,
+    )
+  return {
+    ...(kubeconfig ? { kubeconfig } : {}),
+    ...Object.fromEntries(
+      Object.entries(leaderElection).map(([name, value]) => [electionFlags[name]!, String(value)]),
+    ),
+  }
+}
+
+const configurationOf = (given: Given, check: Check): SchedulerConfiguration => {
+  const { podInitialBackoffSeconds: initial = 1, podMaxBackoffSeconds: longest = 10 } = given
+  const profiles = given.profiles?.length ? given.profiles : [{}]
+  const errors: FieldError[] = []
+  if ((given.parallelism ?? 1) <= 0)
+    errors.push(
+      invalid('parallelism', given.parallelism, 'should be an integer value greater than zero'),
+    )
+  const names = profiles.map(
+    ({ schedulerName }) => schedulerName ?? (profiles.length === 1 ? 'default-scheduler' : ''),
+  )
+  const read = profiles.map((profile, at) => {
+    const path = index('profiles', at)
+    const name = names[at]!
+    const namePath = child(path, 'schedulerName')
+    if (name === '') errors.push(required(namePath))
+    errors.push(
+      ...percentageErrors(
+        profile.percentageOfNodesToScore,
+        child(path, 'percentageOfNodesToScore'),
+      ),
+    )
+    const { given: args, errors: wrong } = argumentsOf(profile, path, check)
+    errors.push(...wrong)
+    if (name !== '' && names.indexOf(name) < at) errors.push(duplicate(namePath, name))
+    return { name, plugins: profile.plugins, given: args }
+  })
+  errors.push(
+    ...percentageErrors(given.percentageOfNodesToScore, 'percentageOfNodesToScore'),
+    ...backoffErrors(initial, longest),
+  )
+  if (given.extenders?.length) errors.push(forbidden('extenders', 'extenders are not called here'))
+  const problem = aggregate(errors.map(({ field, body }) => `${field}: ${body}`))
+  if (problem !== undefined) throw new UsageError(problem)
+  return {
+    profiles: read.map(({ name, ...chosen }) => inProfile(name, () => makeProfile(name, chosen))),
+    backoff: { initialMs: initial * 1_000, longestMs: longest * 1_000 },
+    flags: flagsIn(given),
+  }
+}
+
+const inProfile = <T>(name: string, make: () => T): T => {
+  try {
+    return make()
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    throw new UsageError(
+      `initializing profiles: creating profile for scheduler name ${name}: ${error.message}`,
+    )
+  }
+}
+
+/** Throws a UsageError that names the file and what is wrong in it. */
+export const readConfiguration = async (file: string): Promise<SchedulerConfiguration> => {
+  try {
+    const check = await loadCheck()
+    const value = await readYaml(file)
+    checkKind(value)
+    check(configurationSchema, value)
+    return configurationOf(value as Given, check)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    throw new UsageError(`--config: ${file}: ${error.message}`)
+  }
+}
+
+/** Without a file. */
+export const defaultConfiguration = (schedulerName: string): SchedulerConfiguration => ({
+  profiles: [makeProfile(schedulerName)],
+  backoff: { initialMs: 1_000, longestMs: 10_000 },
+  flags: {},
+})
