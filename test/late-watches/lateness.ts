@@ -1,0 +1,38 @@
+/** How late a watch is, as the tool tells the processes that it has started. */
+import { fileURLToPath } from 'node:url'
+import type { Random } from '#client/random.js'
+import { seededRandom } from '../seeded-random.js'
+
+interface Lateness {
+  readonly mostMs: number
+  /** What is added, by the plural of the resource. */
+  readonly behindMs: Readonly<Record<string, number>>
+  readonly seed: number
+}
+
+const variable = 'KUBELEVEL_LATE_WATCHES'
+
+export const preload = `--import=${fileURLToPath(new URL('preload.js', import.meta.url))}`
+
+export const lateness = {
+  toEnvironment: (given: Lateness) => ({ [variable]: JSON.stringify(given) }),
+  fromEnvironment: (): Lateness => JSON.parse(process.env[variable]!),
+}
+
+/** A number of its own for each text: FNV-1a. */
+const hashOf = (text: string): number => {
+  let hash = 0x811c9dc5
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193)
+  return hash
+}
+
+/** By how much each thing that a watch is sent is late: most are a little, one in three by more than the mean. */
+export const latenessOf = (
+  { mostMs, behindMs, seed }: Lateness,
+  path: string,
+  nth: number,
+): (() => number) => {
+  const random: Random = seededRandom(seed ^ hashOf(`${path} ${nth}`))
+  const usual = behindMs[path.slice(path.lastIndexOf('/') + 1)] ?? 0
+  return () => usual + mostMs * random() ** 3
+}
