@@ -31,8 +31,12 @@ const stillUses = async (
   if (!isPodConsumer(consumer)) return true
   const { name, uid } = consumer
   const known = context.informers.for<Pod>(resources.pods).store.get(`${namespace}/${name}`)
-  const pod = known ?? (await readLive<Pod>(context, resources.pods, { namespace, name, uid }))
-  return pod !== undefined && pod.metadata.uid === uid && !isPodDone(pod)
+  // A Pod of that name may have gone, which the watch has not told yet: the one that uses the claim is another.
+  const pod =
+    known?.metadata.uid === uid
+      ? known
+      : await readLive<Pod>(context, resources.pods, { namespace, name, uid })
+  return pod !== undefined && !isPodDone(pod)
 }
 
 /** A claim that nobody uses keeps its devices, unless it goes: whoever allocated it may not have reserved it yet. */

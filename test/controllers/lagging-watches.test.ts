@@ -1,56 +1,18 @@
 /** What controllers do while the watch of one kind is behind those of others: nothing that cannot be taken back. */
 import t from 'tap'
 import type { PersistedObject } from '#api/object.js'
-import { whenAborted } from '#async/sleep.js'
-import type { Client, WatchOptions } from '#client/client.js'
+import type { Client } from '#client/client.js'
 import type { Volume } from '#client/persistent-volume.js'
 import type { Pod } from '#client/pod.js'
-import { apiVersionOf, type ResourceRef, resources } from '#client/resources.js'
+import { apiVersionOf, resources } from '#client/resources.js'
 import { trackingFinalizer } from '#controllers/job/job.js'
 import { ownerReference } from '#controllers/ownership/claim.js'
 import { eventually } from '../eventually.js'
 import { untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
+import { startBlindTo, startSeeing } from './lost-sight.js'
 
 const namespace = 'default'
-
-/** Controllers that are told of no change of `held` once they have lost sight of it. */
-const startSeeing = async (
-  t: Parameters<typeof startControllers>[0],
-  held: ResourceRef,
-  controllers: string[],
-) => {
-  let listed = (): void => {}
-  const isListed = new Promise<void>((resolve) => {
-    listed = resolve
-  })
-  let isLost = false
-  const reads: string[] = []
-  const client = await startControllers(t, controllers, (client) => ({
-    get(...args: Parameters<Client['get']>) {
-      reads.push(args[0].resource)
-      return client.get(...args)
-    },
-    async *watch(ref: ResourceRef, options: WatchOptions) {
-      if (ref.resource === held.resource) listed()
-      for await (const event of client.watch(ref, options)) {
-        if (isLost && ref.resource === held.resource) await whenAborted(options.signal)
-        yield event
-      }
-    },
-  }))
-  await isListed
-  const loseSight = (): void => {
-    isLost = true
-  }
-  return { client, loseSight, reads }
-}
-
-const startBlindTo = async (...args: Parameters<typeof startSeeing>): Promise<Client> => {
-  const { client, loseSight } = await startSeeing(...args)
-  loseSight()
-  return client
-}
 
 const claimSpec = {
   storageClassName: '',

@@ -4,11 +4,12 @@ import { extendedResourceAnnotation } from '#api/extended-resources.js'
 import type { WatchOptions } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import type { Pod } from '#client/pod.js'
-import type { ResourceClaim } from '#client/resource-claim.js'
+import { claimFinalizer, type ResourceClaim } from '#client/resource-claim.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { ownerReference } from '#controllers/ownership/claim.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
+import { startSeeing } from './lost-sight.js'
 import { toldEvents } from './told-events.js'
 
 t.test(
@@ -125,5 +126,58 @@ t.test(
       (await client.get<ResourceClaim>(resources.resourceClaims, claim)).status?.reservedFor
     await until(users)
     t.match(await users(), [{ resource: 'pods', name: 'p', uid: metadata.uid }])
+  },
+)
+
+t.test(
+  'a claim keeps its devices for a new Pod whose namesake the watch still shows',
+  async (t) => {
+    const { resourceClaims, pods } = resources
+    const { client, loseSight, seeAgain, reads } = await startSeeing(
+      t,
+      pods,
+      ['resourceclaim-controller'],
+      { disableAdmissionPlugins: ['ServiceAccount'] },
+    )
+    const namespace = 'default'
+    const claim = { name: 'c', namespace }
+    const requests = [{ name: 'r', exactly: { deviceClassName: 'gpu' } }]
+    await client.create(resourceClaims, {
+      metadata: { ...claim, finalizers: [claimFinalizer] },
+      spec: { devices: { requests } },
+    })
+    const make = (name: string, uses: object) =>
+      client.create<Pod>(pods, {
+        metadata: { name, namespace },
+        spec: {
+          nodeName: 'n',
+          containers: [{ name: 'c', image: 'i' }],
+          resourceClaims: [{ name: 'gpu', ...uses }],
+        },
+      })
+    const results = [{ request: 'r', driver: 'd.example.com', pool: 'p', device: 'a' }]
+    /** As the scheduler does, which has seen the Pod. */
+    const makeWithDevices = async () => {
+      const { metadata } = await make('web-0', { resourceClaimName: 'c' })
+      const reservedFor = [{ resource: 'pods', name: 'web-0', uid: metadata.uid }]
+      const status = { allocation: { devices: { results } }, reservedFor }
+      const asStatus = { type: 'merge', subresource: 'status' } as const
+      await client.patch(resourceClaims, claim, { status }, asStatus)
+      return metadata.uid
+    }
+    await makeWithDevices()
+    // Looked at in order: when this one is told of, the other was looked at.
+    await make('last', { resourceClaimTemplateName: 'none' })
+    await until(async () => (await toldEvents(client, namespace)).length > 0)
+    loseSight()
+    await client.delete(pods, { name: 'web-0', namespace }, { gracePeriodSeconds: 0 })
+    const uid = await makeWithDevices()
+    const status = async () => (await client.get<ResourceClaim>(resourceClaims, claim)).status
+    const users = async () => (await status())?.reservedFor?.map((user) => user.uid) ?? []
+    await until(async () => reads.includes('pods') || !(await users()).includes(uid))
+    t.ok((await users()).includes(uid))
+    seeAgain()
+    await until(async () => (await users()).join() === uid)
+    t.match(await status(), { allocation: { devices: { results } } })
   },
 )
