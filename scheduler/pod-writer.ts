@@ -124,7 +124,7 @@ export class PodWriter {
 
   /** False: it ends already, or is gone. */
   async #evict(victim: Pod): Promise<boolean> {
-    const { client, schedulerName } = this.#deps
+    const { client, informers, schedulerName } = this.#deps
     if (isTerminating(victim)) return false
     const message = `${schedulerName}: preempting to accommodate a higher priority pod`
     try {
@@ -132,11 +132,13 @@ export class PodWriter {
         victim,
         this.#condition(victim, 'DisruptionTarget', 'True', preemptionReason, message),
       )
-      await client.delete(
+      const answer = await client.delete(
         resources.pods,
         { namespace: victim.metadata.namespace, name: victim.metadata.name },
         { preconditions: { uid: victim.metadata.uid } },
       )
+      // The next attempt, which may begin before the watch tells of it, waits for this end and sends nobody else away.
+      informers.for<Pod>(resources.pods).observeDelete(victim, answer)
       return true
     } catch (error) {
       if (isNotFound(error)) return false
