@@ -126,7 +126,12 @@ class AttachDetach {
         if (next.status?.phase !== previous.status?.phase) all()
       },
     })
-    this.#informer<Volume>(resources.persistentVolumes).handle({ onAdd: all })
+    this.#informer<Volume>(resources.persistentVolumes).handle({
+      onAdd: all,
+      onUpdate(next, previous) {
+        if (next.spec.claimRef?.uid !== previous.spec.claimRef?.uid) all()
+      },
+    })
     this.#informer(resources.csiDrivers).handle({ onAdd: all, onUpdate: all })
   }
 
