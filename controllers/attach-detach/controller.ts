@@ -17,6 +17,7 @@ import type { WorkQueue } from '#client/work-queue.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { podsOfNodes } from '../pods/pods-of-nodes.js'
+import { readLive } from '../read-live.js'
 import {
   attachWaitMs,
   isShared,
@@ -316,9 +317,16 @@ class AttachDetach {
     }
   }
 
+  /**
+   * A kubelet may have begun to use the volume before it was taken off the list, and the watch may not have told.
+   * Upstream: verifyVolumeIsSafeToDetach.
+   */
   async #detach(attachment: VolumeAttachment): Promise<void> {
     if (attachment.metadata.deletionTimestamp !== undefined) return
-    await deleteObject(this.#context, resources.volumeAttachments, attachment)
+    const { nodeName: name } = attachment.spec
+    const node = await readLive<Node>(this.#context, resources.nodes, { name })
+    if (this.#mayLeave(attachment, node))
+      await deleteObject(this.#context, resources.volumeAttachments, attachment)
   }
 
   /** Reports the outcome of an attachment as Events of the Pods that wait for it. */

@@ -2,9 +2,12 @@
 import t from 'tap'
 import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
+import { uniqueName } from '#client/csi-volume.js'
+import type { Node } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
+import { startSeeing } from './lost-sight.js'
 
 const namespace = 'default'
 const controllers = ['persistentvolume-attach-detach-controller']
@@ -70,3 +73,29 @@ t.test(
     t.pass('both are attached')
   },
 )
+
+t.test('a volume stays that its node has begun to use, though the watch is behind', async (t) => {
+  const { nodes, pods, volumeAttachments } = resources
+  const seeing = await startSeeing(t, nodes, controllers, options)
+  const { client, loseSight, seeAgain, reads } = seeing
+  await createNode(client)
+  const { bindClaim, bindVolume } = await createPod(client, 'p')
+  await bindVolume()
+  await bindClaim()
+  await until(async () => (await attachments(client)).length > 0)
+  const [attachment] = await attachments(client)
+  await tell(client, volumeAttachments, attachment!.metadata.name, { attached: true })
+  const isListed = async () =>
+    Boolean((await client.get<Node>(nodes, { name: 'n' })).status.volumesAttached)
+  await until(isListed)
+  loseSight()
+  await tell(client, nodes, 'n', { volumesInUse: [uniqueName(csiOf('p'))] })
+  await client.delete(pods, { name: 'p', namespace }, { gracePeriodSeconds: 0 })
+  const isDecided = async () => reads.includes('nodes') || (await attachments(client)).length === 0
+  await until(isDecided)
+  t.equal((await attachments(client)).length, 1)
+  await until(isListed)
+  seeAgain()
+  await tell(client, nodes, 'n', { volumesInUse: null })
+  await until(async () => (await attachments(client)).length === 0)
+})
