@@ -70,7 +70,10 @@ class ClaimMaker {
       )
       if (resourceClaimName !== undefined) made.push({ name: claim.name, resourceClaimName })
     }
-    if (made.length > 0) await this.#tellPod(pod, made)
+    const told = new Map(statusOf(pod).map((one) => [one.name, one.resourceClaimName]))
+    // All of them: what is left out of what we apply would go.
+    if (made.some(({ name, resourceClaimName }) => told.get(name) !== resourceClaimName))
+      await this.#tellPod(pod, made)
     for (const key of resourceClaimKeys(pod)) {
       const claim = this.#claims.store.get(key)
       if (claim !== undefined) await reserveFor(this.#context, claim, pod)
@@ -83,7 +86,7 @@ class ClaimMaker {
       .filter((claim) => controllerRefOf(claim)?.uid === pod.metadata.uid)
   }
 
-  /** The name that is new to the Pod's status; undefined when the status has it already. */
+  /** Its name; undefined when the Pod needs none. */
   async #claimFor(pod: Pod, claim: PodClaim): Promise<string | undefined> {
     const known = statusOf(pod).find((s) => s.name === claim.name)
     // An entry without a name says that no claim is needed.
@@ -92,8 +95,7 @@ class ClaimMaker {
     const made = this.#ownClaims(pod).find(
       (c) => c.metadata.annotations?.[claimAnnotation] === claim.name,
     )
-    const { name } = (made ?? (await this.#make(pod, claim))).metadata
-    return name === known?.resourceClaimName ? undefined : name
+    return (made ?? (await this.#make(pod, claim))).metadata.name
   }
 
   async #make(pod: Pod, claim: PodClaim): Promise<ResourceClaim> {

@@ -181,3 +181,35 @@ t.test(
     t.match(await status(), { allocation: { devices: { results } } })
   },
 )
+
+t.test('a Pod goes on naming its other claims when one of them is made anew', async (t) => {
+  const { resourceClaims, resourceClaimTemplates, pods } = resources
+  const client = await startControllers(t, ['resourceclaim-controller'], undefined, {
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  const namespace = 'default'
+  const requests = [{ name: 'r', exactly: { deviceClassName: 'gpu' } }]
+  await client.create(resourceClaimTemplates, {
+    metadata: { name: 't', namespace },
+    spec: { spec: { devices: { requests } } },
+  })
+  const names = ['one', 'two']
+  await client.create(pods, {
+    metadata: { name: 'p', namespace },
+    spec: {
+      containers: [{ name: 'c', image: 'i' }],
+      resourceClaims: names.map((name) => ({ name, resourceClaimTemplateName: 't' })),
+    },
+  })
+  const named = async () =>
+    (await client.get<Pod>(pods, { name: 'p', namespace })).status.resourceClaimStatuses ?? []
+  await until(async () => (await named()).length === 2)
+  const [first, second] = (await named()).map(({ resourceClaimName }) => resourceClaimName!)
+  await client.delete(resourceClaims, { name: second!, namespace })
+  const isAnew = async () =>
+    (await named()).some(
+      ({ name, resourceClaimName }) => name === 'two' && resourceClaimName !== second,
+    )
+  await until(isAnew)
+  t.match(await named(), [{ name: 'one', resourceClaimName: first }, { name: 'two' }])
+})
