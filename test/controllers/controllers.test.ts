@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import type { KubeObject } from '#api/object.js'
+import type { KubeObject, PersistedObject } from '#api/object.js'
 import { type Client, createClient } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import { Informer } from '#client/informer.js'
@@ -124,11 +124,11 @@ t.test(
       metadata: { name: 'held', namespace, finalizers: ['example.com/hold'] },
     })
     await client.create(resources.secrets, { metadata: { name: 's', namespace } })
-    const order: string[] = []
+    const gone: PersistedObject[] = []
     const stop = new AbortController()
     const runs = [resources.pods, resources.secrets].map((ref) => {
       const informer = new Informer({ client, ref, namespace, log: silentLog })
-      informer.handle({ onDelete: (o) => order.push(o.metadata.name) })
+      informer.handle({ onDelete: (object) => gone.push(object) })
       return { informer, run: informer.run(stop.signal) }
     })
     await Promise.all(runs.map((r) => r.informer.synced()))
@@ -148,7 +148,16 @@ t.test(
       (await condition('NamespaceContentRemaining')).message,
       'Some resources are remaining: configmaps. has 1 resource instances',
     )
-    t.same(order, ['p', 's'], 'nothing else is touched while a Pod is left')
+    await until(() => gone.length === 2)
+    // By when they went: of two watches either may be the first to tell.
+    const order = gone.sort(
+      (a, b) => Number(a.metadata.resourceVersion) - Number(b.metadata.resourceVersion),
+    )
+    t.same(
+      order.map(({ metadata }) => metadata.name),
+      ['p', 's'],
+      'nothing else is touched while a Pod is left',
+    )
     await client.patch(
       resources.configMaps,
       { namespace, name: 'held' },
