@@ -245,10 +245,12 @@ export class Informer<T extends PersistedObject = PersistedObject> {
     for await (const event of events) {
       isEmpty = false
       this.#backoff.reset()
-      this.#newest = this.#resourceVersion = event.object.metadata.resourceVersion
-      if (event.type === 'BOOKMARK') continue
-      if (event.type !== 'DELETED') this.#upsert(this.#prepare(event.object))
-      else this.#forget(event.object)
+      const { type, object } = event
+      this.#newest = this.#resourceVersion = object.metadata.resourceVersion
+      if (type === 'DELETED') this.#forget(object)
+      // Of an end that a write has met with nobody told the version: what comes before it may still be told.
+      else if (type === 'ADDED' || (type === 'MODIFIED' && !this.#gone.has(object.metadata.uid)))
+        this.#upsert(this.#prepare(object))
     }
     if (isEmpty && performance.now() - began < watchMsMin)
       throw new Error('the watch ended at once and brought nothing')
@@ -269,6 +271,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
       if (next === last || (!evenOlder && isOlder(next, last))) return
       if (previous.metadata.uid !== object.metadata.uid) this.#remove(key)
     }
+    this.#gone.delete(object.metadata.uid)
     this.store.set(key, object)
     for (const handler of this.#handlers)
       this.#tell(() =>
