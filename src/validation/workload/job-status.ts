@@ -8,6 +8,7 @@ import {
   required,
 } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { zeroTime } from '#go/zero-time.js'
 import { sameJson } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
 import { notNegative } from './counts.js'
@@ -34,6 +35,9 @@ const uncountedErrors = (pods: Fields | undefined): FieldError[] => {
   )
 }
 
+/** A zero time is shown as null, but given. */
+const msOf = (time: string | null): number => Date.parse(time ?? zeroTime)
+
 /** Rules that hold for a status as soon as one of the named things changes: `changed` tells which. */
 const conditionErrors = (next: KubeObject, changed: (...what: string[]) => boolean) => {
   const { status } = next
@@ -59,7 +63,7 @@ const conditionErrors = (next: KubeObject, changed: (...what: string[]) => boole
     changed('startTime', 'completionTime') &&
     startTime !== undefined &&
     completionTime !== undefined &&
-    Date.parse(completionTime) < Date.parse(startTime)
+    msOf(completionTime) < msOf(startTime)
   )
     errors.push(invalid(timeAt, completionTime, 'must be equal to or after `startTime`'))
   if (changed('Failed', 'failedIndexes') && has(next, 'Failed') && !has(next, 'FailureTarget'))
@@ -221,7 +225,8 @@ export const validateJobStatus = (next: KubeObject, previous: KubeObject): Field
   const hasChanged = (what: string): boolean => {
     if (what === 'finished') return isFinished(next) !== isFinished(previous)
     if (conditions.includes(what)) return has(next, what) !== has(previous, what)
-    return !sameJson(status[what], previous.status?.[what])
+    const [now, before] = [status[what], previous.status?.[what]]
+    return (now === null) !== (before === null) || !sameJson(now, before)
   }
   const changed = (...what: string[]): boolean => what.some(hasChanged)
   const errors = [
