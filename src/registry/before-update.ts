@@ -126,7 +126,7 @@ export const beforeUpdate = (
  * The default of the status subresource: status and metadata as sent, all else as stored. Of a custom resource's metadata
  * nothing but resourceVersion and managedFields counts.
  */
-export const keepAllButStatus = (
+const keepAllButStatus = (
   next: KubeObject,
   previous: KubeObject,
   definition: ResourceDefinition,
@@ -142,4 +142,17 @@ export const keepAllButStatus = (
   delete next.metadata.managedFields
   if (resourceVersion !== undefined) next.metadata.resourceVersion = resourceVersion
   if (managedFields !== undefined) next.metadata.managedFields = managedFields
+}
+
+/** How the status subresource updates an object. */
+export const statusHooks = (definition: ResourceDefinition): UpdateStrategy => {
+  const { status, statusMetadataRevalidation = 'change' } = definition.strategy
+  return {
+    ...status,
+    metadataRevalidation: statusMetadataRevalidation,
+    prepareForUpdate: (next, previous, ctx) => {
+      keepAllButStatus(next, previous, definition)
+      status?.prepareForUpdate?.(next, previous, ctx)
+    },
+  }
 }

@@ -12,8 +12,8 @@ import { copyWith } from '#json/copy-with.js'
 import {
   beforeUpdate,
   checkResourceVersion,
-  keepAllButStatus,
   resourceVersionOf,
+  statusHooks,
 } from './before-update.js'
 import { type Basis, beginFromCache } from './begin-from-cache.js'
 import { createOnce } from './create.js'
@@ -22,7 +22,7 @@ import { keepManagedFieldsTimes } from './field-manager/times.js'
 import { isTooLarge } from './interpret-storage-error.js'
 import { dedupOwnerReferences, matchNamespace, sameContent } from './object-meta.js'
 import { checkPreconditions } from './preconditions.js'
-import type { RequestContext, Strategy, UpdateStrategy } from './resource-definition.js'
+import type { RequestContext, Strategy } from './resource-definition.js'
 import type { UpdateOptions } from './store.js'
 import {
   admit,
@@ -97,15 +97,7 @@ const hooksOf = ({ deps, options, ctx }: Attempt): Parameters<typeof beforeUpdat
     return { definition, hooks: options.hooks, ctx, mayBumpGeneration: true }
   if (ctx.subresource !== 'status')
     return { definition, hooks: strategy, ctx, mayBumpGeneration: true }
-  const hooks: UpdateStrategy = {
-    ...strategy.status,
-    metadataRevalidation: strategy.statusMetadataRevalidation ?? 'change',
-    prepareForUpdate: (next, previous, c) => {
-      keepAllButStatus(next, previous, definition)
-      strategy.status?.prepareForUpdate?.(next, previous, c)
-    },
-  }
-  return { definition, hooks, ctx, mayBumpGeneration: false }
+  return { definition, hooks: statusHooks(definition), ctx, mayBumpGeneration: false }
 }
 
 /** The last finalizer went from a terminating object whose grace is over (apiserver, store.go ShouldDeleteDuringUpdate). */

@@ -52,6 +52,23 @@ t.test('the options of a log are checked before the Pod is looked up', async (t)
   })
 })
 
+t.test(
+  'a Pod is not evicted while its labels are those that only a binding may write',
+  async (t) => {
+    const pod = `${inDefault}/pods/p`
+    const labels = { 'no key!': 'x' }
+    const binding = { metadata: { name: 'p', labels }, target: { kind: 'Node', name: 'n' } }
+    t.equal((await post(`${pod}/binding`, binding)).status, 201)
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'p' } }
+    const { body } = await post(`${pod}/eviction`, eviction)
+    t.match(body, {
+      code: 422,
+      message: /^Pod "p" is invalid: metadata.labels: Invalid value: "no key!"/,
+    })
+    t.equal((await get(pod)).body.status.conditions.length, 1, 'nor marked as evicted')
+  },
+)
+
 t.test('the status of a definition has no table', async (t) => {
   const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
   t.equal((await get(`${definitions}/none/status`, table)).status, 406)

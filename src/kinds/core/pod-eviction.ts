@@ -19,6 +19,7 @@ import { isTerminalPhase } from '#api/pod-phase.js'
 import type { StatusCause } from '#api/status.js'
 import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
+import { beforeUpdate, statusHooks } from '#registry/before-update.js'
 import { listAll } from '#registry/list-all.js'
 import type {
   DeleteOptions,
@@ -177,7 +178,9 @@ const remove = async ({ store, ctx, name, options }: Eviction): Promise<void> =>
   let asked = options
   const dryRun = (options.dryRun ?? []).length > 0
   if (!dryRun) {
-    const stored = await store.changeStored(ctx, name, (pod) => {
+    const { definition } = store
+    const hooks = statusHooks(definition)
+    const stored = await store.changeStored(ctx, name, (pod, current) => {
       checkPreconditions(pod, options)
       setPodCondition(
         pod,
@@ -189,6 +192,8 @@ const remove = async ({ store, ctx, name, options }: Eviction): Promise<void> =>
         },
         ctx.now,
       )
+      // Bindings write labels that nobody checks, and an update of a Pod refuses.
+      beforeUpdate(pod, current.object, { definition, hooks, ctx, mayBumpGeneration: false })
     })
     if (options.preconditions?.resourceVersion !== undefined)
       asked = {
