@@ -4,6 +4,7 @@
  */
 
 import { Kept } from '#collections/kept.js'
+import { trimSpace } from '#go/trim-space.js'
 import { int64Max } from '#json/int64.js'
 import { limits } from '#limits'
 
@@ -161,7 +162,7 @@ const parseNew = (text: string): Quantity => {
 }
 
 /** Throws QuantityError. A number is taken as it is written in JSON. */
-export const parseQuantity = (text: string): Quantity => quantities.of(text.trim(), parseNew)
+export const parseQuantity = (text: string): Quantity => quantities.of(trimSpace(text), parseNew)
 
 /** The number before a binary suffix, if it is one that upstream keeps no text of. */
 const wholeEights = (text: string): bigint | undefined => {

@@ -1,4 +1,5 @@
 /** Reads the file that names a server's authorizers in order (apiserver, pkg/apis/apiserver). */
+
 import { type Stats, statSync } from 'node:fs'
 import path from 'node:path'
 import { aggregateMessage } from '#api/errors.js'
@@ -15,6 +16,7 @@ import {
 import { isDns1123Subdomain } from '#api/names.js'
 import { aggregate } from '#go/aggregate.js'
 import { durationMs, durationProblem, printedDuration } from '#go/duration.js'
+import { trimSpace } from '#go/trim-space.js'
 import { limits } from '#limits'
 import { decodeConfiguration } from '#registry/decode-configuration.js'
 import { compileCondition, type MatchCondition } from './match-conditions.js'
@@ -135,7 +137,7 @@ const compileConditions = (
   const seen = new Set<string>()
   const value = conditions.flatMap(({ expression }, i) => {
     const place = child(index(at, i), 'expression')
-    if (expression.trim() === '') errors.push(required(place))
+    if (trimSpace(expression) === '') errors.push(required(place))
     else if (seen.has(expression)) errors.push(duplicate(place, expression))
     else {
       seen.add(expression)

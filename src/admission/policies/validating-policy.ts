@@ -1,10 +1,12 @@
 /** ValidatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/validating). */
+
 import { type ApiError, failure, resourceDetails } from '#api/errors.js'
 import { formatGroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#async/when-known.js'
 import { results } from '#cel/policy-environment.js'
 import { goQuote } from '#go/quote.js'
+import { trimSpace } from '#go/trim-space.js'
 import { stringify } from '#json/json.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
@@ -123,7 +125,7 @@ const annotate = async (
   for (const { key, value } of annotations)
     try {
       const found = await evaluate(value, activation, budget)
-      const text = typeof found === 'string' ? found.trim() : ''
+      const text = typeof found === 'string' ? trimSpace(found) : ''
       if (text === '') continue
       const cut = Buffer.from(text).subarray(0, limits.auditAnnotationBytesMax).toString()
       made.set(key, (made.get(key) ?? new Set()).add(cut))
@@ -139,11 +141,12 @@ const messageOf = async (
   activation: Activation,
   budget: Budget,
 ): Promise<string> => {
-  const otherwise = written.message?.trim() || `failed expression: ${written.expression.trim()}`
+  const otherwise =
+    trimSpace(written.message ?? '') || `failed expression: ${trimSpace(written.expression)}`
   if (message === undefined) return otherwise
   try {
     const text = await evaluate(message, activation, budget)
-    const trimmed = typeof text === 'string' ? text.trim() : ''
+    const trimmed = typeof text === 'string' ? trimSpace(text) : ''
     const isShort = Buffer.byteLength(trimmed) <= limits.celMessageBytesMax
     return trimmed !== '' && isShort && !trimmed.includes('\n') ? trimmed : otherwise
   } catch (error) {

@@ -12,6 +12,7 @@ import { CelError, type CelValue, Optional } from '#cel/values.js'
 import { CostExceeded } from '#cel/work.js'
 import { pushAll } from '#collections/push-all.js'
 import { goQuote } from '#go/quote.js'
+import { trimSpace } from '#go/trim-space.js'
 import { getOwn, isJsonObject } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
@@ -92,7 +93,7 @@ export const makeRuleChecker = (
     if (found === undefined) {
       // One without a text is refused elsewhere, and asks for nothing here.
       const all = rules['x-kubernetes-validations'] ?? []
-      const written = all.filter(({ rule = '' }) => rule.trim() !== '')
+      const written = all.filter(({ rule = '' }) => trimSpace(rule) !== '')
       const place = written.length === 0 ? undefined : placeOf(at, isWhole)
       if (written.length === 0) found = []
       else if (place === undefined) found = [noTypeProblem]
@@ -263,7 +264,7 @@ const wrong = ({ path, schema }: Place, why: string): FieldError => ({
 
 /** The rule as messages show it. */
 const shownRule = ({ rule, message }: ValidationRule): string =>
-  message ? message.trim() : rule.trim()
+  message ? trimSpace(message) : trimSpace(rule)
 
 const evaluate = (compiled: CompiledRule, place: Place, variables: Variables): FieldError[] => {
   const { rule, isTransition } = compiled
@@ -316,7 +317,7 @@ const madeMessage = (
         'messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run',
       )
     budget.left -= cost
-    const text = typeof value === 'string' ? value.trim() : ''
+    const text = typeof value === 'string' ? trimSpace(value) : ''
     const isShort = Buffer.byteLength(text) <= limits.celMessageBytesMax
     return text !== '' && isShort && !text.includes('\n') ? text : undefined
   } catch (error) {
@@ -341,7 +342,7 @@ const failed = (compiled: CompiledRule, place: Place, variables: Variables): Fie
     // A message knows the old value as such, whatever its rule takes it for.
     text =
       madeMessage(compiled, namesOf(variables), budget) ??
-      (rule.message ? rule.message.trim() : `failed rule: ${rule.rule.trim()}`)
+      (rule.message ? trimSpace(rule.message) : `failed rule: ${trimSpace(rule.rule)}`)
   } catch (error) {
     if (!(error instanceof CostlyMessage)) throw error
     budget.left = -1

@@ -1,5 +1,7 @@
 /** Checks of validation rules that do not look at their expressions. */
+
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
+import { trimSpace } from '#go/trim-space.js'
 import { followFieldPath } from '../field-path.js'
 import type { StructuralSchema, ValidationRule } from '../structural-schema.js'
 
@@ -29,8 +31,8 @@ export const ruleWords = (
   })
 
 const textErrors = (rule: ValidationRule, at: (part: string) => string): FieldError[] => {
-  const text = (rule.rule ?? '').trim()
-  const message = (rule.message ?? '').trim()
+  const text = trimSpace(rule.rule ?? '')
+  const message = trimSpace(rule.message ?? '')
   if (text === '') return [required(at('rule'), 'rule is not specified')]
   if (rule.message && message === '')
     return [invalid(at('message'), rule.message, 'must be non-empty if specified')]
@@ -45,14 +47,14 @@ const wordsOf = (rule: ValidationRule, path: string): FieldError[] => {
   const at = (part: string) => child(path, part)
   const errors = textErrors(rule, at)
   const { messageExpression, reason, fieldPath } = rule
-  if (messageExpression && messageExpression.trim() === '')
+  if (messageExpression && trimSpace(messageExpression) === '')
     errors.push(
       required(at('messageExpression'), 'messageExpression must be non-empty if specified'),
     )
   if (reason !== undefined && !reasons.includes(reason))
     errors.push(notSupported(at('reason'), reason, reasons))
   if (!fieldPath) return errors
-  if (fieldPath.trim() === '')
+  if (trimSpace(fieldPath) === '')
     errors.push(invalid(at('fieldPath'), fieldPath, 'must be non-empty if specified'))
   if (hasLineBreak(fieldPath))
     errors.push(invalid(at('fieldPath'), fieldPath, 'must not contain line breaks'))

@@ -1,8 +1,10 @@
 /** What validating and mutating admission policies and their bindings share. */
+
 import { each } from '#api/each.js'
 import { child, type FieldError, forbidden, invalid, oneOf, required } from '#api/field-error.js'
 import { isDns1035Label, isDns1123Subdomain, isPathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
+import { trimSpace } from '#go/trim-space.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import { validConditions } from '#validation/conditions.js'
 import { validDnsSubdomain } from '#validation/formats.js'
@@ -88,7 +90,7 @@ const statusErrors = ({ status = {} }: KubeObject): FieldError[] => [
     status.typeChecking?.expressionWarnings as ExpressionWarning[] | undefined,
     ({ fieldRef = '', warning = '' }, at) => [
       ...(warning === '' ? [required(child(at, 'warning'))] : []),
-      ...(fieldRef.trim() === '' ? [required(child(at, 'fieldRef'))] : []),
+      ...(trimSpace(fieldRef) === '' ? [required(child(at, 'fieldRef'))] : []),
     ],
   ),
   ...validConditions('status.conditions', status.conditions),

@@ -1,4 +1,5 @@
 /** Whether the expressions of policies and match conditions compile, and to the wanted type. */
+
 import { each } from '#api/each.js'
 import { child, type FieldError, internal, invalid, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
@@ -10,6 +11,7 @@ import {
   results,
 } from '#cel/policy-environment.js'
 import type { Type } from '#cel/types.js'
+import { trimSpace } from '#go/trim-space.js'
 
 const refusalOf = (
   path: string,
@@ -28,7 +30,7 @@ export const expressionErrors = (
   wanted: readonly Type[],
   printed = text,
 ): FieldError[] => {
-  if (text === undefined || text.trim() === '') return []
+  if (text === undefined || trimSpace(text) === '') return []
   return refusalOf(path, printed ?? '', compilePolicyExpression(text, names, wanted))
 }
 
@@ -53,10 +55,10 @@ export const variableTypes = (
   const errors = each('spec.variables', variables, ({ name = '', expression = '' }, at) => {
     const found: FieldError[] = []
     const isIdentifier = /^[_a-zA-Z]\w*$/.test(name) && !reserved.has(name)
-    if (name.trim() === '') found.push(required(child(at, 'name'), 'name is not specified'))
+    if (trimSpace(name) === '') found.push(required(child(at, 'name'), 'name is not specified'))
     else if (!isIdentifier)
       found.push(invalid(child(at, 'name'), name, 'must be a valid CEL identifier'))
-    if (expression.trim() === '') {
+    if (trimSpace(expression) === '') {
       found.push(required(child(at, 'expression'), 'expression is not specified'))
       return found
     }

@@ -15,6 +15,7 @@ import {
 import type { LabelSelector } from '#api/label-selector.js'
 import { isPathSegmentName } from '#api/names.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
+import { trimSpace } from '#go/trim-space.js'
 import { aloneIfWildcard, validQualifiedName } from '#validation/formats.js'
 import { validLabelSelector } from '#validation/label-selector.js'
 import { expressionErrors } from './expressions.js'
@@ -148,8 +149,8 @@ export const matchConditionErrors = (
   const errors = each(path, conditions, ({ name = '', expression = '' }, at) => {
     const isSecond = isRepeated(name)
     return [
-      ...(expression.trim() === '' ? [required(child(at, 'expression'))] : []),
-      ...expressionErrors(child(at, 'expression'), expression.trim(), names, results.boolean),
+      ...(trimSpace(expression) === '' ? [required(child(at, 'expression'))] : []),
+      ...expressionErrors(child(at, 'expression'), trimSpace(expression), names, results.boolean),
       ...(name === ''
         ? [required(child(at, 'name'))]
         : validQualifiedName(child(at, 'name'), name)),

@@ -2,6 +2,7 @@ import { each } from '#api/each.js'
 import { child, type FieldError, invalid, notSupported, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
+import { trimSpace } from '#go/trim-space.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { commonPolicyErrors, policyStrategy, sampleConstraints } from './admission-policy.js'
 import { expressionErrors, namesOfPolicy } from './expressions.js'
@@ -24,12 +25,12 @@ const mutationErrors = (mutation: Mutation, path: string, names: PolicyNames): F
   const when = `when patchType is ${type}`
   return [
     ...(mutation[own] ? [] : [required(child(path, own), `must be specified ${when}`)]),
-    ...(mutation[own] && !(mutation[own].expression ?? '').trim()
+    ...(mutation[own] && trimSpace(mutation[own].expression ?? '') === ''
       ? [required(child(path, own, 'expression'))]
       : []),
     ...expressionErrors(
       child(path, own, 'expression'),
-      mutation[own]?.expression?.trim(),
+      mutation[own]?.expression && trimSpace(mutation[own].expression),
       // Mutations may name variables where there are none, unlike what policies that validate say.
       { variables: new Map(), ...names, patchTypes: true },
       own === 'jsonPatch' ? results.jsonPatches : results.applyConfiguration,

@@ -9,6 +9,7 @@ import {
 } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
+import { trimSpace } from '#go/trim-space.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validQualifiedName } from '#validation/formats.js'
 import { commonPolicyErrors, policyStrategy, sampleConstraints } from './admission-policy.js'
@@ -25,12 +26,12 @@ interface Validation {
 
 /** Given, and nothing but spaces. */
 const isBlank = (text: string | undefined): boolean =>
-  text !== undefined && text !== '' && text.trim() === ''
+  text !== undefined && text !== '' && trimSpace(text) === ''
 
 const validationErrors = (validation: Validation, path: string, names: PolicyNames) => {
   const { expression = '', message, messageExpression, reason } = validation
   const errors: FieldError[] = []
-  if (expression.trim() === '')
+  if (trimSpace(expression) === '')
     errors.push(required(child(path, 'expression'), 'expression is not specified'))
   errors.push(...expressionErrors(child(path, 'expression'), expression, names, results.boolean))
   const withoutAuthorizer = { ...names, noAuthorizer: true }
@@ -40,7 +41,7 @@ const validationErrors = (validation: Validation, path: string, names: PolicyNam
   else errors.push(...expressionErrors(at, messageExpression, withoutAuthorizer, results.text))
   if (isBlank(message))
     errors.push(invalid(child(path, 'message'), message, 'must be non-empty if specified'))
-  else if (/[\n\r]/.test(message?.trim() ?? ''))
+  else if (/[\n\r]/.test(trimSpace(message ?? '')))
     errors.push(invalid(child(path, 'message'), message, 'must not contain line breaks'))
   if (reason !== undefined && !reasons.includes(reason))
     errors.push(notSupported(child(path, 'reason'), reason, reasons))
@@ -64,7 +65,7 @@ const annotationErrors = (
     ? validQualifiedName(child(path, 'key'), `${policy.name}/${key}`)
     : [invalid(child(path, 'key'), key, 'requires metadata.name be non-empty')]
   const at = child(path, 'valueExpression')
-  const trimmed = valueExpression.trim()
+  const trimmed = trimSpace(valueExpression)
   if (trimmed === '') errors.push(required(at, 'valueExpression is not specified'))
   else if (Buffer.byteLength(trimmed) > annotationValueBytesMax)
     errors.push(required(at, `must not exceed ${annotationValueBytesMax} bytes in length`))

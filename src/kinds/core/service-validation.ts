@@ -1,4 +1,5 @@
 /** What a Service may be. Order and texts: kubernetes pkg/apis/core/validation ValidateService. */
+
 import {
   child,
   duplicate,
@@ -12,6 +13,7 @@ import {
 } from '#api/field-error.js'
 import { isDns1123Label, isDns1123Subdomain, isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
+import { trimSpace } from '#go/trim-space.js'
 import { validLabels } from '#validation/label-selector.js'
 import {
   ipMessages,
@@ -167,14 +169,14 @@ const sourceRangeErrors = ({ metadata, spec }: KubeObject): FieldError[] => {
     const path = 'spec.LoadBalancerSourceRanges'
     return [
       ...notAllowed(path),
-      ...ranges.flatMap((range, i) => validCidr(index(path, i), range.trim())),
+      ...ranges.flatMap((range, i) => validCidr(index(path, i), trimSpace(range))),
     ]
   }
   const annotation = metadata.annotations?.[sourceRangesAnnotation]
   if (annotation === undefined) return []
   const path = `metadata.annotations[${sourceRangesAnnotation}]`
-  const listed = annotation.trim() === '' ? [] : annotation.split(',')
-  return [...notAllowed(path), ...listed.flatMap((range) => validCidr(path, range.trim()))]
+  const listed = trimSpace(annotation) === '' ? [] : annotation.split(',')
+  return [...notAllowed(path), ...listed.flatMap((range) => validCidr(path, trimSpace(range)))]
 }
 
 const loadBalancerErrors = (spec: ServiceSpec): FieldError[] => {

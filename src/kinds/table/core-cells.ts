@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '#api/object.js'
 import { namedStorageClass } from '#api/storage-class.js'
+import { trimSpace } from '#go/trim-space.js'
 import { age, type Cells, formatLabels, listWithMore, shownMax, since } from './format.js'
 
 interface LoadBalancerIngress {
@@ -133,7 +134,7 @@ export const eventCells: Cells = (event, now) => {
     name === '' ? kind.toLowerCase() : `${kind.toLowerCase()}/${name}`,
     fieldPath,
     instance === '' ? component : `${component}, ${instance}`,
-    (event.message ?? '').trim(),
+    trimSpace(event.message ?? ''),
     firstSeen,
     event.series ? (event.series.count ?? 0) : event.count || 1,
     // A bookmark has none.

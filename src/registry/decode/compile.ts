@@ -5,6 +5,7 @@
 
 import { isParsedAlike } from '#api/quantity.js'
 import { canonicalBase64 } from '#go/base64.js'
+import { trimSpace } from '#go/trim-space.js'
 import { sortedKeys } from '#json/entries.js'
 import { noteGivenEmpty, noteGivenText } from '#json/given-empty.js'
 import { isJsonObject, setOwn, withKeysInOrder } from '#json/object.js'
@@ -107,7 +108,7 @@ const noteText = (
   state: DecodeState,
 ): void => {
   if (given === read || typeof read !== 'string') return
-  const text = String(given).trim()
+  const text = trimSpace(String(given))
   if (isParsedAlike(text, read)) return
   noteGivenText(holder, key, text)
   state.givenEmpty = true

@@ -15,6 +15,7 @@ import {
   tooMany,
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
+import { trimSpace } from '#go/trim-space.js'
 import { isGiven } from '#json/given-empty.js'
 import { validDnsLabel } from '../formats.js'
 import { late } from '../late-rules.js'
@@ -254,7 +255,7 @@ const ephemeralMountErrors = (path: string, mounts: Fields[] | undefined): Field
   )
 
 export const untrimmedImage = (path: string, { image = '' }: Fields): FieldError[] =>
-  image === image.trim()
+  image === trimSpace(image)
     ? []
     : [invalid(child(path, 'image'), image, 'must not have leading or trailing whitespace')]
 

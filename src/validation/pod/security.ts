@@ -13,6 +13,7 @@ import {
   tooLong,
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
+import { trimSpace } from '#go/trim-space.js'
 import { lengthOf } from '#json/object.js'
 import { validId, validRelativePath } from '../formats.js'
 import { internalForm } from '../internal-form.js'
@@ -54,7 +55,7 @@ const localhostAppArmor = (at: string, profile: string | undefined): FieldError[
   const missing = 'must be set when AppArmor type is Localhost'
   if (profile === undefined) return [required(at, missing)]
   const errors: FieldError[] = []
-  if (profile.trim() !== profile)
+  if (trimSpace(profile) !== profile)
     errors.push(invalid(at, profile, 'must not be padded with whitespace'))
   else if (profile === '') errors.push(required(at, missing))
   if (Buffer.byteLength(profile) > 4095) errors.push(tooLong(at, 4095))
