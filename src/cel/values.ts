@@ -107,19 +107,22 @@ export type CelValue =
   | StructValue
   | KubernetesValue
 
-/** Keys that are equal in CEL are one key: `1`, `1u` and `1.0`. */
-const keyOf = (key: CelValue): string | undefined => {
+/**
+ * Keys that are equal in CEL are one key: `1`, `1u` and `1.0`. Of types that are no keys, upstream takes any value, but
+ * finds none of it again but null.
+ */
+const keyOf = (key: CelValue): unknown => {
   if (typeof key === 'string') return `s${key}`
   if (typeof key === 'boolean') return `b${key}`
   if (typeof key === 'bigint') return `n${key}`
   if (key instanceof Uint) return `n${key.value}`
   if (typeof key === 'number') return Number.isInteger(key) ? `n${BigInt(key)}` : `n${key}`
-  return undefined
+  return key
 }
 
 /** A map made in an expression. */
 export class EntryMap extends MapValue {
-  readonly #entries = new Map<string, readonly [CelValue, CelValue]>()
+  readonly #entries = new Map<unknown, readonly [CelValue, CelValue]>()
 
   /** False when the key is there already. */
   add(key: CelValue, value: CelValue): boolean {
@@ -129,13 +132,10 @@ export class EntryMap extends MapValue {
   }
   /** Whether or not the key is there already. */
   set(key: CelValue, value: CelValue): void {
-    const id = keyOf(key)
-    if (id === undefined) throw new CelError(`unsupported key type`)
-    this.#entries.set(id, [key, value])
+    this.#entries.set(keyOf(key), [key, value])
   }
   get(key: CelValue): CelValue | undefined {
-    const id = keyOf(key)
-    return id === undefined ? undefined : this.#entries.get(id)?.[1]
+    return this.#entries.get(keyOf(key))?.[1]
   }
   keys(): CelValue[] {
     return [...this.#entries.values()].map(([key]) => key)

@@ -49,6 +49,15 @@ t.test('the last value of a key that a literal names twice counts', (t) =>
   answers(t, [['{1: "a", 1: "b"}', '= {1:"b"}']]),
 )
 
+t.test('a literal takes keys of any type', (t) =>
+  answers(t, [
+    ['{null: 1, null: 2} == {null: 2}', '= true'],
+    ['{[1]: 1, [1]: 2}.size()', '= 2'],
+    ['{[1]: 1} == {[1]: 1}', '= false'],
+    ["{duration('1s'): 1}.size()", '= 1'],
+  ]),
+)
+
 t.test('numbers are printed and read as in Go', (t) =>
   answers(t, [
     ['"%.0f".format([0.5])', '= 0'],
@@ -106,6 +115,13 @@ t.test('a zone may be any number of hours away, and its name must be one', (t) =
     ],
     ["timestamp(0).getHours('/etc/passwd')", 'time: invalid location name'],
     ["timestamp('1800-01-01T00:00:00Z').getSeconds('America/New_York')", '= 58'],
+  ]),
+)
+
+t.test('the zone of the server has a name, too', (t) =>
+  answers(t, [
+    ["timestamp('2020-01-01T00:00:00Z').getDayOfYear('Local') in [0, 364]", '= true'],
+    ["timestamp('2020-01-01T00:00:00Z').getHours('local')", 'unknown time zone local'],
   ]),
 )
 

@@ -13,17 +13,24 @@ const zoneFormats = new Map<string, Intl.DateTimeFormat>()
 const namedOffset = (timestamp: Timestamp, zone: string): number => {
   if (zone === 'UTC' || zone === '') return 0
   if (/^[/\\]|\.\./.test(zone)) throw new CelError('time: invalid location name')
-  let format = zoneFormats.get(zone.toLowerCase())
+  // The zone of the server.
+  const isLocal = zone === 'Local'
+  const name = isLocal ? zone : zone.toLowerCase()
+  let format = zoneFormats.get(name)
   if (format === undefined) {
     try {
-      format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' })
+      format = new Intl.DateTimeFormat('en-US', {
+        timeZone: isLocal ? undefined : zone,
+        timeZoneName: 'longOffset',
+      })
     } catch {
       throw new CelError(`unknown time zone ${zone}`)
     }
-    zoneFormats.set(zone.toLowerCase(), format)
+    zoneFormats.set(name, format)
   }
-  const name = format.formatToParts(calendarOf(timestamp, 0)).find((p) => p.type === 'timeZoneName')
-  const match = /GMT([+-])(\d+):(\d+)(?::(\d+))?/.exec(name?.value ?? '')
+  const parts = format.formatToParts(calendarOf(timestamp, 0))
+  const shown = parts.find((part) => part.type === 'timeZoneName')?.value ?? ''
+  const match = /GMT([+-])(\d+):(\d+)(?::(\d+))?/.exec(shown)
   if (match === null) return 0
   const [, sign, hours, minutes, seconds = 0] = match
   return (sign === '-' ? -1 : 1) * (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds))
