@@ -160,8 +160,11 @@ class JobSync {
       finalizer: trackingFinalizer,
     })
     let accounting = account(this.#job, this.#pods())
-    // Pods finish while others are let go: one that is over but not noted would look like one that is missing.
-    while (accounting.release.length > 0) {
+    const released = new Set<string>()
+    const isNew = (pod: Pod): boolean => !released.has(pod.metadata.uid)
+    // Pods finish while others are let go: one that is over but not noted would look like one that is missing. One whose
+    // finalizer a webhook puts back waits for the next sync.
+    while (accounting.release.some(isNew)) {
       const now = this.#context.clock.now()
       const failures = failuresSince(this.#failures(), this.#job, this.#pods())
       const ending = endingOf(this.#job, accounting.noted, this.#pods(), { now, ...accounting })
@@ -171,7 +174,10 @@ class JobSync {
         ...(ending === undefined ? {} : { conditions: withTarget(conditions, ending, now) }),
       })
       this.#control.failures.set(this.#job.metadata.uid, failures)
-      await inParallel(accounting.release, (pod) => release(this.#context, pod))
+      await inParallel(accounting.release.filter(isNew), (pod) => {
+        released.add(pod.metadata.uid)
+        return release(this.#context, pod)
+      })
       accounting = account(this.#job, this.#pods())
     }
     return this.#steer(accounting)

@@ -1,7 +1,7 @@
 /** How Pods of a Job are counted, and what they carry for it. */
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
-import type { WatchOptions } from '#client/client.js'
+import type { Client, WatchOptions } from '#client/client.js'
 import type { Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { account, countReleased } from '#controllers/job/accounting.js'
@@ -248,6 +248,33 @@ t.test('Pods that fail within a second are judged together', async (t) => {
   )
   await until(async () => (await status()).conditions?.some(({ type }) => type === 'Failed'))
   t.equal((await status()).failedIndexes, '0,1')
+})
+
+t.test('a Job goes on beside a Pod whose finalizer a webhook puts back', async (t) => {
+  const controllers = ['job-controller', 'serviceaccount-controller']
+  const client = await startControllers(t, controllers, (client) => ({
+    patch: (...[ref, at, patch, options]: Parameters<Client['patch']>) =>
+      ref === resources.pods && (patch as Pod).metadata.finalizers !== undefined
+        ? client.get(ref, at)
+        : client.patch(ref, at, patch, options),
+  }))
+  await untilPodsAreLetIn(client, namespace)
+  await client.create(resources.jobs, {
+    metadata: { name: 'j', namespace },
+    spec: {
+      completions: 2,
+      template: { spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'x' }] } },
+    },
+  })
+  const pods = async () => (await client.list<Pod>(resources.pods, { namespace })).items
+  await until(async () => (await pods()).length === 1)
+  await client.patch(
+    resources.pods,
+    { namespace, name: (await pods())[0]!.metadata.name },
+    { status: { phase: 'Succeeded' } },
+    { type: 'merge', subresource: 'status' },
+  )
+  await until(async () => (await pods()).length === 2)
 })
 
 t.test('a finished Pod that is noted does not count as running', async (t) => {
