@@ -1,6 +1,7 @@
 /** Computes the status of a Deployment: counts and conditions, with upstream's texts. Pure. */
 import { formatTime, parseTime } from '#api/clock.js'
 import { type Condition, conditionOf, sinceWhen } from '#api/conditions.js'
+import { zeroTime } from '#go/zero-time.js'
 import {
   type Deployment,
   type DeploymentStatus,
@@ -52,6 +53,9 @@ const isProgressing = (deployment: Deployment, next: DeploymentStatus): boolean 
   )
 }
 
+/** A condition that was written by hand may lack the time: it is long ago. */
+const updatedAt = (condition: Condition): number => parseTime(condition.lastUpdateTime ?? zeroTime)
+
 /** Nothing moved for progressDeadlineSeconds. */
 const isTimedOut = (
   { spec }: Deployment,
@@ -62,7 +66,7 @@ const isTimedOut = (
   if (seconds === noDeadline || condition === undefined) return false
   if (condition.reason === 'NewReplicaSetAvailable') return false
   if (condition.reason === 'ProgressDeadlineExceeded') return true
-  return parseTime(condition.lastUpdateTime ?? '') + seconds * 1000 < now
+  return updatedAt(condition) + seconds * 1000 < now
 }
 
 export const hasDeadline = ({ spec }: Deployment): boolean =>
@@ -72,10 +76,10 @@ export const hasDeadline = ({ spec }: Deployment): boolean =>
 export const msUntilDeadline = (deployment: Deployment, now: number): number | undefined => {
   const seconds = deployment.spec.progressDeadlineSeconds ?? noDeadline
   const condition = progressing(deployment.status)
-  if (seconds === noDeadline || condition?.lastUpdateTime == null) return undefined
+  if (seconds === noDeadline || condition === undefined) return undefined
   if (condition.reason === 'NewReplicaSetAvailable') return undefined
   if (condition.reason === 'ProgressDeadlineExceeded') return undefined
-  return Math.max(0, parseTime(condition.lastUpdateTime) + seconds * 1000 - now) + 1000
+  return Math.max(0, updatedAt(condition) + seconds * 1000 - now) + 1000
 }
 
 interface Wanted {

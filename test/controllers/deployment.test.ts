@@ -158,6 +158,20 @@ t.test('the time of a pause does not count for the progress of a rollout', (t) =
   t.end()
 })
 
+t.test('a condition that somebody wrote without a time is long ago', (t) => {
+  const d = deployment(1, 0, 1)
+  d.spec.progressDeadlineSeconds = 600
+  d.status = {
+    replicas: 1,
+    updatedReplicas: 1,
+    conditions: [{ type: 'Progressing', status: 'True', reason: 'Mine' }],
+  }
+  const newSet = set('new', 1, 0)
+  const status = deploymentStatus(d, newSet, [newSet], { now: 0, rollsOut: true })
+  t.equal(progressing(status)?.reason, 'ProgressDeadlineExceeded')
+  t.end()
+})
+
 t.test("the condition for a set's failure has the time of the failure", (t) => {
   const failing = set('new', 1, 0)
   const lastTransitionTime = '2026-01-01T00:00:00Z'
