@@ -47,7 +47,7 @@ const wordUnits = [
 const isUnit = (word: string): boolean =>
   wordUnits.some((row) => row.includes(word) || word.startsWith(row.at(-1)!))
 const hasWordDuration = (text: string): boolean =>
-  [...text.matchAll(/(?<!\d)\d+\s*([A-Za-zµ]+)/g)].some((m) => isUnit(m[1]!.toLowerCase()))
+  [...text.matchAll(/(?<!\d)\d+[\t\n\f\r ]*([A-Za-zµ]+)/g)].some((m) => isUnit(m[1]!.toLowerCase()))
 
 const isUrl = (text: string): boolean => typeof parseRequestUri(text) !== 'string'
 const uuid = (version: string, variant: string) =>
@@ -67,14 +67,14 @@ const luhn = (text: string): boolean => {
   return sum % 10 === 0
 }
 const isIsbn10 = (text: string): boolean => {
-  const digits = text.replace(/[\s-]+/g, '')
+  const digits = text.replace(/[\t\n\f\r -]+/g, '')
   if (!/^\d{9}[\dX]$/.test(digits)) return false
   let sum = 0
   for (let i = 0; i < 10; i++) sum += (i + 1) * (digits[i] === 'X' ? 10 : Number(digits[i]))
   return sum % 11 === 0
 }
 const isIsbn13 = (text: string): boolean => {
-  const digits = text.replace(/[\s-]+/g, '')
+  const digits = text.replace(/[\t\n\f\r -]+/g, '')
   if (!/^\d{13}$/.test(digits)) return false
   let sum = 0
   for (let i = 0; i < 13; i++) sum += Number(digits[i]) * (i % 2 === 0 ? 1 : 3)
@@ -95,8 +95,10 @@ const isHostname = (text: string): boolean =>
 const cardNumber =
   /^(?:4\d{12}(?:\d{3})?|5[1-5]\d{14}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11})$/
 const colorPart = '(0|[1-9]\\d?|1\\d\\d?|2[0-4]\\d|25[0-5])'
+/** Go's `\s*`: fewer characters than in JavaScript. */
+const gap = '[\\t\\n\\f\\r ]*'
 const rgbColor = new RegExp(
-  `^rgb\\(\\s*${colorPart}\\s*,\\s*${colorPart}\\s*,\\s*${colorPart}\\s*\\)$`,
+  `^rgb\\(${gap}${colorPart}${gap},${gap}${colorPart}${gap},${gap}${colorPart}${gap}\\)$`,
 )
 const dividedMac =
   /^(?:([\da-f]{2}:)+[\da-f]{2}|([\da-f]{2}-)+[\da-f]{2}|([\da-f]{4}\.)+[\da-f]{4}|[\da-f]+)$/i

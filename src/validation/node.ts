@@ -38,7 +38,7 @@ const rangeErrors = (ranges: string[] | undefined): FieldError[] => {
 }
 
 const featureLengthMax = 253
-const featureFormat = /^([A-Z][a-zA-Z0-9]*)(\/[a-zA-Z0-9]+)*$/
+const featureFormat = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/
 
 const featureMessages = (name: string): string[] => {
   const quoted = goQuote(name)

@@ -22,6 +22,19 @@ t.test('an address of a device is divided one way or, since Go 1.26, not at all'
   t.end()
 })
 
+t.test('spaces within are those of Go', (t) => {
+  for (const [format, around] of [
+    ['isbn', ['0306', '406152']],
+    ['duration', ['1', 'day']],
+    ['rgbcolor', ['rgb(1,', '2,3)']],
+  ] as const) {
+    t.ok(matchesFormat(around.join(' '), format), format)
+    for (const other of ['\u00a0', '\v', '\ufeff'])
+      t.notOk(matchesFormat(around.join(other), format))
+  }
+  t.end()
+})
+
 t.test('an address of mail may have a name, comments, or be the one of a group', (t) => {
   const good = [
     'a@b',

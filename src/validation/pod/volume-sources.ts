@@ -58,14 +58,14 @@ const partition: SourceCheck = (path, source) =>
 
 /** Upstream looks for `iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$` anywhere; V8 would begin anew at each `iqn`. */
 const hasIqn = (name: string): boolean => {
-  const last = name.split(/[,;*&$|\s]/).pop()!
+  const last = name.split(/[,;*&$|\t\n\f\r ]/).pop()!
   return [...last.matchAll(/iqn\.\d{4}-\d{2}\.[A-Za-z0-9-.]+/g)].some(({ index, 0: found }) => {
     const end = index + found.length
     return last[end] === ':' && end + 1 < last.length
   })
 }
-const eui = /^eui.[A-Za-z0-9]{16}$/
-const naa = /^naa.[A-Za-z0-9]{32}$/
+const eui = /^eui[^\n][A-Za-z0-9]{16}$/u
+const naa = /^naa[^\n][A-Za-z0-9]{32}$/u
 const hasForm = (name: string): boolean => {
   if (name.startsWith('iqn')) return hasIqn(name)
   return name.startsWith('eui') ? eui.test(name) : naa.test(name)

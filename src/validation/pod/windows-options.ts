@@ -8,7 +8,7 @@ const domainLengthMax = 255
 const userLengthMax = 104
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
 const controlCharacter = /[\x00-\x1f\x7f]/
-const netBiosName = /^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$/
+const netBiosName = /^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$/u
 const label = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?'
 const dnsName = new RegExp(`^${label}(?:\\.${label})*$`)
 const onlyDotsAndSpaces = /^[. ]+$/
