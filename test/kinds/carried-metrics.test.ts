@@ -60,3 +60,27 @@ t.test(
       t.same((await create(key, '[null]')).spec.metrics, [cpu(80)])
   },
 )
+
+t.test('a carried behavior is checked as it is given, and then gets its defaults', async (t) => {
+  const api = await startApiInMemory()
+  t.teardown(api.close)
+  const namespace = 'default'
+  const create = (name: string, behavior: object) => {
+    const text = JSON.stringify(behavior)
+    const annotations = { 'autoscaling.alpha.kubernetes.io/behavior': text }
+    return api.create(v1, { metadata: { name, annotations }, spec }, { namespace })
+  }
+  const { body } = await create('none', { ScaleUp: { StabilizationWindowSeconds: 5 } })
+  t.match(body.message, 'spec.behavior.scaleUp.policies: Required value')
+  const policies = [{ type: 'Pods', value: 1, periodSeconds: 5 }]
+  await create('a', { ScaleUp: { Policies: policies } })
+  const store = api.store('autoscaling', 'horizontalpodautoscalers')
+  const { object } = await store.get(api.context({ namespace }), 'a')
+  t.same(object.spec.behavior, {
+    scaleUp: { stabilizationWindowSeconds: 0, selectPolicy: 'Max', policies },
+    scaleDown: {
+      selectPolicy: 'Max',
+      policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }],
+    },
+  })
+})

@@ -121,22 +121,24 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => {
 const withPolicies = (rules: ScalingRules | undefined, policies: Policy[]): ScalingRules =>
   isGiven(rules, 'policies') ? { ...rules } : { ...rules, policies }
 
-const defaultRules = (spec: KubeObject['spec']): void => {
-  const { behavior } = spec
-  if (!behavior) return
-  behavior.scaleUp = {
+interface Behavior {
+  scaleUp?: ScalingRules
+  scaleDown?: ScalingRules
+}
+const withDefaultRules = ({ scaleUp, scaleDown }: Behavior): Behavior => ({
+  scaleUp: {
     stabilizationWindowSeconds: 0,
     selectPolicy: 'Max',
-    ...withPolicies(behavior.scaleUp, [
+    ...withPolicies(scaleUp, [
       { type: 'Pods', value: 4, periodSeconds: 15 },
       { type: 'Percent', value: 100, periodSeconds: 15 },
     ]),
-  }
-  behavior.scaleDown = {
+  },
+  scaleDown: {
     selectPolicy: 'Max',
-    ...withPolicies(behavior.scaleDown, [{ type: 'Percent', value: 100, periodSeconds: 15 }]),
-  }
-}
+    ...withPolicies(scaleDown, [{ type: 'Percent', value: 100, periodSeconds: 15 }]),
+  },
+})
 
 /** What autoscaling/v1 carries in annotations is of no use here, and upstream's conversion drops it. */
 const dropCarried = (metadata: KubeObject['metadata'] | undefined): void => {
@@ -169,7 +171,12 @@ export default defineKind({
             resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } },
           },
         ]
-      defaultRules(spec)
+      if (spec.behavior) spec.behavior = withDefaultRules(spec.behavior)
+    },
+    // What v1 carries in an annotation is checked as it is given. Upstream's storage fills it when it is read.
+    canonicalize: (object) => {
+      const { spec } = object
+      if (spec?.behavior) object.spec = { ...spec, behavior: withDefaultRules(spec.behavior) }
     },
     ...ownStatus('io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus'),
     validate,
