@@ -120,7 +120,8 @@ const covers = (owned: PolicyRule, wanted: PolicyRule): boolean => {
   const names = owned.resourceNames ?? none
   const wantedNames = wanted.resourceNames ?? none
   const namesCovered =
-    wantedNames.length === 0 ? names.length === 0 : names.length === 0 || all(names, wantedNames)
+    names.length === 0 ||
+    (wantedNames.length > 0 && wantedNames.every((name) => names.includes(name)))
   const urls = owned.nonResourceURLs ?? none
   return (
     all(owned.verbs, wanted.verbs) &&

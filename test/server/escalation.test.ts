@@ -61,6 +61,16 @@ t.test('a short role that stands for millions of rights is compared in time', as
   t.equal((await create('more', { ...rights, verbs: [...many, 'y'] })).status, 403)
 })
 
+t.test('a right to the object named * is no right to others', async (t) => {
+  const star = { apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: ['*'] }
+  await grant('bob', 'star', [star])
+  const create = async (name: string, resourceNames: string[]) => {
+    const body = { metadata: { name }, rules: [{ ...star, resourceNames }] }
+    return (await post(`${inDefault}/roles`, body, 'bobtoken')).status
+  }
+  t.same([await create('star', ['*']), await create('one', ['one'])], [201, 403])
+})
+
 t.test('a refusal tells which roles of the writer could not be read', async (t) => {
   const subjects = [{ kind: 'User', name: 'alice' }]
   for (const name of ['none', 'nothing']) {
