@@ -147,9 +147,14 @@ const compact = (rules: readonly PolicyRule[]): PolicyRule[] => {
   return [...merged.values()]
 }
 
-/** The parts of `wanted` that no rule of `owned` covers. */
+/** The parts of `wanted` that no rule of `owned` covers, each of one verb for one resource. */
+export const uncoveredRules = (
+  owned: readonly PolicyRule[],
+  wanted: readonly PolicyRule[],
+): PolicyRule[] => breakDownAll(wanted).filter((one) => !owned.some((rule) => covers(rule, one)))
+
+/** The same, with verbs joined. */
 export const missingRules = (
   owned: readonly PolicyRule[],
   wanted: readonly PolicyRule[],
-): PolicyRule[] =>
-  compact(breakDownAll(wanted).filter((one) => !owned.some((rule) => covers(rule, one))))
+): PolicyRule[] => compact(uncoveredRules(owned, wanted))

@@ -1,7 +1,7 @@
 /**
  * The objects that every cluster has: system namespaces, RBAC, priority classes, flow control, APIServices, the default
- * ServiceCIDR, ConfigMaps of kube-system, the `kubernetes` Service. What is there already is left as it is, so a later
- * start only reads.
+ * ServiceCIDR, ConfigMaps of kube-system, the `kubernetes` Service. What is there already is left as it is, but for what
+ * RBAC and flow control miss, so a later start mostly reads.
  */
 
 import { formatTime } from '#api/clock.js'
@@ -22,6 +22,7 @@ import { serviceCidrsOf } from '../service-range.js'
 import { unlessRefused, untilStored } from '../until-stored.js'
 import { type ClientTrust, dataOf, type KeptConfigMap, keptConfigMaps } from './config-maps.js'
 import { isStale, revised } from './flow-control-objects.js'
+import { completed, hasOtherRole, isProtected } from './rbac-objects.js'
 
 interface ObjectDeps {
   readonly stores: RequestContext['stores']
@@ -44,6 +45,10 @@ const cidrsPath = '/apis/networking.k8s.io/v1/servicecidrs'
 const configMapsPath = '/api/v1/namespaces/kube-system/configmaps'
 const apiServicesPath = '/apis/apiregistration.k8s.io/v1/apiservices'
 export const servicePath = '/api/v1/namespaces/default/services'
+const rbac = '/apis/rbac.authorization.k8s.io/v1'
+const rbacPaths = ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'].map(
+  (resource) => `${rbac}/${resource}`,
+)
 const flowControl = '/apis/flowcontrol.apiserver.k8s.io/v1'
 const flowControlManager = 'api-priority-and-fairness-config-producer-v1'
 /** Field managers that differ from the server's own, as upstream's. */
@@ -164,11 +169,25 @@ export const keepConfigMap = async (deps: ObjectDeps, map: KeptConfigMap): Promi
   )
 }
 
-const remove = (deps: ObjectDeps, store: Store, name: string): Promise<unknown> => {
-  const ctx = internalContext(deps)
-  return untilStored(deps.caller, async () => {
+const remove = (ctx: RequestContext, store: Store, name: string): Promise<unknown> =>
+  untilStored(ctx.caller, async () => {
     if ((await readOrNone(store, ctx, name)) !== undefined) await store.delete(ctx, name, {})
   })
+
+/** Writes what `revise` makes of a stored object, if it makes anything of it. */
+const keepRevised = async (
+  ctx: RequestContext,
+  store: Store,
+  existing: KubeObject,
+  revise: (stored: KubeObject) => KubeObject | undefined,
+): Promise<void> => {
+  if (revise(existing) === undefined) return
+  await untilStored(ctx.caller, () =>
+    store.update(ctx, existing.metadata.name!, (current) => {
+      const kept = { ...current!, metadata: { ...current!.metadata } }
+      return revise(kept) ?? kept
+    }),
+  )
 }
 
 /**
@@ -183,7 +202,8 @@ const keepApiService = async (deps: BootstrapDeps, body: JsonObject): Promise<vo
   }
   const store = storeOf(deps, apiServicesPath)
   const existing = await readOrNone(store, internalContext(deps), name)
-  if (existing?.metadata.labels?.[managedLabel] === 'onstart') await remove(deps, store, name)
+  if (existing?.metadata.labels?.[managedLabel] === 'onstart')
+    await remove(internalContext(deps), store, name)
 }
 
 const readyCidr = {
@@ -243,16 +263,49 @@ const keepFlowControl = async (deps: BootstrapDeps, path: string): Promise<void>
   const made = bootstrapObjects()[path] ?? []
   for (const body of made) {
     const existing = await ensure(deps, path, body)
-    if (existing === undefined || revised(existing, body) === undefined) continue
-    await untilStored(deps.caller, () =>
-      store.update(ctx, existing.metadata.name!, (current) => {
-        const kept = { ...current!, metadata: { ...current!.metadata } }
-        return revised(kept, cloneJson(body)) ?? kept
-      }),
-    )
+    if (existing !== undefined)
+      await keepRevised(ctx, store, existing, (stored) => revised(stored, cloneJson(body)))
   }
   for (const { object } of (await listAll(store)).items)
-    if (isStale(object, made)) await remove(deps, store, object.metadata.name!)
+    if (isStale(object, made)) await remove(internalContext(deps), store, object.metadata.name!)
+}
+
+/** A role or binding that is there gets what it misses; a binding of another role is made anew. */
+const keepRbac = async (deps: BootstrapDeps, path: string, body: JsonObject): Promise<void> => {
+  const existing = await ensure(deps, path, body)
+  if (existing === undefined || isProtected(existing)) return
+  const { name, namespace } = existing.metadata
+  const [store, ctx] = [storeOf(deps, path), internalContext(deps, namespace)]
+  if (hasOtherRole(existing, body)) {
+    await remove(ctx, store, name!)
+    await ensure(deps, path, body)
+  } else await keepRevised(ctx, store, existing, (stored) => completed(stored, cloneJson(body)))
+}
+
+/**
+ * What is public had no binding of its own before Kubernetes 1.14: a new one gets the subjects, labels and annotations of
+ * the binding that it was split from, whoever has changed these.
+ */
+const splitBinding = { from: 'system:discovery', to: 'system:public-info-viewer' } as const
+
+const ensureSplitBinding = async (deps: BootstrapDeps): Promise<void> => {
+  const path = `${rbac}/clusterrolebindings`
+  const made = bootstrapObjects()[path] ?? []
+  const body = made.find(({ metadata }) => (metadata as JsonObject).name === splitBinding.to)
+  const from = await readOrNone(storeOf(deps, path), internalContext(deps), splitBinding.from)
+  if (body === undefined || from === undefined) return
+  const { subjects = null } = from
+  const { labels = {}, annotations = {} } = from.metadata
+  const metadata = { ...(body.metadata as JsonObject), labels, annotations }
+  await ensure(deps, path, { ...body, metadata, subjects })
+}
+
+const ensureRbac = async (deps: BootstrapDeps): Promise<void> => {
+  await ensureSplitBinding(deps)
+  const made = bootstrapObjects()
+  await Promise.all(
+    rbacPaths.flatMap((path) => (made[path] ?? []).map((body) => keepRbac(deps, path, body))),
+  )
 }
 
 /** Makes again those that upstream's controllers look after for as long as the server runs. */
@@ -267,14 +320,14 @@ export const ensureBootstrap = async (deps: BootstrapDeps, trust: ClientTrust): 
   const objects = bootstrapObjects()
   await ensureAll(deps, namespacesPath)
   await ensureDefaultCidrs(deps)
-  const later = Object.keys(objects).filter(
-    (path) => ![namespacesPath, cidrsPath, servicePath, apiServicesPath].includes(path),
-  )
+  const apart = [namespacesPath, cidrsPath, servicePath, apiServicesPath, ...rbacPaths]
+  const later = Object.keys(objects).filter((path) => !apart.includes(path))
   const maps = keptConfigMaps(trust, deps.now)
   const keep = (map: KeptConfigMap) =>
     unlessRefused(deps.log, `ConfigMap ${map.name}`, () => keepConfigMap(deps, map))
   const apiServices = (objects[apiServicesPath] ?? []).map((body) => keepApiService(deps, body))
   await Promise.all([
+    ensureRbac(deps),
     ...later.map((path) => ensureAll(deps, path)),
     ...apiServices,
     ...maps.map(keep),
