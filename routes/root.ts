@@ -1,7 +1,8 @@
-/** `/`: the paths that there are. */
+/** `/`: the paths that there are, those of aggregated APIs included. */
 import type { FastifyInstance, RouteHandler } from 'fastify'
 import { formatGroupVersion } from '#api/group-version.js'
 import type { DiscoverySource } from './discovery/discovery.js'
+import type { RemoteSource } from './discovery/remote-versions.js'
 import type { HealthChecks } from './healthz.js'
 
 const fixed = [
@@ -23,6 +24,7 @@ const fixed = [
 export const installRoot = (
   app: FastifyInstance,
   source: DiscoverySource,
+  remote: RemoteSource,
   checks: HealthChecks,
 ): void => {
   const health = Object.entries(checks).flatMap(([endpoint, list]) => [
@@ -31,9 +33,10 @@ export const installRoot = (
   ])
   const index: RouteHandler = (_request, reply) => {
     const paths = new Set([...fixed, ...health])
-    for (const { gvr } of source) {
-      if (gvr.group !== '') paths.add(`/apis/${gvr.group}`)
-      paths.add(`${gvr.group === '' ? '/api' : '/apis'}/${formatGroupVersion(gvr)}`)
+    const served = Array.from(source, ({ gvr }) => gvr)
+    for (const { group, version } of [...served, ...remote.versions()]) {
+      if (group !== '') paths.add(`/apis/${group}`)
+      paths.add(`${group === '' ? '/api' : '/apis'}/${formatGroupVersion({ group, version })}`)
     }
     return reply
       .header('content-type', 'application/json')

@@ -1,6 +1,6 @@
 /** The aggregated discovery document: which form a clause of Accept asks for. */
 import t from 'tap'
-import { call, startServer } from './start-server.js'
+import { type Answer, answerThat, call, startServer } from './start-server.js'
 
 const as = (type: string, version = 'v2') =>
   `${type};g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`
@@ -49,4 +49,21 @@ t.test('a tag that is known answers 304', async (t) => {
   const first = await call(server, { path: '/apis', headers })
   const known = { ...headers, 'if-none-match': String(first.headers.etag) }
   t.equal((await call(server, { path: '/apis', headers: known })).status, 304)
+})
+
+t.test('the index of paths has those of other servers, whether they answer or not', async (t) => {
+  const server = await startServer(t)
+  const services = '/apis/apiregistration.k8s.io/v1/apiservices'
+  const [group, version] = ['away.example.com', 'v1']
+  const name = `${version}.${group}`
+  const service = { namespace: 'default', name: 'away' }
+  const priorities = { groupPriorityMinimum: 1000, versionPriority: 15 }
+  const spec = { group, version, service, insecureSkipTLSVerify: true, ...priorities }
+  await call(server, { method: 'POST', path: services, body: { metadata: { name }, spec } })
+  const listed = (answer: Answer) =>
+    answer.body.paths.filter((path: string) => path.includes(group)).join()
+  const paths = `/apis/${group},/apis/${group}/${version}`
+  await answerThat(server, { path: '/' }, 'they are listed', (one) => listed(one) === paths)
+  await call(server, { method: 'DELETE', path: `${services}/${name}` })
+  await answerThat(server, { path: '/' }, 'they are no longer', (one) => listed(one) === '')
 })

@@ -57,7 +57,7 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
   const results = new HealthResults()
   const warn = (about: object, problem: string): void => logger.warn(about, problem)
   installHealthz(app, checks, { warn, results })
-  installRoot(app, state.served, checks)
+  installRoot(app, state.served, controllers.aggregator, checks)
   installBackup(app, () => stores.backupText())
   installSnapshots(app, state.snapshots)
   installFaults(app, state.faults)
