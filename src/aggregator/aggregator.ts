@@ -304,11 +304,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
   async #read(name: string): Promise<Next> {
     const remote = this.#remotes.get(name)
     if (remote === undefined) return undefined
-    if (!isAvailable(remote.service)) {
-      remote.isCurrent = false
-      this.#tell()
-      return undefined
-    }
+    // One that is not available may still tell what it serves.
     try {
       remote.resources = await readDiscovery(this.backends, remote.service)
       remote.isCurrent = true

@@ -1,5 +1,8 @@
 /** The aggregated discovery document: which form a clause of Accept asks for. */
 import t from 'tap'
+import type { KubeObject } from '#api/object.js'
+import type { Server } from '#src/index.js'
+import { startAggregatedApi } from './aggregated-api.js'
 import { type Answer, answerThat, call, startServer } from './start-server.js'
 
 const as = (type: string, version = 'v2') =>
@@ -51,19 +54,57 @@ t.test('a tag that is known answers 304', async (t) => {
   t.equal((await call(server, { path: '/apis', headers: known })).status, 304)
 })
 
+const group = 'away.example.com'
+const name = `v1.${group}`
+const apiServices = '/apis/apiregistration.k8s.io/v1/apiservices'
+const register = async (server: Server, port: number): Promise<void> => {
+  const service = { namespace: 'default', name: 'away', port }
+  const priorities = { groupPriorityMinimum: 1000, versionPriority: 15 }
+  const spec = { group, version: 'v1', service, insecureSkipTLSVerify: true, ...priorities }
+  await call(server, { method: 'POST', path: apiServices, body: { metadata: { name }, spec } })
+}
+
+const versionOf = ({ body }: Answer) =>
+  body.items.find(({ metadata }: KubeObject) => metadata.name === group)?.versions[0]
+
 t.test('the index of paths has those of other servers, whether they answer or not', async (t) => {
   const server = await startServer(t)
-  const services = '/apis/apiregistration.k8s.io/v1/apiservices'
-  const [group, version] = ['away.example.com', 'v1']
-  const name = `${version}.${group}`
-  const service = { namespace: 'default', name: 'away' }
-  const priorities = { groupPriorityMinimum: 1000, versionPriority: 15 }
-  const spec = { group, version, service, insecureSkipTLSVerify: true, ...priorities }
-  await call(server, { method: 'POST', path: services, body: { metadata: { name }, spec } })
+  await register(server, 443)
   const listed = (answer: Answer) =>
     answer.body.paths.filter((path: string) => path.includes(group)).join()
-  const paths = `/apis/${group},/apis/${group}/${version}`
+  const paths = `/apis/${group},/apis/${group}/v1`
   await answerThat(server, { path: '/' }, 'they are listed', (one) => listed(one) === paths)
-  await call(server, { method: 'DELETE', path: `${services}/${name}` })
+  await call(server, { method: 'DELETE', path: `${apiServices}/${name}` })
   await answerThat(server, { path: '/' }, 'they are no longer', (one) => listed(one) === '')
+})
+
+t.test('what an API that is not available tells about itself is shown', async (t) => {
+  const server = await startServer(t)
+  const resources = [{ resource: 'things', scope: 'Namespaced', verbs: ['get'] }]
+  const items = [{ metadata: { name: group }, versions: [{ version: 'v1', resources }] }]
+  const { port } = await startAggregatedApi(t, 'localhost', ({ url }, response) => {
+    response.writeHead(url === '/apis' ? 200 : 500, { 'content-type': as('application/json') })
+    response.end(JSON.stringify({ items }))
+  })
+  const spec = { type: 'ExternalName', externalName: 'localhost' }
+  const path = '/api/v1/namespaces/default/services'
+  await call(server, { method: 'POST', path, body: { metadata: { name: 'away' }, spec } })
+  await register(server, port)
+  const discovery = { path: '/apis', headers: { accept: as('application/json') } }
+  const answer = await answerThat(
+    server,
+    discovery,
+    'it is current',
+    (answer) => versionOf(answer)?.freshness === 'Current',
+  )
+  t.match(versionOf(answer).resources, resources)
+  const { conditions } = (
+    await answerThat(
+      server,
+      { path: `${apiServices}/${name}` },
+      'it was checked',
+      (answer) => answer.body.status?.conditions?.[0]?.reason === 'FailedDiscoveryCheck',
+    )
+  ).body.status
+  t.equal(conditions[0].status, 'False')
 })
