@@ -11,7 +11,7 @@ export interface RemoteVersion {
    * True when no other server serves it. If this one does not either, its group appears only in the unaggregated lists.
    */
   readonly isLocal: boolean
-  /** In the form of aggregated discovery; undefined before they were read once. */
+  /** In the form of aggregated discovery; undefined where they could not be read. */
   readonly resources: readonly JsonObject[] | undefined
   readonly freshness: 'Current' | 'Stale'
 }

@@ -45,7 +45,7 @@ interface AggregatorDeps extends FollowerDeps {
 /** An APIService and what is known of the server behind it. */
 interface Remote {
   service: APIService
-  /** In the form of aggregated discovery; undefined before they were first read. */
+  /** In the form of aggregated discovery; undefined where the last read of them failed, or there was none. */
   resources: JsonObject[] | undefined
   /** Whether the last read of them succeeded. */
   isCurrent: boolean
@@ -309,7 +309,8 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
       remote.resources = await readDiscovery(this.backends, remote.service)
       remote.isCurrent = true
     } catch (error) {
-      // The known resources stay, marked as stale.
+      // The version stays, stale and without resources.
+      remote.resources = undefined
       remote.isCurrent = false
       throw error
     } finally {
