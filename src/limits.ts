@@ -79,6 +79,8 @@ export const limits = {
   yamlDepthMax: 250,
   /** Deepest JSON that is decoded. encoding/json allows 10,000, for which JSON.stringify has not enough stack. */
   jsonDepthMax: 1_000,
+  /** Deepest object that a JSON patch may make: what is decoded, and the levels that managedFields need for its paths. */
+  patchedDepthMax: 1_010,
   /** Reported unknown and duplicate fields of one body; sigs.k8s.io/json collects no more. */
   strictErrorsMax: 100,
   /** Characters of the paths of such fields that are looked at; the rest is not reported. */

@@ -174,3 +174,24 @@ t.test('what is moved is not copied, however often', async (t) => {
   t.same(on({ y: much }, back, change, there), { y: { a: { b: 2 } } })
   t.same(much, { a: { b: 1 } })
 })
+
+t.test('patches do not make an object ever deeper', async (t) => {
+  const nested = (levels: number): JsonObject => (levels === 0 ? {} : { a: nested(levels - 1) })
+  const deepen = (levels: number): JsonObject => ({
+    op: 'add',
+    path: '/a'.repeat(levels),
+    value: nested(900),
+  })
+  t.equal(
+    codeOf(() => on(nested(100), deepen(100))),
+    200,
+  )
+  t.equal(
+    codeOf(() => on(nested(900), deepen(900))),
+    422,
+  )
+  t.equal(
+    codeOf(() => on({}, deepen(1), deepen(900), deepen(1800), deepen(2700))),
+    422,
+  )
+})

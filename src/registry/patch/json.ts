@@ -61,8 +61,15 @@ export const walkJsonPatch = (document: JsonObject, patch: JsonValue): Walked =>
 const carryOut = (document: JsonObject, operations: readonly JsonObject[]): State => {
   const state: State = { root: document, own: new Set(), compared: new Set(), copiedBytes: 0 }
   for (const operation of operations) applyOperation(state, operation)
+  // Each of them reads no deeper than a body may be, but adds that to what is there.
+  if (isDeeperThan(state.root, limits.patchedDepthMax)) throw problem('exceeded max depth')
   return state
 }
+
+const isDeeperThan = (value: JsonValue, levels: number): boolean =>
+  value !== null &&
+  typeof value === 'object' &&
+  (levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1)))
 
 const cannotDecode = (value: JsonValue, type: string) =>
   badRequest(`json: cannot unmarshal ${goKindOf(value)} into Go value of type jsonpatch.${type}`)
