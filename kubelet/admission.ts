@@ -8,9 +8,9 @@ import { podRequests } from '#client/pod-requests.js'
 import { operatingSystem } from './node/machine-platform.js'
 import { isStatic, type Pod } from './pod.js'
 
-/** Checked resources, with the number of thousandths in one unit of the message. */
-const units = { cpu: 1n, memory: 1000n, 'ephemeral-storage': 1000n } as const
 const podUnit = 1000n
+/** Checked resources, with the number of thousandths in one unit of the message. */
+const units = { pods: podUnit, cpu: 1n, memory: 1000n, 'ephemeral-storage': 1000n } as const
 const osLabel = 'kubernetes.io/os'
 
 export interface NodeFacts {
@@ -33,6 +33,11 @@ const activeOthers = (pod: Pod, others: readonly Pod[]): Pod[] =>
     (other) => other.metadata.uid !== pod.metadata.uid && !isTerminalPhase(other.status?.phase),
   )
 
+const predicate = (name: string, why: string): Refusal => ({
+  reason: name,
+  message: `Predicate ${name} failed: ${why}`,
+})
+
 /** Other taints are for schedulers. */
 const drivesAway = (taint: Taint, { spec }: Pod): boolean =>
   taint.effect === 'NoExecute' && !spec.tolerations?.some((one) => tolerates(one, taint))
@@ -41,12 +46,8 @@ const drivesAway = (taint: Taint, { spec }: Pod): boolean =>
 export const isOfNode = ({ reason }: Refusal): boolean =>
   reason === 'NodeAffinity' || reason === 'TaintToleration'
 
-/** Why the node cannot take the Pod; `others` are the Pods that it has. */
-export const refusalOf = (
-  pod: Pod,
-  others: readonly Pod[],
-  { name, labels, taints, allocatable, hasStrictGroups }: NodeFacts,
-): Refusal | undefined => {
+/** What speaks against the Pod on any node of this kind. */
+const mismatchOf = (pod: Pod, { hasStrictGroups }: NodeFacts): Refusal | undefined => {
   if ((pod.metadata.labels?.[osLabel] ?? operatingSystem) !== operatingSystem)
     return {
       reason: 'PodOSSelectorNodeLabelDoesNotMatch',
@@ -62,51 +63,43 @@ export const refusalOf = (
       reason: 'SupplementalGroupsPolicyNotSupported',
       message: 'SupplementalGroupsPolicy=Strict is not supported in this node',
     }
-  const shortage = shortageOf(pod, others, allocatable)
-  if (shortage) return shortage
-  if (!podWantsNode(pod, { metadata: { name, labels } }))
-    return {
-      reason: 'NodeAffinity',
-      message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
-    }
-  if (arePortsTaken(pod, activeOthers(pod, others)))
-    return {
-      reason: 'NodePorts',
-      message:
-        "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
-    }
-  if (!isStatic(pod) && taints.some((taint) => drivesAway(taint, pod)))
-    return {
-      reason: 'TaintToleration',
-      message: "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
-    }
   return undefined
 }
 
-/** The resource of which the other Pods leave too little. */
-export const shortageOf = (
-  pod: Pod,
-  others: readonly Pod[],
-  allocatable: Amounts,
-): Refusal | undefined => {
+/** Everything for which the node cannot take the Pod; `others` are the Pods that it has. The first is told. */
+export const refusalsOf = (pod: Pod, others: readonly Pod[], node: NodeFacts): Refusal[] => {
+  const mismatch = mismatchOf(pod, node)
+  if (mismatch) return [mismatch]
+  const { name, labels, taints, allocatable } = node
+  const refusals: Refusal[] = shortagesOf(pod, others, allocatable)
+  if (!podWantsNode(pod, { metadata: { name, labels } }))
+    refusals.push(predicate('NodeAffinity', "node(s) didn't match Pod's node affinity/selector"))
+  if (arePortsTaken(pod, activeOthers(pod, others)))
+    refusals.push(
+      predicate('NodePorts', "node(s) didn't have free ports for the requested pod ports"),
+    )
+  if (!isStatic(pod) && taints.some((taint) => drivesAway(taint, pod)))
+    refusals.push(predicate('TaintToleration', "node(s) had taints that the pod didn't tolerate"))
+  return refusals
+}
+
+/** The resources of which the other Pods leave too little. */
+export const shortagesOf = (pod: Pod, others: readonly Pod[], allocatable: Amounts): Refusal[] => {
   const active = activeOthers(pod, others)
   const capacity = parseAmounts(allocatable)
-  const places = capacity.get('pods') ?? 0n
-  const taken = BigInt(active.length) * podUnit
-  if (taken >= places) return outOf('pods', podUnit, { wanted: podUnit, used: taken, all: places })
-  const wanted = podRequests(pod)
+  const wanted: MilliAmounts = new Map(podRequests(pod)).set('pods', podUnit)
   const used: MilliAmounts = new Map()
   for (const other of active) addAmounts(used, podRequests(other))
-  for (const [resource, unit] of Object.entries(units)) {
+  used.set('pods', BigInt(active.length) * podUnit)
+  return Object.entries(units).flatMap(([resource, unit]) => {
     const amounts = {
       wanted: wanted.get(resource) ?? 0n,
       used: used.get(resource) ?? 0n,
       all: capacity.get(resource) ?? 0n,
     }
-    if (amounts.wanted > 0n && amounts.used + amounts.wanted > amounts.all)
-      return outOf(resource, unit, amounts)
-  }
-  return undefined
+    const isShort = amounts.wanted > 0n && amounts.used + amounts.wanted > amounts.all
+    return isShort ? [outOf(resource, unit, amounts)] : []
+  })
 }
 
 const outOf = (

@@ -11,10 +11,9 @@ import { createEventRecorder, type EventRecorder } from '#client/event-recorder.
 import { Informer } from '#client/informer.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
-import type { Node } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
-import { isOfNode, refusalOf, shortageOf } from './admission.js'
+import { shortagesOf } from './admission.js'
 import { Csi } from './csi/csi.js'
 import { Dra } from './dra/dra.js'
 import { type DnsSettings, dnsOf, noDns } from './environment/pod-dns.js'
@@ -23,7 +22,7 @@ import { type EvictionSettings, Evictor } from './eviction/evictor.js'
 import { PodUsageReader } from './eviction/pod-usage.js'
 import { readNodeLogins } from './images/node-logins.js'
 import { PullRecords } from './images/pull-records.js'
-import { capacityOf, NodeReporter, nodeLabels, nodeSubject } from './node/node.js'
+import { capacityOf, NodeReporter, nodeSubject } from './node/node.js'
 import {
   endInGroups,
   type ShutdownGrace,
@@ -35,6 +34,7 @@ import { createObjectReader, type ObjectReader } from './object-reader.js'
 import { Orphans } from './orphans.js'
 import { PluginRegistry } from './plugins/plugin-registry.js'
 import { fromApi, ownAnnotations, type Pod, type PodStatus } from './pod.js'
+import { PodAdmission } from './pod-admission.js'
 import type { PodContext } from './pod-context.js'
 import { PodWorker } from './pod-worker.js'
 import type { BackoffOptions } from './restart-backoff.js'
@@ -77,6 +77,7 @@ export class Kubelet {
   readonly #services: Informer<Service>
   readonly #node: NodeReporter
   readonly #evictor: Evictor
+  readonly #admission: PodAdmission
   readonly #statics: StaticPods
   /** uids of Pods that the API does not have any more, while their workers end them. */
   readonly #lost = new Set<string>()
@@ -141,6 +142,15 @@ export class Kubelet {
       signal,
     })
     this.#evictor = this.#makeEvictor()
+    this.#admission = new PodAdmission({
+      client,
+      nodeName,
+      runtime,
+      allocatable: this.#context.allocatable,
+      active: () => this.#active(),
+      refusalOf: (pod) => (this.#shuttingDown ? shutdownRefusal : this.#evictor.refusalOf(pod)),
+      taints: () => this.#node.taints,
+    })
     this.#statics = new StaticPods({
       client,
       log,
@@ -163,9 +173,10 @@ export class Kubelet {
       log,
       node: nodeSubject(nodeName),
       active: () =>
-        workers()
-          .filter(({ state }) => state === 'syncing' || state === 'terminating')
-          .map((worker) => ({ pod: worker.pod, forceEnd: (end) => worker.forceEnd(end) })),
+        this.#active().map((worker) => ({
+          pod: worker.pod,
+          forceEnd: (end) => worker.forceEnd(end),
+        })),
       removeEnded: async () => {
         for (const { pod, state } of workers())
           if (state === 'terminated')
@@ -177,8 +188,13 @@ export class Kubelet {
     })
   }
 
+  /** Pods that were admitted and still run. */
+  #active(): PodWorker[] {
+    return [...this.#workers.values()].filter(({ isActive }) => isActive)
+  }
+
   #makeContext(reader: ObjectReader): PodContext {
-    const { client, clock, log, runtime, nodeAddress, nodeName, rootDir, dns } = this.#deps
+    const { clock, log, runtime, nodeAddress, rootDir, dns } = this.#deps
     const allocatable = capacityOf()
     const root = path.join(rootDir, 'pods')
     const volumes = new Volumes({
@@ -207,23 +223,13 @@ export class Kubelet {
       nodeAddress,
       allocatable,
       backoff: this.#deps.backoff,
-      admit: async (pod) => {
-        if (this.#shuttingDown) return shutdownRefusal
-        const pressed = this.#evictor.refusalOf(pod)
-        if (pressed) return pressed
-        const others = [...this.#workers.values()].map((worker) => worker.pod)
-        // Processes of the host have the kubelet's groups, whatever a Pod says.
-        const hasStrictGroups = !runtime.hasImages || !!runtime.features?.supplementalGroupsPolicy
-        const at = { name: nodeName, allocatable, hasStrictGroups }
-        const labels = nodeLabels(nodeName)
-        const refusal = refusalOf(pod, others, { ...at, labels, taints: this.#node.taints })
-        if (!refusal || !isOfNode(refusal)) return refusal
-        // Read again: the scheduler may have used what was written since the Node was last seen.
-        const { metadata, spec } = await client.get<Node>(resources.nodes, { name: nodeName })
-        const now = { labels: metadata.labels ?? {}, taints: spec.taints ?? [] }
-        return refusalOf(pod, others, { ...at, ...now })
-      },
-      shortage: (pod) => shortageOf(pod, this.pods, allocatable),
+      admit: (pod) => this.#admission.admit(pod),
+      shortage: (pod) =>
+        shortagesOf(
+          pod,
+          this.#active().map((one) => one.pod),
+          allocatable,
+        )[0],
       onFinished: (uid) => {
         const last = this.#workers.get(uid)?.pod
         this.#workers.delete(uid)

@@ -15,6 +15,7 @@ import {
   findContainer,
   formatPod,
   isEphemeral,
+  ownGraceOf,
   type Pod,
 } from './pod.js'
 import { computeActions, type PodActions, runningContainers } from './pod-actions.js'
@@ -55,7 +56,6 @@ const retryMs = { first: 500, last: 60_000 }
 const resyncMs = 60_000
 /** If a start takes longer, its progress is written. */
 const slowStartMs = 100
-export const defaultGraceSeconds = 30
 
 export class PodSync {
   readonly #context: PodContext
@@ -93,6 +93,11 @@ export class PodSync {
 
   isReplaced(containerId: string): boolean {
     return this.#replaced.has(containerId)
+  }
+
+  /** A Pod whose containers have run here was admitted before. */
+  get isAdmitted(): boolean {
+    return this.#admitted || this.#host.containers().length > 0
   }
 
   /** The Pod has to end. */
@@ -219,9 +224,7 @@ export class PodSync {
 
   async #admit(): Promise<boolean> {
     if (this.#admitted) return true
-    // A Pod whose containers have run here was admitted before.
-    const refusal =
-      this.#host.containers().length > 0 ? undefined : await this.#context.admit(this.#host.pod)
+    const refusal = this.isAdmitted ? undefined : await this.#context.admit(this.#host.pod)
     if (refusal) {
       const { reason, message } = refusal
       this.verdict = {
@@ -322,7 +325,7 @@ export class PodSync {
   async #carryOut(actions: PodActions, sandbox: Sandbox, signals: PassSignals): Promise<void> {
     for (const name of actions.problems.keys()) this.#tellBackoff(name)
     for (const { container, spec, message, probe } of actions.kill) {
-      const seconds = probe?.terminationGracePeriodSeconds ?? this.#grace()
+      const seconds = probe?.terminationGracePeriodSeconds ?? ownGraceOf(this.#host.pod)
       this.#killed.add(container.id)
       if (!probe) this.#replaced.add(container.id)
       void this.#kill(container, spec, message, seconds)
@@ -379,7 +382,7 @@ export class PodSync {
       const container = this.#host.containers().find((candidate) => candidate.id === id)
       if (hookFailure === undefined || !container) return
       // Nothing else is done, nor is the container reported as running, before it is gone. The text is upstream's.
-      await this.#kill(container, spec, 'FailedPostStartHook', this.#grace())
+      await this.#kill(container, spec, 'FailedPostStartHook', ownGraceOf(this.#host.pod))
       throw new StartError('PostStartHookError', hookFailure)
     } catch (error) {
       const { reason, message, retryMs } = error as StartError
@@ -387,10 +390,6 @@ export class PodSync {
       if (retryMs === undefined) this.#retry()
       else this.#host.wakeIn(retryMs)
     }
-  }
-
-  #grace(): number {
-    return this.#host.pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
   }
 
   #retry(): void {

@@ -8,10 +8,10 @@ import { isTerminalPhase } from '#api/pod-phase.js'
 import { sleep } from '#async/sleep.js'
 import type { ForcedEnd } from './forced-end.js'
 import { killPod } from './kill-pod.js'
-import { type ContainerStatus, formatPod, type Pod, type PodStatus, statusesOf } from './pod.js'
+import { formatPod, ownGraceOf, type Pod, type PodStatus, statusesOf } from './pod.js'
 import { hasEnded, runningContainers } from './pod-actions.js'
 import type { PodContext } from './pod-context.js'
-import { defaultGraceSeconds, type PodHost, PodSync } from './pod-sync.js'
+import { type PodHost, PodSync } from './pod-sync.js'
 import { PodTermination, type TerminationHost } from './pod-termination.js'
 import { PodView } from './pod-view.js'
 import { Prober } from './probes/prober.js'
@@ -26,7 +26,7 @@ type PodWorkerState = 'syncing' | 'terminating' | 'terminated' | 'finished'
 
 /** A Pod whose pass failed is looked at again after this. */
 const retryMs = 1_000
-/** A pass that hangs in the API is not waited for longer than this when the node goes down. */
+/** A pass that hangs is not waited for longer than this when the node goes down. */
 const haltWaitMs = 1_000
 
 export class PodWorker {
@@ -97,6 +97,10 @@ export class PodWorker {
   get state(): PodWorkerState {
     return this.#state
   }
+  /** It was admitted and has not ended, so that others have to fit beside it. */
+  get isActive(): boolean {
+    return this.#sync.isAdmitted && !this.#isStopped()
+  }
 
   /** The API's newest word on the Pod. */
   update(pod: Pod): void {
@@ -127,8 +131,7 @@ export class PodWorker {
     this.#prober.stop()
     // What a pass is starting must not start after all has been ended.
     await Promise.race([this.#idle(), sleep(haltWaitMs)])
-    const own = this.#pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
-    const seconds = Math.min(graceSeconds, own)
+    const seconds = Math.min(graceSeconds, ownGraceOf(this.#pod))
     this.#termination?.shorten(seconds)
     await this.#termination?.tried?.catch(() => {})
     const kill = killPod(this.#view.killDeps(), {
@@ -235,11 +238,9 @@ export class PodWorker {
 
   /** The smallest that anybody has asked for, and never below 1 (calculateEffectiveGracePeriod). */
   #wantedGrace(): number {
-    const { metadata, spec } = this.#pod
-    const own = spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
-    const asked = [metadata.deletionGracePeriodSeconds, this.#forcedEnd?.graceSeconds]
+    const asked = [this.#pod.metadata.deletionGracePeriodSeconds, this.#forcedEnd?.graceSeconds]
     const given = asked.filter((seconds) => seconds !== undefined)
-    return Math.max(1, given.length > 0 ? Math.min(...given) : own)
+    return Math.max(1, given.length > 0 ? Math.min(...given) : ownGraceOf(this.#pod))
   }
 
   #beginTermination(): void {
@@ -275,7 +276,7 @@ export class PodWorker {
   }
 
   /** The last reported status of a container, perhaps by an earlier kubelet. */
-  #statusOf(name: string): ContainerStatus | undefined {
+  #statusOf(name: string) {
     return statusesOf(this.#status).find((status) => status.name === name)
   }
 

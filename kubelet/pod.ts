@@ -277,6 +277,9 @@ const criticalPriority = 2_000_000_000
 export const hasCriticalPriority = ({ spec }: Pod): boolean =>
   (spec.priority ?? 0) >= criticalPriority
 
+/** How long it may take to end, as far as it is up to the Pod. */
+export const ownGraceOf = ({ spec }: Pod): number => spec.terminationGracePeriodSeconds ?? 30
+
 /** Annotations that are the kubelet's own word, whatever the API has of those names. */
 export const ownAnnotations = {
   source: 'kubernetes.io/config.source',

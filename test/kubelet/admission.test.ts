@@ -1,7 +1,7 @@
 /** What a node takes: the same sums as the scheduler's, and the node that the Pod asks for. */
 import t from 'tap'
 import { resources } from '#client/resources.js'
-import { type NodeFacts, refusalOf } from '#kubelet/admission.js'
+import { type NodeFacts, type Refusal, refusalsOf } from '#kubelet/admission.js'
 import type { Pod, PodSpec } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
 import { script, startNode } from './node.js'
@@ -13,6 +13,8 @@ const node: NodeFacts = {
   allocatable: { cpu: '2', memory: '1Gi', 'ephemeral-storage': '10Gi', pods: '3' },
   hasStrictGroups: true,
 }
+const refusalOf = (...args: Parameters<typeof refusalsOf>): Refusal | undefined =>
+  refusalsOf(...args)[0]
 const pod = (uid: string, spec: Partial<PodSpec>, phase = 'Running'): Pod =>
   ({ metadata: { name: uid, uid }, spec: { containers: [], ...spec }, status: { phase } }) as never
 const asking = (requests: Record<string, string>, more: Partial<PodSpec> = {}) => ({
@@ -27,7 +29,7 @@ t.test('a Pod is refused for what it and the others ask for together, overhead i
     pod('new', asking({ cpu: '500m' })),
   ]
   t.equal(refusalOf(pod('new', asking({ cpu: '500m' })), others, node), undefined)
-  t.same(
+  t.match(
     refusalOf(pod('new', asking({ cpu: '499m' }, { overhead: { cpu: '2m' } })), others, node),
     {
       reason: 'OutOfcpu',
