@@ -8,7 +8,7 @@ import { podRequests } from '#client/pod-requests.js'
 import { operatingSystem } from './node/machine-platform.js'
 import { isStatic, type Pod } from './pod.js'
 
-const podUnit = 1000n
+export const podUnit = 1000n
 /** Checked resources, with the number of thousandths in one unit of the message. */
 const units = { pods: podUnit, cpu: 1n, memory: 1000n, 'ephemeral-storage': 1000n } as const
 const osLabel = 'kubernetes.io/os'
@@ -27,6 +27,16 @@ export interface Refusal {
   readonly reason: string
   readonly message: string
 }
+
+/** How much too little there is of a resource. */
+export interface Shortage extends Refusal {
+  readonly resource: string
+  readonly milli: bigint
+  /** Thousandths in one unit of a message. */
+  readonly unit: bigint
+}
+
+export const isShortage = (refusal: Refusal): refusal is Shortage => 'resource' in refusal
 
 const activeOthers = (pod: Pod, others: readonly Pod[]): Pod[] =>
   others.filter(
@@ -84,7 +94,7 @@ export const refusalsOf = (pod: Pod, others: readonly Pod[], node: NodeFacts): R
 }
 
 /** The resources of which the other Pods leave too little. */
-export const shortagesOf = (pod: Pod, others: readonly Pod[], allocatable: Amounts): Refusal[] => {
+export const shortagesOf = (pod: Pod, others: readonly Pod[], allocatable: Amounts): Shortage[] => {
   const active = activeOthers(pod, others)
   const capacity = parseAmounts(allocatable)
   const wanted: MilliAmounts = new Map(podRequests(pod)).set('pods', podUnit)
@@ -97,8 +107,10 @@ export const shortagesOf = (pod: Pod, others: readonly Pod[], allocatable: Amoun
       used: used.get(resource) ?? 0n,
       all: capacity.get(resource) ?? 0n,
     }
-    const isShort = amounts.wanted > 0n && amounts.used + amounts.wanted > amounts.all
-    return isShort ? [outOf(resource, unit, amounts)] : []
+    const milli = amounts.wanted + amounts.used - amounts.all
+    return amounts.wanted > 0n && milli > 0n
+      ? [{ resource, milli, unit, ...outOf(resource, unit, amounts) }]
+      : []
   })
 }
 

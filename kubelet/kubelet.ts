@@ -147,6 +147,7 @@ export class Kubelet {
       nodeName,
       runtime,
       allocatable: this.#context.allocatable,
+      events: this.#events,
       active: () => this.#active(),
       refusalOf: (pod) => (this.#shuttingDown ? shutdownRefusal : this.#evictor.refusalOf(pod)),
       taints: () => this.#node.taints,
@@ -172,11 +173,7 @@ export class Kubelet {
       events: this.#events,
       log,
       node: nodeSubject(nodeName),
-      active: () =>
-        this.#active().map((worker) => ({
-          pod: worker.pod,
-          forceEnd: (end) => worker.forceEnd(end),
-        })),
+      active: () => this.#active(),
       removeEnded: async () => {
         for (const { pod, state } of workers())
           if (state === 'terminated')

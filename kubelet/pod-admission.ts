@@ -1,14 +1,18 @@
 /**
  * Admits Pods to this node, one after the other and the oldest first: each has to fit beside those that were admitted
- * before it. Upstream: HandlePodAdditions (pkg/kubelet/kubelet.go), pkg/kubelet/lifecycle/predicate.go.
+ * before it. For a critical one others may have to end. Upstream: HandlePodAdditions (pkg/kubelet/kubelet.go),
+ * pkg/kubelet/lifecycle/predicate.go.
  */
 import { nextTurn } from '#async/turns.js'
 import type { Client } from '#client/client.js'
+import type { EventRecorder } from '#client/event-recorder.js'
 import type { Amounts, Node, Taint } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import { isOfNode, type NodeFacts, type Refusal, refusalsOf } from './admission.js'
+import { isOfNode, isShortage, type NodeFacts, type Refusal, refusalsOf } from './admission.js'
+import { type Endable, endInTime } from './forced-end.js'
 import { nodeLabels } from './node/node.js'
-import type { Pod } from './pod.js'
+import { isCritical, type Pod } from './pod.js'
+import { chooseVictims, NoRoom, preemptionOf } from './preemption.js'
 import type { ContainerRuntime } from './runtime.js'
 
 interface PodAdmissionDeps {
@@ -16,8 +20,9 @@ interface PodAdmissionDeps {
   readonly nodeName: string
   readonly runtime: Pick<ContainerRuntime, 'hasImages' | 'features'>
   readonly allocatable: Amounts
+  readonly events: EventRecorder
   /** Pods that were admitted and still run. */
-  active(): readonly { readonly pod: Pod }[]
+  active(): readonly Endable[]
   /** Why no Pod like this is taken now, whatever room there is. */
   refusalOf(pod: Pod): Refusal | undefined
   /** The node's, as last seen. */
@@ -71,7 +76,7 @@ export class PodAdmission {
     const seen = this.#facts({ labels: nodeLabels(nodeName), taints: taints() })
     const refusals = refusalsOf(pod, others, seen)
     const isOld = refusals.length > 0 && refusals.every(isOfNode)
-    return (isOld ? refusalsOf(pod, others, await this.#readFacts()) : refusals)[0]
+    return this.#decide(pod, isOld ? refusalsOf(pod, others, await this.#readFacts()) : refusals)
   }
 
   #facts(written: Pick<NodeFacts, 'labels' | 'taints'>): NodeFacts {
@@ -86,5 +91,33 @@ export class PodAdmission {
     const { client, nodeName } = this.#deps
     const { metadata, spec } = await client.get<Node>(resources.nodes, { name: nodeName })
     return this.#facts({ labels: metadata.labels ?? {}, taints: spec.taints ?? [] })
+  }
+
+  /** A critical Pod is not refused for want of room as long as others can make it. */
+  async #decide(pod: Pod, refusals: readonly Refusal[]): Promise<Refusal | undefined> {
+    const shortages = refusals.filter(isShortage)
+    if (shortages.length === 0 || !isCritical(pod)) return refusals[0]
+    const others = refusals.filter((one) => !isShortage(one))
+    if (others.length > 0) return others[0]
+    const active = this.#deps.active().filter((one) => one.pod.metadata.uid !== pod.metadata.uid)
+    const pods = new Map(active.map((one) => [one.pod, one]))
+    try {
+      for (const victim of chooseVictims(pod, [...pods.keys()], shortages))
+        await this.#preempt(pods.get(victim)!)
+      return undefined
+    } catch (error) {
+      if (!(error instanceof NoRoom)) throw error
+      return {
+        reason: 'UnexpectedAdmissionError',
+        message: `Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: ${error.message}`,
+      }
+    }
+  }
+
+  async #preempt(victim: Endable): Promise<void> {
+    const { events } = this.#deps
+    const end = preemptionOf(victim.pod)
+    events.event(victim.pod, 'Warning', end.reason, end.message)
+    await endInTime(victim, end, events)
   }
 }

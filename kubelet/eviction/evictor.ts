@@ -10,7 +10,7 @@ import type { Log } from '#client/log.js'
 import { tolerates } from '#client/pod.js'
 import { limits } from '#limits'
 import type { Refusal } from '../admission.js'
-import type { ForcedEnd } from '../forced-end.js'
+import { type Endable, endInTime, type ForcedEnd } from '../forced-end.js'
 import { formatPod, isCritical, type Pod } from '../pod.js'
 import type { ContainerRuntime } from '../runtime.js'
 import { isOtherDisk, observeMachine } from './machine-signals.js'
@@ -29,12 +29,6 @@ export interface EvictionSettings {
   readonly maxPodGraceSeconds: number
 }
 
-/** A Pod that runs here. */
-interface Evictable {
-  readonly pod: Pod
-  forceEnd(end: ForcedEnd): Promise<void>
-}
-
 interface EvictorDeps {
   readonly settings: EvictionSettings
   readonly runtime: ContainerRuntime
@@ -45,7 +39,7 @@ interface EvictorDeps {
   readonly log: Log
   /** What events about the Node name. */
   readonly node: EventSubject
-  active(): readonly Evictable[]
+  active(): readonly Endable[]
   /** Removes containers of ended Pods. */
   removeEnded(): Promise<void>
   /** Removes images that no container uses. */
@@ -131,7 +125,7 @@ export class Evictor {
   }
 
   #evictGreedy(
-    active: readonly Evictable[],
+    active: readonly Endable[],
     usages: ReadonlyMap<string, PodUsage>,
     ownImageDisk: boolean,
   ): Promise<void>[] {
@@ -139,7 +133,7 @@ export class Evictor {
       const message = exceededLimit(one.pod, usages.get(one.pod.metadata.uid)!, ownImageDisk)
       if (message === undefined) return []
       const graceSeconds = graceSecondsAtOnce
-      return this.#evict(one, { reason, message, graceSeconds, isDisruption: false }) ?? []
+      return this.#evict(one, { reason, message, graceSeconds }) ?? []
     })
   }
 
@@ -147,7 +141,7 @@ export class Evictor {
   async #relieve(look: {
     readonly starved: readonly Threshold[]
     readonly observations: Observations
-    readonly active: readonly Evictable[]
+    readonly active: readonly Endable[]
     readonly usages: ReadonlyMap<string, PodUsage>
     readonly imageFolder: string | undefined
     readonly ownImageDisk: boolean
@@ -175,7 +169,7 @@ export class Evictor {
       const own = candidate.pod.spec.terminationGracePeriodSeconds ?? settings.maxPodGraceSeconds
       const graceSeconds =
         graceMs === 0 ? graceSecondsAtOnce : Math.min(own, settings.maxPodGraceSeconds)
-      const end = { reason, message, graceSeconds, isDisruption: true }
+      const end = { reason, message, graceSeconds, disruption: message }
       const ended = this.#evict(candidate.one, end, annotations)
       if (ended) return [ended]
     }
@@ -184,16 +178,17 @@ export class Evictor {
 
   /** Undefined for a critical Pod, which is not evicted. */
   #evict(
-    { pod, forceEnd }: Evictable,
+    one: Endable,
     end: ForcedEnd,
     annotations?: Readonly<Record<string, string>>,
   ): Promise<void> | undefined {
     const { events, log } = this.#deps
+    const { pod } = one
     if (isCritical(pod)) {
       log.warn({ pod: formatPod(pod), message: end.message }, 'a critical Pod cannot be evicted')
       return undefined
     }
     events.event(pod, 'Warning', reason, end.message, annotations ? { annotations } : {})
-    return forceEnd(end)
+    return endInTime(one, end, events)
   }
 }

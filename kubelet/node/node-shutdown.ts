@@ -26,11 +26,13 @@ export const shutdownRefusal: Refusal = {
   message: 'Pod was rejected as the node is shutting down.',
 }
 
+const shutdownMessage = 'Pod was terminated in response to imminent node shutdown.'
+
 export const shutdownEnd = (graceSeconds: number): ForcedEnd => ({
   reason: 'Terminated',
-  message: 'Pod was terminated in response to imminent node shutdown.',
+  message: shutdownMessage,
   graceSeconds,
-  isDisruption: true,
+  disruption: shutdownMessage,
 })
 
 /** In the order in which they end. */

@@ -100,8 +100,8 @@ export const isWrittenCondition = (condition: PodCondition): boolean =>
 const conditionsBeforeOwn = (input: StatusInput): PodCondition[] => {
   const { pod, forcedEnd, stopped } = input
   const others = conditionsOfOthers(pod)
-  if (!forcedEnd?.isDisruption || !stopped) return others
-  const { type, ...finding } = disruptionOf(forcedEnd)
+  if (forcedEnd?.disruption === undefined || !stopped) return others
+  const { type, ...finding } = disruptionOf(forcedEnd.disruption)
   const disruption = conditionFor(input, type, finding)
   return putCondition(others, disruption)
 }
