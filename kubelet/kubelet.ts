@@ -180,7 +180,8 @@ export class Kubelet {
             for (const { id } of runtime.containersOf(pod.metadata.uid))
               await runtime.removeContainer(id)
       },
-      removeUnusedImages: async () => this.#pullRecords.forget(await runtime.removeUnusedImages()),
+      removeUnusedImages: async () =>
+        this.#pullRecords.forget(await runtime.removeUnusedImages(eviction.imageAgeMsMin)),
       report: () => this.#node.report(),
     })
   }

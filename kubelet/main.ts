@@ -57,6 +57,7 @@ interface KubeletOptions {
   eviction?: ThresholdTexts
   evictionPressureTransitionMs?: number
   evictionMaxPodGraceSeconds?: number
+  minimumImageTtlMs?: number
 }
 
 const makeLog = (print: (line: string) => void, verbosity: number): Log => {
@@ -123,6 +124,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
     eviction: {
       thresholds: readThresholds(options.eviction ?? {}),
       pressureTransitionMs: options.evictionPressureTransitionMs ?? 300_000,
+      imageAgeMsMin: options.minimumImageTtlMs ?? 120_000,
       maxPodGraceSeconds: options.evictionMaxPodGraceSeconds ?? 0,
     },
     manifests: options.manifests && new Manifests({ ...options.manifests, nodeName, clock, log }),

@@ -324,5 +324,5 @@ export interface ContainerRuntime {
   /** Where images and those files lie; undefined: on the disk of the kubelet's own files. */
   imageFolder(): Promise<string | undefined>
   /** Removes the images that no container uses, and yields their ids. */
-  removeUnusedImages(): Promise<readonly string[]>
+  removeUnusedImages(ageMsMin: number): Promise<readonly string[]>
 }

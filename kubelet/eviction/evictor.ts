@@ -25,6 +25,8 @@ export interface EvictionSettings {
   readonly thresholds: readonly Threshold[]
   /** How long a condition of pressure stays after the pressure has ended. */
   readonly pressureTransitionMs: number
+  /** Images that are known for less than this are not removed. */
+  readonly imageAgeMsMin: number
   /** Longest grace of a Pod that is evicted at a soft threshold. */
   readonly maxPodGraceSeconds: number
 }

@@ -130,6 +130,12 @@ export const kubeletFlags: readonly Flag[] = [
     default: '5m0s',
     help: 'how long the Node goes on to report a shortage that is over',
   },
+  {
+    name: 'minimum-image-ttl-duration',
+    type: 'duration',
+    default: '2m0s',
+    help: 'how long an image that nobody uses stays, even when the disk is full',
+  },
   { ...verbosityFlag, help: 'log verbosity' },
   helpFlag,
 ]
@@ -185,6 +191,7 @@ export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode>
     },
     evictionPressureTransitionMs: flags.milliseconds('eviction-pressure-transition-period'),
     evictionMaxPodGraceSeconds: flags.number('eviction-max-pod-grace-period'),
+    minimumImageTtlMs: flags.milliseconds('minimum-image-ttl-duration'),
   })
   return 0
 }

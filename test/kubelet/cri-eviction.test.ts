@@ -51,7 +51,8 @@ t.test('storage of containers', { skip: containerdMissing }, async (t) => {
   t.ok(await runtime.findImage(userImageNames.web))
   first.kill('SIGTERM')
   await gone
-  await node.startProcess([], ['--eviction-hard=nodefs.available<100000Gi'])
+  const pressed = '--eviction-hard=nodefs.available<100000Gi'
+  const second = await node.startProcess([], [pressed, '--leave-pods-running'])
   const { status } = await node.until('stays', (pod) => pod.status?.phase === 'Failed')
   t.equal(status!.reason, 'Evicted')
   // It uses less than the hundred that it asks for by its limit, and goes all the same.
@@ -60,6 +61,11 @@ t.test('storage of containers', { skip: containerdMissing }, async (t) => {
     /^The node was low on resource: ephemeral-storage\. Threshold quantity: 100000Gi, available: \d+[KMG]i\. $/,
   )
   t.ok(status!.conditions!.some(({ type }) => type === 'DisruptionTarget'))
+  t.ok(await runtime.findImage(userImageNames.web), 'it is known for less than two minutes')
+  const secondGone = new Promise((resolve) => second.once('exit', resolve))
+  second.kill('SIGTERM')
+  await secondGone
+  await node.startProcess([], [pressed, '--minimum-image-ttl-duration=1s'])
   // What has ended may be gone by now, and its image with it.
   await eventually(
     'images that nobody uses',

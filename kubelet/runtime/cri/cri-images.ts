@@ -15,13 +15,10 @@ interface CriImage {
   readonly pinned: boolean
 }
 
-/** A container may be about to start from an image that was just pulled; upstream's imageMinimumGCAge. */
-const ageMsMin = 120_000
-
 export class CriImages {
   readonly #client: CriClient
-  /** When each image was pulled. */
-  readonly #pulledAt = new Map<string, number>()
+  /** When each image was pulled, or seen first. */
+  #seenAt = new Map<string, number>()
 
   constructor(client: CriClient) {
     this.#client = client
@@ -44,7 +41,7 @@ export class CriImages {
     try {
       const request = { image: { image }, auth }
       const { image_ref } = await this.#client.pull<{ image_ref: string }>(request, signal)
-      this.#pulledAt.set(image_ref, performance.now())
+      this.#seenAt.set(image_ref, performance.now())
       return image_ref
     } catch (error) {
       throw new Error(pullText(error as RpcError))
@@ -69,20 +66,22 @@ export class CriImages {
     return all[0]?.fs_id?.mountpoint
   }
 
-  /** Keeps images of all containers, since the runtime may also serve others. Yields the ids of those that it removed. */
-  async removeUnused(): Promise<readonly string[]> {
+  /**
+   * Keeps images of all containers, since the runtime may also serve others, and those that are known for less than this
+   * time: a container may be about to start. Yields the ids of those that it removed.
+   */
+  async removeUnused(ageMsMin: number): Promise<readonly string[]> {
     const [images, { containers }] = await Promise.all([
       this.#all(),
       this.#client.call<{ containers: CriContainer[] }>('ListContainers', {}),
     ])
     const used = new Set(containers.map(({ image_ref }) => image_ref))
     for (const { id } of containers) for (const image of await this.#mountedBy(id)) used.add(image)
-    const isFresh = (at = Number.NEGATIVE_INFINITY) => performance.now() - at < ageMsMin
+    const isFresh = (id: string) => performance.now() - this.#seenAt.get(id)! < ageMsMin
     const removed: string[] = []
     for (const { id, pinned } of images) {
-      if (pinned || used.has(id) || isFresh(this.#pulledAt.get(id))) continue
+      if (pinned || used.has(id) || isFresh(id)) continue
       await this.#client.callImages('RemoveImage', { image: { image: id } })
-      this.#pulledAt.delete(id)
       removed.push(id)
     }
     return removed
@@ -99,6 +98,9 @@ export class CriImages {
   }
 
   async #all(): Promise<CriImage[]> {
-    return (await this.#client.callImages<{ images: CriImage[] }>('ListImages', {})).images
+    const { images } = await this.#client.callImages<{ images: CriImage[] }>('ListImages', {})
+    const now = performance.now()
+    this.#seenAt = new Map(images.map(({ id }) => [id, this.#seenAt.get(id) ?? now]))
+    return images
   }
 }

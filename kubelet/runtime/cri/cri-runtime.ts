@@ -200,8 +200,8 @@ export class CriRuntime implements ContainerRuntime {
   imageFolder(): Promise<string | undefined> {
     return this.#images.folder()
   }
-  removeUnusedImages(): Promise<readonly string[]> {
-    return this.#images.removeUnused()
+  removeUnusedImages(ageMsMin: number): Promise<readonly string[]> {
+    return this.#images.removeUnused(ageMsMin)
   }
 
   async createContainer(
