@@ -223,6 +223,8 @@ export interface DiskUsage {
 export interface ContainerUsage {
   readonly cpuNanoseconds: number
   readonly memoryBytes: number
+  /** Undefined where the runtime does not say. */
+  readonly processes?: number
 }
 
 /** A container could not be made or started; `reason` is what its status shows. */

@@ -1,6 +1,6 @@
-/** Free memory, and free space on the disks of the kubelet's files and of images. */
+/** Free memory, free space on the disks of the kubelet's files and of images, and how many more processes there may be. */
 
-import { stat, statfs } from 'node:fs/promises'
+import { readFile, stat, statfs } from 'node:fs/promises'
 import os from 'node:os'
 import type { Observation, Observations, Signal } from './signals.js'
 
@@ -14,6 +14,19 @@ const diskSignals = async (name: 'nodefs' | 'imagefs', folder: string) => {
   return rows
 }
 
+/** The machine's own limits, and its threads; upstream: pkg/kubelet/stats/pidlimit. */
+const pidSignals = async (): Promise<[Signal, Observation][]> => {
+  if (process.platform !== 'linux') return []
+  const limitFiles = ['/proc/sys/kernel/pid_max', '/proc/sys/kernel/threads-max']
+  const [load, ...limits] = await Promise.all(
+    ['/proc/loadavg', ...limitFiles].map((file) => readFile(file, 'utf8')),
+  )
+  const threads = Number(load!.split(' ')[3]?.split('/')[1])
+  const all = Math.min(...limits.map(Number))
+  const observed = { available: BigInt(all - threads), capacity: BigInt(all) }
+  return [['pid.available', observed]]
+}
+
 /** If both are on one disk, its figures count for both. */
 export const observeMachine = async (
   nodeFolder: string,
@@ -25,6 +38,7 @@ export const observeMachine = async (
     ['memory.available', memory],
     ...(await diskSignals('nodefs', nodeFolder)),
     ...(await diskSignals('imagefs', imageFolder ?? nodeFolder)),
+    ...(await pidSignals()),
   ])
 }
 

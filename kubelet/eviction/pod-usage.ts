@@ -9,6 +9,8 @@ import type { Volumes } from '../volumes/volumes.js'
 export interface ContainerShare {
   readonly name: string
   readonly memoryBytes: number
+  /** 0 where the runtime does not say. */
+  readonly processes: number
   /** Files that it has written outside its volumes. */
   readonly files: DiskUsage
   readonly logs: DiskUsage
@@ -51,6 +53,7 @@ export class PodUsageReader {
         containers.push({
           name,
           memoryBytes: usage.get(id)?.memoryBytes ?? 0,
+          processes: usage.get(id)?.processes ?? 0,
           files: files.get(id) ?? noDiskUsage,
           logs: addDiskUsage(await diskUsageOf(logPath), await diskUsageOf(rotatedLog(logPath))),
         })
@@ -80,6 +83,9 @@ export class PodUsageReader {
 
 export const memoryOf = ({ containers }: PodUsage): number =>
   containers.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
+
+export const processesOf = ({ containers }: PodUsage): number =>
+  containers.reduce((sum, { processes }) => sum + processes, 0)
 
 /** Which parts of a Pod's storage lie on the disk of a signal. */
 export interface DiskParts {

@@ -7,6 +7,7 @@ import {
   type DiskParts,
   memoryOf,
   type PodUsage,
+  processesOf,
   storageOf,
 } from './pod-usage.js'
 import { type Observations, type Signal, type StarvedResource, signals } from './signals.js'
@@ -28,13 +29,18 @@ const partsFor = (signal: Signal, ownImageDisk: boolean): DiskParts => ({
 const usedOf = (signal: Signal, { pod, usage }: Candidate, ownImageDisk: boolean): number => {
   const { resource } = signals[signal]
   if (resource === 'memory') return memoryOf(usage)
+  if (resource === 'pids') return processesOf(usage)
   const storage = storageOf(pod, usage, partsFor(signal, ownImageDisk))
   return resource === 'inodes' ? storage.inodes : storage.bytes
 }
 
+/** There are no requests of inodes: as upstream, they are compared with the requested storage. */
+const requestedAs = (resource: StarvedResource): string =>
+  resource === 'memory' ? 'memory' : 'ephemeral-storage'
+
 /**
  * First those that use more than they request, then those with the lowest priority, then those that exceed their request
- * most.
+ * most. Nobody requests processes.
  */
 export const rankForEviction = <T extends Candidate>(
   signal: Signal,
@@ -42,16 +48,15 @@ export const rankForEviction = <T extends Candidate>(
   ownImageDisk: boolean,
 ): T[] => {
   const { resource } = signals[signal]
-  // There are no requests of inodes: as upstream, they are compared with the requested storage.
   const ranked = candidates.map((candidate) => {
     const requests = podRequests(candidate.pod)
     const asked = (name: string) => Number(requests.get(name) ?? 0n) / 1000
     const used = usedOf(signal, candidate, ownImageDisk)
     return {
       candidate,
-      exceeds: used > asked(resource),
+      exceeds: resource !== 'pids' && used > asked(resource),
       priority: candidate.pod.spec.priority ?? 0,
-      beyond: used - asked(resource === 'memory' ? 'memory' : 'ephemeral-storage'),
+      beyond: used - (resource === 'pids' ? 0 : asked(requestedAs(resource))),
     }
   })
   ranked.sort(
@@ -121,6 +126,6 @@ export const evictionMessage = (
 }
 
 const availableText = (resource: StarvedResource, available: bigint): string =>
-  resource === 'inodes'
+  resource === 'inodes' || resource === 'pids'
     ? formatQuantity(available * 1_000_000_000n, 'DecimalSI')
     : bytesText(available)

@@ -115,6 +115,12 @@ const pressureTexts: Readonly<Record<Pressure, ConditionText>> = {
     'kubelet has insufficient memory available',
   ],
   DiskPressure: ['DiskPressure', 'True', 'KubeletHasDiskPressure', 'kubelet has disk pressure'],
+  PIDPressure: [
+    'PIDPressure',
+    'True',
+    'KubeletHasInsufficientPID',
+    'kubelet has insufficient PID available',
+  ],
 }
 
 const shutdownText: ConditionText = ['Ready', 'False', 'KubeletNotReady', shutdownStatus]

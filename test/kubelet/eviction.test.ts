@@ -33,7 +33,9 @@ const podOf = (name: string, spec: Partial<PodSpec>): Pod =>
     spec: { containers: [{ name: 'main' }], ...spec },
   }) as unknown as Pod
 const usageOf = (more: Partial<PodUsage['containers'][0]> = {}, volumes = {}): PodUsage => ({
-  containers: [{ name: 'main', memoryBytes: 0, files: noDisk, logs: noDisk, ...more }],
+  containers: [
+    { name: 'main', memoryBytes: 0, processes: 0, files: noDisk, logs: noDisk, ...more },
+  ],
   volumes: new Map(Object.entries(volumes)),
 })
 
@@ -146,6 +148,15 @@ t.test(
     t.equal(firstOf('nodefs.available', false), 'writes')
     t.equal(firstOf('nodefs.available', true), 'logs', 'what it writes lies on the disk of images')
     t.equal(firstOf('imagefs.available', true), 'writes')
+    const many = [
+      { pod: podOf('important', { priority: 10 }), usage: usageOf({ processes: 99 }) },
+      { pod: podOf('few', asking('1Mi')), usage: usageOf({ memoryBytes: 5 * mebi, processes: 2 }) },
+      { pod: podOf('many', {}), usage: usageOf({ processes: 7 }) },
+    ]
+    t.same(
+      rankForEviction('pid.available', many, false).map(({ pod }) => pod.metadata.name),
+      ['many', 'few', 'important'],
+    )
   },
 )
 
@@ -333,5 +344,26 @@ t.test(
       told.find(({ reason }) => reason === 'NodeHasInsufficientMemory'),
       { type: 'Normal', message: 'Node node-1 status is now: NodeHasInsufficientMemory' },
     )
+  },
+)
+
+t.test(
+  'a node on which there can be few more processes says so and ends Pods',
+  { skip: process.platform !== 'linux' && 'counts of processes need /proc' },
+  async (t) => {
+    const node = await startNode(t, { kubelet: 'process' })
+    await node.startProcess([], ['--eviction-hard=pid.available<99.99%'])
+    const pressed = await eventually('pressure', async () => {
+      const { status } = await node.client.get(resources.nodes, { name: 'node-1' })
+      const about = status.conditions.find((one: { type: string }) => one.type === 'PIDPressure')
+      return about.status === 'True' && about
+    })
+    t.match(pressed, {
+      reason: 'KubeletHasInsufficientPID',
+      message: 'kubelet has insufficient PID available',
+    })
+    await node.run('late', script('exec sleep 8207.5'))
+    const { status } = await node.until('late', ({ status }) => status?.phase === 'Failed')
+    t.equal(status!.message, 'Pod was rejected: The node had condition: [PIDPressure]. ')
   },
 )

@@ -47,6 +47,7 @@ export class ProcessUsage {
       sums.set(containerId, {
         cpuNanoseconds: sum.cpuNanoseconds + (ticks * 1e9) / clockTicksPerSecond,
         memoryBytes: sum.memoryBytes + Number(fields[21]) * pageBytes,
+        processes: (sum.processes ?? 0) + 1,
       })
     }
     this.#known = seen
