@@ -19,10 +19,12 @@ type Finding = Pick<PodCondition, 'status' | 'reason' | 'message'>
 
 const named = (names: readonly string[]): string => `[${names.join(' ')}]`
 
+/** Once it was, a Pod stays initialized, whatever becomes of its init containers. */
 const initialized = (
   pod: Pod,
   phase: PodPhase,
   statuses: ReadonlyMap<string, ContainerStatus>,
+  wasInitialized: boolean,
 ): Finding => {
   if (phase === 'Succeeded') return { status: 'True', reason: 'PodCompleted' }
   // Once a main container has run the Pod stays initialized, though a sidecar may be starting again.
@@ -37,7 +39,7 @@ const initialized = (
       return isSidecar(spec) ? !status.started : !status.ready
     })
     .map(({ name }) => name)
-  if (incomplete.length === 0) return { status: 'True' }
+  if (incomplete.length === 0 || wasInitialized) return { status: 'True' }
   return {
     status: 'False',
     reason: 'ContainersNotInitialized',
@@ -120,15 +122,16 @@ const restarting = ({ pod, containers }: StatusInput, phase: PodPhase): Finding 
   }
 }
 
+/** As it was told last. */
+const toldOf = ({ pod, previous }: StatusInput, type: string): PodCondition | undefined =>
+  conditionOf({ status: previous }, type) ?? conditionOf(pod, type)
+
 /** The condition with the time of the last change of its status. */
-const conditionFor = (
-  { pod, previous, now }: StatusInput,
-  type: string,
-  finding: Finding,
-): PodCondition => {
+const conditionFor = (input: StatusInput, type: string, finding: Finding): PodCondition => {
+  const { pod, now } = input
   // Upstream says of no generation whether all containers restart.
   const generation = type === 'AllContainersRestarting' ? undefined : pod.metadata.generation
-  const last = conditionOf({ status: previous }, type) ?? conditionOf(pod, type)
+  const last = toldOf(input, type)
   return {
     type,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
@@ -150,7 +153,7 @@ export const makeConditions = (
   const containers = containersReady(pod, phase, statuses)
   const findings: Record<string, Finding> = {
     PodReadyToStartContainers: { status: sandbox?.ready && !stopped ? 'True' : 'False' },
-    Initialized: initialized(pod, phase, statuses),
+    Initialized: initialized(pod, phase, statuses, toldOf(input, 'Initialized')?.status === 'True'),
     Ready: ready(pod, containers, before),
     ContainersReady: containers,
     PodScheduled: { status: 'True' },

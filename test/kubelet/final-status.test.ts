@@ -1,11 +1,12 @@
-/** The final status of a Pod whose volumes a driver holds for a while. */
+/** What a Pod's status says of what has been: the end while a driver holds its volumes, and that it was initialized. */
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import { conditionOf } from '#api/conditions.js'
 import { silentLog } from '#client/log.js'
-import type { Pod, PodStatus } from '#kubelet/pod.js'
+import type { Pod, PodCondition, PodStatus } from '#kubelet/pod.js'
 import type { PodContext } from '#kubelet/pod-context.js'
 import { PodWorker } from '#kubelet/pod-worker.js'
+import { makePodStatus } from '#kubelet/status/pod-status.js'
 import { eventually } from '../eventually.js'
 
 t.test('a Pod that has failed for want of another end says so once', async (t) => {
@@ -44,3 +45,38 @@ t.test('a Pod that has failed for want of another end says so once', async (t) =
   t.match(conditionOf(first!, 'Ready'), { status: 'False', reason: 'ContainersNotReady' })
   for (const { status } of others) t.same(status, first!.status)
 })
+
+t.test(
+  'a Pod that was initialized stays so when its sidecar ends before its container starts',
+  (t) => {
+    const sidecar = { name: 'side', image: 'x', restartPolicy: 'Always' }
+    const pod = {
+      metadata: { name: 'p', namespace: 'ns', uid: 'u' },
+      spec: { initContainers: [sidecar], containers: [{ name: 'main', image: 'x' }] },
+    } as unknown as Pod
+    const initialized = (previous: PodStatus) => {
+      const made = makePodStatus({
+        pod,
+        runtimeName: 'fake',
+        sandbox: undefined,
+        containers: [],
+        problems: new Map(),
+        probes: { isReady: () => false, isStarted: () => false },
+        resize: { conditions: [], actualOf: () => undefined, actual: (one: Pod) => one },
+        ending: false,
+        stopped: false,
+        forcedEnd: undefined,
+        verdict: undefined,
+        nodeAddress: '127.0.0.1',
+        previous,
+        now: 0,
+      } as never)
+      return conditionOf<PodCondition>({ status: made }, 'Initialized')
+    }
+    const first = initialized({})
+    t.match(first, { status: 'False', message: 'containers with incomplete status: [side]' })
+    const was = { ...first!, status: 'True' } as PodCondition
+    t.equal(initialized({ conditions: [was] })!.status, 'True')
+    t.end()
+  },
+)
