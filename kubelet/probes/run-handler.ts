@@ -56,7 +56,9 @@ const runCommand = async (
     if (signal.aborted) kill()
     const code = await session.done
     if (signal.aborted)
-      return failed(`command timed out: "${command.join(' ')}" timed out after ${timeoutSeconds}s`)
+      return failed(
+        `command timed out: ${goQuote(command.join(' '))} timed out after ${timeoutSeconds}s`,
+      )
     if (code === 0) return ok
     // In this order, whichever was said first (upstream: RunInContainer).
     const output = Buffer.concat([...stdout, ...stderr]).subarray(0, limits.handlerOutputBytesMax)

@@ -466,13 +466,13 @@ t.test('how Pods end', async (t) => {
   })
 
   await t.test('a probe that took too long says how long it had', async (t) => {
-    const exec = { command: ['sleep', '8106.5'] }
+    const exec = { command: ['sh', '-c', 'sleep 8106.5 "$@"'] }
     await node.run('slow', { ...polite, readinessProbe: { exec, timeoutSeconds: 1 } })
     await told('slow', 'Unhealthy')
     const event = (await node.events('slow')).find(({ reason }) => reason === 'Unhealthy')
     t.equal(
       event!.message,
-      'Readiness probe failed: command timed out: "sleep 8106.5" timed out after 1s',
+      'Readiness probe failed: command timed out: "sh -c sleep 8106.5 \\"$@\\"" timed out after 1s',
     )
     await node.delete('slow', 0)
   })
