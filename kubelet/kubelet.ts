@@ -11,6 +11,7 @@ import { createEventRecorder, type EventRecorder } from '#client/event-recorder.
 import { Informer } from '#client/informer.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
+import type { Amounts } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { shortagesOf } from './admission.js'
@@ -22,6 +23,7 @@ import { type EvictionSettings, Evictor } from './eviction/evictor.js'
 import { PodUsageReader } from './eviction/pod-usage.js'
 import { readNodeLogins } from './images/node-logins.js'
 import { PullRecords } from './images/pull-records.js'
+import { allocatableOf } from './node/allocatable.js'
 import { capacityOf, NodeReporter, nodeSubject } from './node/node.js'
 import {
   endInGroups,
@@ -88,6 +90,7 @@ export class Kubelet {
   constructor(deps: KubeletDeps) {
     this.#deps = deps
     const { client, clock, log, nodeName, runtime } = deps
+    const allocatable = allocatableOf(capacityOf(), deps.eviction.thresholds)
     this.#events = createEventRecorder({ client, component: 'kubelet', host: nodeName, clock, log })
     this.#writer = new StatusWriter(client, log)
     this.#pods = new Informer<Pod>({
@@ -104,6 +107,7 @@ export class Kubelet {
       name: nodeName,
       address: deps.nodeAddress,
       leaseSeconds: deps.nodeLeaseSeconds,
+      allocatable,
       runtimeVersion: () => `${runtime.name}://${runtime.version}`,
       images: () => runtime.images(),
       features: () => runtime.features,
@@ -135,7 +139,7 @@ export class Kubelet {
       log,
     })
     this.#pullRecords = new PullRecords({ rootDir: deps.rootDir, clock, log })
-    this.#context = this.#makeContext(reader)
+    this.#context = this.#makeContext(reader, allocatable)
     this.#orphans = new Orphans({
       ...this.#context,
       isKnown: (uid) => this.#workers.has(uid),
@@ -146,7 +150,7 @@ export class Kubelet {
       client,
       nodeName,
       runtime,
-      allocatable: this.#context.allocatable,
+      allocatable,
       events: this.#events,
       active: () => this.#active(),
       refusalOf: (pod) => (this.#shuttingDown ? shutdownRefusal : this.#evictor.refusalOf(pod)),
@@ -191,9 +195,8 @@ export class Kubelet {
     return [...this.#workers.values()].filter(({ isActive }) => isActive)
   }
 
-  #makeContext(reader: ObjectReader): PodContext {
+  #makeContext(reader: ObjectReader, allocatable: Amounts): PodContext {
     const { clock, log, runtime, nodeAddress, rootDir, dns } = this.#deps
-    const allocatable = capacityOf()
     const root = path.join(rootDir, 'pods')
     const volumes = new Volumes({
       root,

@@ -9,7 +9,7 @@ import { isAlreadyExists, isConflict, isNotFound, messageOf } from '#client/erro
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { EventSubject } from '#client/event-sink.js'
 import type { Log } from '#client/log.js'
-import { isNodeReady, type Node, type Taint } from '#client/pod.js'
+import { type Amounts, isNodeReady, type Node, type Taint } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
@@ -36,6 +36,8 @@ interface NodeOptions {
   readonly name: string
   readonly address: string
   readonly leaseSeconds: number
+  /** What Pods may have of the capacity. */
+  readonly allocatable: Amounts
   /** Known once the runtime has answered. */
   readonly runtimeVersion: () => string
   /** The largest first. */
@@ -180,7 +182,7 @@ export class NodeReporter {
         { type: 'Hostname', address: name },
       ],
       capacity,
-      allocatable: { ...capacity, ...extendedChanges(capacity, before) },
+      allocatable: { ...this.#options.allocatable, ...extendedChanges(capacity, before) },
       conditions: conditionsAt(clock.now(), before.conditions ?? [], this.#unusual()),
       images,
       daemonEndpoints: { kubeletEndpoint: { Port: port() } },

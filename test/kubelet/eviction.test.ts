@@ -9,6 +9,7 @@ import { NodePressure } from '#kubelet/eviction/pressure.js'
 import { evictionMessage, rankForEviction } from '#kubelet/eviction/rank.js'
 import type { Observations, Signal } from '#kubelet/eviction/signals.js'
 import { amountIn, readThresholds } from '#kubelet/eviction/thresholds.js'
+import { allocatableOf } from '#kubelet/node/allocatable.js'
 import type { Pod, PodSpec } from '#kubelet/pod.js'
 import { diskUsageOf } from '#kubelet/volumes/disk-usage.js'
 import { UsageError } from '#program/flags.js'
@@ -283,6 +284,28 @@ t.test('a Pod of the API that calls itself static is one of the API all the same
   t.equal(await node.logs('posing'), 'from api\n')
 })
 
+t.test('what hard thresholds keep free is not for Pods', (t) => {
+  const capacity = { cpu: '2', memory: '24684092Ki', 'ephemeral-storage': '10Gi' }
+  const left = (...hard: string[]) =>
+    allocatableOf(
+      capacity,
+      readThresholds({
+        hard,
+        soft: ['memory.available<2Gi'],
+        softGracePeriods: ['memory.available=1m'],
+      }),
+    )
+  t.same(left('memory.available<1Mi', 'nodefs.available<10%', 'imagefs.available<20%'), {
+    cpu: '2',
+    memory: '24683068Ki',
+    // Upstream has a tenth as a number of 32 bits.
+    'ephemeral-storage': '9663676400',
+  })
+  t.equal(left('memory.available<100000Gi').memory, '0')
+  t.same(left(), capacity)
+  t.end()
+})
+
 t.test(
   'a node that is short of memory says so, takes no Pod that asks for nothing, and ends the rest',
   async (t) => {
@@ -307,6 +330,7 @@ t.test(
           'True' && status
       )
     })
+    t.equal(pressed.allocatable.memory, '0')
     t.match(
       pressed.conditions.find((one: { type: string }) => one.type === 'MemoryPressure'),
       {
