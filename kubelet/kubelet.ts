@@ -111,6 +111,7 @@ export class Kubelet {
       runtimeVersion: () => `${runtime.name}://${runtime.version}`,
       images: () => runtime.images(),
       features: () => runtime.features,
+      handlers: () => runtime.handlers,
       port: deps.port,
       isShuttingDown: () => this.#shuttingDown,
       pressures: () => this.#evictor.pressures,

@@ -108,6 +108,8 @@ export interface Mount {
   readonly image?: MountedImage
   readonly containerPath: string
   readonly readOnly: boolean
+  /** With all that is mounted in it. */
+  readonly recursiveReadOnly?: boolean
   /** Whether mounts that are made later are seen on the other side; undefined: on neither side. */
   readonly propagation?: 'HostToContainer' | 'Bidirectional'
 }
@@ -150,6 +152,13 @@ export interface ContainerConfig {
 
 export type ContainerState = 'created' | 'running' | 'exited' | 'unknown'
 
+/** Whose process it began as. */
+export interface ContainerUser {
+  readonly uid: number
+  readonly gid: number
+  readonly supplementalGroups?: readonly number[]
+}
+
 export interface Container {
   readonly id: string
   readonly sandboxId: string
@@ -172,6 +181,10 @@ export interface Container {
   /** Host's main process, where the runtime knows it. */
   readonly pid: number | undefined
   readonly logPath: string
+  /** Where the runtime says it. */
+  readonly user?: ContainerUser | undefined
+  /** Its mounts that are read-only with all that is mounted in them, by their paths in the container. */
+  readonly recursiveReadOnly?: readonly string[]
 }
 
 export interface LogOptions {
@@ -259,6 +272,15 @@ export interface NodeFeatures {
   readonly supplementalGroupsPolicy: boolean
 }
 
+/** What one of the runtime's handlers can do, as node.status.runtimeHandlers has it; the name of its default is empty. */
+export interface RuntimeHandler {
+  readonly name: string
+  readonly features: {
+    readonly recursiveReadOnlyMounts: boolean
+    readonly userNamespaces: boolean
+  }
+}
+
 /** An image of the node. */
 export interface NodeImage {
   readonly id: string
@@ -277,6 +299,8 @@ export interface ContainerRuntime {
   readonly hasImages: boolean
   /** Known once it is open; undefined where it does not say. */
   readonly features: NodeFeatures | undefined
+  /** Known once it is open; none where it does not say. */
+  readonly handlers: readonly RuntimeHandler[]
 
   /** Finds what an earlier kubelet left, and starts to report changes. */
   open(onChange: (podUid: string) => void): Promise<void>

@@ -11,7 +11,7 @@ import type { ImagePulls } from './images/image-pulls.js'
 import { imageMount } from './images/image-volumes.js'
 import { pullImages } from './images/pull-images.js'
 import type { KillDeps } from './kill-container.js'
-import type { ContainerSpec } from './pod.js'
+import type { ContainerSpec, VolumeMount } from './pod.js'
 import type { PodContext } from './pod-context.js'
 import { hookMessage } from './probes/hook-message.js'
 import { runHook } from './probes/run-handler.js'
@@ -85,18 +85,27 @@ const hostsMounts = async (
   return mount ? [mount] : []
 }
 
-/** Ours make what lies right in the volume read-only. Who relies on more must not get less (resolveRecursiveReadOnly). */
-const refuseRecursiveReadOnly = ({ runtime }: StartDeps, { volumeMounts = [] }: ContainerSpec) => {
-  const asking = volumeMounts.find(({ recursiveReadOnly }) => recursiveReadOnly === 'Enabled')
-  if (!asking || !runtime.hasImages) return
-  const why = `volume ${goQuote(asking.name)} requested recursive read-only mode, but it is not supported by the runtime`
+/** The mounts that are read-only with all that is mounted in them, by path (resolveRecursiveReadOnly). */
+const recursiveMounts = async (
+  { runtime, reader }: StartDeps,
+  { facts: { pod }, spec }: StartRequest,
+): Promise<ReadonlySet<string>> => {
+  const isAsking = ({ recursiveReadOnly: asked = 'Disabled' }: VolumeMount) => asked !== 'Disabled'
+  const asking = spec.volumeMounts?.filter(isAsking) ?? []
+  if (asking.length === 0 || !runtime.hasImages) return new Set()
+  const handler = await reader.runtimeHandler(pod)
+  const features = runtime.handlers.find(({ name }) => name === handler)?.features
+  if (features?.recursiveReadOnlyMounts) return new Set(asking.map(({ mountPath }) => mountPath))
+  const refused = asking.find(({ recursiveReadOnly }) => recursiveReadOnly === 'Enabled')
+  if (!refused) return new Set()
+  const why = `volume ${goQuote(refused.name)} requested recursive read-only mode, but it is not supported by the runtime`
   throw configError(`failed to resolve recursive read-only mode: ${why}`)
 }
 
 const create = async (deps: StartDeps, request: StartRequest): Promise<string> => {
   const { facts, sandbox, spec, attempt } = request
   const { imageId, volumes } = await pullImages(deps, request)
-  refuseRecursiveReadOnly(deps, spec)
+  const recursive = await recursiveMounts(deps, request)
   const env = await makeEnvironment(facts, spec, deps)
   const security = await securityOf(deps, request)
   const hasCommand = (spec.command?.length ?? 0) > 0
@@ -111,8 +120,10 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
     .containersOf(uid)
     .findLast(({ name, state }) => name === spec.targetContainerName && state === 'running')
   const mounts = [
-    ...(await deps.volumes.mountsOf(facts, spec, env)),
-    ...volumes.map((volume) => imageMount(volume, env)),
+    ...[
+      ...(await deps.volumes.mountsOf(facts, spec, env)),
+      ...volumes.map((volume) => imageMount(volume, env)),
+    ].map((one) => (recursive.has(one.containerPath) ? { ...one, recursiveReadOnly: true } : one)),
     await makeTerminationFile(folder, spec, attempt),
     ...(await hostsMounts(deps, request, folder)),
   ]

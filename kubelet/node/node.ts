@@ -14,7 +14,7 @@ import { resources } from '#client/resources.js'
 import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
 import type { Pressure } from '../eviction/signals.js'
-import type { NodeFeatures, NodeImage } from '../runtime.js'
+import type { NodeFeatures, NodeImage, RuntimeHandler } from '../runtime.js'
 import { Turns } from '../turns.js'
 import { extendedChanges } from './extended-resources.js'
 import { architecture, operatingSystem } from './machine-platform.js'
@@ -43,6 +43,7 @@ interface NodeOptions {
   /** The largest first. */
   readonly images: () => Promise<readonly NodeImage[]>
   readonly features: () => NodeFeatures | undefined
+  readonly handlers: () => readonly RuntimeHandler[]
   /** Port of the kubelet's own server. */
   readonly port: () => number
   /** The node is going down for good. */
@@ -175,6 +176,7 @@ export class NodeReporter {
   #status(before: Node['status'], images: readonly StatusImage[]) {
     const { address, name, clock, port, runtimeVersion } = this.#options
     const capacity = capacityOf()
+    const handlers = this.#options.handlers()
     const volumesInUse = this.#options.volumesInUse(before.volumesInUse ?? [])
     return {
       addresses: [
@@ -200,6 +202,7 @@ export class NodeReporter {
       },
       declaredFeatures,
       features: this.#options.features(),
+      runtimeHandlers: handlers.length > 0 ? handlers : null,
       volumesInUse: volumesInUse.length > 0 ? volumesInUse : null,
     }
   }

@@ -49,11 +49,16 @@ const stateOf = (
   return { waiting: { reason: waiting } }
 }
 
-const mountStatuses = (container: ContainerSpec) =>
+const mountStatuses = (container: ContainerSpec, recursive: readonly string[] = []) =>
   (container.volumeMounts ?? []).map(({ name, mountPath, readOnly }) => ({
     name,
     mountPath,
-    ...(readOnly ? { readOnly: true, recursiveReadOnly: 'Disabled' } : {}),
+    ...(readOnly
+      ? {
+          readOnly: true,
+          recursiveReadOnly: recursive.includes(mountPath) ? 'Enabled' : 'Disabled',
+        }
+      : {}),
   }))
 
 /** For a container that cannot be found and will not run again; upstream's texts. */
@@ -145,7 +150,7 @@ const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
   if (kept) return kept
   const running = latest?.state === 'running'
   const started = running && probes.isStarted(latest.id, spec)
-  const volumeMounts = mountStatuses(spec)
+  const volumeMounts = mountStatuses(spec, latest?.recursiveReadOnly)
   return {
     name: spec.name,
     ...statesOf(input, spec, { latest, before: attempts.at(-2), said }),
@@ -163,6 +168,7 @@ const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
       ? { resources: (running && input.resize.actualOf(spec.name)) || (spec.resources ?? {}) }
       : {}),
     ...(volumeMounts.length > 0 ? { volumeMounts } : {}),
+    ...(latest?.user ? { user: { linux: latest.user } } : {}),
   }
 }
 

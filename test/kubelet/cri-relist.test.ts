@@ -187,3 +187,32 @@ t.test(
     t.same(readdirSync(folder), ['short'])
   },
 )
+
+t.test('what a newer runtime says of its handlers and of its containers', async (t) => {
+  const features = { recursive_read_only_mounts: true, user_namespaces: false }
+  const runtime = await startRuntime(t, {
+    Status: (_: unknown, answer: Answer) =>
+      answer(null, { runtime_handlers: [{ name: '', features }, { name: 'old' }] }),
+    ListContainers: (_: unknown, answer: Answer) => answer(null, { containers: [rowOf('a')] }),
+    ContainerStatus: (_: StatusCall, answer: Answer) =>
+      answer(null, {
+        status: {
+          state: 1,
+          user: { linux: { uid: 7, gid: 8, supplemental_groups: [9] } },
+          mounts: [
+            { container_path: '/all', readonly: true, recursive_read_only: true },
+            { container_path: '/top', readonly: true },
+          ],
+        },
+      }),
+  })
+  await runtime.open(() => {})
+  t.teardown(() => runtime.close())
+  t.same(runtime.handlers, [
+    { name: '', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },
+    { name: 'old', features: { recursiveReadOnlyMounts: false, userNamespaces: false } },
+  ])
+  t.match(runtime.containersOf('a'), [
+    { user: { uid: 7, gid: 8, supplementalGroups: [9] }, recursiveReadOnly: ['/all'] },
+  ])
+})

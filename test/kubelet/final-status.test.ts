@@ -46,33 +46,30 @@ t.test('a Pod that has failed for want of another end says so once', async (t) =
   for (const { status } of others) t.same(status, first!.status)
 })
 
+/** Of a Pod that runs, nothing of which is ready. */
+const statusOf = (spec: object, more: object): PodStatus =>
+  makePodStatus({
+    pod: { metadata: { name: 'p', namespace: 'ns', uid: 'u' }, spec } as unknown as Pod,
+    runtimeName: 'fake',
+    containers: [],
+    problems: new Map(),
+    probes: { isReady: () => false, isStarted: () => false },
+    resize: { conditions: [], actualOf: () => undefined, actual: (one: Pod) => one },
+    ending: false,
+    stopped: false,
+    nodeAddress: '127.0.0.1',
+    previous: {},
+    now: 0,
+    ...more,
+  } as never)
+
 t.test(
   'a Pod that was initialized stays so when its sidecar ends before its container starts',
   (t) => {
     const sidecar = { name: 'side', image: 'x', restartPolicy: 'Always' }
-    const pod = {
-      metadata: { name: 'p', namespace: 'ns', uid: 'u' },
-      spec: { initContainers: [sidecar], containers: [{ name: 'main', image: 'x' }] },
-    } as unknown as Pod
-    const initialized = (previous: PodStatus) => {
-      const made = makePodStatus({
-        pod,
-        runtimeName: 'fake',
-        sandbox: undefined,
-        containers: [],
-        problems: new Map(),
-        probes: { isReady: () => false, isStarted: () => false },
-        resize: { conditions: [], actualOf: () => undefined, actual: (one: Pod) => one },
-        ending: false,
-        stopped: false,
-        forcedEnd: undefined,
-        verdict: undefined,
-        nodeAddress: '127.0.0.1',
-        previous,
-        now: 0,
-      } as never)
-      return conditionOf<PodCondition>({ status: made }, 'Initialized')
-    }
+    const spec = { initContainers: [sidecar], containers: [{ name: 'main', image: 'x' }] }
+    const initialized = (previous: PodStatus) =>
+      conditionOf<PodCondition>({ status: statusOf(spec, { previous }) }, 'Initialized')
     const first = initialized({})
     t.match(first, { status: 'False', message: 'containers with incomplete status: [side]' })
     const was = { ...first!, status: 'True' } as PodCondition
@@ -80,3 +77,25 @@ t.test(
     t.end()
   },
 )
+
+t.test('a container is said to have the user and the mounts that the runtime says', (t) => {
+  const mount = { name: 'v', readOnly: true, recursiveReadOnly: 'IfPossible' }
+  const volumeMounts = [
+    { ...mount, mountPath: '/all' },
+    { ...mount, mountPath: '/top' },
+  ]
+  const user = { uid: 7, gid: 8 }
+  const times = { startedAt: 0, finishedAt: 0 }
+  const main = { name: 'main', state: 'running', user, recursiveReadOnly: ['/all'], ...times }
+  const { containerStatuses } = statusOf(
+    { containers: [{ name: 'main', image: 'x', volumeMounts }] },
+    { containers: [main] },
+  )
+  t.match(containerStatuses, [
+    {
+      user: { linux: user },
+      volumeMounts: [{ recursiveReadOnly: 'Enabled' }, { recursiveReadOnly: 'Disabled' }],
+    },
+  ])
+  t.end()
+})

@@ -2,7 +2,7 @@
 import { status } from '@grpc/grpc-js'
 import { limits } from '#limits'
 import { loadService, RpcClient, type RpcError } from '../../grpc/rpc-client.js'
-import type { NodeFeatures } from '../../runtime.js'
+import type { NodeFeatures, RuntimeHandler } from '../../runtime.js'
 import { criFacts } from './cri-types.js'
 
 /** Timeout of calls; a stop has its grace in addition. */
@@ -12,8 +12,22 @@ const callTimeoutMs = 120_000
 export const pullText = (error: RpcError): string =>
   error.code === status.UNKNOWN ? error.message : error.goText
 
-interface CriFeatures {
-  readonly supplemental_groups_policy: boolean
+interface CriStatus {
+  readonly features: { readonly supplemental_groups_policy: boolean } | null
+  readonly runtime_handlers: readonly {
+    readonly name: string
+    readonly features: {
+      readonly recursive_read_only_mounts: boolean
+      readonly user_namespaces: boolean
+    } | null
+  }[]
+}
+
+interface RuntimeDescription {
+  readonly name: string
+  readonly version: string
+  readonly features: NodeFeatures | undefined
+  readonly handlers: readonly RuntimeHandler[]
 }
 
 export class CriClient {
@@ -31,15 +45,23 @@ export class CriClient {
     return this.#runtime.call(method, request, { timeoutMs: callTimeoutMs + extraMs })
   }
   /** What the runtime is, and what newer ones say that they can do. */
-  async describe(): Promise<{ name: string; version: string; features: NodeFeatures | undefined }> {
-    const [{ runtime_name: name, runtime_version: version }, { features }] = await Promise.all([
+  async describe(): Promise<RuntimeDescription> {
+    const [{ runtime_name: name, runtime_version: version }, status] = await Promise.all([
       this.call<{ runtime_name: string; runtime_version: string }>('Version'),
-      this.call<{ features: CriFeatures | null }>('Status'),
+      this.call<CriStatus>('Status'),
     ])
+    const { features, runtime_handlers: handlers } = status
     const supplementalGroupsPolicy = features?.supplemental_groups_policy
     return {
       ...{ name, version },
       features: supplementalGroupsPolicy === undefined ? undefined : { supplementalGroupsPolicy },
+      handlers: handlers.map(({ name, features }) => ({
+        name,
+        features: {
+          recursiveReadOnlyMounts: features?.recursive_read_only_mounts === true,
+          userNamespaces: features?.user_namespaces === true,
+        },
+      })),
     }
   }
   stop(containerId: string, graceMs: number): Promise<void> {

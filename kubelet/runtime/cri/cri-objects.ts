@@ -4,6 +4,8 @@ import type {
   ContainerConfig,
   ContainerResources,
   ContainerState,
+  ContainerUser,
+  Mount,
   PodIdentity,
   Sandbox,
   SandboxConfig,
@@ -48,8 +50,15 @@ export interface CriContainerStatus {
   image_ref: string
   reason: string
   message: string
-  mounts: { image: { image: string } | null }[]
+  mounts: {
+    container_path: string
+    recursive_read_only: boolean
+    image: { image: string } | null
+  }[]
   log_path: string
+  user: {
+    linux: { uid: number; gid: number; supplemental_groups: number[] } | null
+  } | null
 }
 export interface CriSandbox {
   id: string
@@ -86,6 +95,12 @@ const identityOf = (labels: Record<string, string>): PodIdentity => ({
   name: labels[labelNames.pod] ?? '',
 })
 
+const userOf = ({ user }: CriContainerStatus): ContainerUser | undefined => {
+  if (!user?.linux) return undefined
+  const { uid, gid, supplemental_groups: supplementalGroups } = user.linux
+  return { uid, gid, ...(supplementalGroups.length > 0 ? { supplementalGroups } : {}) }
+}
+
 export const toContainer = (
   row: CriContainer,
   status: CriContainerStatus,
@@ -108,6 +123,10 @@ export const toContainer = (
   reason: status.reason,
   message: status.message,
   halted,
+  user: userOf(status),
+  recursiveReadOnly: status.mounts.flatMap((mount) =>
+    mount.recursive_read_only ? mount.container_path : [],
+  ),
   pid: undefined,
   logPath: status.log_path,
 })
@@ -164,6 +183,20 @@ export const linuxResources = ({
   ...(memoryBytes ? { memory_limit_in_bytes: memoryBytes } : {}),
 })
 
+const mountOf = ({ image, propagation, ...mount }: Mount) => ({
+  container_path: mount.containerPath,
+  host_path: mount.hostPath,
+  readonly: mount.readOnly,
+  recursive_read_only: mount.recursiveReadOnly === true,
+  propagation: propagations[propagation ?? 'None'],
+  ...(image
+    ? {
+        image: { image: image.id, user_specified_image: image.reference },
+        image_sub_path: image.subPath,
+      }
+    : {}),
+})
+
 export const containerConfigOf = (
   config: ContainerConfig,
   { pod, node }: { pod: PodIdentity; node: string },
@@ -174,18 +207,7 @@ export const containerConfigOf = (
   args: config.args,
   working_dir: config.workingDir ?? '',
   envs: config.env.map(([key, value]) => ({ key, value: Buffer.from(value) })),
-  mounts: config.mounts.map(({ containerPath, hostPath, image, readOnly, propagation }) => ({
-    container_path: containerPath,
-    host_path: hostPath,
-    readonly: readOnly,
-    propagation: propagations[propagation ?? 'None'],
-    ...(image
-      ? {
-          image: { image: image.id, user_specified_image: image.reference },
-          image_sub_path: image.subPath,
-        }
-      : {}),
-  })),
+  mounts: config.mounts.map(mountOf),
   labels: { ...podLabels(pod, node), [labelNames.container]: config.name },
   annotations: {
     [annotationNames.hash]: config.hash,

@@ -22,6 +22,7 @@ import {
   type NodeFeatures,
   type NodeImage,
   type RegistryCredentials,
+  type RuntimeHandler,
   type RuntimeImage,
   type Sandbox,
   type SandboxConfig,
@@ -84,6 +85,7 @@ export class CriRuntime implements ContainerRuntime {
   name = 'containerd'
   version = ''
   features: NodeFeatures | undefined
+  handlers: readonly RuntimeHandler[] = []
   readonly hasImages = true
   readonly #options: CriRuntimeOptions
   readonly #client: CriClient
@@ -105,10 +107,7 @@ export class CriRuntime implements ContainerRuntime {
   }
 
   async open(onChange: (podUid: string) => void): Promise<void> {
-    const { name, version, features } = await this.#client.describe()
-    this.name = name
-    this.version = version
-    this.features = features
+    Object.assign(this, await this.#client.describe())
     await this.#relist()
     this.#onChange = onChange
     this.#timer = setInterval(() => {

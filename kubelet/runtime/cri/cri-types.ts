@@ -82,6 +82,7 @@ const messages: PackageFacts['messages'] = {
     readonly: ['bool', 3],
     propagation: ['int32', 5],
     image: ['ImageSpec', 9],
+    recursive_read_only: ['bool', 8],
     image_sub_path: ['string', 10],
   },
   LinuxContainerResources: {
@@ -166,7 +167,10 @@ const messages: PackageFacts['messages'] = {
     message: ['string', 11],
     mounts: ['[Mount]', 14],
     log_path: ['string', 15],
+    user: ['ContainerUser', 18],
   },
+  LinuxContainerUser: { uid: ['int64', 1], gid: ['int64', 2], supplemental_groups: ['[int64]', 3] },
+  ContainerUser: { linux: ['LinuxContainerUser', 1] },
   ContainerStatusResponse: { status: ['ContainerStatus', 1] },
   ExecRequest: {
     container_id: ['string', 1],
@@ -219,7 +223,9 @@ const messages: PackageFacts['messages'] = {
   PullImageRequest: { image: ['ImageSpec', 1], auth: ['AuthConfig', 2] },
   PullImageResponse: { image_ref: ['string', 1] },
   RuntimeFeatures: { supplemental_groups_policy: ['bool', 1] },
-  StatusResponse: { features: ['RuntimeFeatures', 4] },
+  RuntimeHandlerFeatures: { recursive_read_only_mounts: ['bool', 1], user_namespaces: ['bool', 2] },
+  RuntimeHandler: { name: ['string', 1], features: ['RuntimeHandlerFeatures', 2] },
+  StatusResponse: { runtime_handlers: ['[RuntimeHandler]', 3], features: ['RuntimeFeatures', 4] },
   Empty: {},
 }
 

@@ -4,6 +4,7 @@ import type { NodeImage, RuntimeImage } from '../../runtime.js'
 export class WithoutImages {
   readonly hasImages = false
   readonly features = undefined
+  readonly handlers = []
 
   async findImage(image: string): Promise<RuntimeImage> {
     return { id: image, sizeBytes: 0, uid: undefined, userName: '' }
