@@ -1,5 +1,4 @@
 /** How late a watch is, as the tool tells the processes that it has started. */
-import { fileURLToPath } from 'node:url'
 import type { Random } from '#client/random.js'
 import { seededRandom } from '../seeded-random.js'
 
@@ -10,14 +9,16 @@ interface Lateness {
   readonly seed: number
 }
 
-const variable = 'KUBELEVEL_LATE_WATCHES'
-
-export const preload = `--import=${fileURLToPath(new URL('preload.js', import.meta.url))}`
-
-export const lateness = {
-  toEnvironment: (given: Lateness) => ({ [variable]: JSON.stringify(given) }),
-  fromEnvironment: (): Lateness => JSON.parse(process.env[variable]!),
+/** The option of Node's for a process whose watches are late. */
+export const lateOption = (given: Lateness): string => {
+  const url = new URL('preload.js', import.meta.url)
+  url.searchParams.set('given', JSON.stringify(given))
+  return `--import=${url}`
 }
+
+/** From the address by which a process has loaded the module. */
+export const latenessIn = (url: string): Lateness =>
+  JSON.parse(new URL(url).searchParams.get('given')!)
 
 /** A number of its own for each text: FNV-1a. */
 const hashOf = (text: string): number => {

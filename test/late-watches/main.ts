@@ -1,7 +1,7 @@
 /** Runs a command whose processes learn late of what the API server tells their watches. */
 import { spawn } from 'node:child_process'
 import { readFlags } from '../../bench/read-flags.js'
-import { lateness, preload } from './lateness.js'
+import { lateOption } from './lateness.js'
 
 const usage = `node dist/test/late-watches/main.js --run COMMAND [flags]
 
@@ -29,22 +29,18 @@ if (flags.run === undefined || behind.some(isWrong)) {
 }
 
 process.stderr.write(`late watches: --seed ${flags.seed}\n`)
+const option = lateOption({
+  mostMs: Number(flags.most),
+  behindMs: Object.fromEntries(
+    behind.map((text) => text.split('=')).map(([resource, ms]) => [resource, Number(ms)]),
+  ),
+  seed: Number(flags.seed),
+})
 const command = spawn(flags.run, {
   shell: true,
   stdio: 'inherit',
-  env: {
-    ...process.env,
-    ...lateness.toEnvironment({
-      mostMs: Number(flags.most),
-      behindMs: Object.fromEntries(
-        behind.map((text) => text.split('=')).map(([resource, ms]) => [resource, Number(ms)]),
-      ),
-      seed: Number(flags.seed),
-    }),
-    NODE_OPTIONS: preload,
-    // tap gives its tests other NODE_OPTIONS.
-    TAP_NODE_ARG: preload,
-  },
+  // tap gives its tests other NODE_OPTIONS.
+  env: { ...process.env, NODE_OPTIONS: option, TAP_NODE_ARG: option },
 })
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => command.kill(name))
 command.on('exit', (code) => {

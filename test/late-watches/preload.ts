@@ -1,11 +1,11 @@
 /** Loaded before the program into each process: what a watch is sent waits here before the program can read it. */
 import { type ClientRequest, IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { lateness, latenessOf, preload } from './lateness.js'
+import { latenessIn, latenessOf } from './lateness.js'
 
-const given = lateness.fromEnvironment()
+const given = latenessIn(import.meta.url)
 // tap has taken it away, and the processes that a test starts are late, too.
-process.env.NODE_OPTIONS = preload
+process.env.NODE_OPTIONS = `--import=${import.meta.url}`
 
 interface Waiting {
   readonly lateBy: () => number
