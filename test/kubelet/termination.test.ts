@@ -124,14 +124,17 @@ t.test('a force delete takes the object at once and the processes soon after', a
 
 t.test('while it terminates a Pod stays ready by its probe and starts nothing again', async (t) => {
   const node = await startNode(t)
-  const [flag, end] = [path.join(node.folder, 'unready'), path.join(node.folder, 'end')]
+  const [flag, asked, end] = ['unready', 'asked', 'end'].map((name) => path.join(node.folder, name))
   await node.run('p', {
-    ...script(`trap "" TERM; echo up; until [ -e ${end} ]; do sleep 0.05; done; exit 5`),
-    readinessProbe: { exec: { command: ['test', '!', '-e', flag] }, periodSeconds: 1 },
+    ...script(
+      `trap "echo > ${asked}" TERM; echo up; until [ -e ${end} ]; do sleep 0.05; done; exit 5`,
+    ),
+    readinessProbe: { exec: { command: ['test', '!', '-e', flag!] }, periodSeconds: 1 },
   })
   await up(node, 'p')
   await node.delete('p', 100)
-  writeFileSync(end, '')
+  await eventually('it is told to end', () => existsSync(asked!))
+  writeFileSync(end!, '')
   const ended = await node.until('p', ({ status }) => status!.phase === 'Failed')
   t.equal(ended.status!.containerStatuses![0]!.restartCount, 0)
   await node.gone('p')
