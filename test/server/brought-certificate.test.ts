@@ -1,7 +1,7 @@
 /** A serving certificate or a CA of the user's own: it is shown, and the server's own clients still know whom they talk to. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
-import { copyFileSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import tls from 'node:tls'
 import t from 'tap'
@@ -11,6 +11,7 @@ import { resources } from '#client/resources.js'
 import { issueCertificate } from '#net/x509.js'
 import type { Server, ServerOptions } from '#src/index.js'
 import { createServer } from '../create-server.js'
+import { eventually } from '../eventually.js'
 
 const day = 86_400_000
 const life = { notBeforeMs: Date.now() - day, notAfterMs: Date.now() + 40 * day }
@@ -68,6 +69,30 @@ t.test('one that is found in the folder of certificates, or named by options', a
         }
       })
   t.equal(readFileSync(inFolder('found', 'apiserver.crt'), 'utf8'), crt)
+})
+
+t.test('one that takes the place of the former is shown without a start', async (t) => {
+  const subject = { commonName: 'new' }
+  const authority = issueCertificate({ ...life, use: 'authority', subject })
+  const names = ['127.0.0.1']
+  const next = issueCertificate({ ...life, use: 'server', subject, names, issuer: authority })
+  const ways: [string, (crt: string, key: string) => ServerOptions][] = [
+    ['named', (tlsCertFile, tlsPrivateKeyFile) => ({ tlsCertFile, tlsPrivateKeyFile })],
+    ['found', (crt) => ({ certDir: path.dirname(crt) })],
+  ]
+  for (const [way, options] of ways)
+    await t.test(way, async (t) => {
+      const folder = t.testdir({ 'apiserver.crt': theirs.certPem, 'apiserver.key': theirs.keyPem })
+      const [crt, key] = [path.join(folder, 'apiserver.crt'), path.join(folder, 'apiserver.key')]
+      const server = await createServer({ storage: 'memory:', ...options(crt, key) })
+      t.teardown(() => server.close())
+      writeFileSync(crt, next.certPem)
+      t.equal(await issuerShown(server, issuer.certPem), 'theirs', 'its key is not there yet')
+      writeFileSync(key, next.keyPem)
+      const isShown = () => issuerShown(server, authority.certPem).catch(() => undefined)
+      t.equal(await eventually('the new one is shown', isShown), 'new')
+      await server.close()
+    })
 })
 
 const skip = spawnSync('openssl', ['version']).status !== 0 && 'no openssl to make authorities with'

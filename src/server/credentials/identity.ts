@@ -99,6 +99,19 @@ export const credentialsDirectory = (options: ServerOptions): string | undefined
   return options.certDir ?? (dataDir === undefined ? undefined : path.join(dataDir, 'pki'))
 }
 
+/** Of a serving certificate that the server has not made itself. */
+export const broughtFiles = (
+  options: ServerOptions,
+  { loopback }: ServerCredentials,
+): [string, string] | undefined => {
+  const { tlsCertFile, tlsPrivateKeyFile } = options
+  if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined)
+    return [tlsCertFile, tlsPrivateKeyFile]
+  const directory = credentialsDirectory(options)
+  if (loopback === undefined || directory === undefined) return undefined
+  return [path.join(directory, 'apiserver.crt'), path.join(directory, 'apiserver.key')]
+}
+
 export const credentialsOf = (options: ServerOptions, clock: Clock): ServerCredentials => {
   return loadCredentials({
     clock,

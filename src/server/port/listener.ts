@@ -24,7 +24,7 @@ const { convertALPNProtocols } = tls as unknown as {
 
 const noQuery: Readonly<Record<string, string>> = {}
 
-interface ListenerOptions {
+export interface ListenerOptions {
   serving: CertificatePair
   /** Shown to clients that ask for `loopbackName`. */
   loopback: CertificatePair | undefined
@@ -57,6 +57,13 @@ const tlsOptions = (options: ListenerOptions) => ({
   keepAliveInitialDelay: limits.serverKeepAliveMs,
   settings: { maxConcurrentStreams: options.streamsMax, enableConnectProtocol: true },
 })
+
+/** For connections from now on. */
+export const showInstead = (
+  app: FastifyInstance,
+  serving: CertificatePair,
+  options: ListenerOptions,
+): void => (app.server as unknown as Http2SecureServer).setSecureContext(shown(serving, options))
 
 /** The part of Node's answers of both versions that is needed before there is a Fastify request. */
 interface PlainResponse {

@@ -11,12 +11,19 @@ import { OpenRequests } from '#filters/open-requests.js'
 import { limits } from '#limits'
 import { RequestMetrics } from '#routes/metrics/request-metrics.js'
 import type { Controllers } from '../controllers.js'
-import { externalUrl, frontProxyOf, publicHost, reachableHost } from '../credentials/identity.js'
+import {
+  broughtFiles,
+  externalUrl,
+  frontProxyOf,
+  publicHost,
+  reachableHost,
+} from '../credentials/identity.js'
 import { flowControlFilter } from '../flowcontrol/start-flow-control.js'
 import { bindAddressOf, type ServerOptions } from '../options.js'
 import type { ServerState } from '../server-state.js'
+import { followServing } from './follow-serving.js'
 import { installRoutes } from './install-routes.js'
-import { makeListener } from './listener.js'
+import { type ListenerOptions, makeListener, showInstead } from './listener.js'
 import { OpenSessions } from './open-sessions.js'
 import { OpenSockets } from './open-sockets.js'
 import { sniContexts, tlsChoices } from './tls-choices.js'
@@ -94,7 +101,7 @@ export const makePort = (
   options: ServerOptions,
 ): Port => {
   const { credentials, trust, logger, served, clock, postStartHooks, inFlight } = state
-  const app = makeListener({
+  const listener: ListenerOptions = {
     serving: credentials.serving,
     loopback: credentials.loopback,
     clientAuthorities: [...trust.authorities, trust.requestHeader.authority],
@@ -103,7 +110,14 @@ export const makePort = (
     streamsMax: options.http2MaxStreamsPerConnection || limits.http2StreamsMax,
     hasHttp2: !options.disableHttp2Serving,
     report: (about, message) => logger.error(about, message),
+  }
+  const app = makeListener(listener)
+  const stopFollowing = followServing({
+    files: broughtFiles(options, credentials),
+    show: (pair) => showInstead(app, pair, listener),
+    warn: (error) => logger.warn({ err: error }, 'the serving certificate is not read again'),
   })
+  app.addHook('onClose', stopFollowing)
   const openSockets = new OpenSockets(app.server)
   const openSessions = new OpenSessions(app.server as unknown as Http2SecureServer)
   const openRequests = new OpenRequests()
