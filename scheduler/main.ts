@@ -10,6 +10,7 @@ import {
   readConfiguration,
   type SchedulerConfiguration,
 } from './configuration/read-configuration.js'
+import { makeProfile } from './profile.js'
 import { Scheduler } from './scheduler.js'
 import { ignoredFlags } from './upstream-flags.js'
 
@@ -25,7 +26,9 @@ const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise
   const recorders = configuration.profiles.map(({ schedulerName: component }) =>
     createEventSeriesRecorder({ client, component, hostname, clock, log }),
   )
-  const scheduler = new Scheduler({ client, informers, clock, log, recorders, ...configuration })
+  const { backoff } = configuration
+  const profiles = configuration.profiles.map(makeProfile)
+  const scheduler = new Scheduler({ client, informers, clock, log, recorders, profiles, backoff })
   // Deciding before all running Pods are known would overfill nodes.
   await informers.start(signal)
   log.info({}, 'scheduler runs')

@@ -5,6 +5,7 @@
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { jsonEqual } from '#json/object.js'
+import type { Backoff } from './configuration/read-configuration.js'
 
 interface Entry {
   pod: Pod
@@ -17,10 +18,6 @@ interface Entry {
   parkedUntilMs: number | undefined
 }
 
-export interface Backoff {
-  readonly initialMs: number
-  readonly longestMs: number
-}
 /** Upstream's podMaxInUnschedulablePodsDuration. */
 const parkedMaxMs = 300_000
 

@@ -1,11 +1,7 @@
 /** What a scheduler takes into account for the Pods that name it. Upstream: a profile, and its framework. */
 import { durationMs } from '#go/duration.js'
-import {
-  argumentsWithDefaults,
-  type GivenArguments,
-  type PluginArguments,
-} from './configuration/plugin-arguments.js'
-import { choosePlugins, type PluginSets } from './configuration/plugin-sets.js'
+import type { ConfiguredProfile } from './configuration/configured-profile.js'
+import type { PluginArguments } from './configuration/plugin-arguments.js'
 import { declaredFeatures } from './declared-features.js'
 import { fit, nodeAffinity, nodeName, nodeUnschedulable, ports, taints } from './filters.js'
 import { podAffinityFilter } from './pod-affinity-filter.js'
@@ -63,23 +59,15 @@ const scoresOf = (args: PluginArguments): readonly (readonly [plugin: string, Sc
   ['DynamicResources', devices],
 ]
 
-/** Throws a UsageError for plugins that cannot be chosen so. */
-export const makeProfile = (
-  schedulerName: string,
-  { plugins, given = {} }: { plugins?: PluginSets | undefined; given?: GivenArguments } = {},
-): Profile => {
-  const chosen = choosePlugins(plugins)
-  const args = argumentsWithDefaults(given)
-  return {
-    schedulerName,
-    filters: filtersOf(args).flatMap(([name, filter]) => (chosen.filters.has(name) ? filter : [])),
-    scores: scoresOf(args).flatMap(([name, of]) => {
-      const weight = chosen.scores.get(name)
-      return weight === undefined ? [] : { of, weight }
-    }),
-    looksAtNamesFirst: chosen.filters.has('NodeAffinity'),
-    preempts: chosen.preempts,
-    volumeTimeoutMs: args.VolumeBinding.bindTimeoutSeconds * 1_000,
-    deviceTimeoutMs: durationMs(args.DynamicResources.bindingTimeout),
-  }
-}
+export const makeProfile = ({ schedulerName, plugins, args }: ConfiguredProfile): Profile => ({
+  schedulerName,
+  filters: filtersOf(args).flatMap(([name, filter]) => (plugins.filters.has(name) ? filter : [])),
+  scores: scoresOf(args).flatMap(([name, of]) => {
+    const weight = plugins.scores.get(name)
+    return weight === undefined ? [] : { of, weight }
+  }),
+  looksAtNamesFirst: plugins.filters.has('NodeAffinity'),
+  preempts: plugins.preempts,
+  volumeTimeoutMs: args.VolumeBinding.bindTimeoutSeconds * 1_000,
+  deviceTimeoutMs: durationMs(args.DynamicResources.bindingTimeout),
+})

@@ -106,7 +106,7 @@ const checkNames = (sets: PluginSets): void => {
   }
 }
 
-interface ChosenPlugins {
+export interface ChosenPlugins {
   readonly filters: ReadonlySet<string>
   /** Name → weight. */
   readonly scores: ReadonlyMap<string, number>

@@ -1,5 +1,5 @@
 /**
- * `--config FILE`: a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) → profiles. Mistakes are told in upstream's
+ * `--config FILE`: a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1). Mistakes are told in upstream's
  * words where they are about values. ajv and the reader of YAML are loaded only when a file is given.
  */
 import { readFileSync } from 'node:fs'
@@ -15,15 +15,19 @@ import {
 import { aggregate } from '#go/aggregate.js'
 import { durationProblem } from '#go/duration.js'
 import { UsageError } from '#program/flags.js'
-import type { Backoff } from '../pending-pods.js'
-import { makeProfile, type Profile } from '../profile.js'
+import { type ConfiguredProfile, configureProfile } from './configured-profile.js'
 import { argumentsWithDefaults, type GivenArguments } from './plugin-arguments.js'
 import type { PluginSets } from './plugin-sets.js'
 import { argumentsSchema, configurationSchema } from './schema.js'
 import { validateArguments } from './validate-arguments.js'
 
+export interface Backoff {
+  readonly initialMs: number
+  readonly longestMs: number
+}
+
 export interface SchedulerConfiguration {
-  readonly profiles: readonly Profile[]
+  readonly profiles: readonly ConfiguredProfile[]
   readonly backoff: Backoff
   /** What it says of flags, by their names. */
   readonly flags: Readonly<Record<string, string>>
@@ -191,7 +195,7 @@ const configurationOf = (given: Given, check: Check): SchedulerConfiguration => 
     const { given: args, errors: wrong } = argumentsOf(profile, path, check)
     errors.push(...wrong)
     if (name !== '' && names.indexOf(name) < at) errors.push(duplicate(namePath, name))
-    return { name, plugins: profile.plugins, given: args }
+    return { name, plugins: profile.plugins, args }
   })
   errors.push(
     ...percentageErrors(given.percentageOfNodesToScore, 'percentageOfNodesToScore'),
@@ -201,7 +205,9 @@ const configurationOf = (given: Given, check: Check): SchedulerConfiguration => 
   const problem = aggregate(errors.map(({ field, body }) => `${field}: ${body}`))
   if (problem !== undefined) throw new UsageError(problem)
   return {
-    profiles: read.map(({ name, ...chosen }) => inProfile(name, () => makeProfile(name, chosen))),
+    profiles: read.map(({ name, ...chosen }) =>
+      inProfile(name, () => configureProfile(name, chosen)),
+    ),
     backoff: { initialMs: initial * 1_000, longestMs: longest * 1_000 },
     flags: flagsIn(given),
   }
@@ -234,7 +240,7 @@ export const readConfiguration = async (file: string): Promise<SchedulerConfigur
 
 /** Without a file. */
 export const defaultConfiguration = (schedulerName: string): SchedulerConfiguration => ({
-  profiles: [makeProfile(schedulerName)],
+  profiles: [configureProfile(schedulerName)],
   backoff: { initialMs: 1_000, longestMs: 10_000 },
   flags: {},
 })

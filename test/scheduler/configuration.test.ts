@@ -185,7 +185,9 @@ profiles:
 `,
   )
   t.match(await readConfiguration(file), {
-    profiles: [{ schedulerName: 'default-scheduler', scores: [], preempts: true }],
+    profiles: [
+      { schedulerName: 'default-scheduler', plugins: { scores: new Map(), preempts: true } },
+    ],
     backoff: { initialMs: 1_000, longestMs: 3_000 },
     flags: {
       kubeconfig: '/etc/kubernetes/scheduler.conf',

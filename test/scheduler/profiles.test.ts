@@ -10,7 +10,7 @@ import { parseFlags } from '#program/flags.js'
 import { readConfiguration } from '#scheduler/configuration/read-configuration.js'
 import { decide } from '#scheduler/decide.js'
 import { schedulerProcess } from '#scheduler/main.js'
-import type { Profile } from '#scheduler/profile.js'
+import { makeProfile, type Profile } from '#scheduler/profile.js'
 import { startBeside } from '../controllers/in-process.js'
 import { eventually } from '../eventually.js'
 import { cpu, info, node, pod, viewOf } from './small-cluster.js'
@@ -27,7 +27,7 @@ const write = (folder: string, profiles: readonly object[]): string => {
   return file
 }
 const profileOf = async (t: { testdir(): string }, profile: object): Promise<Profile> =>
-  (await readConfiguration(write(t.testdir(), [profile]))).profiles[0]!
+  makeProfile((await readConfiguration(write(t.testdir(), [profile]))).profiles[0]!)
 const told = (name: string, args: object) => ({ pluginConfig: [{ name, args }] })
 
 /** `empty`, and `half` with half of its processor taken. */

@@ -1,6 +1,7 @@
 /** Nodes and Pods as the scheduler's decisions see them, and the decisions. */
 import type { Node, Pod, PodSpec } from '#client/pod.js'
 import type { ClusterView } from '#scheduler/cluster-state.js'
+import { configureProfile } from '#scheduler/configuration/configured-profile.js'
 import { decide } from '#scheduler/decide.js'
 import { refuse } from '#scheduler/filter.js'
 import { NodeInfo } from '#scheduler/node-info.js'
@@ -46,7 +47,7 @@ export const info = (of: Node, ...pods: Pod[]): NodeInfo => {
   for (const p of pods) result.addPod(p)
   return result
 }
-const byDefault = makeProfile('default-scheduler')
+const byDefault = makeProfile(configureProfile('default-scheduler'))
 
 export const viewOf = (nodes: NodeInfo[], parts: Partial<ClusterView> = {}): ClusterView => ({
   nodes,
