@@ -41,13 +41,16 @@ export const endInTime = async (
   const over = new AbortController()
   const seconds = Math.max(10, end.graceSeconds + Math.trunc(end.graceSeconds / 2))
   const late = sleep(seconds * 1000, over.signal).then(() => !over.signal.aborted)
-  const isLate = await Promise.race([one.forceEnd(end).then(() => false), late])
-  over.abort()
-  if (isLate)
-    events.event(
-      one.pod,
-      'Warning',
-      'ExceededGracePeriod',
-      'Container runtime did not kill the pod within specified grace period.',
-    )
+  try {
+    const isLate = await Promise.race([one.forceEnd(end).then(() => false), late])
+    if (isLate)
+      events.event(
+        one.pod,
+        'Warning',
+        'ExceededGracePeriod',
+        'Container runtime did not kill the pod within specified grace period.',
+      )
+  } finally {
+    over.abort()
+  }
 }

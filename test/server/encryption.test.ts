@@ -375,6 +375,22 @@ t.test('custom resources are encrypted, and their watchers see them', async (t) 
 })
 
 t.test(
+  'a KMS plugin is reached at a name that is no file',
+  { skip: process.platform === 'linux' ? false : 'only Linux has such names' },
+  async (t) => {
+    const plugin = new KmsPlugin(`@kubelevel-test-${process.pid}`)
+    await plugin.start()
+    t.teardown(() => plugin.stop())
+    const kms = { apiVersion: 'v2', name: 'plug', endpoint: plugin.endpoint, timeout: '1m' }
+    const file = path.join(temporaryDirectory(t), 'encryption.json')
+    const driver = await openDriver(t)
+    const server = await start(t, driver, writeConfiguration(file, { kms }, identity))
+    await create(server, 'a')
+    t.match(await stored(driver, 'a'), /^k8s:enc:kms:v2:plug:/)
+  },
+)
+
+t.test(
   'a KMS plugin: its health is the server’s, its new key makes what is stored stale, and without it nothing is read',
   async (t) => {
     const directory = temporaryDirectory(t)

@@ -48,8 +48,12 @@ type Unary = (
   done: (error: ServiceError | null, answer: unknown) => void,
 ) => ClientUnaryCall
 
+/**
+ * A name that is no file begins with a zero. gRPC for Node has no scheme for it, and Node itself pads such a name before
+ * Node 24, so that only a plugin in Node is found there.
+ */
 const targetOf = (path: string): string =>
-  path.startsWith('@') ? `unix-abstract:${path.slice(1)}` : `unix:${path}`
+  `unix:${path.startsWith('@') ? `\0${path.slice(1)}` : path}`
 
 /** Calls wait for a plugin that is not there yet, until their deadline. */
 const metadata = new Metadata({ waitForReady: true })

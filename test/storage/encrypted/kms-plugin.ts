@@ -32,16 +32,22 @@ export class KmsPlugin {
   readonly #path: string
   #server: Server | undefined
 
+  /** `@name` is no file, but a name in Linux's abstract namespace. */
   constructor(path: string) {
     this.#path = path
   }
 
   get endpoint(): string {
-    return `unix://${this.#path}`
+    return this.#isAbstract ? `unix:///${this.#path}` : `unix://${this.#path}`
+  }
+
+  get #isAbstract(): boolean {
+    return this.#path.startsWith('@')
   }
 
   async start(): Promise<void> {
-    rmSync(this.#path, { force: true })
+    if (!this.#isAbstract) rmSync(this.#path, { force: true })
+    const place = this.#isAbstract ? `\0${this.#path.slice(1)}` : this.#path
     const server = new Server()
     const implementation: UntypedServiceImplementation = {
       Status: (_call: Call, done: Done) => {
@@ -73,7 +79,7 @@ export class KmsPlugin {
     const { service } = services.KeyManagementService as ServiceClientConstructor
     server.addService(service, implementation)
     await new Promise<void>((resolve, reject) =>
-      server.bindAsync(`unix:${this.#path}`, ServerCredentials.createInsecure(), (error) =>
+      server.bindAsync(`unix:${place}`, ServerCredentials.createInsecure(), (error) =>
         error === null ? resolve() : reject(error),
       ),
     )
