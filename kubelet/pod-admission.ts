@@ -8,6 +8,7 @@ import type { Client } from '#client/client.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Amounts, Node, Taint } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { compareTexts } from '#go/compare-texts.js'
 import { isOfNode, isShortage, type NodeFacts, type Refusal, refusalsOf } from './admission.js'
 import { type Endable, endInTime } from './forced-end.js'
 import { nodeLabels } from './node/node.js'
@@ -59,7 +60,7 @@ export class PodAdmission {
     while (this.#waiting.length > 0) {
       // Those that were seen together ask together.
       await nextTurn()
-      this.#waiting.sort((a, b) => (ageOf(a) < ageOf(b) ? -1 : Number(ageOf(a) > ageOf(b))))
+      this.#waiting.sort((a, b) => compareTexts(ageOf(a), ageOf(b)))
       const { pod, answer } = this.#waiting.shift()!
       const refusal = this.#look(pod)
       answer(refusal)
