@@ -55,15 +55,19 @@ export type GivenArguments = {
   readonly [Name in PluginWithArguments]?: Partial<PluginArguments[Name]>
 }
 
-const processorAndMemory = [{ name: 'cpu' }, { name: 'memory' }]
+interface GivenWeight {
+  readonly name: string
+  readonly weight?: number
+}
+
+const processorAndMemory: readonly GivenWeight[] = [{ name: 'cpu' }, { name: 'memory' }]
 
 /** What has no weight, or 0, counts once. */
-const weighed = (
-  resources: readonly { name: string; weight?: number }[] = [],
-): readonly ResourceWeight[] =>
-  (resources.length === 0 ? processorAndMemory : resources).map(
-    ({ name, weight }: { name: string; weight?: number }) => ({ name, weight: weight || 1 }),
-  )
+const weighed = (resources: readonly GivenWeight[] = []): readonly ResourceWeight[] =>
+  (resources.length === 0 ? processorAndMemory : resources).map(({ name, weight }) => ({
+    name,
+    weight: weight || 1,
+  }))
 
 const strategyOf = (given: Partial<ScoringStrategy> = {}): ScoringStrategy => {
   const { type = 'LeastAllocated', resources, requestedToCapacityRatio: ratio } = given

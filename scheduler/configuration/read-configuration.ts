@@ -1,8 +1,7 @@
 /**
  * `--config FILE`: a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1). Mistakes are told in upstream's
- * words where they are about values. ajv and the reader of YAML are loaded only when a file is given.
+ * words where they are about values.
  */
-import { readFileSync } from 'node:fs'
 import {
   child,
   duplicate,
@@ -14,6 +13,7 @@ import {
 } from '#api/field-error.js'
 import { aggregate } from '#go/aggregate.js'
 import { durationProblem } from '#go/duration.js'
+import { loadFindMistakes, readYamlFile } from '#program/configuration-file.js'
 import { UsageError } from '#program/flags.js'
 import { type ConfiguredProfile, configureProfile } from './configured-profile.js'
 import { argumentsWithDefaults, type GivenArguments } from './plugin-arguments.js'
@@ -63,19 +63,15 @@ const fieldAt = (pointer: string, path: string): string =>
     .reduce((at, name) => (/^\d+$/.test(name) ? index(at, name) : child(at, name)), path)
 
 const loadCheck = async (): Promise<Check> => {
-  const { Ajv } = await import('ajv')
-  const ajv = new Ajv({ allErrors: true })
+  const findMistakes = await loadFindMistakes()
   return (schema, value, path = '') => {
-    const validate = ajv.compile(schema)
-    if (validate(value)) return
-    const mistakes = (validate.errors ?? []).map(({ instancePath, message, params }) => {
-      const field = fieldAt(instancePath, path)
-      const { additionalProperty } = params as { additionalProperty?: string }
-      return additionalProperty === undefined
+    const mistakes = findMistakes(schema, value).map(({ at, message, unknown }) => {
+      const field = fieldAt(at, path)
+      return unknown === undefined
         ? `${field || 'the file'} ${message}`
-        : `unknown field "${child(field, additionalProperty)}"`
+        : `unknown field "${child(field, unknown)}"`
     })
-    throw new UsageError(`strict decoding error: ${mistakes.join(', ')}`)
+    if (mistakes.length > 0) throw new UsageError(`strict decoding error: ${mistakes.join(', ')}`)
   }
 }
 
@@ -94,15 +90,6 @@ const withoutNulls = (value: unknown): unknown => {
       .filter(([, inner]) => inner !== null)
       .map(([name, inner]) => [name, withoutNulls(inner)]),
   )
-}
-
-const readYaml = async (file: string): Promise<unknown> => {
-  const { parse } = await import('yaml')
-  try {
-    return withoutNulls(parse(readFileSync(file, 'utf8')) ?? {})
-  } catch (error) {
-    throw new UsageError((error as Error).message.split('\n', 1)[0]!)
-  }
 }
 
 const percentageErrors = (percentage: number | undefined, path: string): FieldError[] =>
@@ -141,6 +128,13 @@ const backoffErrors = (initial: number, longest: number): FieldError[] => [
     : []),
 ]
 
+const defaultBackoff = { podInitialBackoffSeconds: 1, podMaxBackoffSeconds: 10 }
+
+const backoffOf = (initial: number, longest: number): Backoff => ({
+  initialMs: initial * 1_000,
+  longestMs: longest * 1_000,
+})
+
 const electionFlags: Readonly<Record<string, string>> = {
   leaderElect: 'leader-elect',
   leaseDuration: 'leader-elect-lease-duration',
@@ -171,7 +165,10 @@ const flagsIn = ({ clientConnection, leaderElection = {} }: Given): Record<strin
 }
 
 const configurationOf = (given: Given, check: Check): SchedulerConfiguration => {
-  const { podInitialBackoffSeconds: initial = 1, podMaxBackoffSeconds: longest = 10 } = given
+  const { podInitialBackoffSeconds: initial, podMaxBackoffSeconds: longest } = {
+    ...defaultBackoff,
+    ...given,
+  }
   const profiles = given.profiles?.length ? given.profiles : [{}]
   const errors: FieldError[] = []
   if ((given.parallelism ?? 1) <= 0)
@@ -208,7 +205,7 @@ const configurationOf = (given: Given, check: Check): SchedulerConfiguration => 
     profiles: read.map(({ name, ...chosen }) =>
       inProfile(name, () => configureProfile(name, chosen)),
     ),
-    backoff: { initialMs: initial * 1_000, longestMs: longest * 1_000 },
+    backoff: backoffOf(initial, longest),
     flags: flagsIn(given),
   }
 }
@@ -228,7 +225,7 @@ const inProfile = <T>(name: string, make: () => T): T => {
 export const readConfiguration = async (file: string): Promise<SchedulerConfiguration> => {
   try {
     const check = await loadCheck()
-    const value = await readYaml(file)
+    const value = withoutNulls(await readYamlFile(file))
     checkKind(value)
     check(configurationSchema, value)
     return configurationOf(value as Given, check)
@@ -241,6 +238,6 @@ export const readConfiguration = async (file: string): Promise<SchedulerConfigur
 /** Without a file. */
 export const defaultConfiguration = (schedulerName: string): SchedulerConfiguration => ({
   profiles: [configureProfile(schedulerName)],
-  backoff: { initialMs: 1_000, longestMs: 10_000 },
+  backoff: backoffOf(defaultBackoff.podInitialBackoffSeconds, defaultBackoff.podMaxBackoffSeconds),
   flags: {},
 })

@@ -1,8 +1,8 @@
 /**
  * `--config FILE`: the flags of a command as a YAML or JSON file, checked by ajv against a schema that is made of the flag
- * table itself. What stands on the command line wins. Both libraries are loaded only when a file is given.
+ * table itself. What stands on the command line wins.
  */
-import { readFileSync } from 'node:fs'
+import { loadFindMistakes, readYamlFile } from '#program/configuration-file.js'
 import { type Flag, UsageError } from '#program/flags.js'
 
 export const configFlag: Flag = {
@@ -42,24 +42,20 @@ export const configPathOf = (args: readonly string[]): string | undefined => {
 
 /** The file's flags as arguments. Throws a UsageError that names the file and what is wrong in it. */
 export const readConfigFile = async (path: string, flags: readonly Flag[]): Promise<string[]> => {
-  const [{ default: YAML }, { Ajv }] = await Promise.all([import('yaml'), import('ajv')])
-  let value: unknown
   try {
-    value = YAML.parse(readFileSync(path, 'utf8')) ?? {}
+    const value = await readYamlFile(path)
+    const findMistakes = await loadFindMistakes()
+    const mistakes = findMistakes(schemaOf(flags), value).map(({ at, message, unknown }) =>
+      unknown === undefined
+        ? `${at.slice(1) || 'the file'} ${message}`
+        : `unknown flag: ${unknown}`,
+    )
+    if (mistakes.length > 0) throw new UsageError(mistakes.join(', '))
+    return Object.entries(value as Record<string, unknown>).flatMap(([name, given]) =>
+      [given].flat().map((one) => `--${name}=${one}`),
+    )
   } catch (error) {
-    throw new UsageError(`${path}: ${(error as Error).message.split('\n')[0]}`)
+    if (!(error instanceof UsageError)) throw error
+    throw new UsageError(`${path}: ${error.message}`)
   }
-  const validate = new Ajv({ allErrors: true }).compile<Record<string, unknown>>(schemaOf(flags))
-  if (!validate(value)) {
-    const mistakes = (validate.errors ?? []).map(({ instancePath, message, params }) => {
-      const extra = (params as { additionalProperty?: string }).additionalProperty
-      return extra === undefined
-        ? `${instancePath.slice(1) || 'the file'} ${message}`
-        : `unknown flag: ${extra}`
-    })
-    throw new UsageError(`${path}: ${mistakes.join(', ')}`)
-  }
-  return Object.entries(value).flatMap(([name, given]) =>
-    [given].flat().map((one) => `--${name}=${one}`),
-  )
 }
