@@ -15,12 +15,24 @@ import { type Credentials, withAuthenticatedGroup } from './authenticator.js'
 import { connectionOf } from './connection.js'
 import { headerClearer, type RequestHeaders, userOfHeaders } from './request-header.js'
 
+/** Bundles of the CAs, in PEM. */
+interface ClientAuthorities {
+  /** Sign users' certificates. */
+  readonly authorities: readonly string[]
+  /** Its CA signs those of front proxies. */
+  readonly requestHeader: { readonly authority: string }
+}
+
 export interface FrontProxy {
-  /** PEM. */
-  readonly authority: string
   /** Common names of its certificate; empty allows any. */
   readonly allowedNames: readonly string[]
   readonly headers: RequestHeaders
+}
+
+export interface Standing {
+  /** In milliseconds since the epoch; Infinity where no certificate was shown. */
+  readonly untilMs: number
+  readonly authorities: ClientAuthorities
 }
 
 export interface CertificateReader {
@@ -32,10 +44,26 @@ export interface CertificateReader {
   frontProxyUser(request: FastifyRequest): UserInfo | undefined
   /** Removes the headers by which front proxies name users, which are for us alone. */
   clearFrontProxyHeaders(request: FastifyRequest): void
-  /** Until when what it says holds, in milliseconds since the epoch; Infinity where none was shown. */
-  validUntil(request: FastifyRequest): number
-  isPast(untilMs: number): boolean
+  /** What all that was said of the request stands on. */
+  standing(request: FastifyRequest): Standing
+  holds(standing: Standing): boolean
 }
+
+/** What is made of one ClientAuthorities. */
+interface Trusted {
+  readonly from: ClientAuthorities
+  readonly clients: readonly X509Certificate[]
+  readonly proxies: readonly X509Certificate[]
+  /** A certificate belongs to a connection, so it is read once for all its requests. */
+  readonly known: WeakMap<object, Shown>
+}
+
+const trustedOf = (from: ClientAuthorities): Trusted => ({
+  from,
+  clients: from.authorities.flatMap(certificatesOf),
+  proxies: certificatesOf(from.requestHeader.authority),
+  known: new WeakMap(),
+})
 
 interface Shown {
   readonly identity: Credentials['certificate']
@@ -118,27 +146,25 @@ const userOf = (certificate: PeerCertificate): Credentials['certificate'] => {
 }
 
 /**
- * `clientAuthorities` are PEM bundles of the CAs that sign users' certificates. `clock` is the one that TLS goes by: a
- * connection may outlive its certificate, which upstream verifies for each request.
+ * `authorities` tells which ones count now, and `clock` is the one that TLS goes by: a connection may outlive its
+ * certificate and its authority, which upstream verifies for each request. One whose authority was not yet known at the
+ * handshake has to connect again.
  */
 export const certificateReader = (
-  clientAuthorities: readonly string[],
+  authorities: () => ClientAuthorities,
   frontProxy: FrontProxy,
   clock: Clock,
 ): CertificateReader => {
-  const clients = clientAuthorities.flatMap(certificatesOf)
-  const proxies = certificatesOf(frontProxy.authority)
-  const authorities = [...clients, ...proxies]
-  // A certificate belongs to a connection, so it is read once for all its requests.
-  const known = new WeakMap<object, Shown>()
+  let trusted = trustedOf(authorities())
 
-  const isPast = (untilMs: number): boolean =>
+  const isPast = ({ untilMs }: Pick<Standing, 'untilMs'>): boolean =>
     untilMs < Number.POSITIVE_INFINITY && clock.now() > untilMs
-  const read = (socket: TLSSocket): Shown => {
+  const read = (socket: TLSSocket, { clients, proxies }: Trusted): Shown => {
     const certificate = socket.getPeerCertificate?.()
     if (certificate?.subject === undefined) return nobody
     const leaf = socket.getPeerX509Certificate()
-    if (!socket.authorized && !isRefusedForUsageAlone(socket, leaf, authorities)) return untrusted
+    if (!socket.authorized && !isRefusedForUsageAlone(socket, leaf, [...clients, ...proxies]))
+      return untrusted
     const name = commonNameOf(certificate)
     const { allowedNames } = frontProxy
     return {
@@ -150,9 +176,14 @@ export const certificateReader = (
   }
   const shownBy = (request: FastifyRequest): Shown => {
     const connection = connectionOf(request)
-    let shown = known.get(connection)
-    if (shown === undefined) known.set(connection, (shown = read(request.raw.socket as TLSSocket)))
-    return isPast(shown.untilMs) ? untrusted : shown
+    const current = authorities()
+    if (current !== trusted.from) trusted = trustedOf(current)
+    let shown = trusted.known.get(connection)
+    if (shown === undefined) {
+      shown = read(request.raw.socket as TLSSocket, trusted)
+      trusted.known.set(connection, shown)
+    }
+    return isPast(shown) ? untrusted : shown
   }
   return {
     identity: (request) => shownBy(request).identity,
@@ -160,7 +191,7 @@ export const certificateReader = (
     frontProxyUser: (request) =>
       shownBy(request).isFrontProxy ? userOfHeaders(request, frontProxy.headers) : undefined,
     clearFrontProxyHeaders: headerClearer(frontProxy.headers),
-    validUntil: (request) => shownBy(request).untilMs,
-    isPast,
+    standing: (request) => ({ untilMs: shownBy(request).untilMs, authorities: trusted.from }),
+    holds: (standing) => standing.authorities === authorities() && !isPast(standing),
   }
 }

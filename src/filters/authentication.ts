@@ -4,7 +4,7 @@ import { bearerToken, protocolToken } from '#api/bearer-token.js'
 import { unauthorized } from '#api/errors.js'
 import { anonymousUser, type UserInfo, unauthenticatedGroup } from '#api/user-info.js'
 import type { Authenticator, TokenNotes } from '#authn/authenticator.js'
-import type { CertificateReader } from '#authn/client-certificate.js'
+import type { CertificateReader, Standing } from '#authn/client-certificate.js'
 import { connectionOf } from '#authn/connection.js'
 import { goAway } from './connection-ends.js'
 import type { Filter } from './kube-request.js'
@@ -45,8 +45,7 @@ const accept = (
 interface Settled {
   readonly authorization: string | undefined
   readonly user: UserInfo
-  /** Until when, in milliseconds since the epoch. */
-  readonly untilMs: number
+  readonly standing: Standing
 }
 
 export const authentication = (
@@ -56,8 +55,8 @@ export const authentication = (
 ): Filter => {
   /**
    * The last user of a connection with its Authorization header: clients send the same one each time. Only synchronous
-   * answers are kept, since these never change while the server runs and a certificate lasts (authenticator.ts); credentials
-   * that can be revoked are checked each time.
+   * answers are kept, since these never change while the server runs (authenticator.ts) but with what a certificate
+   * stands on; credentials that can be revoked are checked each time.
    */
   const settled = new WeakMap<object, Settled>()
   const authenticate = (
@@ -72,7 +71,7 @@ export const authentication = (
     if (
       known !== undefined &&
       known.authorization === authorization &&
-      !certificates.isPast(known.untilMs)
+      certificates.holds(known.standing)
     ) {
       request.kube.user = known.user
       return undefined
@@ -100,7 +99,7 @@ export const authentication = (
       settled.set(connection, {
         authorization,
         user: request.kube.user,
-        untilMs: certificates.validUntil(request),
+        standing: certificates.standing(request),
       })
     return undefined
   }

@@ -18,11 +18,11 @@ import { readAdmissionSettings } from './admission/admission-settings.js'
 import { type Audit, openAudit } from './audit/audit-log.js'
 import { answerExpressions, authorizeSigner } from './authorization/admission-authorizers.js'
 import { type BootstrapDeps, ensureBootstrap } from './bootstrap/bootstrap.js'
-import type { ClientTrust } from './bootstrap/config-maps.js'
 import { ClusterClock } from './cluster-clock.js'
 import { configuredKinds } from './configured-kinds.js'
+import { type FollowedTrust, openClientTrust } from './credentials/client-trust.js'
 import type { ServerCredentials } from './credentials/credentials.js'
-import { clientAuthorities, credentialsOf, requestHeaderOptions } from './credentials/identity.js'
+import { credentialsOf } from './credentials/identity.js'
 import type { EncryptionDeps, OpenedEncryption } from './encryption/open-encryption.js'
 import { FeatureGates, type SwitchedGate } from './feature-gates.js'
 import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'
@@ -39,7 +39,7 @@ export interface ServerState {
   /** Logs a warning. */
   readonly log: (message: string, error?: unknown) => void
   readonly credentials: ServerCredentials
-  readonly trust: ClientTrust
+  readonly trust: FollowedTrust
   readonly access: Access
   /** Rows of everything that is stored. */
   readonly table: ResourceTable
@@ -167,10 +167,7 @@ export const openServerState = async (
   const logger = loggerOf(options)
   const log = (message: string, error?: unknown) => logger.warn({ err: error }, message)
   const credentials = credentialsOf(options, clock)
-  const trust = {
-    authorities: clientAuthorities(options, credentials.caPem),
-    requestHeader: requestHeaderOptions(options, credentials),
-  }
+  const trust = openClientTrust(options, credentials, log, started)
   const audit = options.audit && (await openAudit(options.audit, { clock, warn: log }, started))
   const featureGates = new FeatureGates(options.featureGates)
   for (const name of featureGates.ignored) log(`feature gate ${name} is as it is by default`)
@@ -211,7 +208,7 @@ export const openServerState = async (
   )
   await ensureBootstrap(
     bootstrapDeps(options, { stores, clock, log, served, fieldManagerOf }),
-    trust,
+    trust.current,
   )
   postStartHooks.finish(
     'start-system-namespaces-controller',

@@ -30,9 +30,10 @@ t.test('nobody is known by a certificate that has ended on an open connection', 
   const [clients, proxies] = [authority('clients'), authority('proxies')]
   let now = end
   const headers = { username: ['x-remote-user'], uid: [], group: [], extraPrefix: [] }
+  const trust = { authorities: [clients.certPem], requestHeader: { authority: proxies.certPem } }
   const certificates = certificateReader(
-    [clients.certPem],
-    { authority: proxies.certPem, allowedNames: [], headers },
+    () => trust,
+    { allowedNames: [], headers },
     { now: () => now },
   )
   const authenticator = unionAuthenticator(

@@ -42,10 +42,14 @@ t.test('of several common names the last one is that of a user, node or proxy', 
   } as unknown as TLSSocket
   const ofConnection = { raw: { socket } } as unknown as FastifyRequest
   const headers = { username: [], uid: [], group: [], extraPrefix: [] }
+  const trust = {
+    authorities: [authority.certPem],
+    requestHeader: { authority: authority.certPem },
+  }
   const trusting = (name: string) =>
     certificateReader(
-      [authority.certPem],
-      { authority: authority.certPem, allowedNames: [name], headers },
+      () => trust,
+      { allowedNames: [name], headers },
       { now: () => life.notBeforeMs },
     )
   t.match(trusting('last').identity(ofConnection), { name: 'last' })

@@ -107,10 +107,10 @@ t.test('HTTP/2 may be off, and its streams bounded', async (t) => {
 
 t.test('certificates for the names that clients ask for', async (t) => {
   const folder = t.testdir()
-  const files = (name: string) => {
+  const files = (name: string, subject = name) => {
     const { certPem, keyPem } = issueCertificate({
       use: 'server',
-      subject: { commonName: name },
+      subject: { commonName: subject },
       names: [name],
       notBeforeMs: Date.now() - 1000,
       notAfterMs: Date.now() + 3_600_000,
@@ -135,6 +135,11 @@ t.test('certificates for the names that clients ask for', async (t) => {
   t.equal(await shownTo('other.example.com'), 'told.example.com')
   t.equal(await shownTo('exact.example.com'), 'told.example.com')
   t.not(await shownTo('localhost'), 'told.example.com')
+  files('told.example.com', 'anew')
+  await eventually('one that takes the place of a former is shown', async () => {
+    return (await shownTo('other.example.com')) === 'anew'
+  })
+  t.equal(await shownTo('own.example.com'), 'own.example.com')
 })
 
 t.test('some connections of HTTP/2 end behind a request, which is answered', async (t) => {

@@ -3,7 +3,7 @@ import { formatDate } from '#api/clock.js'
 import { legacyTokenTracking } from '#api/legacy-tokens.js'
 import type { JsonObject } from '#json/value.js'
 import { certificatesOf } from '#net/pem.js'
-import type { RequestHeaderOptions } from '../credentials/identity.js'
+import type { ClientTrust } from '../credentials/client-trust.js'
 
 /** How long an expired certificate is still listed: upstream's allowance for clocks that differ. */
 const expirySlackMs = 5 * 60_000
@@ -26,13 +26,6 @@ type Data = Record<string, string>
 export interface KeptConfigMap {
   readonly name: string
   dataFor(existing: Data | undefined): Data | undefined
-}
-
-/** Which client certificates aggregated API servers may trust, and in which headers a front proxy sends the user. */
-export interface ClientTrust {
-  /** PEM bundles. */
-  readonly authorities: readonly string[]
-  readonly requestHeader: RequestHeaderOptions
 }
 
 const listKeys = {

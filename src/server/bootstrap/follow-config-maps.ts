@@ -2,20 +2,21 @@
 import { WorkQueue, work } from '#client/work-queue.js'
 import { type FollowerDeps, followObjects } from '#registry/follow-objects.js'
 import { workLog } from '#src/aggregator/work-log.js'
+import type { FollowedTrust } from '../credentials/client-trust.js'
 import { keepConfigMap } from './bootstrap.js'
-import { type ClientTrust, keptConfigMaps } from './config-maps.js'
+import { keptConfigMaps } from './config-maps.js'
 
 const namespace = 'kube-system'
 
 export const followKeptConfigMaps = async (
-  trust: ClientTrust,
+  trust: FollowedTrust,
   deps: FollowerDeps,
 ): Promise<{ stop(): Promise<void> }> => {
   const { storeOf, clock, log } = deps
   const stopping = new AbortController()
   const { signal } = stopping
   const queue = new WorkQueue()
-  const maps = () => keptConfigMaps(trust, clock.now())
+  const maps = () => keptConfigMaps(trust.current, clock.now())
   const names = new Set(maps().map(({ name }) => name))
   const look = (name: string | undefined): void => {
     if (name !== undefined && names.has(name)) queue.add(name)
@@ -34,6 +35,8 @@ export const followKeptConfigMaps = async (
     },
     namespace,
   )
+  const trustChanged = (): void => names.forEach(look)
+  trust.on('change', trustChanged)
   const working = work({
     queue,
     workers: 1,
@@ -47,6 +50,7 @@ export const followKeptConfigMaps = async (
   return {
     stop: async () => {
       stopping.abort()
+      trust.off('change', trustChanged)
       await Promise.all([done, working])
     },
   }

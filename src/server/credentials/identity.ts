@@ -172,7 +172,6 @@ export const requestHeaderOptions = (
 const lower = (names: readonly string[]): string[] => names.map((name) => name.toLowerCase())
 
 export const frontProxyOf = (options: RequestHeaderOptions): FrontProxy => ({
-  authority: options.authority,
   allowedNames: options.allowedNames,
   headers: {
     username: lower(options.username),

@@ -3,15 +3,15 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2SecureServer } from 'node:http2'
 import type { Socket } from 'node:net'
-import tls, { type SecureContextOptions } from 'node:tls'
+import tls from 'node:tls'
 import fastify, { type FastifyInstance } from 'fastify'
 import { routeUnusualMethod } from '#filters/unusual-methods.js'
 import { limits } from '#limits'
-import { type CertificatePair, loopbackName } from '../credentials/credentials.js'
 import { endSilentSessions } from './http2-sessions.js'
 import { refuseTunnel, refuseUnreadable } from './refused-requests.js'
 import { cleanTarget } from './request-target.js'
 import { errorSender, type Report } from './send-error.js'
+import type { ShownCertificates } from './shown-certificates.js'
 
 const noCompiler = (): never => {
   throw new Error('API routes have no schemas: bodies are decoded by the registry')
@@ -24,29 +24,19 @@ const { convertALPNProtocols } = tls as unknown as {
 
 const noQuery: Readonly<Record<string, string>> = {}
 
-export interface ListenerOptions {
-  serving: CertificatePair
-  /** Shown to clients that ask for `loopbackName`. */
-  loopback: CertificatePair | undefined
-  /** PEM; client certificates of these are verified. */
-  clientAuthorities: readonly string[]
-  /** Versions and ciphers of TLS. */
-  tls: SecureContextOptions
-  /** Shown to clients that ask for one of these names; of several the last one that fits. */
-  sni: readonly { name: string; certificate: CertificatePair }[]
+interface ListenerOptions {
+  certificates: ShownCertificates
   streamsMax: number
   hasHttp2: boolean
   report: Report
 }
 
-const shown = (
-  { certPem, keyPem }: CertificatePair,
-  { clientAuthorities, tls }: ListenerOptions,
-): SecureContextOptions => ({ ...tls, cert: certPem, key: keyPem, ca: [...clientAuthorities] })
+type FoundContext = (error: null, context: tls.SecureContext | undefined) => void
 
-const tlsOptions = (options: ListenerOptions) => ({
+const tlsOptions = ({ certificates, streamsMax }: ListenerOptions) => ({
   allowHTTP1: true,
-  ...shown(options.serving, options),
+  ...certificates.byDefault,
+  SNICallback: (name: string, found: FoundContext) => found(null, certificates.forName(name)),
   // Any certificate is let through the handshake: a wrong one gets a 401.
   requestCert: true,
   rejectUnauthorized: false,
@@ -55,15 +45,8 @@ const tlsOptions = (options: ListenerOptions) => ({
   // A client whose machine is gone would be listened to for ever.
   keepAlive: true,
   keepAliveInitialDelay: limits.serverKeepAliveMs,
-  settings: { maxConcurrentStreams: options.streamsMax, enableConnectProtocol: true },
+  settings: { maxConcurrentStreams: streamsMax, enableConnectProtocol: true },
 })
-
-/** For connections from now on. */
-export const showInstead = (
-  app: FastifyInstance,
-  serving: CertificatePair,
-  options: ListenerOptions,
-): void => (app.server as unknown as Http2SecureServer).setSecureContext(shown(serving, options))
 
 /** The part of Node's answers of both versions that is needed before there is a Fastify request. */
 interface PlainResponse {
@@ -143,12 +126,8 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
   )
   app.setErrorHandler(sendError)
   const server = app.server as unknown as Http2SecureServer
-  for (const { name, certificate } of options.sni)
-    server.addContext(name, shown(certificate, options))
   // Node's HTTP/2 server with allowHTTP1 offers both versions, whatever its options say.
   if (!options.hasHttp2) convertALPNProtocols(['http/1.1'], server)
-  if (options.loopback !== undefined)
-    server.addContext(loopbackName, shown(options.loopback, options))
   refuseTunnels(app)
   endSilentSessions(server)
   Object.assign(app.server, http1Bounds)

@@ -11,22 +11,15 @@ import { OpenRequests } from '#filters/open-requests.js'
 import { limits } from '#limits'
 import { RequestMetrics } from '#routes/metrics/request-metrics.js'
 import type { Controllers } from '../controllers.js'
-import {
-  broughtFiles,
-  externalUrl,
-  frontProxyOf,
-  publicHost,
-  reachableHost,
-} from '../credentials/identity.js'
+import { externalUrl, frontProxyOf, publicHost, reachableHost } from '../credentials/identity.js'
 import { flowControlFilter } from '../flowcontrol/start-flow-control.js'
 import { bindAddressOf, type ServerOptions } from '../options.js'
 import type { ServerState } from '../server-state.js'
-import { followServing } from './follow-serving.js'
+import { openCertificates } from './follow-certificates.js'
 import { installRoutes } from './install-routes.js'
-import { type ListenerOptions, makeListener, showInstead } from './listener.js'
+import { makeListener } from './listener.js'
 import { OpenSessions } from './open-sessions.js'
 import { OpenSockets } from './open-sockets.js'
-import { sniContexts, tlsChoices } from './tls-choices.js'
 
 interface Port {
   /** Resolves with the number of the port. */
@@ -59,8 +52,8 @@ const filtersOf = (
     authenticator: access.authenticator,
     allowsAnonymous: access.allowsAnonymous,
     certificates: certificateReader(
-      trust.authorities,
-      frontProxyOf(trust.requestHeader),
+      () => trust.current,
+      frontProxyOf(trust.current.requestHeader),
       systemClock,
     ),
     authorizer: access.authorizer,
@@ -100,26 +93,21 @@ export const makePort = (
   controllers: Controllers,
   options: ServerOptions,
 ): Port => {
-  const { credentials, trust, logger, served, clock, postStartHooks, inFlight } = state
-  const listener: ListenerOptions = {
-    serving: credentials.serving,
-    loopback: credentials.loopback,
-    clientAuthorities: [...trust.authorities, trust.requestHeader.authority],
-    tls: tlsChoices(options),
-    sni: sniContexts(options),
+  const { logger, served, clock, postStartHooks, inFlight } = state
+  const { certificates, follow } = openCertificates(state, options)
+  const app = makeListener({
+    certificates,
     streamsMax: options.http2MaxStreamsPerConnection || limits.http2StreamsMax,
     hasHttp2: !options.disableHttp2Serving,
     report: (about, message) => logger.error(about, message),
-  }
-  const app = makeListener(listener)
-  const stopFollowing = followServing({
-    files: broughtFiles(options, credentials),
-    show: (pair) => showInstead(app, pair, listener),
-    warn: (error) => logger.warn({ err: error }, 'the serving certificate is not read again'),
   })
-  app.addHook('onClose', stopFollowing)
+  const server = app.server as unknown as Http2SecureServer
+  app.addHook(
+    'onClose',
+    follow(() => server.setSecureContext(certificates.byDefault)),
+  )
   const openSockets = new OpenSockets(app.server)
-  const openSessions = new OpenSessions(app.server as unknown as Http2SecureServer)
+  const openSessions = new OpenSessions(server)
   const openRequests = new OpenRequests()
   const requests = new RequestMetrics(served)
   const filters = filtersOf(state, controllers, openRequests, options)

@@ -1,10 +1,7 @@
 /** What kube-apiserver's --tls flags choose, in the words of Node and OpenSSL. */
-import { X509Certificate } from 'node:crypto'
 import type { SecureContextOptions, SecureVersion } from 'node:tls'
 import { goQuote } from '#go/quote.js'
-import type { CertificatePair } from '../credentials/credentials.js'
-import { readPair } from '../credentials/identity.js'
-import type { ServerOptions, SniCertKey } from '../options.js'
+import type { ServerOptions } from '../options.js'
 
 const versions: Readonly<Record<string, SecureVersion>> = {
   VersionTLS10: 'TLSv1',
@@ -90,35 +87,4 @@ export const tlsChoices = ({
     ...(tlsMinVersion !== undefined && { minVersion: versions[tlsMinVersion]! }),
     ...(tlsCipherSuites.length > 0 && { ciphers: [...ciphers].join(':') }),
   }
-}
-
-/** The names in a certificate, for an entry that gives none. */
-const namesOf = ({ certPem }: CertificatePair): string[] =>
-  [...(new X509Certificate(certPem).subjectAltName ?? '').matchAll(/DNS:([^,]+)/g)].map(
-    ([, name]) => name!,
-  )
-
-/**
- * Of several certificates for a name the first counts; one whose names were given counts before one whose names are its
- * own, and a name before a pattern (dynamiccertificates). Node's TLS server takes the last. Throws an Error if a file
- * cannot be used.
- */
-export const sniContexts = ({
-  tlsSniCertKeys = [],
-}: ServerOptions): { name: string; certificate: CertificatePair }[] => {
-  const all = tlsSniCertKeys.toReversed().map((given: SniCertKey) => {
-    const certificate = readPair(given.certFile, given.keyFile)!
-    const told = given.names ?? []
-    return {
-      certificate,
-      isTold: told.length > 0,
-      names: told.length > 0 ? told : namesOf(certificate),
-    }
-  })
-  const contexts = [
-    ...all.filter(({ isTold }) => !isTold),
-    ...all.filter(({ isTold }) => isTold),
-  ].flatMap(({ certificate, names }) => names.map((name) => ({ name, certificate })))
-  const isPattern = ({ name }: { name: string }): boolean => name.startsWith('*')
-  return [...contexts.filter(isPattern), ...contexts.filter((one) => !isPattern(one))]
 }

@@ -1,0 +1,62 @@
+/**
+ * Whose client certificates count. The files that tell may change while the server runs (apiserver, dynamiccertificates:
+ * DynamicFileCAContent).
+ */
+import { EventEmitter } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { followFile } from '../follow-file.js'
+import type { ServerOptions } from '../options.js'
+import type { StartedParts } from '../started-parts.js'
+import type { ServerCredentials } from './credentials.js'
+import { clientAuthorities, type RequestHeaderOptions, requestHeaderOptions } from './identity.js'
+
+/** Of users, and of front proxies with the headers in which they send a user. */
+export interface ClientTrust {
+  /** PEM bundles. */
+  readonly authorities: readonly string[]
+  readonly requestHeader: RequestHeaderOptions
+}
+
+/** Emits `change` when `current` is another one. */
+export class FollowedTrust extends EventEmitter<{ change: [] }> {
+  #current: ClientTrust
+
+  constructor(current: ClientTrust) {
+    super()
+    this.#current = current
+  }
+
+  get current(): ClientTrust {
+    return this.#current
+  }
+
+  replace(current: ClientTrust): void {
+    this.#current = current
+    this.emit('change')
+  }
+}
+
+/** Throws when a file cannot be used at the start; later the former trust holds then, which is logged. */
+export const openClientTrust = (
+  options: ServerOptions,
+  credentials: ServerCredentials,
+  log: (message: string, error: unknown) => void,
+  started: StartedParts,
+): FollowedTrust => {
+  const read = (): ClientTrust => ({
+    authorities: clientAuthorities(options, credentials.caPem),
+    requestHeader: requestHeaderOptions(options, credentials),
+  })
+  const trust = new FollowedTrust(read())
+  for (const file of new Set([options.clientCaFile, options.requestheaderClientCaFile])) {
+    if (file === undefined) continue
+    const stop = followFile({
+      file,
+      text: readFileSync(file, 'utf8'),
+      take: async () => trust.replace(read()),
+      warn: (error) => log(`the authorities in ${file} are not read again`, error),
+    })
+    started.defer(stop)
+  }
+  return trust
+}
