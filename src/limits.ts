@@ -215,6 +215,8 @@ export const limits = {
   webhookTriesMax: 5,
   webhookBackoffMs: 500,
   webhookTimeoutMs: 30_000,
+  /** Connections to one webhook that are kept while it is not asked; upstream's idleConnsPerHost. */
+  webhookIdleConnectionsMax: 25,
   /** Bytes of a webhook's refusal that are shown; upstream's maxUnstructuredResponseTextBytes. */
   webhookAnswerShownBytesMax: 2_048,
   /** Bytes of a kubelet's refusal that are read; upstream's maxReadLength. */

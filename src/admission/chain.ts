@@ -4,6 +4,7 @@
  * is looked up in it, and quota counts only what all other plugins have admitted.
  */
 
+import type https from 'node:https'
 import { whenKnown } from '#async/when-known.js'
 import type { Admission, AdmissionAttributes } from '#registry/admission.js'
 import { alwaysDeny } from './always-deny.js'
@@ -132,6 +133,8 @@ export interface AdmissionOptions {
   readonly resourceOfKind?: ResourceOfKind
   /** For rules that name another version. Missing: a resource has one. */
   readonly equivalentsOf?: EquivalentsOf
+  /** Missing: each review of a webhook has a connection of its own. */
+  readonly webhookAgent?: https.Agent
 }
 
 /** Whether the plugin of this name does. */
@@ -173,14 +176,19 @@ export const makeAdmission = (options: AdmissionOptions): Admission => {
     resourceOfKind = () => undefined,
     authorize = noAuthorizer,
     equivalentsOf = (definition) => [definition],
+    webhookAgent: agent,
   } = options
   const means = { resourceOfKind, authorize, equivalentsOf }
+  const access = (plugin: 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook') => ({
+    credentialsOf: settings[plugin],
+    agent,
+  })
   const plugins = [
     ...pluginsFor(authorizeSigner, means, settings),
     mutatingAdmissionPolicy(means),
-    mutatingAdmissionWebhook({ ...means, credentialsOf: settings.MutatingAdmissionWebhook }),
+    mutatingAdmissionWebhook({ ...means, access: access('MutatingAdmissionWebhook') }),
     validatingAdmissionPolicy(means),
-    validatingAdmissionWebhook({ ...means, credentialsOf: settings.ValidatingAdmissionWebhook }),
+    validatingAdmissionWebhook({ ...means, access: access('ValidatingAdmissionWebhook') }),
     resourceQuota(settings.ResourceQuota),
     alwaysDeny,
   ].filter(({ name }) => takesPart(name, options))

@@ -19,6 +19,8 @@ interface TransportRequest {
   headers?: Record<string, string>
   body?: string | Buffer
   signal?: AbortSignal
+  /** May be sent twice. Default: if it is a GET. */
+  canRepeat?: boolean
   /** Stays open for minutes and may be silent, so it gets a connection of its own. */
   longRunning?: boolean
 }
@@ -36,10 +38,11 @@ const answerTimeoutDefaultMs = limits.requestTimeoutMs + 5_000
  * A kept-alive socket may have been closed by the server as we wrote to it. Or the server has carried out what we asked, and
  * its answer is lost: only what reads is asked again (net/http: shouldRetryRequest).
  */
-const isWorthAnother = (request: http.ClientRequest, error: NodeJS.ErrnoException): boolean =>
-  request.method === 'GET' &&
-  request.reusedSocket &&
-  (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+const isWorthAnother = (
+  { method, canRepeat = method === 'GET' }: TransportRequest,
+  { reusedSocket }: http.ClientRequest,
+  { code }: NodeJS.ErrnoException,
+): boolean => canRepeat && reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
 
 /** Keys and certificates are read when they have changed, and not for every connection. */
 const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
@@ -141,7 +144,7 @@ export const createTransport = (
         clearTimeout(timer)
         // What breaks off an answer is told to whoever reads it.
         if (hasAnswer) return
-        if (triesLeft > 0 && isWorthAnother(outgoing, error))
+        if (triesLeft > 0 && isWorthAnother(request, outgoing, error))
           resolve(attempt(request, triesLeft - 1))
         else reject(error)
       })

@@ -110,10 +110,9 @@ const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta =
 const isEmpty = (object: KubeObject): boolean =>
   Object.keys(object).every((field) => field === 'apiVersion' || field === 'kind')
 
-/** `findService` as in ReviewCall. */
 export const webhookConverter = (
   { spec }: CustomResourceDefinition,
-  findService: ReviewCall['findService'],
+  access: Pick<ReviewCall, 'findService' | 'agent'>,
 ): Converter => {
   const { webhook } = spec.conversion!
   const version = webhook?.conversionReviewVersions?.find((v) => v === 'v1' || v === 'v1beta1')
@@ -129,7 +128,7 @@ export const webhookConverter = (
       review: { kind: 'ConversionReview', apiVersion: `apiextensions.k8s.io/${version}`, request },
       timeoutSeconds: limits.conversionTimeoutSeconds,
       signal: AbortSignal.timeout(limits.conversionTimeoutSeconds * 1_000),
-      findService,
+      ...access,
     }).catch((error: Error) => {
       throw new Error(
         `failed: ${error.message.replace(/: context deadline exceeded$/, `$&${ofClient}`)}`,

@@ -4,6 +4,7 @@
  * step can be repeated.
  */
 import { setMaxListeners } from 'node:events'
+import type https from 'node:https'
 import { findService } from '#admission/find-service.js'
 import { isConditionTrue } from '#api/conditions.js'
 import { ApiError, internalError } from '#api/errors.js'
@@ -41,6 +42,7 @@ interface LifecycleDeps extends FollowerDeps {
   readonly table: ResourceTable
   /** The store of a row that need not be in the table. */
   readonly storeOfRow: (row: ResourceDefinition) => Store
+  readonly webhookAgent: https.Agent
 }
 
 export interface CustomResources {
@@ -191,7 +193,10 @@ class Lifecycle implements Follower {
 
   #converter(definition: CustomResourceDefinition): Converter | undefined {
     return definition.spec.conversion?.strategy === 'Webhook'
-      ? webhookConverter(definition, (service) => findService(this.#context(), service))
+      ? webhookConverter(definition, {
+          findService: (service) => findService(this.#context(), service),
+          agent: this.#deps.webhookAgent,
+        })
       : undefined
   }
 

@@ -59,6 +59,7 @@ export const startControllers = async (
     ...follow,
     table,
     storeOfRow: stores.of,
+    webhookAgent: state.webhookAgent,
   })
   started.defer(() => customResources.stop())
   postStartHooks.finish(

@@ -96,6 +96,7 @@ export class ReviewWebhook {
         method: 'POST',
         path: this.#path,
         body,
+        canRepeat: true,
         headers: { 'content-type': 'application/json', accept: 'application/json, */*' },
         signal: AbortSignal.timeout(Math.ceil(this.#timeoutMs)),
       })

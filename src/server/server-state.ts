@@ -1,4 +1,5 @@
 /** What a server knows and stores: everything that controllers and routes share. */
+import type https from 'node:https'
 import pino, { type Logger } from 'pino'
 import { type AdmissionOptions, makeAdmission } from '#admission/chain.js'
 import { steadyClock, systemClock } from '#api/clock.js'
@@ -13,6 +14,7 @@ import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeResourceTable, type ResourceTable } from '#registry/resource-table.js'
 import { servedTable } from '#registry/served-table.js'
 import { EncryptionFigures } from '#storage/encrypted/figures.js'
+import { webhookAgent } from '#webhook/webhook-agent.js'
 import { type Access, openAccess } from './access.js'
 import { readAdmissionSettings } from './admission/admission-settings.js'
 import { type Audit, openAudit } from './audit/audit-log.js'
@@ -51,6 +53,7 @@ export interface ServerState {
   readonly snapshots: Snapshots
   readonly faults: Faults
   readonly nodePorts: NodePorts
+  readonly webhookAgent: https.Agent
   readonly postStartHooks: PostStartHooks
   readonly inFlight: InFlight
   /** Undefined if nothing is audited. */
@@ -173,6 +176,8 @@ export const openServerState = async (
   for (const name of featureGates.ignored) log(`feature gate ${name} is as it is by default`)
   const plugins = await admissionPluginsOf(options, featureGates, started)
   const access = await openAccess(options, { credentials, clock, warn: log }, started)
+  const ofWebhooks = webhookAgent()
+  started.defer(async () => ofWebhooks.destroy())
   const nodePorts = new NodePorts(nodePortRangeOf(options))
   const table = makeResourceTable(
     access.withAccess([...configuredKinds(options, nodePorts), customResourceDefinition]),
@@ -186,7 +191,7 @@ export const openServerState = async (
     encryption,
     storage: options.storage ?? 'memory:',
     table,
-    admission: admissionOf(plugins, access, table),
+    admission: admissionOf({ ...plugins, webhookAgent: ofWebhooks }, access, table),
     fieldManagerOf,
     clock,
     steadyClock: clock.beside(options.clock ?? steadyClock),
@@ -232,6 +237,7 @@ export const openServerState = async (
     snapshots: new Snapshots(stores),
     faults: new Faults(),
     nodePorts,
+    webhookAgent: ofWebhooks,
     postStartHooks,
     inFlight: new InFlight(performance.now()),
     audit,

@@ -1,4 +1,5 @@
 /** A review sent to a webhook and its answer, in the words of client-go and Go's net packages where that fails. */
+import type { ClientRequest } from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
 import path from 'node:path'
@@ -30,6 +31,8 @@ export interface ReviewCall extends SentReview {
   /** How long the webhook is told that it may take; `signal` enforces it. */
   readonly timeoutSeconds: number
   readonly signal: AbortSignal
+  /** Missing: the review has a connection of its own. */
+  readonly agent?: https.Agent | undefined
   /** The server's credentials for it. Undefined: none are shown. */
   readonly credentials?: ClientCredentials | undefined
   /** Where the Pods behind a Service can be reached. Throws when there are none. */
@@ -44,12 +47,13 @@ const joinedPath = (pathname: string): string => {
   return joined.length > 1 && joined.endsWith('/') ? joined.slice(0, -1) : joined
 }
 
-const post = (
-  url: URL,
-  config: WebhookClientConfig,
-  { review, address, signal, credentials = {} }: AddressedCall,
-): Promise<Reply> =>
+/** Its server had ended a kept connection, and the review reached nobody (net/http: errServerClosedIdle). */
+const cameTooLate = ({ reusedSocket }: ClientRequest, { code }: NodeJS.ErrnoException): boolean =>
+  reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
+
+const post = (url: URL, config: WebhookClientConfig, call: AddressedCall): Promise<Reply> =>
   new Promise((resolve, reject) => {
+    const { review, address, signal, credentials = {}, agent } = call
     const ca = Buffer.from(config.caBundle ?? '', 'base64')
       .toString()
       .trim()
@@ -77,13 +81,14 @@ const post = (
           'content-length': Buffer.byteLength(body),
         },
         signal,
-        agent: false,
+        agent: agent ?? false,
       },
       (response) => resolve(readReply(response)),
     )
-    request.on('error', (error) =>
-      reject(new Error(`Post ${goQuote(shownUrl(url))}: ${goNetError(error)}`)),
-    )
+    request.on('error', (error) => {
+      if (cameTooLate(request, error)) resolve(post(url, config, { ...call, agent: undefined }))
+      else reject(new Error(`Post ${goQuote(shownUrl(url))}: ${goNetError(error)}`))
+    })
     request.end(body)
   })
 

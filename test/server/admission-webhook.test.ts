@@ -450,3 +450,22 @@ t.test(
       t.equal(metadata[field], undefined, field)
   },
 )
+
+t.test('connections are kept, and a review that came too late for one has another', async (t) => {
+  let breaks = 0
+  const hooks = [{ name: 'hook' }]
+  const { webhook, create } = await start(t, 'validating', hooks, () => {
+    if (breaks-- > 0) webhook.requests.at(-1)!.socket.destroy()
+    return { allowed: true }
+  })
+  const connections = (): number => new Set(webhook.requests.map(({ socket }) => socket)).size
+  for (const name of ['a', 'b', 'c']) t.equal((await create(name)).status, 201)
+  t.equal(connections(), 1)
+  breaks = 1
+  t.equal((await create('d')).status, 201)
+  t.same([connections(), webhook.requests.length], [2, 5])
+  breaks = 2
+  const { status, body } = await create('e')
+  t.equal(status, 500)
+  t.match(body.message, /failed to call webhook: Post ".*": EOF$/)
+})

@@ -89,6 +89,24 @@ t.test('a request is what the webhook says it is', async (t) => {
   t.same(asked, [], 'the privileged are not asked about')
 })
 
+t.test('a webhook that has ended a kept connection is asked on another', async (t) => {
+  let breaks = 0
+  const { folder, configFile, asked } = await startReviewer(t, (review, response) => {
+    if (breaks-- > 0) response.destroy()
+    return answer(review, response)
+  })
+  const server = await serverFor(t, folder, {
+    authorizationModes: ['Webhook'],
+    authorizationWebhook: { configFile, version: 'v1' },
+  })
+  const get = async (name: string) =>
+    (await call(server, { path: `${pods}/${name}`, ...ada })).status
+  t.equal(await get('allowed'), 404)
+  breaks = 1
+  t.equal(await get('denied'), 403)
+  t.equal(asked.length, 3)
+})
+
 t.test('a webhook is sent the selectors of a list', async (t) => {
   const { server, asked } = await startWebhookMode(t)
   const labels = encodeURIComponent('b in (y,x),a,!c,d!=e,n>3')

@@ -1,5 +1,6 @@
 /** One call of an admission webhook: AdmissionReview out, AdmissionReview in, in upstream's words when it fails. */
 import { randomUUID } from 'node:crypto'
+import type https from 'node:https'
 import { ApiError, failure, internalError } from '#api/errors.js'
 import type { Status } from '#api/status.js'
 import { withinTime } from '#async/within-time.js'
@@ -93,11 +94,19 @@ const failedCall = ({ message }: Error): never => {
   throw new Error(`failed to call webhook: ${message}`)
 }
 
+/** How webhooks are asked. */
+export interface WebhookAccess {
+  /** Undefined: the server shows credentials to no webhook. */
+  readonly credentialsOf?: CredentialsOfHost | undefined
+  /** As in ReviewCall. */
+  readonly agent?: https.Agent | undefined
+}
+
 /** Rejects with a plain Error when the webhook cannot be asked or answers nonsense. */
 export const callWebhook = async (
   webhook: Webhook,
   attributes: VersionedRequest,
-  { mutating, credentialsOf }: { mutating: boolean; credentialsOf?: CredentialsOfHost | undefined },
+  { mutating, access }: { mutating: boolean; access: WebhookAccess },
 ): Promise<WebhookAnswer> => {
   const uid = randomUUID()
   const version = webhook.admissionReviewVersions?.find((v) => v === 'v1' || v === 'v1beta1')
@@ -115,7 +124,8 @@ export const callWebhook = async (
       review: reviewOf(attributes, uid, version),
       timeoutSeconds: Math.ceil(toldMs / 1_000),
       signal,
-      credentials: credentialsOf?.(hostOf(webhook.clientConfig)),
+      credentials: access.credentialsOf?.(hostOf(webhook.clientConfig)),
+      agent: access.agent,
       findService: (service) => findService(ctx, service),
     }),
   ).catch(failedCall)

@@ -29,10 +29,10 @@ import {
   writeBack,
 } from '../versioned-request.js'
 import {
-  type CredentialsOfHost,
   callWebhook,
   dryRunUnsupported,
   type Webhook,
+  type WebhookAccess,
   type WebhookAnswer,
   webhookDenied,
   webhookFailed,
@@ -67,8 +67,7 @@ const compiledCondition = ({ expression }: MatchCondition): Expression =>
 interface WebhookMeans {
   readonly authorize: Authorize
   readonly equivalentsOf: EquivalentsOf
-  /** Undefined: the server shows credentials to no webhook. */
-  readonly credentialsOf?: CredentialsOfHost | undefined
+  readonly access: WebhookAccess
 }
 
 /** The request as the webhook is to see it; undefined if it is not to be called. */
@@ -97,7 +96,7 @@ const seenBy = async (
   }
 }
 
-interface Asking extends Pick<WebhookMeans, 'credentialsOf'> {
+interface Asking extends Pick<WebhookMeans, 'access'> {
   readonly mutating: boolean
   /** Which webhook of which round it is, for the audit log: `round_0_index_2`. */
   readonly place: string
@@ -220,7 +219,7 @@ export const mutatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin =
           hasChanged = await mutateBy(webhook, seen, {
             mutating: true,
             place,
-            credentialsOf: means.credentialsOf,
+            access: means.access,
           })
         } finally {
           auditMutation(webhook, seen, place, hasChanged)
@@ -246,7 +245,7 @@ export const validatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin
           ask(webhook, seen, {
             mutating: false,
             place: `round_0_index_${i}`,
-            credentialsOf: means.credentialsOf,
+            access: means.access,
           }),
         ),
       )
