@@ -227,6 +227,8 @@ export const limits = {
   conversionRetryMs: 1_000,
   /** Concurrent requests to a conversion webhook. */
   conversionsAtOnceMax: 16,
+  /** Resources that are described together for OpenAPI, between which other requests go on. */
+  openApiPartsAtOnceMax: 16,
   /** How long an aggregated API may take for a discovery document, and for the check that it is there; upstream's 5 s. */
   aggregatedDiscoveryTimeoutMs: 5_000,
   /** How often the discovery of an aggregated API is read again, and its OpenAPI v2 document at most; upstream's discoveryRefreshInterval. */

@@ -1,7 +1,7 @@
 /** OpenAPI v2 documents of several servers as one (kube-openapi, aggregator.go, as kube-aggregator calls it). */
 import { getOwn, isJsonObject, jsonEqual, setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { refsIn } from './schemas.js'
+import { refsIn } from './schema-forms.js'
 
 const definitions = 'definitions'
 const parameters = 'parameters'

@@ -6,8 +6,12 @@ import { parseGroupVersion } from '#api/group-version.js'
 import type { JsonObject } from '#json/value.js'
 import { metaKinds } from '#openapi/schemas.js'
 
-const kinds = ['DeleteOptions', 'WatchEvent']
-const prefix = 'io.k8s.apimachinery.pkg.apis.meta.v1'
+const names: ReadonlyMap<string, string> = new Map(
+  ['DeleteOptions', 'WatchEvent'].map((kind) => [
+    `io.k8s.apimachinery.pkg.apis.meta.v1.${kind}`,
+    kind,
+  ]),
+)
 
 /** `/apis/apps/v1/deployments` → `apps/v1`. */
 const groupVersionOf = (path: string): string => /^\/apis\/([^/]+\/[^/]+)/.exec(path)?.[1] ?? 'v1'
@@ -29,20 +33,18 @@ export const metaKindVersions = (
 const byGroup = (a: string, b: string): number =>
   a.includes('/') === b.includes('/') ? (a < b ? -1 : 1) : a.includes('/') ? 1 : -1
 
-export const withMetaKinds = (
-  schemas: Readonly<Record<string, JsonObject>>,
+export const isMetaKind = (name: string): boolean => names.has(name)
+
+/** The schema of such a kind, as one of all these versions. */
+export const ofVersions = (
+  name: string,
+  schema: JsonObject,
   versions: readonly string[],
-): Record<string, JsonObject> => {
-  const result = { ...schemas }
-  for (const kind of kinds) {
-    const name = `${prefix}.${kind}`
-    const schema = result[name]
-    if (schema === undefined) continue
-    const known = versions.map((text) => {
-      const { group, version } = parseGroupVersion(text)!
-      return { group, kind, version }
-    })
-    result[name] = { ...schema, 'x-kubernetes-group-version-kind': known }
-  }
-  return result
+): JsonObject => {
+  const kind = names.get(name)!
+  const known = versions.map((text) => {
+    const { group, version } = parseGroupVersion(text)!
+    return { group, kind, version }
+  })
+  return { ...schema, 'x-kubernetes-group-version-kind': known }
 }

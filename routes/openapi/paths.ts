@@ -164,21 +164,23 @@ const isShared = ({ name, in: place, schema }: Parameter): boolean => {
   return name !== 'name' && !(place === 'query' && ['fieldValidation', 'dryRun'].includes(name))
 }
 
+/** By the parameter's text. There are some fifty, which nearly every resource shares. */
+const sharedNames = new Map<string, string>()
+
 export const pathsOfV2 = (
   given: JsonObject,
 ): { readonly paths: JsonObject; readonly parameters: JsonObject } => {
   const paths = written(given, v2)
-  const names = new Map<string, string>()
   const shared: JsonObject = {}
   const referTo = (parameter: Parameter): JsonObject => {
     if (!isShared(parameter)) return parameter
     const text = escapeHtml(JSON.stringify(parameter))
-    let name = names.get(text)
+    let name = sharedNames.get(text)
     if (name === undefined) {
       name = `${parameter.name}-${hashOf(text)}`
-      names.set(text, name)
-      shared[name] = parameter
+      sharedNames.set(text, name)
     }
+    shared[name] = parameter
     return { $ref: `#/parameters/${name}` }
   }
   const refer = (owner: JsonObject): JsonObject =>
@@ -192,6 +194,5 @@ export const pathsOfV2 = (
     ])
     paths[path] = refer(Object.fromEntries(operations))
   }
-  const parameters = pick(shared, Object.keys(shared).sort())
-  return { paths, parameters }
+  return { paths, parameters: shared }
 }

@@ -4,20 +4,21 @@ import t from 'tap'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { installOpenApi } from '#routes/openapi/openapi.js'
 
-t.test('schemas are looked at once for each change of the table', async (t) => {
+t.test('schemas are looked at once for each row of the table', async (t) => {
   let looks = 0
-  let type = 'string'
   let changed = () => {}
-  const row = {
-    gvr: { group: 'e.com', version: 'v1', resource: 'notes' },
-    gvk: { group: 'e.com', version: 'v1', kind: 'Note' },
-    ...{ listKind: 'NoteList', namespaced: true, verbs: ['get'], hasStatus: false },
-    ...{ subresources: [], isCustom: true, returnsDeletedObject: false },
-    get structuralSchema() {
-      looks++
-      return { type: 'object', properties: { a: { type } } }
-    },
-  } as unknown as ResourceDefinition
+  const rowOf = (type: string): ResourceDefinition =>
+    ({
+      gvr: { group: 'e.com', version: 'v1', resource: 'notes' },
+      gvk: { group: 'e.com', version: 'v1', kind: 'Note' },
+      ...{ listKind: 'NoteList', namespaced: true, verbs: ['get'], hasStatus: false },
+      ...{ subresources: [], isCustom: true, returnsDeletedObject: false },
+      get structuralSchema() {
+        looks++
+        return { type: 'object', properties: { a: { type } } }
+      },
+    }) as unknown as ResourceDefinition
+  let rows = [rowOf('string')]
   const app = fastify()
   t.teardown(() => app.close())
   app.addHook('onRequest', async (request) => {
@@ -27,7 +28,7 @@ t.test('schemas are looked at once for each change of the table', async (t) => {
     changed = listener
   }
   installOpenApi(app, {
-    source: { [Symbol.iterator]: () => [row].values(), onChange },
+    source: { [Symbol.iterator]: () => rows.values(), onChange },
     remote: { openApiPaths: () => new Map() },
     build: 'test',
   } as unknown as Parameters<typeof installOpenApi>[1])
@@ -39,7 +40,10 @@ t.test('schemas are looked at once for each change of the table', async (t) => {
   t.match(first, /hash=[0-9A-F]{128}$/)
   t.equal(await url(), first)
   t.equal(looks, 1)
-  type = 'integer'
+  changed()
+  t.equal(await url(), first)
+  t.equal(looks, 1)
+  rows = [rowOf('integer')]
   changed()
   t.not(await url(), first)
   t.equal(looks, 2)

@@ -7,9 +7,10 @@ import { kinds } from '#kinds/index.js'
 import { discoveryOperations } from '#openapi/discovery-operations.js'
 import { type Operation, resourceOperations } from '#openapi/operations.js'
 import { makeResourceTable } from '#registry/resource-table.js'
-import { makeDocument } from '#routes/openapi/document.js'
+import { documentOf } from '#routes/openapi/document.js'
+import { makeParts } from '#routes/openapi/part.js'
 import { schemaNameOf } from '#routes/openapi/schema-name.js'
-import { schemaClosure } from '#routes/openapi/schemas.js'
+import { WrittenSchemas } from '#routes/openapi/written-schemas.js'
 
 const docsUrl = new URL('../../field-docs.json', import.meta.url)
 
@@ -105,7 +106,8 @@ t.test('a definition may name its list in its own way', (t) => {
   } as unknown as CustomResourceDefinition)
   const list = resourceOperations(row!, schemaNameOf).find(({ action }) => action === 'list')!
   t.equal(list.responses[200], 'com.e.v1.AllThings')
-  t.hasProp(schemaClosure(['com.e.v1.AllThings'], [row!], 'v3'), 'com.e.v1.AllThings')
+  const schemas = new Map(new WrittenSchemas('v3').ofRow(row!))
+  t.ok(schemas.has('com.e.v1.AllThings'))
   t.end()
 })
 
@@ -120,13 +122,12 @@ type Shared = Readonly<Record<string, Parameter>>
 // biome-ignore lint/suspicious/noExplicitAny: operations by method, and the parameters of all
 type Item = Record<string, any>
 
-const documentOf = async (operations: readonly Operation[]) =>
-  (await makeDocument({
-    version: 'v2',
-    operations,
-    isCustom: false,
-    schemasOf: () => ({}),
-  })) as unknown as { paths: Record<string, Item>; parameters: Shared }
+const documentWith = async (operations: readonly Operation[]) => {
+  const parts = await makeParts('v2', [operations])
+  const schemas = new WrittenSchemas('v2')
+  const text = documentOf({ version: 'v2', parts, isCustom: false, schemas, custom: new Map() })
+  return JSON.parse(text) as { paths: Record<string, Item>; parameters: Shared }
+}
 
 const nameInDocument = ({ $ref = '' }: Parameter): string => $ref.replace('#/parameters/', '')
 const resolved = (one: Parameter, shared: Shared): Parameter =>
@@ -137,7 +138,7 @@ t.test(
   { skip: !existsSync(docsUrl) && 'npm run build has found no documentation' },
   async (t) => {
     const pods = [...makeResourceTable(kinds)].find(({ gvr }) => gvr.resource === 'pods')!
-    const { paths, parameters: shared } = await documentOf(resourceOperations(pods, schemaNameOf))
+    const { paths, parameters: shared } = await documentWith(resourceOperations(pods, schemaNameOf))
     const textOf = (path: string, method: string, name: string): string => {
       const item = paths[`/api/v1/namespaces/{namespace}/pods${path}`]!
       const all = [...(item[method]!.parameters ?? []), ...(item.parameters ?? [])]
@@ -212,7 +213,7 @@ t.test(
     const operations = [...makeResourceTable(kinds)].flatMap((row) =>
       resourceOperations(row, schemaNameOf),
     )
-    const { paths, parameters } = await documentOf(operations)
+    const { paths, parameters } = await documentWith(operations)
     t.strictSame(Object.keys(parameters), sharedNames.trim().split('\n'))
     const names = (list: readonly Parameter[] = []) =>
       list.map((one) => resolved(one, parameters).name)

@@ -1,10 +1,8 @@
-/** The schemas that an OpenAPI document needs: those that its operations name, and what these name in turn. */
+/** What a schema refers to, and its form in OpenAPI 2. */
 
 import { mapValues } from '#json/entries.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { schemaNameOfRef, schemas } from '#openapi/schemas.js'
-import type { ResourceDefinition } from '#registry/resource-definition.js'
-import { customSchemas, type Describe, type OpenApiVersion } from './custom-schemas.js'
+import { schemaNameOfRef } from '#openapi/schemas.js'
 
 /** Tells the name that each `$ref` in the value points at. */
 export const refsIn = (value: JsonValue, found: (name: string) => void): void => {
@@ -16,27 +14,6 @@ export const refsIn = (value: JsonValue, found: (name: string) => void): void =>
   for (const [key, member] of Object.entries(value))
     if (key === '$ref' && typeof member === 'string') found(schemaNameOfRef(member))
     else refsIn(member, found)
-}
-
-/** In order of names. */
-export const schemaClosure = (
-  names: Iterable<string>,
-  rows: Iterable<ResourceDefinition>,
-  version: OpenApiVersion,
-  describe: Describe = (_name, schema) => schema,
-): Record<string, JsonObject> => {
-  const customRows = [...rows].filter((row) => row.isCustom)
-  const custom = new Map(customRows.flatMap((row) => customSchemas(row, version, describe)))
-  const closure = new Map<string, JsonObject>()
-  const add = (name: string): void => {
-    if (closure.has(name)) return
-    const schema = custom.get(name) ?? (schemas()[name] as JsonObject | undefined)
-    if (schema === undefined) return
-    closure.set(name, custom.has(name) ? schema : describe(name, schema))
-    refsIn(schema, add)
-  }
-  for (const name of names) add(name)
-  return Object.fromEntries([...closure].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 const swaggerMember = (member: JsonValue, key: string): JsonValue => {
