@@ -84,6 +84,18 @@ t.test('what the parser cannot read is answered in Go’s words', async (t) => {
   t.equal(await head('GET / HTTP/1.1\r\nConnection: close\r\n\r\n'), 'HTTP/1.1 400 Bad Request')
   const unknown = await exchange(server, 'FOO /api/v1 HTTP/1.1\r\nHost: x\r\n\r\n')
   t.match(unknown, /^HTTP\/1.1 405 Method Not Allowed\r\n.*"reason":"MethodNotAllowed"/s)
+  // A method may be any token, and what a client sends of a body without saying how long it is may not be one.
+  const noRequests = [
+    '{"a":1}GET /api HTTP/1.1',
+    'G@T /api HTTP/1.1',
+    'FOO',
+    'FOO /api',
+    'FOO x HTTP/1.1',
+  ]
+  for (const line of [...noRequests, ' /api HTTP/1.1', 'FOO /api HTTP/1.1x'])
+    t.equal(await head(`${line}\r\nHost: x\r\n\r\n`), 'HTTP/1.1 400 Bad Request', line)
+  for (const line of ['get /api HTTP/1.1', 'F!#$ * HTTP/1.1'])
+    t.equal(await head(`${line}\r\nHost: x\r\n\r\n`), 'HTTP/1.1 405 Method Not Allowed', line)
   const tunnel = await exchange(server, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n')
   t.match(tunnel, /^HTTP\/1.1 405 /)
 })

@@ -8,6 +8,9 @@ import { afterAnswers } from './after-answers.js'
 interface ParserError extends Error {
   code?: string
   reason?: string
+  /** What the parser was given last, and where in it it stopped. */
+  rawPacket?: Buffer
+  bytesParsed?: number
 }
 
 const plain = (problem: string): string =>
@@ -26,8 +29,22 @@ const refusedMethod = (): string => {
   return `HTTP/1.1 405 Method Not Allowed\r\n${headers.join('\r\n')}\r\n\r\n${body}`
 }
 
-const answerTo = ({ code, reason }: ParserError): string => {
-  if (code === 'HPE_INVALID_METHOD') return refusedMethod()
+const tokenCharacter = /[\w!#$%&'*+.^`|~-]/
+
+/** A request line whose method is a token, as Go wants it; body that came unframed is none. */
+const isRequestLine = (packet: string, at: number): boolean => {
+  let start = at
+  while (start > 0 && tokenCharacter.test(packet[start - 1]!)) start--
+  const [line] = packet.slice(start).split(/\r?\n/, 1)
+  return /^[\w!#$%&'*+.^`|~-]+ (\*|\/\S*|\w+:\/\/\S*) HTTP\/1\.\d$/.test(line!)
+}
+
+const answerTo = ({ code, reason, rawPacket, bytesParsed = 0 }: ParserError): string => {
+  if (
+    code === 'HPE_INVALID_METHOD' &&
+    isRequestLine(rawPacket?.toString('latin1') ?? '', bytesParsed)
+  )
+    return refusedMethod()
   if (code === 'HPE_HEADER_OVERFLOW') return plain('431 Request Header Fields Too Large')
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return plain('408 Request Timeout')
   if (code === 'HPE_INVALID_HEADER_TOKEN' && reason === 'Invalid header token')
