@@ -182,15 +182,16 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   async #prepare(): Promise<void> {
     const { after, sendInitialEvents, selection } = this.#options
     await this.#source.prepare(this.#options)
-    const isWhole = after === 'any' || sendInitialEvents === true
-    if (isWhole) await this.#source.cache.prepare(selection)
-    this.#prepared = true
-    if (isWhole) {
-      this.#initial = this.#source.cache.select(selection, '', 0).items
+    if (after === 'any' || sendInitialEvents === true) {
+      const { cache } = this.#source
+      await cache.prepare(selection)
+      // The search takes turns, and shows the state with which it began.
       this.#cursor = this.#source.applied()
+      this.#initial = (await cache.selectInTurns(selection, '', 0)).items
     } else if (after !== 'now') {
       this.#cursor = after
     }
+    this.#prepared = true
     this.#began = this.#cursor
   }
 
