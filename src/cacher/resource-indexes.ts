@@ -26,6 +26,8 @@ interface Pair {
   readonly read: ReadValue
 }
 
+const isOfLabel = (name: string): boolean => name.startsWith('label ')
+
 interface Choice {
   readonly values: ValueIndex<StoredVersion>
   readonly value: string
@@ -62,8 +64,7 @@ export class ResourceIndexes {
   prepare(selection: Selection): Promise<unknown> | undefined {
     const making: Promise<void>[] = []
     for (const { name, read } of this.#pairs(selection)) {
-      if (!this.#indexes.has(name) && this.#indexes.size < limits.labelIndexesMax)
-        this.#make(name, read)
+      if (!this.#indexes.has(name) && this.#hasRoomFor(name)) this.#make(name, read)
       const index = this.#indexes.get(name)
       if (index?.making !== undefined) making.push(index.making)
     }
@@ -92,6 +93,12 @@ export class ResourceIndexes {
         best = { values, value }
     }
     return best
+  }
+
+  /** Clients choose labels, and must not take the place of fields, of which a kind has only so many. */
+  #hasRoomFor(name: string): boolean {
+    if (!isOfLabel(name)) return true
+    return [...this.#indexes.keys()].filter(isOfLabel).length < limits.labelIndexesMax
   }
 
   *#pairs({ fieldEquals, labelEquals }: Selection): Generator<Pair, void> {

@@ -56,3 +56,23 @@ t.test('the search for the first events of a watch lets others have their turn',
   t.same(shown, ['ADDED 1', 'ADDED 3', 'end', 'MODIFIED later'], 'as it was when it began')
   await written
 })
+
+t.test('labels that clients ask for leave room for the indexes of fields', async (t) => {
+  const pods = await start(t)
+  for (const n of [1, 2, 3]) await pods.create(keyOf(`p${n}`), pod(`p${n}`, n, undefined, `n${n}`))
+  const find = async (pair: object): Promise<number> => {
+    let looked = 0
+    const matches = (): boolean => {
+      looked++
+      return true
+    }
+    const selection = { prefix, matches, ...pair }
+    await pods.list({ selection, consistency: { kind: 'any' }, limit: 0 })
+    return looked
+  }
+  const label = (n: number) => ({ labelEquals: new Map([[`label-${n}`, 'x']]) })
+  for (let n = 0; n < limits.labelIndexesMax; n++)
+    if ((await find(label(n))) > 0) t.fail(`label ${n} has no index`)
+  t.equal(await find(label(limits.labelIndexesMax)), 3, 'one label more has none')
+  t.equal(await find({ fieldEquals: new Map([['spec.nodeName', 'n2']]) }), 1)
+})
