@@ -148,7 +148,7 @@ export const limits = {
   /** Tries of one eviction, and Pods of one budget that are being evicted; upstream's EvictionsRetry and MaxDisruptedPodSize. */
   evictionAttemptsMax: 20,
   disruptedPodsMax: 2_000,
-  /** Objects in one page that a collection delete reads. */
+  /** Objects of a collection delete whose list is answered as if it had one page; upstream's deleteCollectionPageSize. */
   deleteCollectionPageLength: 10_000,
   /** Removals of a collection delete that wait for the disk at once: enough to share a commit, few enough to stop soon. */
   deleteCollectionWritesMax: 256,

@@ -9,29 +9,38 @@ import type { RequestContext } from '#registry/resource-definition.js'
 const gvr = { group: '', version: 'v1', resource: 'configmaps' }
 
 interface Asked {
+  /** How many objects had been deleted by then. */
+  deleted?: number
   limit: number
   startKey?: string
   consistency: { kind: string; revision?: number }
 }
 
-/** A store of `count` objects that shows `length` of them a page, however many are asked for. */
-const storeOf = (count: number, length: number) => {
+/** A store of `count` objects that shows `length` of them a page, whatever limit is asked for, and all without one. */
+const storeOf = (count: number, length: number, { isSlow = false } = {}) => {
   const names = Array.from({ length: count }, (_, i) => `m${String(i).padStart(5, '0')}`)
   const asked: Asked[] = []
   const deleted: string[] = []
   const open = new Set<string>()
-  let mostOpen = 0
-  let rounds = 0
+  /** Those that wait for the disk, and how many did at once, each time. */
+  let waiting: (() => void)[] = []
+  const rounds: number[] = []
   /** What becomes of a delete once it is decided; nothing: it is done. */
   let outcome: (name: string) => unknown = () => undefined
+  const write = (): void => {
+    rounds.push(waiting.length)
+    for (const goOn of waiting) goOn()
+    waiting = []
+  }
   const store = {
     definition: { gvr },
     list: async (request: Asked): Promise<ListPage> => {
-      asked.push(request)
+      asked.push({ ...request, deleted: deleted.length })
       const from = Number(request.startKey ?? 0)
-      const page = names.slice(from, from + length)
+      const end = request.limit === 0 ? count : from + length
+      const page = names.slice(from, end)
       const items = page.map((name) => ({ object: { metadata: { name, namespace: 'd' } } }))
-      const nextKey = from + length < count ? String(from + length) : undefined
+      const nextKey = end < count ? String(end) : undefined
       // Others write meanwhile.
       const { revision = 40 + asked.length } = request.consistency
       return { items: items as unknown as StoredObject[], revision, nextKey }
@@ -40,11 +49,13 @@ const storeOf = (count: number, length: number) => {
       deleted.push(name)
       const error = outcome(name)
       if (error !== undefined) throw error
-      if (open.size === 0) rounds++
       open.add(name)
-      mostOpen = Math.max(mostOpen, open.size)
+      // A slow disk: until as many wait as may, or nobody comes any more.
+      const written = new Promise<void>((resolve) => void waiting.push(resolve))
+      const isLast = name === names.at(-1)
+      if (!isSlow || isLast || waiting.length === limits.deleteCollectionWritesMax) write()
       ctx.inCollection!.decided()
-      await new Promise((resolve) => setImmediate(resolve))
+      await written
       open.delete(name)
     },
   }
@@ -68,32 +79,32 @@ const storeOf = (count: number, length: number) => {
     deleted,
     open,
     stop,
-    /** Deletes that waited for the disk at once, and how often none did. */
-    writes: () => ({ most: mostOpen, rounds }),
+    rounds,
     fail: (by: typeof outcome) => void (outcome = by),
   }
 }
 
-t.test('all pages are of the revision of the first, and all objects are answered', async (t) => {
-  const { run, names, asked, deleted, open, writes } = storeOf(700, 300)
-  const { items, revision, nextKey } = await run(0)
-  t.same(deleted, names)
-  t.same(
-    items.map(({ object }) => object.metadata.name),
-    names,
-  )
-  t.same([revision, nextKey], [41, '300'], 'as the first page says')
-  t.match(asked, [
-    { consistency: { kind: 'consistent' } },
-    { startKey: '300', consistency: { kind: 'exact', revision: 41 } },
-    { startKey: '600', consistency: { kind: 'exact', revision: 41 } },
-  ])
-  t.equal(asked.length, 3)
-  const most = limits.deleteCollectionWritesMax
-  t.ok(most < 300)
-  t.same(writes(), { most, rounds: 5 }, 'as many wait for the disk together as may')
-  t.equal(open.size, 0, 'and it is not over before they are')
-})
+t.test(
+  'all is read at the revision of the first page before anything is deleted, and answered',
+  async (t) => {
+    const { run, names, asked, deleted, open, rounds } = storeOf(700, 300, { isSlow: true })
+    const { items, revision, nextKey } = await run(0)
+    t.same(deleted, names)
+    t.same(
+      items.map(({ object }) => object.metadata.name),
+      names,
+    )
+    t.same([revision, nextKey], [41, '300'], 'as the first page says')
+    t.match(asked, [
+      { consistency: { kind: 'consistent' }, deleted: 0 },
+      { startKey: '300', limit: 0, consistency: { kind: 'exact', revision: 41 }, deleted: 0 },
+    ])
+    t.equal(asked.length, 2)
+    const most = limits.deleteCollectionWritesMax
+    t.same(rounds, [most, most, 700 - 2 * most], 'as many wait for the disk together as may')
+    t.equal(open.size, 0, 'and it is not over before they are')
+  },
+)
 
 t.test('whoever asks for a page has that one deleted', async (t) => {
   const { run, names, asked, deleted } = storeOf(5, 3)
@@ -118,4 +129,25 @@ t.test('a client that leaves takes the rest of its collection along', async (t) 
   fail((name) => void (name === names[5] && stop.abort(new Error('gone'))))
   await t.rejects(run(0), { message: 'gone' })
   t.same(deleted, names.slice(0, 6))
+})
+
+t.test('others have their turn between objects that take long', async (t) => {
+  const { run, fail } = storeOf(3, 3)
+  let turn = 0
+  const count = (): void => {
+    turn++
+    counting = setImmediate(count)
+  }
+  let counting = setImmediate(count)
+  t.teardown(() => clearImmediate(counting))
+  const turns: number[] = []
+  fail((name) => {
+    const end = performance.now() + limits.turnMsMax
+    while (performance.now() < end);
+    turns.push(turn)
+    // Nobody has to wait for a write.
+    return notFound(gvr, name)
+  })
+  await run(0)
+  t.equal(new Set(turns).size, 3)
 })
