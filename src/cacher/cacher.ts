@@ -10,7 +10,13 @@ import type { Clock } from '#api/clock.js'
 import { sleep } from '#async/sleep.js'
 import { limits } from '#limits'
 import { type EventBatch, type StorageDriver, StorageError } from '#storage/driver.js'
-import { ObjectWriter, type UpstreamValueOf, versionOf, watchDriver } from './direct-storage.js'
+import {
+  changesOf,
+  ObjectWriter,
+  type UpstreamValueOf,
+  versionOf,
+  watchDriver,
+} from './direct-storage.js'
 import { History } from './history.js'
 import type { ObjectStorage, ObjectWatchOptions } from './object-storage.js'
 import { Progress } from './progress.js'
@@ -81,6 +87,7 @@ class WatchCache implements Cacher, FollowedStore {
   readonly driver: StorageDriver
   readonly sets: WorkingSets
   readonly writer: ObjectWriter
+  readonly #changeOf: ReturnType<typeof changesOf>
   readonly #clock: Clock
   readonly #log: (message: string, error?: unknown) => void
   readonly #resources = new Map<string, { cache: ResourceCache; storage: ObjectStorage }>()
@@ -98,6 +105,7 @@ class WatchCache implements Cacher, FollowedStore {
     this.#clock = clock
     this.#log = log
     this.sets = makeWorkingSets(limits.decodedObjectsBytesMax, readForeign)
+    this.#changeOf = changesOf(this.sets)
     this.#unclaimed = new UnclaimedObjects(registryPrefix, this.sets)
     this.writer = new ObjectWriter(driver, this.sets, upstreamValueOf)
   }
@@ -178,7 +186,11 @@ class WatchCache implements Cacher, FollowedStore {
       failure: () => this.#progress.failure,
       prepare: (asked) => this.#prepareWatch(asked, awaitsFuture),
       cold: ({ selection, signal }, after) =>
-        watchDriver(this.driver, { selection, after, signal }, this.sets),
+        watchDriver(
+          this.driver,
+          { selection, after, signal },
+          { changeOf: this.#changeOf, fields: cache.fields },
+        ),
     }
   }
 

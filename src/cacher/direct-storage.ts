@@ -1,10 +1,17 @@
 /** Objects in a driver: its values as versions, lists and watches past the cache, and writes. */
 import { internalError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { oncePerObject } from '#async/once.js'
 import { Turn } from '#async/turns.js'
 import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
-import type { Compare, KeyValue, RangeOptions, StorageDriver } from '#storage/driver.js'
+import type {
+  Compare,
+  KeyValue,
+  RangeOptions,
+  StorageDriver,
+  StorageEvent,
+} from '#storage/driver.js'
 import { isEncrypted, unencryptedProblem } from '#storage/encrypted/transformer.js'
 import { type Encoded, encodeObject } from './object-bytes.js'
 import {
@@ -17,6 +24,7 @@ import {
   WriteConflict,
 } from './object-storage.js'
 import { refusalOf } from './request-size.js'
+import type { SelectableFields } from './resource-indexes.js'
 import { StoredVersion, type WorkingSets } from './stored-version.js'
 import { UnreadableVersion } from './unreadable-version.js'
 import { Change } from './watch-event.js'
@@ -109,23 +117,30 @@ const readable = (driver: StorageDriver, version: StoredVersion): StoredVersion 
 const selects = ({ matches }: Selection, version: StoredVersion): boolean =>
   matches === undefined || matches(version)
 
+/**
+ * The change that an event of the driver is. A driver that keeps its history in memory yields the same events to all who
+ * read it, and they share what is decoded of them: after a restart every client reads it.
+ */
+export const changesOf = (sets: WorkingSets): ((event: StorageEvent) => Change) =>
+  oncePerObject(
+    ({ revision, value, previous }) =>
+      new Change(revision, value && versionOf(value, sets), previous && versionOf(previous, sets)),
+  )
+
 /** The driver's history as object events. Batches without any are progress. */
 export async function* watchDriver(
   driver: StorageDriver,
   options: { selection: Selection; after?: number; signal: AbortSignal },
-  sets: WorkingSets,
+  { changeOf, fields }: { changeOf: ReturnType<typeof changesOf>; fields: SelectableFields },
 ): AsyncGenerator<ObjectEventBatch> {
   const { selection, after, signal } = options
   for await (const batch of driver.watch({ prefix: selection.prefix, after, signal })) {
     const events: ObjectEvent[] = []
-    for (const { revision, value, previous } of batch.events) {
-      const change = new Change(
-        revision,
-        value && versionOf(value, sets),
-        previous && versionOf(previous, sets),
-      )
-      const seen = change.seenBy(selection)
+    const turn = new Turn()
+    for (const event of batch.events) {
+      const seen = changeOf(event).seenBy(selection, fields)
       if (seen !== undefined) events.push(seen)
+      if (turn.isOver) await turn.next()
     }
     yield { revision: batch.revision, events }
   }

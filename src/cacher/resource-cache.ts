@@ -24,8 +24,12 @@ export interface Selected {
   readonly isSame?: boolean
 }
 
+/** Changes that a watcher looks at before it looks at the clock. */
+const changesAtOnce = 64
+
 export class ResourceCache {
   readonly prefix: string
+  readonly fields: SelectableFields
   readonly #objects: SortedMap<StoredVersion>
   /** Objects that cannot be decrypted; they are in none of the other collections. */
   readonly #unreadable = new Map<string, StoredVersion>()
@@ -50,6 +54,7 @@ export class ResourceCache {
     objects: SortedMap<StoredVersion>,
   ) {
     this.prefix = prefix
+    this.fields = fields
     this.#objects = objects
     this.#indexes = new ResourceIndexes(fields, objects)
     this.#floor = floor
@@ -162,7 +167,8 @@ export class ResourceCache {
 
   /**
    * What a watcher at `cursor` gets next; undefined when nothing that it may see has come. `upTo` is the revision that
-   * the cache stands at. Watchers of the same view at the same cursor get the very same batch.
+   * the cache stands at. Watchers of the same view at the same cursor get the very same batch. One without events ends
+   * where the watcher has to let others have their turn.
    */
   batchAfter(selection: Selection, cursor: number, upTo: number): ObjectEventBatch | undefined {
     if (cursor >= this.#lastChange) return undefined
@@ -174,6 +180,11 @@ export class ResourceCache {
     const batch = this.#collect(selection, cursor, upTo)
     this.#shared.set(name, batch)
     return batch
+  }
+
+  /** Whether much has happened since `cursor`. */
+  isFarBehind(cursor: number): boolean {
+    return this.#ring.length - this.#ring.indexAfter(cursor) > changesAtOnce
   }
 
   #put(key: string, version: StoredVersion | undefined): void {
@@ -190,13 +201,16 @@ export class ResourceCache {
     const events: ObjectEvent[] = []
     let bytes = 0
     let revision = cursor
+    let turn: Turn | undefined
     for (let i = this.#ring.indexAfter(cursor); i < this.#ring.length; i++) {
       const change = this.#ring.at(i)
       // A batch ends between revisions only, since a cursor cannot stand inside one.
-      if (bytes > limits.watchBatchBytesMax && change.revision > revision)
-        return { revision, events }
+      const mayEnd = change.revision > revision
+      if (mayEnd && (bytes > limits.watchBatchBytesMax || turn?.isOver)) return { revision, events }
+      // The clock is looked at by those alone who have much behind them.
+      if (i % changesAtOnce === 0) turn ??= new Turn()
       revision = change.revision
-      const seen = change.seenBy(selection)
+      const seen = change.seenBy(selection, this.fields)
       if (seen === undefined) continue
       events.push(seen)
       bytes += (change.current ?? change.previous)!.size

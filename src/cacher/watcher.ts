@@ -6,6 +6,7 @@
  * the ring.
  */
 import assert from 'node:assert/strict'
+import { behindOthers, Turn } from '#async/turns.js'
 import { limits } from '#limits'
 import type { ObjectEventBatch, ObjectWatchOptions } from './object-storage.js'
 import type { ResourceCache, Waiter } from './resource-cache.js'
@@ -46,6 +47,8 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   #cold: AsyncIterator<ObjectEventBatch> | undefined
   #bookmarkAt: number
   readonly #lastBookmarkAt: number
+  /** It has looked at much and not yet at all of it. */
+  #isBehind = false
   #ended = false
   #pending: { resolve: (next: Next) => void; reject: (reason: Error) => void } | undefined
 
@@ -76,8 +79,11 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   next(): Promise<Next> {
     assert(this.#pending === undefined, 'one next at a time')
     if (this.#ended) return Promise.resolve(done)
-    if (!this.#prepared || this.#cold !== undefined) return this.#slowNext()
-    return this.#warmNext()
+    return this.#isSlow ? this.#slowNext() : this.#warmNext()
+  }
+
+  get #isSlow(): boolean {
+    return !this.#prepared || this.#cold !== undefined || this.#isBehind
   }
 
   return(): Promise<Next> {
@@ -90,7 +96,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
     if (pending === undefined) return
     try {
       const batch = this.#ready()
-      if (this.#cold !== undefined) {
+      if (this.#isSlow) {
         const { resolve, reject } = this.#settle()
         this.#slowNext().then(resolve, reject)
       }
@@ -132,6 +138,8 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   async #slowNext(): Promise<Next> {
     try {
       if (!this.#prepared) await this.#prepare()
+      if (this.#isBehind) await new Turn().next()
+      this.#isBehind = false
       while (this.#cold !== undefined && !this.#ended) {
         const { value, done: over } = await this.#cold.next()
         if (over) break
@@ -155,7 +163,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
       this.#end()
       return Promise.reject(error)
     }
-    if (this.#cold !== undefined) return this.#slowNext()
+    if (this.#isSlow) return this.#slowNext()
     return new Promise((resolve, reject) => {
       this.#pending = { resolve, reject }
       this.#source.cache.wait(this)
@@ -176,7 +184,8 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
     const batch = cache.batchAfter(this.#options.selection, this.#cursor, applied)
     // Events that the selection skipped count as seen.
     this.#cursor = Math.max(this.#cursor, batch?.revision ?? applied)
-    return batch
+    this.#isBehind = batch?.events.length === 0
+    return this.#isBehind ? undefined : batch
   }
 
   async #prepare(): Promise<void> {
@@ -190,6 +199,8 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
       this.#initial = (await cache.selectInTurns(selection, '', 0)).items
     } else if (after !== 'now') {
       this.#cursor = after
+      // After a break of the network all clients come at once.
+      if (this.#source.cache.isFarBehind(after)) await behindOthers()
     }
     this.#prepared = true
     this.#began = this.#cursor

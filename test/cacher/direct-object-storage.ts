@@ -1,6 +1,12 @@
 /** Object storage with nothing between it and the driver: what the cached one is held against. */
 
-import { listFromDriver, ObjectWriter, versionOf, watchDriver } from '#cacher/direct-storage.js'
+import {
+  changesOf,
+  listFromDriver,
+  ObjectWriter,
+  versionOf,
+  watchDriver,
+} from '#cacher/direct-storage.js'
 import type {
   ListOptions,
   ListPage,
@@ -16,6 +22,7 @@ import { type StorageDriver, StorageError } from '#storage/driver.js'
 export const directObjectStorage = (driver: StorageDriver): ObjectStorage => {
   const sets = makeWorkingSets(limits.decodedObjectsBytesMax)
   const writer = new ObjectWriter(driver, sets)
+  const changeOf = changesOf(sets)
   let known = 0
 
   const reach = async (consistency: ReadConsistency): Promise<number | undefined> => {
@@ -51,7 +58,11 @@ export const directObjectStorage = (driver: StorageDriver): ObjectStorage => {
       after = state.revision
     }
     const from = after === 'now' ? await driver.headRevision() : after
-    for await (const batch of watchDriver(driver, { selection, after: from, signal }, sets))
+    for await (const batch of watchDriver(
+      driver,
+      { selection, after: from, signal },
+      { changeOf, fields: {} },
+    ))
       if (batch.events.length > 0) yield batch
   }
 
