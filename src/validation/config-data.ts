@@ -38,16 +38,19 @@ export const validateConfigMap = (map: KubeObject): FieldError[] => {
 
 const immutableMessage = 'field is immutable when `immutable` is set'
 
+/** `fields` says what each field is where it is missing. */
 const immutableErrors = (
   next: KubeObject,
   previous: KubeObject,
-  fields: readonly string[],
+  fields: Readonly<Record<string, JsonValue>>,
 ): FieldError[] => {
   if (previous.immutable !== true) return []
   // Upstream's reflect.DeepEqual: a map without entries is not the map that is missing.
   const given = (object: KubeObject, field: string): JsonValue =>
-    object[field] ?? givenEmpty(object, field) ?? null
-  const changed = fields.filter((field) => !jsonEqual(given(next, field), given(previous, field)))
+    object[field] ?? givenEmpty(object, field) ?? fields[field] ?? null
+  const changed = Object.keys(fields).filter(
+    (field) => !jsonEqual(given(next, field), given(previous, field)),
+  )
   return [...(next.immutable === true ? [] : ['immutable']), ...changed].map((field) =>
     forbidden(field, immutableMessage),
   )
@@ -59,7 +62,8 @@ export const validateConfigMapUpdate = (
   metadata: MetadataChecks,
 ): FieldError[] => [
   ...metadata.change(),
-  ...immutableErrors(next, previous, ['data', 'binaryData']),
+  // Upstream's defaults make the data (SetDefaults_ConfigMap), and nothing else.
+  ...immutableErrors(next, previous, { data: {}, binaryData: null }),
   ...metadata.create(),
   ...validateConfigMap(next),
 ]
@@ -116,7 +120,7 @@ export const validateSecretUpdate = (
 ): FieldError[] => [
   ...metadata.change(),
   ...(next.type === previous.type ? [] : [invalid('type', next.type, 'field is immutable')]),
-  ...immutableErrors(next, previous, ['data']),
+  ...immutableErrors(next, previous, { data: null }),
   ...metadata.create(),
   ...validateSecret(next),
 ]

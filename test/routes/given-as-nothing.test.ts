@@ -19,6 +19,18 @@ t.test('an immutable ConfigMap gains no empty map', async (t) => {
   t.equal(same.code, 200)
 })
 
+t.test('an immutable ConfigMap without data may be given none', async (t) => {
+  const { api } = await startApiServer(t)
+  const path = '/api/v1/namespaces/x/configmaps'
+  await api.post(path, { metadata: { name: 'a' }, immutable: true })
+  const answer = await api.send('PATCH', `${path}/a`, { body: { data: {} }, type: merge })
+  t.equal(answer.code, 200)
+  const secrets = '/api/v1/namespaces/x/secrets'
+  await api.post(secrets, { metadata: { name: 'a' }, immutable: true })
+  const refused = await api.send('PATCH', `${secrets}/a`, { body: { data: {} }, type: merge })
+  t.same(causesOf(refused), ['data: Forbidden: field is immutable when `immutable` is set'])
+})
+
 t.test('a pointer to nothing is a change where there was none', async (t) => {
   const { api } = await startApiServer(t)
   const capacities = '/apis/storage.k8s.io/v1/namespaces/x/csistoragecapacities'
