@@ -1,6 +1,6 @@
 /** Keeps the Endpoints object of every Service with a selector; upstream's endpoints-controller. */
 
-import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
+import { isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
 import { keyOf, splitKey } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
@@ -20,15 +20,19 @@ import {
   reconcileSubsets,
 } from './reconcile.js'
 
+interface EndpointsInput {
+  pods: readonly Pod[]
+  current: Endpoints | undefined
+  triggerTime: string | undefined
+}
+
 const writeEndpoints = async (
   context: ControllerContext,
   service: Service,
-  pods: readonly Pod[],
-  triggerTime: string | undefined,
+  { pods, current, triggerTime }: EndpointsInput,
 ): Promise<void> => {
   const { client, informers } = context
   const informer = informers.for<Endpoints>(resources.endpoints)
-  const current = informer.store.get(keyOf(service))
   const { subsets, truncated } = reconcileSubsets(service, pods)
   const labels = endpointsLabels(service)
   const annotations = endpointsAnnotations(current?.metadata.annotations, truncated)
@@ -61,6 +65,35 @@ const writeEndpoints = async (
   await updateObject(context, resources.endpoints, { ...current, metadata, subsets })
 }
 
+/** Says on the Endpoints what was refused. Upstream names no namespace of those that it could not make. */
+const tellFailure = (
+  { recorder }: ControllerContext,
+  { metadata: { namespace, name } }: Service,
+  current: Endpoints | undefined,
+  error: unknown,
+): void => {
+  const subject = current ?? { kind: 'Endpoints', apiVersion: 'v1', metadata: { name } }
+  const [reason, what] =
+    current === undefined
+      ? ['FailedToCreateEndpoint', 'create endpoint for service']
+      : ['FailedToUpdateEndpoint', 'update endpoint']
+  const message = `Failed to ${what} ${namespace}/${name}: ${messageOf(error)}`
+  recorder('endpoint-controller').event(subject, 'Warning', reason, message)
+}
+
+const keepEndpoints = async (
+  context: ControllerContext,
+  service: Service,
+  input: EndpointsInput,
+): Promise<void> => {
+  try {
+    await writeEndpoints(context, service, input)
+  } catch (error) {
+    if (!isNamespaceTerminating(error)) tellFailure(context, service, input.current, error)
+    throw error
+  }
+}
+
 /**
  * Deletes the Endpoints of a deleted Service, whoever wrote them. As upstream it does not look at the informer of
  * Endpoints, which may be behind that of Services. The informer of Services may be behind, too, so the Service is read
@@ -91,10 +124,12 @@ export const endpointsController: Controller = {
       const chosen = service && podsOfService(service, pods)
       try {
         if (service === undefined) await removeEndpoints(context, key)
-        else if (chosen !== undefined) {
-          const triggerTime = triggerTimes.take(service, chosen)
-          await writeEndpoints(context, service, chosen, triggerTime)
-        }
+        else if (chosen !== undefined)
+          await keepEndpoints(context, service, {
+            pods: chosen,
+            current: endpoints.store.get(key),
+            triggerTime: triggerTimes.take(service, chosen),
+          })
       } catch (error) {
         if (!isNamespaceTerminating(error) && !isNotFound(error)) throw error
       }

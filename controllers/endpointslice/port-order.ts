@@ -1,6 +1,7 @@
 /**
  * The order of ports in EndpointSlices and Endpoints: by the hash of what Go prints of a port, as upstream sorts them
- * (portsInOrder of k8s.io/endpointslice, portsByHash of pkg/api/v1/endpoints). Which port comes first is seen.
+ * (portsInOrder of k8s.io/endpointslice, portsByHash of pkg/api/v1/endpoints). Which port comes first is seen. The subsets
+ * of Endpoints are ordered likewise.
  */
 import type { EndpointPort } from './endpoint.js'
 
@@ -13,25 +14,22 @@ const fnv128a = (text: string): bigint => {
   return hash
 }
 
-const pointer = (type: string, value: string | number | undefined): string =>
+export const pointer = (type: string, value: string | number | undefined): string =>
   `(*${type})${value ?? '<nil>'}`
 
 const printedOfSlice = ({ name, protocol, port, appProtocol }: EndpointPort): string =>
   `(v1.EndpointPort){Name:${pointer('string', name)} Protocol:${pointer('v1.Protocol', protocol)} Port:${pointer('int32', port)} AppProtocol:${pointer('string', appProtocol)}}`
 
-const printedOfSubset = ({ name, protocol, port, appProtocol }: EndpointPort): string =>
-  `(v1.EndpointPort){Name:(string)${name} Port:(int32)${port} Protocol:(v1.Protocol)${protocol} AppProtocol:${pointer('string', appProtocol)}}`
+export const printedPort = ({ name, protocol, port, appProtocol }: EndpointPort): string =>
+  `{Name:(string)${name} Port:(int32)${port} Protocol:(v1.Protocol)${protocol} AppProtocol:${pointer('string', appProtocol)}}`
 
-const sortBy = <T extends EndpointPort>(
-  ports: readonly T[],
-  printed: (port: EndpointPort) => string,
-): T[] => {
-  if (ports.length < 2) return [...ports]
-  const hashed = ports.map((port) => ({ port, hash: fnv128a(printed(port)) }))
-  return hashed.sort((a, b) => (a.hash < b.hash ? -1 : 1)).map(({ port }) => port)
+export const byHash = <T>(items: readonly T[], printed: (item: T) => string): T[] => {
+  if (items.length < 2) return [...items]
+  const hashed = items.map((item) => ({ item, hash: fnv128a(printed(item)) }))
+  return hashed.sort((a, b) => (a.hash < b.hash ? -1 : 1)).map(({ item }) => item)
 }
 
 export const inSliceOrder = <T extends EndpointPort>(ports: readonly T[]): T[] =>
-  sortBy(ports, printedOfSlice)
+  byHash(ports, printedOfSlice)
 export const inSubsetOrder = <T extends EndpointPort>(ports: readonly T[]): T[] =>
-  sortBy(ports, printedOfSubset)
+  byHash(ports, (port) => `(v1.EndpointPort)${printedPort(port)}`)

@@ -148,6 +148,40 @@ t.test('Endpoints have the address of each Pod that lives once, in order, ready 
   t.end()
 })
 
+t.test('ports that the same Pods have share a subset, in the order of upstream', (t) => {
+  const service = serviceOf({
+    clusterIP: '10.96.0.1',
+    ports: [
+      { name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' },
+      { name: 'admin', port: 9000, targetPort: 9000, protocol: 'TCP', appProtocol: 'h2c' },
+    ],
+  })
+  const pods = Array.from({ length: 6 }, (_, i): Pod => {
+    const ip = `10.0.0.${i + 1}`
+    const made = podOf({ ip, uid: `u${ip}`, ready: i % 2 === 0, ended: false, gone: false })
+    const ports = [{ name: 'http', containerPort: 8000 + (i % 3), protocol: 'TCP' }]
+    const named = i === 2 ? { hostname: 'h', subdomain: 's' } : {}
+    return { ...made, spec: { ...made.spec, ...named, containers: [{ name: 'c', ports }] } }
+  })
+  const { subsets } = reconcileSubsets(service, pods)
+  const last = (list: { ip: string }[] = []) => list.map(({ ip }) => ip.slice(-1)).join('')
+  t.same(
+    subsets.map(({ addresses, notReadyAddresses, ports }) => [
+      last(addresses),
+      last(notReadyAddresses),
+      ports!.map(({ name, port }) => `${name} ${port}`).join(),
+    ]),
+    [
+      ['135', '246', 'admin 9000'],
+      ['5', '2', 'http 8001'],
+      ['1', '4', 'http 8000'],
+      ['3', '6', 'http 8002'],
+    ],
+    "as upstream's RepackSubsets gave them",
+  )
+  t.end()
+})
+
 t.test('of too many addresses the ready ones stay, each subset with its share', (t) => {
   const service = serviceOf({
     clusterIP: '10.96.0.1',
