@@ -1,4 +1,4 @@
-import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
+import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'
 import { isNodeReady, type Node, type Pod } from '#client/pod.js'
@@ -22,6 +22,7 @@ import {
   managedByLabel,
   type NewSlice,
   reconcileSlices,
+  type SliceActions,
   serviceNameLabel,
 } from './reconcile.js'
 import { podsOfService, servicesOfPods } from './services-of-pods.js'
@@ -64,13 +65,19 @@ class EndpointSlices {
       },
     })
     servicesOfPods({ services: this.#services, pods: this.#pods }, (key) => queue.add(key))
+    const changed = (slice: EndpointSlice): void => {
+      if (!this.#own.includes(slice)) queue.add(serviceKey(slice))
+    }
     this.#slices.handle({
       onDelete: (slice) => {
         this.#own.forget(slice)
         queue.add(serviceKey(slice))
       },
-      onUpdate: (slice) => {
-        if (!this.#own.includes(slice)) queue.add(serviceKey(slice))
+      onAdd: changed,
+      onUpdate(next, previous) {
+        changed(next)
+        // Somebody has given it to another Service: the one that it was taken from may need another.
+        if (serviceKey(next) !== serviceKey(previous)) queue.add(serviceKey(previous))
       },
     })
   }
@@ -108,10 +115,10 @@ class EndpointSlices {
   async sync(key: string): Promise<number> {
     const service = this.#services.store.get(key)
     // Without a Service the garbage collector takes its slices.
-    if (service === undefined || service.metadata.deletionTimestamp !== undefined) return 0
+    if (service === undefined) return 0
     const selected = podsOfService(service, this.#pods)
     if (selected === undefined) return 0
-    const { pods, problem } = await this.#onKnownNodes(service, selected)
+    const { pods, strange } = await this.#onKnownNodes(service, selected)
     const slices = this.#slices.store
       .byIndex('service', keyOf(service))
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
@@ -124,20 +131,14 @@ class EndpointSlices {
     })
     const ratios = usesTopology(service) ? this.#zoneRatios() : undefined
     const { actions, events } = this.#hinted.reconcile(service, plain, slices, ratios)
-    try {
-      await this.#write(actions, this.#triggerTimes.take(service, pods))
-    } catch (error) {
-      if (!isNamespaceTerminating(error) && !isNotFound(error)) throw error
-    } finally {
-      for (const event of events) this.#tell(service, event)
-    }
+    const triggerTime = this.#triggerTimes.take(service, pods)
+    const failures = await this.#write(key, actions, triggerTime)
+    for (const event of events) this.#tell(service, event)
+    const problem = aggregate([...strange, ...failures])
     if (problem === undefined) return pods.length
-    this.#tell(service, {
-      type: 'Warning',
-      reason: 'FailedToUpdateEndpointSlices',
-      message: problem,
-    })
-    throw new Error(problem)
+    const message = `Error updating Endpoint Slices for Service ${key}: ${problem}`
+    this.#tell(service, { type: 'Warning', reason: 'FailedToUpdateEndpointSlices', message })
+    throw new Error(message)
   }
 
   #tell(service: Service, { type, reason, message }: ServiceEvent): void {
@@ -151,35 +152,33 @@ class EndpointSlices {
   async #onKnownNodes(
     service: Service,
     all: readonly Pod[],
-  ): Promise<{ pods: readonly Pod[]; problem?: string }> {
-    if (service.spec.publishNotReadyAddresses) return { pods: all }
-    const strange = all.filter(
+  ): Promise<{ pods: readonly Pod[]; strange: string[] }> {
+    if (service.spec.publishNotReadyAddresses) return { pods: all, strange: [] }
+    const unknown = all.filter(
       (pod) => belongsInSlice(pod) && this.#nodes.store.get(pod.spec.nodeName ?? '') === undefined,
     )
-    const problems: string[] = []
+    const strange: string[] = []
     const skipped = new Set<Pod>()
-    for (const pod of strange) {
+    for (const pod of unknown) {
       const { nodeName: name = '' } = pod.spec
       const node = name && (await readLive(this.#context, resources.nodes, { name }))
       if (node) continue
       skipped.add(pod)
-      problems.push(
+      strange.push(
         `skipping Pod ${pod.metadata.name} for Service ${keyOf(service)}: Node ${name} Not Found`,
       )
     }
-    const problem = aggregate(problems)
-    if (problem === undefined) return { pods: all }
-    return {
-      pods: all.filter((pod) => !skipped.has(pod)),
-      problem: `Error updating Endpoint Slices for Service ${keyOf(service)}: ${problem}`,
-    }
+    return { pods: all.filter((pod) => !skipped.has(pod)), strange }
   }
 
+  /** Yields what failed first, in upstream's words. */
   async #write(
-    actions: ReturnType<typeof reconcileSlices>,
+    service: string,
+    actions: SliceActions,
     triggerTime: string | undefined,
-  ): Promise<void> {
+  ): Promise<string[]> {
     const { client } = this.#context
+    const { endpointSlices } = resources
     const dated = <T extends EndpointSlice | NewSlice>(slice: T): T => ({
       ...slice,
       metadata: {
@@ -187,22 +186,38 @@ class EndpointSlices {
         annotations: withTriggerTime(slice.metadata.annotations, triggerTime),
       },
     })
-    const { endpointSlices } = resources
+    const failures: string[] = []
+    const orTell = async (what: string, work: () => Promise<void>): Promise<void> => {
+      try {
+        await work()
+      } catch (error) {
+        if (!isNamespaceTerminating(error))
+          failures.push(`failed to ${what} for Service ${service}: ${messageOf(error)}`)
+      }
+    }
     // Updates first, all at once: proxies wait for them when a Pod is deleted.
     await Promise.all([
-      ...actions.update.map(async (slice) =>
-        this.#written(await client.update(endpointSlices, dated(slice))),
+      ...actions.update.map((slice) =>
+        orTell(`update ${slice.metadata.name} EndpointSlice`, async () =>
+          this.#written(await client.update(endpointSlices, dated(slice))),
+        ),
       ),
-      ...actions.create.map(async (slice) =>
-        this.#written(await client.create<EndpointSlice>(endpointSlices, dated(slice))),
+      ...actions.create.map((slice) =>
+        orTell('create EndpointSlice', async () =>
+          this.#written(await client.create<EndpointSlice>(endpointSlices, dated(slice))),
+        ),
       ),
     ])
     for (const slice of actions.delete) {
+      if (failures.length > 0) break
       const { namespace, name, uid, resourceVersion } = slice.metadata
       const options = { preconditions: { uid, resourceVersion } }
-      const answer = await client.delete(endpointSlices, { namespace, name }, options)
-      this.#slices.observeDelete(slice, answer)
+      await orTell(`delete ${name} EndpointSlice`, async () => {
+        const answer = await client.delete(endpointSlices, { namespace, name }, options)
+        this.#slices.observeDelete(slice, answer)
+      })
     }
+    return failures.slice(0, 1)
   }
 
   #written(slice: EndpointSlice): void {

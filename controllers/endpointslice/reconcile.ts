@@ -124,11 +124,17 @@ const newSlice = (
   ports: group.ports,
 })
 
-const withMeta = (slice: EndpointSlice, service: Service): EndpointSlice['metadata'] => ({
+const withLabels = (slice: EndpointSlice, service: Service): EndpointSlice['metadata'] => ({
   ...slice.metadata,
   labels: sliceLabels(service),
-  ownerReferences: [ownerReference(resources.services, service)],
 })
+
+/** Not so what a Service of the same name has left to the garbage collector. */
+const isOwned = ({ metadata }: EndpointSlice, service: Service): boolean =>
+  (metadata.ownerReferences ?? []).some(
+    ({ apiVersion, kind, uid }) =>
+      uid === service.metadata.uid && kind === 'Service' && apiVersion === 'v1',
+  )
 
 /** Hints that are made for all endpoints together are compared later. */
 const sameEndpoints = (service: Service, { endpoints }: EndpointSlice, wanted: Endpoint[]) => {
@@ -139,7 +145,23 @@ const sameEndpoints = (service: Service, { endpoints }: EndpointSlice, wanted: E
   return jsonEqual(compared, wanted)
 }
 
-/** Slices of one group: keeps what is there in place, takes out what went, and fills up with what is new. */
+interface Kept {
+  readonly slice: EndpointSlice
+  readonly metadata: EndpointSlice['metadata']
+  readonly endpoints: Endpoint[]
+  isChanged: boolean
+}
+
+/** The one that is closest to full with so many more. */
+const tightest = (kept: readonly Kept[], more: number, endpointsMax: number): Kept | undefined => {
+  const room = ({ endpoints }: Kept): number => endpointsMax - endpoints.length - more
+  return kept.filter((entry) => room(entry) >= 0).sort((a, b) => room(a) - room(b))[0]
+}
+
+/**
+ * Slices of one group: keeps what is there in place, takes out what went, and fills up with what is new. Those that change
+ * anyway are filled first, the fullest of them first; the rest goes into one more, if it has room for all of it.
+ */
 const reconcileGroup = (
   { service, endpointsMax }: SliceObservation,
   group: Group,
@@ -147,7 +169,8 @@ const reconcileGroup = (
   actions: SliceActions,
 ): void => {
   const missing = new Map(group.endpoints)
-  const kept = slices.map((slice) => {
+  const kept: Kept[] = []
+  for (const slice of slices) {
     const endpoints: Endpoint[] = []
     for (const old of slice.endpoints ?? []) {
       const wanted = missing.get(endpointKey(old))
@@ -155,22 +178,33 @@ const reconcileGroup = (
       missing.delete(endpointKey(old))
       endpoints.push(wanted)
     }
-    return { slice, endpoints }
-  })
+    const metadata = withLabels(slice, service)
+    const isSame = sameEndpoints(service, slice, endpoints)
+    if (endpoints.length === 0 && !isSame) actions.delete.push(slice)
+    else
+      kept.push({
+        slice,
+        metadata,
+        endpoints,
+        isChanged: !isSame || !jsonEqual(slice.metadata, metadata),
+      })
+  }
   const added = [...missing.values()]
-  // The fullest first, so that few slices change and few stay half empty.
-  for (const entry of [...kept].sort((a, b) => b.endpoints.length - a.endpoints.length))
-    entry.endpoints.push(...added.splice(0, endpointsMax - entry.endpoints.length))
-  while (added.length > 0)
+  const changing = kept.filter(({ isChanged }) => isChanged)
+  for (const { endpoints } of changing.sort((a, b) => b.endpoints.length - a.endpoints.length))
+    endpoints.push(...added.splice(0, endpointsMax - endpoints.length))
+  while (added.length >= endpointsMax)
     actions.create.push(newSlice(service, group, added.splice(0, endpointsMax)))
-  for (const { slice, endpoints } of kept) {
-    if (endpoints.length === 0) actions.delete.push(slice)
+  if (added.length > 0) {
+    const roomy = tightest(kept, added.length, endpointsMax)
+    if (roomy === undefined) actions.create.push(newSlice(service, group, added))
     else {
-      const metadata = withMeta(slice, service)
-      if (!sameEndpoints(service, slice, endpoints) || !jsonEqual(slice.metadata, metadata))
-        actions.update.push({ ...slice, metadata, endpoints })
+      roomy.endpoints.push(...added)
+      roomy.isChanged = true
     }
   }
+  for (const { slice, metadata, endpoints, isChanged } of kept)
+    if (isChanged) actions.update.push({ ...slice, metadata, endpoints })
 }
 
 /** Each address type has a slice, an empty one when no Pod is there: the Service is known to be looked after. */
@@ -190,14 +224,15 @@ const keepPlaceholder = (
     return
   }
   actions.delete.splice(actions.delete.indexOf(reused), 1)
-  const metadata = withMeta(reused, service)
+  const metadata = withLabels(reused, service)
   const isPlaceholder = (reused.endpoints ?? []).length === 0 && (reused.ports ?? []).length === 0
   if (!isPlaceholder || !jsonEqual(reused.metadata, metadata))
     actions.update.push({ ...reused, metadata, endpoints: [], ports: [] })
 }
 
 export const reconcileSlices = (observed: SliceObservation): SliceActions => {
-  const { service, slices } = observed
+  const { service } = observed
+  const slices = observed.slices.filter((slice) => isOwned(slice, service))
   const actions: SliceActions = { create: [], update: [], delete: [] }
   const groups = groupPods(observed)
   const byGroup = new Map<string, EndpointSlice[]>()
@@ -210,7 +245,14 @@ export const reconcileSlices = (observed: SliceObservation): SliceActions => {
   for (const [key, unused] of byGroup) if (!groups.has(key)) actions.delete.push(...unused)
   for (const addressType of addressTypesOf(service))
     keepPlaceholder(service, addressType, slices, actions)
-  return reuseDeleted(actions, service)
+  const { create, ...written } = reuseDeleted(actions, service)
+  const left = observed.slices.filter((slice) => !slices.includes(slice))
+  return {
+    // What is made while the Service goes would go with it, and hold it up.
+    create: service.metadata.deletionTimestamp === undefined ? create : [],
+    update: written.update,
+    delete: [...written.delete, ...left],
+  }
 }
 
 /** What would be made takes the place of what would go: readers see one change in place of two. */
@@ -226,7 +268,7 @@ const reuseDeleted = (
     if (made === undefined) left.push(slice)
     else {
       const { endpoints, ports } = made
-      reused.push({ ...slice, metadata: withMeta(slice, service), endpoints, ports })
+      reused.push({ ...slice, metadata: withLabels(slice, service), endpoints, ports })
     }
   }
   return { create, update: [...update, ...reused], delete: left }
