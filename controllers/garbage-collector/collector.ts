@@ -5,6 +5,7 @@ import type { Client } from '#client/client.js'
 import type { DiscoveredResource } from '#client/discovery.js'
 import { isConflict, isNotFound } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
+import { inParallel } from '../pods/pod-control.js'
 import { AbsentOwners } from './absent-owners.js'
 import {
   foregroundFinalizer,
@@ -98,12 +99,12 @@ export class Collector {
   async attemptToOrphan(node: GraphNode): Promise<void> {
     const owner = await this.#readLive(node)
     if (owner === undefined || !(owner.metadata.finalizers ?? []).includes(orphanFinalizer)) return
-    for (const dependent of [...node.dependents]) {
+    await inParallel([...node.dependents], async (dependent) => {
       const latest = await this.#readLive(dependent)
       const reference = latest?.metadata.ownerReferences?.find((o) => o.uid === node.identity.uid)
       if (latest !== undefined && reference !== undefined)
         await this.#dropOwners(dependent, latest, [reference])
-    }
+    })
     await this.#dropFinalizer(node, orphanFinalizer)
   }
 
@@ -202,8 +203,7 @@ export class Collector {
       d.owners.some((o) => o.uid === uid && o.blockOwnerDeletion),
     )
     if (blocking.length === 0) return this.#dropFinalizer(node, foregroundFinalizer)
-    for (const dependent of node.dependents)
-      if (!dependent.deletingDependents) this.#deps.again(dependent)
+    for (const dependent of blocking) if (!dependent.deletingDependents) this.#deps.again(dependent)
   }
 
   async #deleteInForeground(node: GraphNode, latest: PersistedObject): Promise<void> {
