@@ -89,11 +89,13 @@ export const namespaceController: Controller = {
         queue.addAfter(keyOf(namespace), firstLookMs)
     }
     namespaces.handle({ onAdd: look, onUpdate: look })
-    // The last Pod of a terminating namespace is what it waits for most often.
-    context.informers.for<NamespacedObject>(resources.pods).handle({
+    // The last Pod of a terminating namespace is what it waits for most often. Those before it change nothing.
+    const pods = context.informers.for<NamespacedObject>(resources.pods)
+    pods.handle({
       onDelete(pod) {
         const namespace = namespaces.store.get(pod.metadata.namespace)
-        if (namespace !== undefined) look(namespace)
+        if (namespace?.metadata.deletionTimestamp === undefined) return
+        if (pods.store.byIndex('namespace', keyOf(namespace)).length === 0) look(namespace)
       },
     })
     return queueRun(context, queue, async (name) => {

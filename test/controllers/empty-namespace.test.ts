@@ -1,4 +1,5 @@
 /** What keeps a namespace, as far as what is left in it tells. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
@@ -70,4 +71,39 @@ t.test('a namespace that others hold is emptied, too, and left to them', async (
   await until(async () => (await now()).status.conditions?.length > 0)
   t.same((await client.list(configMaps, { namespace: name })).items, [])
   t.same((await now()).spec.finalizers, finalizers)
+})
+
+t.test('a namespace is looked at again when its last Pod goes, not at each', async (t) => {
+  let looks = 0
+  const client = await startControllers(
+    t,
+    ['namespace-controller'],
+    (real) => ({
+      deleteCollection(...args: Parameters<Client['deleteCollection']>) {
+        if (args[0].resource === 'pods') looks++
+        return real.deleteCollection(...args)
+      },
+    }),
+    { disableAdmissionPlugins: ['ServiceAccount'] },
+  )
+  const name = 'full'
+  await client.create(resources.namespaces, { metadata: { name } })
+  const pods = Array.from({ length: 12 }, (_, i) => ({ name: `p${i}`, namespace: name }))
+  const containers = [{ name: 'c', image: 'i' }]
+  for (const metadata of pods)
+    await client.create(resources.pods, { metadata, spec: { nodeName: 'n', containers } })
+  await client.delete(resources.namespaces, { name })
+  await until(() => looks > 0)
+  for (const pod of pods) {
+    // Longer than changes are gathered.
+    await sleep(150)
+    await client.delete(resources.pods, pod, { gracePeriodSeconds: 0 })
+  }
+  await until(() =>
+    client.get(resources.namespaces, { name }).then(
+      () => false,
+      () => true,
+    ),
+  )
+  t.ok(looks < 7, `${looks} looks`)
 })
