@@ -57,8 +57,8 @@ const failureCondition = (
 ): Condition[] => {
   const others = conditions.filter((c) => c.type !== 'ReplicaFailure')
   if (failure === undefined) return others
-  const known = conditions.find((c) => c.type === 'ReplicaFailure')
-  if (known?.reason === failure.reason) return [...others, known]
+  // One that is there stays until nothing fails, whatever has failed since.
+  if (others.length < conditions.length) return [...conditions]
   return [
     ...others,
     {

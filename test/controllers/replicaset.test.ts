@@ -1,10 +1,13 @@
 /** Which Pods a ReplicaSet takes, and what it and its Deployment note of each other; seen with kube-controller-manager 1.36. */
 import t from 'tap'
+import type { Condition } from '#api/conditions.js'
 import { failure } from '#api/errors.js'
 import type { PersistedObject } from '#api/object.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { Deployment } from '#controllers/deployment/deployment.js'
+import { type ReplicaSet, replicaStatus } from '#controllers/replicaset/reconcile.js'
+import { storedMetadata } from '../stored-metadata.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { manage, startBeside, startControllers } from './in-process.js'
 
@@ -140,4 +143,24 @@ t.test('that a new set was made is told at once, whatever fails next', async (t)
   )
   await until(async () => (await progress())?.message !== before?.message)
   await until(() => refusals > 0)
+})
+
+t.test('the first failure stays in the status until nothing fails any more', (t) => {
+  const set = (conditions: Condition[]) =>
+    ({
+      kind: 'ReplicaSet',
+      metadata: storedMetadata({ name: 'web' }),
+      spec: { template: { spec: { containers: [] } } },
+      status: { replicas: 0, conditions },
+    }) as unknown as ReplicaSet
+  const statusAfter = (conditions: Condition[], reason?: string) => {
+    const failure = reason === undefined ? undefined : { reason, message: 'no' }
+    const status = replicaStatus(set(conditions), [], { now: 0, failure })
+    return (status ?? { conditions }).conditions?.map((condition) => condition.reason)
+  }
+  const failed = { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate' }
+  t.same(statusAfter([], 'FailedDelete'), ['FailedDelete'])
+  t.same(statusAfter([failed], 'FailedDelete'), ['FailedCreate'])
+  t.same(statusAfter([failed]), undefined)
+  t.end()
 })
