@@ -110,7 +110,7 @@ const sync = async (
     set,
     hash,
     nodes: informers.for<Node>(resources.nodes).store.list(),
-    pods: ownedBy<Pod>(context, set, resources.pods),
+    pods: ownedBy<Pod>(context, set.metadata, resources.pods),
     now: clock.now(),
   })
   let failed: unknown

@@ -9,7 +9,7 @@ import { jsonEqual } from '#json/object.js'
 import { byAge } from '../by-age.js'
 import type { ControllerContext } from '../controller.js'
 import { deleteAsSeen } from '../delete-object.js'
-import { claimOwned, ownerController } from '../ownership/owner-controller.js'
+import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { updateObject, updateStatus } from '../update-object.js'
 import {
   type Deployment,
@@ -227,14 +227,10 @@ const isComplete = ({ deployment }: Sync, newSet: OwnedSet): boolean => {
  * watch has not shown, and do not count terminating ones.
  */
 const oldPodsRun = (sync: Sync, newSet: OwnedSet | undefined): boolean => {
-  const { context, sets } = sync
-  const oldSets = oldSetsOf(sync, newSet)
-  if (oldSets.some(({ status }) => (status?.replicas ?? 0) > 0)) return true
-  const olds = new Set(oldSets.map((s) => s.metadata.uid))
-  return context.informers
-    .for<Pod>(resources.pods)
-    .store.byIndex('namespace', sets[0]?.metadata.namespace ?? '')
-    .some((pod) => !isPodTerminal(pod) && olds.has(controllerRefOf(pod)?.uid ?? ''))
+  const podsOf = ({ metadata }: OwnedSet) => ownedBy<Pod>(sync.context, metadata, resources.pods)
+  return oldSetsOf(sync, newSet).some(
+    (set) => (set.status?.replicas ?? 0) > 0 || !podsOf(set).every(isPodTerminal),
+  )
 }
 
 const rollOut = async (sync: Sync): Promise<OwnedSet | undefined> => {

@@ -133,7 +133,7 @@ class JobSync {
   }
 
   #pods(): Pod[] {
-    return ownedBy<Pod>(this.#context, this.#job, resources.pods)
+    return ownedBy<Pod>(this.#context, this.#job.metadata, resources.pods)
   }
 
   #failures(): Failures {

@@ -3,7 +3,7 @@ import { controllerRefOf } from '#api/controller-ref.js'
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { NamespacedObject } from '#api/object.js'
 import type { Informer } from '#client/informer.js'
-import { keyOf } from '#client/object-store.js'
+import { keyOf, type ObjectStore } from '#client/object-store.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { SyncResult, WorkQueue, WorkQueueOptions } from '#client/work-queue.js'
 import { whileSeeing } from '../blind.js'
@@ -62,16 +62,26 @@ export const ownerController = <T extends NamespacedObject>(kind: OwnerKind<T>):
   },
 })
 
+/** Index by namespace and the uid of the controller; an object that nobody controls is under no uid. */
+const byController = 'controller'
+
+const storeOf = <T extends NamespacedObject>(
+  { informers }: ControllerContext,
+  owned: ResourceRef,
+): ObjectStore<T> => {
+  const { store } = informers.for<T>(owned)
+  store.addIndex(byController, (object) => [
+    `${object.metadata.namespace}/${controllerRefOf(object)?.uid ?? ''}`,
+  ])
+  return store
+}
+
 /** The objects of the owner's namespace that name it as their controller; our own writes are among them at once. */
 export const ownedBy = <T extends NamespacedObject>(
-  { informers }: ControllerContext,
-  owner: NamespacedObject,
+  context: ControllerContext,
+  { namespace, uid }: Pick<NamespacedObject['metadata'], 'namespace' | 'uid'>,
   owned: ResourceRef,
-): T[] =>
-  informers
-    .for<T>(owned)
-    .store.byIndex('namespace', owner.metadata.namespace)
-    .filter((object) => controllerRefOf(object)?.uid === owner.metadata.uid)
+): T[] => storeOf<T>(context, owned).byIndex(byController, `${namespace}/${uid}`)
 
 interface ClaimOwned<T extends NamespacedObject> {
   /** Of the owner. */
@@ -84,19 +94,19 @@ interface ClaimOwned<T extends NamespacedObject> {
 
 /** Adopts and releases objects of the namespace; yields those that are the owner's now. */
 export const claimOwned = <T extends NamespacedObject>(
-  { client, informers }: ControllerContext,
+  context: ControllerContext,
   owner: NamespacedObject,
   { ref, owned, selector, isCandidate = () => true, finalizer }: ClaimOwned<T>,
 ): Promise<T[]> => {
-  const informer = informers.for<T>(owned)
-  const candidates = informer.store.byIndex('namespace', owner.metadata.namespace)
+  const orphans = storeOf<T>(context, owned).byIndex(byController, `${owner.metadata.namespace}/`)
+  const candidates = [...ownedBy<T>(context, owner.metadata, owned), ...orphans]
   return claim(candidates.filter(isCandidate), {
-    client,
+    client: context.client,
     ref,
     owner,
     selector,
     objectRef: owned,
     finalizer,
-    observe: (object: T) => informer.observe(object),
+    observe: (object: T) => context.informers.for<T>(owned).observe(object),
   })
 }

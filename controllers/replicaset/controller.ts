@@ -42,11 +42,9 @@ interface Failure {
 const relatedPods = (context: ControllerContext, ref: ResourceRef, set: ReplicaSet): Pod[] => {
   const owner = controllerRefOf(set)
   if (owner === undefined) return []
-  return context.informers
-    .for<ReplicaSet>(ref)
-    .store.byIndex('namespace', set.metadata.namespace)
-    .filter((other) => controllerRefOf(other)?.uid === owner.uid)
-    .flatMap((other) => ownedBy<Pod>(context, other, resources.pods))
+  const { namespace } = set.metadata
+  const related = ownedBy<ReplicaSet>(context, { namespace, uid: owner.uid }, ref)
+  return related.flatMap(({ metadata }) => ownedBy<Pod>(context, metadata, resources.pods))
 }
 
 /** Makes and ends Pods as planned; what went wrong is a condition of the set. */
@@ -93,7 +91,7 @@ const sync = async (
   const related = () => relatedPods(context, ref, set)
   const plan = planReplicas(set, mine, { related, now: clock.now() })
   const { failure, error } = await act({ ref, control }, set, plan)
-  const after = ownedBy<Pod>(context, set, resources.pods)
+  const after = ownedBy<Pod>(context, set.metadata, resources.pods)
   const now = clock.now()
   const status = replicaStatus(set, after, { now, failure })
   if (status !== undefined) await updateStatus(context, ref, set, status)

@@ -267,7 +267,7 @@ const syncSet = async (
   const currentRevision = (isThere && noted) || updateRevision
   const observe = (): Observed => ({
     set,
-    pods: ownedBy<Pod>(context, set, resources.pods),
+    pods: ownedBy<Pod>(context, set.metadata, resources.pods),
     currentRevision,
     updateRevision,
     claims: claimState(sync),
