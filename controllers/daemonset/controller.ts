@@ -1,10 +1,12 @@
 /** One Pod on every node that qualifies; upstream's daemonset-controller. */
+import { matchesSelector } from '#api/label-selector.js'
 import { keyOf } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'
+import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
-import type { ControllerContext } from '../controller.js'
+import { type ControllerContext, enqueueOwner } from '../controller.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { lookWhenAvailable } from '../pods/availability.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'
@@ -19,21 +21,18 @@ import { FailedPods } from './failed-pods.js'
 import {
   type DaemonSet,
   daemonStatus,
+  generationLabels,
   type Observed,
   pinnedTo,
   planDaemons,
+  wantsNode,
   withDaemonTolerations,
 } from './reconcile.js'
 import { planUpdate } from './update.js'
 
 const newPod = (set: DaemonSet, node: string, hash: string) => {
   const pod = podFromTemplate(set.spec.template, resources.daemonSets, set)
-  const labels = {
-    ...pod.metadata.labels,
-    [revisionLabel]: hash,
-    'pod-template-generation':
-      set.metadata.annotations?.['deprecated.daemonset.template.generation'] ?? '1',
-  }
+  const labels = { ...pod.metadata.labels, ...generationLabels(set), [revisionLabel]: hash }
   return pinnedTo(withDaemonTolerations({ ...pod, metadata: { ...pod.metadata, labels } }), node)
 }
 
@@ -146,14 +145,23 @@ export const daemonSetController = ownerController<DaemonSet>({
     const history = new RevisionHistory(context, resources.daemonSets, revisionLabel)
     const control = new PodControl(context, 'daemonset-controller')
     const tools = { control, failedPods: new FailedPods(), queue }
-    const all = (): void => {
-      for (const key of sets.store.keys()) queue.add(key)
+    const those = (areConcerned: (set: DaemonSet) => boolean): void => {
+      for (const set of sets.store.list()) if (areConcerned(set)) queue.add(keyOf(set))
     }
+    // One that somebody deletes is made anew; one without a controller is adopted.
+    const revisions = context.informers.for<ControllerRevision>(resources.controllerRevisions)
+    enqueueOwner(revisions, resources.daemonSets, queue, ({ metadata: { namespace, labels } }) =>
+      those(
+        ({ metadata, spec }) =>
+          metadata.namespace === namespace && matchesSelector(spec.selector, labels),
+      ),
+    )
     context.informers.for<Node>(resources.nodes).handle({
-      onAdd: all,
-      onDelete: all,
+      onAdd: (node) => those((set) => wantsNode(set, node).shouldRun),
+      onDelete: () => those(() => true),
       onUpdate(next, previous) {
-        if (nodeSignature(next) !== nodeSignature(previous)) all()
+        if (nodeSignature(next) === nodeSignature(previous)) return
+        those((set) => !jsonEqual(wantsNode(set, next), wantsNode(set, previous)))
       },
     })
     return (set) => sync(context, history, tools, set)

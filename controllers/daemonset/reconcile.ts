@@ -162,27 +162,41 @@ interface OnNode {
   surplus: Pod[]
 }
 
-const bySort = (pods: readonly Pod[], hash: string): { fresh: Pod[]; old: Pod[] } => ({
-  fresh: pods.filter((pod) => revisionOf(pod) === hash),
-  old: pods.filter((pod) => revisionOf(pod) !== hash),
-})
+const generationLabel = 'pod-template-generation'
+
+/** The label by which a Pod says of which generation of the template it is. */
+export const generationLabels = ({ metadata }: DaemonSet): Record<string, string> => {
+  const generation = metadata.annotations?.['deprecated.daemonset.template.generation']
+  return generation === undefined ? {} : { [generationLabel]: generation }
+}
+
+/**
+ * Not to be replaced by an update. Generations begin anew with a set that is made anew: a Pod that it adopts counts as
+ * its own though its template was another (IsPodUpdated).
+ */
+const isUpdated = (pod: Pod, { set, hash }: Pick<Observed, 'set' | 'hash'>): boolean => {
+  const { [generationLabel]: generation } = generationLabels(set)
+  const isOfGeneration =
+    generation !== undefined && pod.metadata.labels?.[generationLabel] === generation
+  return isOfGeneration || revisionOf(pod) === hash
+}
 
 /** The one Pod of each sort that an update goes by, ended ones included; undefined when there are more. */
 export const pairOnNode = (
   here: readonly Pod[],
-  hash: string,
+  observed: Observed,
 ): { old: Pod | undefined; new: Pod | undefined } | undefined => {
-  const { fresh, old } = bySort(
-    here.filter((pod) => !isTerminating(pod)),
-    hash,
-  )
+  const staying = here.filter((pod) => !isTerminating(pod))
+  const fresh = staying.filter((pod) => isUpdated(pod, observed))
+  const old = staying.filter((pod) => !fresh.includes(pod))
   return fresh.length > 1 || old.length > 1 ? undefined : { old: old[0], new: fresh[0] }
 }
 
 const sortOutNode = (here: readonly Pod[], { hash }: Pick<Observed, 'hash'>): OnNode => {
   const staying = here.filter((pod) => !isTerminating(pod))
   const live = staying.filter((pod) => !isPodTerminal(pod)).sort(byCreation)
-  const { fresh, old } = bySort(live, hash)
+  const fresh = live.filter((pod) => revisionOf(pod) === hash)
+  const old = live.filter((pod) => revisionOf(pod) !== hash)
   return {
     ended: staying.filter(isPodTerminal),
     live,
@@ -235,9 +249,10 @@ const keepOne = (
 
 /** The status as it should be, or undefined when nothing differs. */
 export const daemonStatus = (
-  { set, nodes, pods, hash, now }: Observed,
+  observed: Observed,
   collisionCount: number | undefined,
 ): DaemonSet['status'] | undefined => {
+  const { set, nodes, pods, now } = observed
   const byNode = podsByNode(pods)
   const counts = {
     currentNumberScheduled: 0,
@@ -259,7 +274,7 @@ export const daemonStatus = (
     counts.currentNumberScheduled++
     if (isPodReady(pod)) counts.numberReady++
     if (isPodAvailable(pod, set.spec.minReadySeconds ?? 0, now)) counts.numberAvailable++
-    if (revisionOf(pod) === hash) counts.updatedNumberScheduled++
+    if (isUpdated(pod, observed)) counts.updatedNumberScheduled++
   }
   const numberUnavailable = counts.desiredNumberScheduled - counts.numberAvailable
   const { updatedNumberScheduled, numberAvailable, ...always } = counts

@@ -35,7 +35,7 @@ const statesOf = (observed: Observed): { states: NodeState[]; desired: number } 
     const wanted = wantsNode(observed.set, node).shouldRun
     if (wanted) desired++
     if (!wanted && !byNode.has(name)) continue
-    const pair = pairOnNode(byNode.get(name) ?? [], observed.hash)
+    const pair = pairOnNode(byNode.get(name) ?? [], observed)
     states.push({ name, wanted, oldPod: pair?.old, newPod: pair?.new, crowded: pair === undefined })
   }
   return { states, desired }
