@@ -49,20 +49,26 @@ const hasScale = async (client: Client, ref: ResourceRef): Promise<boolean> => {
 
 /** The size that a controller wants, and the uid of the object that decides it; undefined when it is gone. */
 const sizeOf = async (
-  client: Client,
+  context: ControllerContext,
   namespace: string,
   owner: OwnerReference,
 ): Promise<{ uid: string; replicas: number } | undefined> => {
+  const { client, informers } = context
   const ref = getOwn(known, owner.kind)
   const isKnown = ref !== undefined && ref.group === groupOf(owner.apiVersion)
   const found = isKnown ? ref : await discoverKind(client, owner, 'version')
   const at = { namespace, name: owner.name }
+  const seen = isKnown ? informers.for(ref).store.get(keyOf({ metadata: at })) : undefined
   try {
-    const object = await client.get(found, at, isKnown ? {} : { subresource: 'scale' })
+    // The watch of Pods may be ahead of that of their controllers.
+    const object =
+      seen?.metadata.uid === owner.uid
+        ? seen
+        : await client.get(found, at, isKnown ? {} : { subresource: 'scale' })
     if (object.metadata.uid !== owner.uid) return undefined
     // A Deployment decides for its sets.
     const above = owner.kind === 'ReplicaSet' ? controllerRefOf(object) : undefined
-    if (above?.kind === 'Deployment') return sizeOf(client, namespace, above)
+    if (above?.kind === 'Deployment') return sizeOf(context, namespace, above)
     return { uid: owner.uid, replicas: object.spec?.replicas ?? (isKnown ? 1 : 0) }
   } catch (error) {
     if (!isNotFound(error)) throw error
@@ -74,7 +80,7 @@ const sizeOf = async (
 
 /** The sum of the wanted sizes of all controllers of the Pods, and whether some have none. */
 const scaleOf = async (
-  { client }: ControllerContext,
+  context: ControllerContext,
   pods: readonly Pod[],
 ): Promise<{ scale: number; unmanaged: boolean }> => {
   const sizes = new Map<string, number>()
@@ -85,7 +91,7 @@ const scaleOf = async (
     if (owner === undefined) unmanaged = true
     else if (!seen.has(owner.uid)) {
       seen.add(owner.uid)
-      const size = await sizeOf(client, pod.metadata.namespace, owner)
+      const size = await sizeOf(context, pod.metadata.namespace, owner)
       if (size === undefined) throw new Error(`found no controllers for pod "${pod.metadata.name}"`)
       sizes.set(size.uid, size.replicas)
     }
@@ -117,6 +123,13 @@ const notDeleted = ({ metadata: { namespace } }: PodDisruptionBudget): Tale => [
   'Warning',
   'NotDeleted',
   `Pod was expected by PDB ${namespace}/${namespace} to be deleted but it wasn't`,
+]
+
+/** Upstream looks after the one that it names; evictions are refused in any case. */
+const tooMany = ({ metadata }: Pod, chosen: PodDisruptionBudget): Tale => [
+  'Warning',
+  'MultiplePodDisruptionBudgets',
+  `Pod "${metadata.namespace}"/"${metadata.name}" matches multiple PodDisruptionBudgets.  Chose "${chosen.metadata.name}" arbitrarily.`,
 ]
 
 /** How many Pods the controllers of these want; 0 where the budget does not ask. */
@@ -175,20 +188,26 @@ export const disruptionController: Controller = {
     const pods = informers.for<Pod>(resources.pods)
     const queue = newQueue()
     enqueueOwn(budgets, queue)
+    const budgetsOf = ({ metadata: { namespace, labels } }: Pod): PodDisruptionBudget[] =>
+      budgets.store
+        .byIndex('namespace', namespace)
+        .filter(({ spec }) => matchesSelector(spec.selector, labels))
     const podChanged = (pod: Pod): void => {
-      for (const budget of budgets.store.byIndex('namespace', pod.metadata.namespace))
-        if (matchesSelector(budget.spec.selector, pod.metadata.labels)) queue.add(keyOf(budget))
+      const found = budgetsOf(pod)
+      for (const budget of found) queue.add(keyOf(budget))
+      if (found.length > 1) tell(context, pod, tooMany(pod, found[0]!))
     }
     pods.handle({
       onAdd: podChanged,
       onUpdate(next, previous) {
         podChanged(next)
-        if (next.metadata.labels !== previous.metadata.labels) podChanged(previous)
+        if (!jsonEqual(next.metadata.labels, previous.metadata.labels))
+          for (const budget of budgetsOf(previous)) queue.add(keyOf(budget))
       },
       onDelete: podChanged,
     })
     // A new size of a workload changes what is expected.
-    for (const ref of [resources.replicaSets, resources.statefulSets, resources.deployments])
+    for (const ref of Object.values(known))
       informers.for<NamespacedObject>(ref).handle({
         onUpdate(next, previous) {
           if (next.spec?.replicas === previous.spec?.replicas) return

@@ -1,6 +1,6 @@
 /** How many Pods of a budget may be disrupted. Pure (kubernetes, controller/disruption). */
 import { formatTime, parseTime } from '#api/clock.js'
-import { type Condition, conditionOf, sinceWhen } from '#api/conditions.js'
+import { type Condition, conditionOf, putCondition, sinceWhen } from '#api/conditions.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject } from '#api/object.js'
 import { isPodReady, type Pod } from '#client/pod.js'
@@ -80,18 +80,19 @@ const evictionsOf = (budget: PodDisruptionBudget, pods: readonly Pod[], now: num
   return { disrupted, recheckMs, overdue }
 }
 
-const condition = (
+/** The budget's conditions with ours, and those that somebody else has written. */
+const withCondition = (
   budget: PodDisruptionBudget,
   wanted: Pick<Condition, 'status' | 'reason' | 'message'>,
   { now, generation }: { now: number; generation: number | undefined },
-): Condition => {
-  const known = conditionOf(budget, 'DisruptionAllowed')
-  return {
-    type: 'DisruptionAllowed',
+): Condition[] => {
+  const type = 'DisruptionAllowed'
+  return putCondition(budget.status?.conditions ?? [], {
+    type,
     ...wanted,
-    lastTransitionTime: sinceWhen(known, wanted.status, formatTime(now)),
+    lastTransitionTime: sinceWhen(conditionOf(budget, type), wanted.status, formatTime(now)),
     ...(generation ? { observedGeneration: generation } : {}),
-  }
+  })
 }
 
 export const budgetStatus = (
@@ -119,15 +120,13 @@ export const budgetStatus = (
       desiredHealthy,
       expectedPods,
       observedGeneration: budget.metadata.generation ?? 0,
-      conditions: [
-        condition(
-          budget,
-          room > 0
-            ? { status: 'True', reason: 'SufficientPods', message: '' }
-            : { status: 'False', reason: 'InsufficientPods', message: '' },
-          { now, generation: budget.metadata.generation },
-        ),
-      ],
+      conditions: withCondition(
+        budget,
+        room > 0
+          ? { status: 'True', reason: 'SufficientPods', message: '' }
+          : { status: 'False', reason: 'InsufficientPods', message: '' },
+        { now, generation: budget.metadata.generation },
+      ),
     },
   }
 }
@@ -141,11 +140,9 @@ export const failedStatus = (
   observedGeneration: 0,
   ...budget.status,
   disruptionsAllowed: 0,
-  conditions: [
-    condition(
-      budget,
-      { status: 'False', reason: 'SyncFailed', message },
-      { now, generation: budget.status?.observedGeneration },
-    ),
-  ],
+  conditions: withCondition(
+    budget,
+    { status: 'False', reason: 'SyncFailed', message },
+    { now, generation: budget.status?.observedGeneration },
+  ),
 })

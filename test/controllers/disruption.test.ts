@@ -12,6 +12,7 @@ import { storedMetadata } from '../stored-metadata.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
 import { storedPod } from './stored-pod.js'
+import { toldEvents } from './told-events.js'
 
 const namespace = 'default'
 
@@ -174,4 +175,87 @@ t.test('a Pod named as what every object has was not promised away', (t) => {
   t.equal(status.disruptionsAllowed, 1)
   t.equal(status.disruptedPods, undefined)
   t.end()
+})
+
+t.test('a Pod of two budgets is told so; conditions of others stay', async (t) => {
+  const client = await startControllers(t, ['disruption-controller', 'serviceaccount-controller'])
+  await untilPodsAreLetIn(client, namespace)
+  const { podDisruptionBudgets } = resources
+  const selector = { matchLabels: { app: 'x' } }
+  for (const name of ['a', 'b'])
+    await client.create(podDisruptionBudgets, {
+      metadata: { name, namespace },
+      spec: { minAvailable: 0, selector },
+    })
+  const at = { name: 'a', namespace }
+  const status = async () =>
+    (await client.get<PodDisruptionBudget>(podDisruptionBudgets, at)).status ?? {}
+  await until(async () => (await status()).conditions)
+  const theirs = {
+    type: 'Theirs',
+    status: 'True',
+    reason: 'Some',
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  }
+  await until(async () => {
+    const budget = await client.get<PodDisruptionBudget>(podDisruptionBudgets, at)
+    const conditions = [...budget.status.conditions!, theirs]
+    const changed = { ...budget, status: { ...budget.status, conditions } }
+    return client.update(podDisruptionBudgets, changed, { subresource: 'status' }).then(
+      () => true,
+      () => false,
+    )
+  })
+  await makePod(client, 'p', {
+    phase: 'Running',
+    conditions: [{ type: 'Ready', status: 'True' }],
+  })
+  await until(async () => (await status()).currentHealthy === 1)
+  t.same(
+    (await status()).conditions?.map(({ type }) => type),
+    ['DisruptionAllowed', 'Theirs'],
+  )
+  await until(async () =>
+    (await toldEvents(client, namespace)).some((line) =>
+      /^p MultiplePodDisruptionBudgets: Pod "default"\/"p" matches multiple PodDisruptionBudgets\. {2}Chose "[ab]" arbitrarily\.$/.test(
+        line,
+      ),
+    ),
+  )
+})
+
+t.test('the size of a set that is known is not asked for', async (t) => {
+  let asked = 0
+  const client = await startControllers(
+    t,
+    ['disruption-controller', 'replicaset-controller'],
+    (real) => ({
+      get(...args: Parameters<Client['get']>) {
+        if (args[0].resource === 'replicasets') asked++
+        return real.get(...args)
+      },
+    }),
+    { disableAdmissionPlugins: ['ServiceAccount'] },
+  )
+  const labels = { app: 'x' }
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+  const selector = { matchLabels: labels }
+  await client.create(resources.replicaSets, {
+    metadata: { name: 'x', namespace },
+    spec: { replicas: 3, selector, template },
+  })
+  const podsOf = async () => (await client.list<Pod>(resources.pods, { namespace })).items
+  await until(async () => (await podsOf()).length === 3)
+  const budget = { name: 'b', namespace }
+  await client.create(resources.podDisruptionBudgets, {
+    metadata: budget,
+    spec: { maxUnavailable: 1, selector },
+  })
+  await until(
+    async () =>
+      (await client.get<PodDisruptionBudget>(resources.podDisruptionBudgets, budget)).status
+        ?.expectedPods === 3,
+  )
+  t.equal(asked, 0)
 })
