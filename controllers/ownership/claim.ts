@@ -26,6 +26,8 @@ interface ClaimOptions<T> {
   ref: ResourceRef
   owner: PersistedObject
   selector: LabelSelector | undefined
+  /** What an object has to be beside its labels. */
+  isMember?: ((object: T) => boolean) | undefined
   /** Of the objects. */
   objectRef: ResourceRef
   observe(object: T): void
@@ -35,9 +37,12 @@ interface ClaimOptions<T> {
 
 type Claim = 'mine' | 'adopt' | 'release' | 'other'
 
-const claimOf = (object: PersistedObject, { owner, selector }: ClaimOptions<never>): Claim => {
+const claimOf = <T extends PersistedObject>(
+  object: T,
+  { owner, selector, isMember = () => true }: ClaimOptions<T>,
+): Claim => {
   const controller = controllerRefOf(object)
-  const matches = matchesSelector(selector, object.metadata.labels)
+  const matches = matchesSelector(selector, object.metadata.labels) && isMember(object)
   if (controller !== undefined) {
     if (controller.uid !== owner.metadata.uid) return 'other'
     if (matches) return 'mine'
@@ -50,7 +55,7 @@ const claimOf = (object: PersistedObject, { owner, selector }: ClaimOptions<neve
 }
 
 /**
- * Those of the objects that belong to the owner. One that has lost its labels is released; one that has them and no
+ * Those of the objects that belong to the owner. One that is no member, or has lost its labels, is released; one that has them and no
  * controller is adopted. Throws where that must not be: an owner that has just been deleted may have released objects,
  * which it would miss and make again. Upstream: ControllerRefManager.
  */

@@ -88,7 +88,10 @@ interface ClaimOwned<T extends NamespacedObject> {
   ref: ResourceRef
   owned: ResourceRef
   selector: LabelSelector | undefined
+  /** Others stay with whom they are. */
   isCandidate?(object: T): boolean
+  /** Others are not adopted, and released. */
+  isMember?(object: T): boolean
   finalizer?: string
 }
 
@@ -96,17 +99,15 @@ interface ClaimOwned<T extends NamespacedObject> {
 export const claimOwned = <T extends NamespacedObject>(
   context: ControllerContext,
   owner: NamespacedObject,
-  { ref, owned, selector, isCandidate = () => true, finalizer }: ClaimOwned<T>,
+  { owned, isCandidate = () => true, ...options }: ClaimOwned<T>,
 ): Promise<T[]> => {
   const orphans = storeOf<T>(context, owned).byIndex(byController, `${owner.metadata.namespace}/`)
   const candidates = [...ownedBy<T>(context, owner.metadata, owned), ...orphans]
   return claim(candidates.filter(isCandidate), {
+    ...options,
     client: context.client,
-    ref,
     owner,
-    selector,
     objectRef: owned,
-    finalizer,
     observe: (object: T) => context.informers.for<T>(owned).observe(object),
   })
 }

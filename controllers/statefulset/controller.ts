@@ -39,7 +39,7 @@ import {
   planStatefulSet,
   statefulSetStatus,
 } from './reconcile.js'
-import { claimOwners, isLeftBehind } from './retention.js'
+import { claimOwners, hasStrangeController, isLeftBehind } from './retention.js'
 
 /** client-go's RetryOnConflict. */
 const statusTries = 5
@@ -69,6 +69,16 @@ const tellOfClaim = (sync: Sync, claim: string, pod: string, error?: unknown): v
   else tell(sync, 'Create', `Claim ${claim} for ${where}`, error)
 }
 
+const tellOfStranger = ({ context, set }: Sync, { metadata }: PersistedObject): void =>
+  context
+    .recorder('statefulset-controller')
+    .event(
+      set,
+      'Warning',
+      'ConflictingController',
+      `PersistentVolumeClaim ${metadata.name} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim`,
+    )
+
 const createPod = async (
   sync: Sync,
   { ordinal, revision }: Extract<Action, { do: 'create' }>,
@@ -85,11 +95,15 @@ const createPod = async (
     // The name is still taken: by the one that is ending, or by a stranger. Never two of one name.
     if (isAlreadyExists(error) || isNamespaceTerminating(error)) throw error
     // Its claims are there, and may have to go with the set.
-    await ownClaims(sync, { metadata: { name: podName(set, ordinal), uid: '' } })
+    await ownClaims(
+      sync,
+      { metadata: { name: podName(set, ordinal), uid: '' } },
+      { isPending: true },
+    )
     tellOfPod(sync, 'Create', pod.metadata.name, error)
     throw error
   }
-  await ownClaims(sync, created)
+  await ownClaims(sync, created, { isPending: true })
   tellOfPod(sync, 'Create', pod.metadata.name)
 }
 
@@ -124,16 +138,24 @@ const claimsOf = ({ context, set }: Sync, pod: Owner): PersistedObject[] => {
     .filter((claim) => claim !== undefined)
 }
 
-/** True when a claim of the Pod had to change hands. */
-const ownClaims = async (sync: Sync, pod: Owner): Promise<boolean> => {
+/** True when a claim of the Pod had to change hands. Then, or if the Pod does not run yet, it is told who else controls one. */
+const ownClaims = async (
+  sync: Sync,
+  pod: Owner,
+  { isPending = false }: { isPending?: boolean } = {},
+): Promise<boolean> => {
   const { context, set } = sync
-  let changed = false
-  for (const claim of claimsOf(sync, pod)) {
-    const ownerReferences = claimOwners(claim, { set, pod, inRange: isInRange(set, pod) })
+  const owning = { set, pod, inRange: isInRange(set, pod) }
+  const claims = claimsOf(sync, pod).map((claim) => ({
+    claim,
+    ownerReferences: claimOwners(claim, owning),
+  }))
+  const changed = claims.some(({ ownerReferences }) => ownerReferences !== undefined)
+  for (const { claim, ownerReferences } of claims) {
+    if ((changed || isPending) && hasStrangeController(claim, owning)) tellOfStranger(sync, claim)
     if (ownerReferences === undefined) continue
     const metadata = { ...claim.metadata, ownerReferences }
     await updateObject(context, resources.persistentVolumeClaims, { ...claim, metadata })
-    changed = true
   }
   return changed
 }
@@ -169,7 +191,8 @@ const perform = async (sync: Sync, action: Action): Promise<void> => {
   if (action.do === 'create') await createPod(sync, action)
   else if (action.do === 'claims') await createClaims(sync, action.ordinal)
   else if (action.do === 'keep') await keepPod(sync, action.pod)
-  else if (action.do === 'ownClaims') await ownClaims(sync, action.pod)
+  else if (action.do === 'ownClaims')
+    await ownClaims(sync, action.pod, { isPending: action.pod.status?.phase === 'Pending' })
   else await deletePod(sync, action)
 }
 
@@ -249,7 +272,7 @@ const syncSet = async (
     ref: resources.statefulSets,
     owned: resources.pods,
     selector: set.spec.selector,
-    isCandidate: (pod) => ordinalOf(set, pod) >= 0,
+    isMember: (pod) => ordinalOf(set, pod) >= 0,
   })
   const isEnding = set.metadata.deletionTimestamp !== undefined
   const revisions = await history.list(set)

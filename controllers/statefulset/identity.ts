@@ -22,7 +22,7 @@ export interface StatefulSet extends NamespacedObject {
     podManagementPolicy?: string
     updateStrategy?: {
       type?: string
-      rollingUpdate?: { partition?: number; maxUnavailable?: number | string }
+      rollingUpdate?: { partition?: number }
     }
     volumeClaimTemplates?: ClaimTemplate[]
     minReadySeconds?: number

@@ -7,7 +7,6 @@ import { isPodRunningAndReady, isPodTerminal, isTerminating, type Pod } from '#c
 import { limits } from '#limits'
 import { isPodAvailable } from '../pods/availability.js'
 import { revisionOf } from '../pods/revisions.js'
-import { scaled } from '../pods/scaled.js'
 import { counted } from '../replicaset/reconcile.js'
 import { hasItsLabels, ordinalOf, type StatefulSet } from './identity.js'
 
@@ -27,7 +26,7 @@ export type Action =
   | { do: 'claims'; ordinal: number }
   /** Gives the Pod what makes it the set's: its labels, its claims and their owners. */
   | { do: 'keep'; pod: Pod }
-  /** Sets the owners of the claims of a Pod beyond the size, before it goes. */
+  /** Sets the owners of the claims of a Pod that waits for them, or that is beyond the size, before it goes. */
   | { do: 'ownClaims'; pod: Pod }
   | { do: 'delete'; pod: Pod }
 
@@ -96,8 +95,10 @@ const growOne = (round: Round, index: number, actions: Action[]): boolean => {
     if (!isTerminating(pod)) actions.push({ do: 'delete', pod })
     return ordered
   }
-  if (pod.status?.phase === 'Pending' && claims === 'missing')
-    actions.push({ do: 'claims', ordinal })
+  if (pod.status?.phase === 'Pending') {
+    if (claims === 'missing') actions.push({ do: 'claims', ordinal })
+    if (hasClaims(set)) actions.push({ do: 'ownClaims', pod })
+  }
   if (ordered && !round.isHealthy(pod)) return true
   if (!hasItsLabels(pod) || hasClaims(set)) actions.push({ do: 'keep', pod })
   return false
@@ -118,23 +119,18 @@ const shrink = (round: Round, actions: Action[]): boolean => {
   return false
 }
 
-const maxUnavailableOf = (set: StatefulSet): number => {
-  const value = set.spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1
-  return Math.max(1, scaled(value, sizeOf(set), false))
-}
-
-/** From the highest ordinal down to the partition: outdated Pods go, and each has to come back first. */
+/** From the highest ordinal down to the partition: an outdated Pod goes, and has to come back before the next one does. */
 const update = (round: Round, actions: Action[]): void => {
   const { set, updateRevision } = round.observed
   if (set.spec.updateStrategy?.type === 'OnDelete') return
-  let room = maxUnavailableOf(set)
-  for (let index = sizeOf(set) - 1; index >= partitionOf(set) && room > 0; index--) {
+  for (let index = sizeOf(set) - 1; index >= partitionOf(set); index--) {
     const pod = round.replicas.get(index)
     if (pod === undefined) return
     if (revisionOf(pod) !== updateRevision && !isTerminating(pod)) {
       actions.push({ do: 'delete', pod })
-      room--
-    } else if (!round.isHealthy(pod)) room--
+      return
+    }
+    if (!round.isHealthy(pod)) return
   }
 }
 

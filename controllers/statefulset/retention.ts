@@ -18,10 +18,32 @@ const deletes = (set: StatefulSet): { withSet: boolean; whenScaled: boolean } =>
   whenScaled: set.spec.persistentVolumeClaimRetentionPolicy?.whenScaled === 'Delete',
 })
 
+interface Owning {
+  set: StatefulSet
+  pod: Owner
+  /** Whether the Pod is one of those that the size asks for. */
+  inRange: boolean
+}
+
+/** Of a claim that is to go with set or Pod: somebody else, or one who had the name of either before, controls it. */
+export const hasStrangeController = (
+  claim: PersistedObject,
+  { set, pod }: Pick<Owning, 'set' | 'pod'>,
+): boolean => {
+  const { withSet, whenScaled } = deletes(set)
+  const isSet = names(resources.statefulSets, set)
+  const isPod = names(resources.pods, pod)
+  const isStrange = (o: OwnerReference): boolean => {
+    if (isSet(o)) return o.uid !== set.metadata.uid
+    return isPod(o) ? o.uid !== pod.metadata.uid : o.controller === true
+  }
+  return (withSet || whenScaled) && (claim.metadata.ownerReferences ?? []).some(isStrange)
+}
+
 /** The owner references as they should be, or undefined when nothing is to change. */
 export const claimOwners = (
   claim: PersistedObject,
-  { set, pod, inRange }: { set: StatefulSet; pod: Owner; inRange: boolean },
+  { set, pod, inRange }: Owning,
 ): OwnerReference[] | undefined => {
   const owners = claim.metadata.ownerReferences ?? []
   const isSet = names(resources.statefulSets, set)

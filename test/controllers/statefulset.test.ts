@@ -1,6 +1,6 @@
 /** What a StatefulSet leaves behind and takes back; each expectation was seen with kube-controller-manager 1.36. */
 import t from 'tap'
-import type { KubeObject } from '#api/object.js'
+import type { KubeObject, PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
@@ -9,6 +9,7 @@ import type { ControllerRevision } from '#controllers/pods/revisions.js'
 import type { StatefulSet } from '#controllers/statefulset/identity.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
+import { toldEvents } from './told-events.js'
 
 const namespace = 'default'
 const labels = { app: 'db' }
@@ -24,8 +25,8 @@ const start = async (
   await untilPodsAreLetIn(client, namespace)
   return client
 }
-const createSet = (client: Client, spec: object = {}): Promise<KubeObject> =>
-  client.create(resources.statefulSets, {
+const createSet = (client: Client, spec: object = {}): Promise<PersistedObject> =>
+  client.create<PersistedObject>(resources.statefulSets, {
     metadata: set,
     spec: {
       serviceName: 'db',
@@ -308,3 +309,53 @@ t.test(
     t.equal(numbers[`${before}`], 3)
   },
 )
+
+const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
+const volumeClaimTemplates = [{ metadata: { name: 'data' }, spec: claim }]
+const atClaim = { namespace, name: 'data-db-0' }
+
+t.test('a claim that somebody else controls is told of, and left to them', async (t) => {
+  const client = await start(t)
+  const { configMaps, persistentVolumeClaims } = resources
+  const { metadata } = await client.create(configMaps, { metadata: { name: 'o', namespace } })
+  const controller = { apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: metadata.uid }
+  const ownerReferences = [{ ...controller, controller: true }]
+  await client.create(persistentVolumeClaims, {
+    metadata: { ...atClaim, ownerReferences },
+    spec: claim,
+  })
+  const persistentVolumeClaimRetentionPolicy = { whenDeleted: 'Delete' }
+  await createSet(client, { persistentVolumeClaimRetentionPolicy, volumeClaimTemplates })
+  const line =
+    'db ConflictingController: PersistentVolumeClaim data-db-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim'
+  await until(async () => (await toldEvents(client, namespace)).includes(line))
+  const left = await client.get(persistentVolumeClaims, atClaim)
+  t.same(left.metadata.ownerReferences, ownerReferences)
+})
+
+t.test('a policy holds for the claims of a Pod that waits, too', async (t) => {
+  const client = await start(t)
+  await createSet(client, { volumeClaimTemplates })
+  await until(() => getPod(client))
+  const persistentVolumeClaimRetentionPolicy = { whenDeleted: 'Delete' }
+  const change = { spec: { persistentVolumeClaimRetentionPolicy } }
+  await client.patch(resources.statefulSets, set, change, { type: 'merge' })
+  await until(async () => {
+    const { metadata } = await client.get(resources.persistentVolumeClaims, atClaim)
+    return metadata.ownerReferences?.[0]?.kind === 'StatefulSet'
+  })
+})
+
+t.test('a Pod whose name is none of the set is let go', async (t) => {
+  const client = await start(t)
+  const { metadata } = await createSet(client)
+  const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db', uid: metadata.uid }
+  const at = { name: 'stranger', namespace }
+  await client.create(resources.pods, {
+    metadata: { ...at, labels, ownerReferences: [{ ...owner, controller: true }] },
+    spec: { containers: [{ name: 'main', image: 'x' }] },
+  })
+  await until(
+    async () => (await client.get<Pod>(resources.pods, at)).metadata.ownerReferences === undefined,
+  )
+})
