@@ -19,6 +19,7 @@ import {
 } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { conditionIn, isFinished, type Job } from '../job/job.js'
+import { ownedBy } from '../ownership/owner-controller.js'
 import { readLive } from '../read-live.js'
 import { updateStatus } from '../update-object.js'
 import { type CronJob, jobFor, lastTimeOf, referenceTo, scheduleOf, waitMs } from './cron-job.js'
@@ -45,10 +46,7 @@ class CronSync {
     this.#context.recorder(component).event(this.#cron, type, reason, message)
   }
   #jobs(): Job[] {
-    return this.#context.informers
-      .for<Job>(resources.jobs)
-      .store.byIndex('namespace', this.#cron.metadata.namespace)
-      .filter((job) => controllerRefOf(job)?.uid === this.#cron.metadata.uid)
+    return ownedBy<Job>(this.#context, this.#cron.metadata, resources.jobs)
   }
 
   async run(): Promise<{ afterMs: number } | undefined> {

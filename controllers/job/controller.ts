@@ -15,7 +15,7 @@ import {
   type Run,
   syncStored,
 } from '../controller.js'
-import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
+import { claimOwned, ownedBy, ownedOrFree, ownerController } from '../ownership/owner-controller.js'
 import {
   inParallel,
   type NewPod,
@@ -300,7 +300,7 @@ const startOrphans = (context: ControllerContext): Run => {
   pods.handle({ onAdd: look, onUpdate: look })
   context.informers.for<Job>(resources.jobs).handle({
     onDelete(job) {
-      for (const pod of pods.store.byIndex('namespace', job.metadata.namespace)) look(pod)
+      for (const pod of ownedOrFree<Pod>(context, job.metadata, resources.pods)) look(pod)
     },
   })
   return queueRun(

@@ -83,6 +83,16 @@ export const ownedBy = <T extends NamespacedObject>(
   owned: ResourceRef,
 ): T[] => storeOf<T>(context, owned).byIndex(byController, `${namespace}/${uid}`)
 
+/** The same, and those that nobody controls. */
+export const ownedOrFree = <T extends NamespacedObject>(
+  context: ControllerContext,
+  owner: Pick<NamespacedObject['metadata'], 'namespace' | 'uid'>,
+  owned: ResourceRef,
+): T[] => [
+  ...ownedBy<T>(context, owner, owned),
+  ...ownedBy<T>(context, { namespace: owner.namespace, uid: '' }, owned),
+]
+
 interface ClaimOwned<T extends NamespacedObject> {
   /** Of the owner. */
   ref: ResourceRef
@@ -101,8 +111,7 @@ export const claimOwned = <T extends NamespacedObject>(
   owner: NamespacedObject,
   { owned, isCandidate = () => true, ...options }: ClaimOwned<T>,
 ): Promise<T[]> => {
-  const orphans = storeOf<T>(context, owned).byIndex(byController, `${owner.metadata.namespace}/`)
-  const candidates = [...ownedBy<T>(context, owner.metadata, owned), ...orphans]
+  const candidates = ownedOrFree<T>(context, owner.metadata, owned)
   return claim(candidates.filter(isCandidate), {
     ...options,
     client: context.client,
