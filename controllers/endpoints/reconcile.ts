@@ -2,7 +2,6 @@
 
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
-import { compareTexts } from '#go/compare-texts.js'
 import { limits } from '#limits'
 import {
   addressTypeOf,
@@ -13,17 +12,10 @@ import {
   hostnameFor,
   podIps,
   type Service,
-  type TargetRef,
   targetRefOf,
 } from '../endpointslice/endpoint.js'
-import { byHash, inSubsetOrder, pointer, printedPort } from '../endpointslice/port-order.js'
+import { type AddressPort, type EndpointAddress, repackSubsets, type Subset } from './repack.js'
 
-interface EndpointAddress {
-  ip: string
-  hostname?: string
-  nodeName?: string
-  targetRef: TargetRef
-}
 interface SubsetPort {
   name?: string
   port: number
@@ -69,32 +61,6 @@ const isEligible = (pod: Pod, service: Service): boolean =>
   !isPodTerminal(pod) &&
   (pod.metadata.deletionTimestamp === undefined || Boolean(service.spec.publishNotReadyAddresses))
 
-interface Subset {
-  readonly ready: EndpointAddress[]
-  readonly not: EndpointAddress[]
-  readonly ports: EndpointPort[]
-}
-
-const printedAddress = ({
-  ip,
-  hostname = '',
-  nodeName = '',
-  targetRef,
-}: EndpointAddress): string => {
-  const { kind, namespace, name, uid } = targetRef
-  const target = `Kind:(string)${kind} Namespace:(string)${namespace} Name:(string)${name} UID:(types.UID)${uid} APIVersion:(string) ResourceVersion:(string) FieldPath:(string)`
-  return `{IP:(string)${ip} Hostname:(string)${hostname} NodeName:${pointer('string', nodeName)} TargetRef:(*v1.ObjectReference){${target}}}`
-}
-const printedList = (type: string, items: readonly string[]): string =>
-  `([]v1.${type})${items.length === 0 ? '<nil>' : `[${items.join(' ')}]`}`
-const printedSubset = ({ ready, not, ports }: Subset): string => {
-  const [addresses, others] = [ready, not].map((list) =>
-    printedList('EndpointAddress', list.map(printedAddress)),
-  )
-  const shown = printedList('EndpointPort', ports.map(printedPort))
-  return `(v1.EndpointSubset){Addresses:${addresses} NotReadyAddresses:${others} Ports:${shown}}`
-}
-
 /** Ready addresses come first; if there are too many, each subset keeps its share. As upstream's truncateEndpoints. */
 const withinCapacity = (subsets: readonly Subset[]): readonly Subset[] => {
   const countOf = (which: 'ready' | 'not'): number =>
@@ -113,54 +79,26 @@ const withinCapacity = (subsets: readonly Subset[]): readonly Subset[] => {
   })
 }
 
-/** The Pods that each port is to be found at. A port that is missing is that of a headless Service without any. */
-const podsByPort = (
-  service: Service,
-  pods: readonly Pod[],
-): { port: EndpointPort | undefined; pods: Pod[] }[] => {
-  const isBare = service.spec.clusterIP === 'None' && (service.spec.ports ?? []).length === 0
-  const found = new Map<string, { port: EndpointPort | undefined; pods: Pod[] }>()
-  for (const pod of pods)
-    for (const port of isBare ? [undefined] : endpointPorts(service, pod)) {
-      const key = JSON.stringify(port ?? null)
-      const known = found.get(key) ?? { port, pods: [] }
-      found.set(key, known)
-      known.pods.push(pod)
-    }
-  return [...found.values()]
-}
-
-/** Ports that the same Pods have share a subset (RepackSubsets). */
-const subsetsOf = (service: Service, pods: readonly Pod[]): Subset[] => {
+/** Every address with every port that the Pod has; headless Services do without. */
+const addressPorts = (service: Service, pods: readonly Pod[]): AddressPort[] => {
+  const { clusterIP, ports = [], publishNotReadyAddresses } = service.spec
+  const isBare = clusterIP === 'None' && ports.length === 0
   const family = addressTypesOf(service)[0]!
-  const ipOf = (pod: Pod) => podIps(pod).find((address) => addressTypeOf(address) === family)
-  const isReady = (pod: Pod) => Boolean(service.spec.publishNotReadyAddresses) || isPodReady(pod)
-  const eligible = [...pods]
-    .sort((a, b) => compareTexts(a.metadata.uid, b.metadata.uid))
-    .filter((pod) => ipOf(pod) !== undefined && isEligible(pod, service))
-  const subsets = new Map<string, Subset>()
-  for (const { port, pods: found } of podsByPort(service, eligible)) {
-    const key = found.map(({ metadata }) => metadata.uid).join(' ')
-    const addresses = (which: readonly Pod[]): EndpointAddress[] =>
-      which
-        .map((pod) => addressOf(pod, service, ipOf(pod)!))
-        .sort((a, b) => compareTexts(a.ip, b.ip))
-    const subset = subsets.get(key) ?? {
-      ready: addresses(found.filter(isReady)),
-      not: addresses(found.filter((pod) => !isReady(pod))),
-      ports: [],
-    }
-    subsets.set(key, subset)
-    if (port !== undefined) subset.ports.push(port)
-  }
-  return [...subsets.values()].map((subset) => ({ ...subset, ports: inSubsetOrder(subset.ports) }))
+  return pods.flatMap((pod) => {
+    const ip = podIps(pod).find((address) => addressTypeOf(address) === family)
+    if (ip === undefined || !isEligible(pod, service)) return []
+    const address = addressOf(pod, service, ip)
+    const isReady = Boolean(publishNotReadyAddresses) || isPodReady(pod)
+    const found = isBare ? [undefined] : endpointPorts(service, pod)
+    return found.map((port) => ({ address, isReady, port }))
+  })
 }
 
 export const reconcileSubsets = (
   service: Service,
   pods: readonly Pod[],
 ): { subsets: EndpointSubset[]; truncated: boolean } => {
-  const all = byHash(subsetsOf(service, pods), printedSubset)
+  const all = repackSubsets(addressPorts(service, pods))
   const kept = withinCapacity(all)
   return {
     truncated: kept !== all,

@@ -88,7 +88,15 @@ export const endpointSliceMirroringController: Controller = {
     const look = (slice: MirroredSlice): void => {
       for (const key of mirrorKeys(slice)) queue.add(key)
     }
-    slices.handle({ onUpdate: look, onDelete: look })
+    slices.handle({
+      onAdd: look,
+      onUpdate(next, previous) {
+        look(next)
+        // Somebody has given it to another Service, which leaves the one before without.
+        look(previous)
+      },
+      onDelete: look,
+    })
     return queueRun(context, queue, async (key) => {
       const source = endpoints.store.get(key)
       const service = services.store.get(key)

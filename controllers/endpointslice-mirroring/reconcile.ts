@@ -10,6 +10,7 @@ import { resources } from '#client/resources.js'
 import { addToList } from '#collections/add-to-list.js'
 import { jsonEqual } from '#json/object.js'
 import { type EndpointSubset, type Endpoints, isLock } from '../endpoints/reconcile.js'
+import { type AddressPort, repackSubsets } from '../endpoints/repack.js'
 import { addressTypeOf, type EndpointPort } from '../endpointslice/endpoint.js'
 import { inSliceOrder } from '../endpointslice/port-order.js'
 import { groupKey, managedByLabel, serviceNameLabel } from '../endpointslice/reconcile.js'
@@ -71,15 +72,22 @@ interface Group {
   endpoints: MirroredEndpoint[]
 }
 
-const portsOf = (subset: EndpointSubset): EndpointPort[] =>
-  inSliceOrder(
-    (subset.ports ?? []).map(({ name = '', port, protocol, appProtocol }) => ({
-      name,
-      port,
-      protocol,
-      ...(appProtocol ? { appProtocol } : {}),
-    })),
-  )
+const slicePorts = (ports: EndpointSubset['ports'] = []): EndpointPort[] =>
+  ports.map(({ name = '', port, protocol, appProtocol }) => ({
+    name,
+    port,
+    protocol,
+    ...(appProtocol ? { appProtocol } : {}),
+  }))
+
+const addressPorts = ({ subsets = [] }: Endpoints): AddressPort[] =>
+  subsets.flatMap(({ addresses = [], notReadyAddresses = [], ports }) => {
+    const all = slicePorts(ports)
+    return [
+      ...addresses.map((address) => ({ address, isReady: true })),
+      ...notReadyAddresses.map((address) => ({ address, isReady: false })),
+    ].flatMap((entry) => (all.length > 0 ? all : [undefined]).map((port) => ({ ...entry, port })))
+  })
 
 const groupsOf = (
   endpoints: Endpoints,
@@ -88,11 +96,11 @@ const groupsOf = (
   const groups = new Map<string, Group>()
   let invalid = 0
   let skipped = 0
-  for (const subset of endpoints.subsets ?? []) {
-    const ports = portsOf(subset)
+  for (const subset of repackSubsets(addressPorts(endpoints))) {
+    const ports = inSliceOrder(subset.ports)
     const all = [
-      ...(subset.addresses ?? []).map((address) => ({ address, ready: true })),
-      ...(subset.notReadyAddresses ?? []).map((address) => ({ address, ready: false })),
+      ...subset.ready.map((address) => ({ address, ready: true })),
+      ...subset.not.map((address) => ({ address, ready: false })),
     ]
     const valid = all.filter(({ address }) => isIP(address.ip) !== 0)
     invalid += all.length - valid.length
@@ -115,40 +123,58 @@ const groupsOf = (
   return { groups, invalid, skipped }
 }
 
+/** Of Endpoints that had the name before: the garbage collector would take it. */
+const isLeftBehind = ({ metadata }: MirroredSlice, endpoints: Endpoints): boolean =>
+  (metadata.ownerReferences ?? []).some(
+    ({ kind, name, uid }) =>
+      kind === 'Endpoints' && name === endpoints.metadata.name && uid !== endpoints.metadata.uid,
+  )
+
 export const planMirror = (
   endpoints: Endpoints,
   slices: readonly MirroredSlice[],
   perSubsetMax: number,
 ): MirrorPlan => {
   const { groups, invalid, skipped } = groupsOf(endpoints, perSubsetMax)
-  const plan: MirrorPlan = { create: [], update: [], delete: [], invalid, skipped }
+  const metadata = metadataFor(endpoints)
   const existing = new Map<string, MirroredSlice[]>()
-  for (const slice of slices) {
-    const key = groupKey(slice.addressType, slice.ports)
-    addToList(existing, key, slice)
-  }
-  for (const [key, group] of groups) {
-    const [slice, ...rest] = existing.get(key) ?? []
-    existing.delete(key)
-    plan.delete.push(...rest)
-    const metadata = metadataFor(endpoints)
-    if (slice === undefined) {
-      const generateName = `${endpoints.metadata.name}-`
-      plan.create.push({ metadata: { ...metadata, generateName }, ...group })
-      continue
-    }
-    const isRight =
-      jsonEqual(slice.endpoints ?? [], group.endpoints) &&
-      jsonEqual(slice.metadata.labels ?? {}, metadata.labels) &&
-      jsonEqual(slice.metadata.annotations ?? {}, metadata.annotations)
-    if (isRight) continue
+  for (const slice of slices) addToList(existing, groupKey(slice.addressType, slice.ports), slice)
+  const update: MirroredSlice[] = []
+  const unused: MirroredSlice[] = []
+  const missing: Group[] = []
+  const put = (slice: MirroredSlice, group: Group): void => {
     const { name, namespace, uid, resourceVersion } = slice.metadata
-    plan.update.push({
+    update.push({
       ...slice,
       ...group,
       metadata: { ...metadata, name, namespace, uid, resourceVersion },
     })
   }
-  for (const unused of existing.values()) plan.delete.push(...unused)
-  return plan
+  for (const [key, group] of groups) {
+    const [slice, ...rest] = existing.get(key) ?? []
+    existing.delete(key)
+    unused.push(...rest)
+    if (slice === undefined) {
+      missing.push(group)
+      continue
+    }
+    const isRight =
+      jsonEqual(slice.endpoints ?? [], group.endpoints) &&
+      jsonEqual(slice.metadata.labels ?? {}, metadata.labels) &&
+      jsonEqual(slice.metadata.annotations ?? {}, metadata.annotations) &&
+      !isLeftBehind(slice, endpoints)
+    if (!isRight) put(slice, group)
+  }
+  for (const left of existing.values()) unused.push(...left)
+  const create: NewMirroredSlice[] = []
+  for (const group of missing) {
+    // What would be made takes the place of what would go: readers see one change in place of two.
+    const at = unused.findIndex(({ addressType }) => addressType === group.addressType)
+    const [reused] = at < 0 ? [] : unused.splice(at, 1)
+    const generateName = `${endpoints.metadata.name}-`
+    if (reused !== undefined) put(reused, group)
+    else if (endpoints.metadata.deletionTimestamp === undefined)
+      create.push({ metadata: { ...metadata, generateName }, ...group })
+  }
+  return { create, update, delete: unused, invalid, skipped }
 }
