@@ -4,7 +4,7 @@
  */
 import { controllerRefOf } from '#api/controller-ref.js'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
-import { isNotFound, messageOf } from '#client/errors.js'
+import { isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod, PodSpec, PodStatus } from '#client/pod.js'
 import { type ResourceClaim, resourceClaimKeys, usedClaimKeys } from '#client/resource-claim.js'
@@ -20,6 +20,7 @@ import {
 } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { ownerReference } from '../ownership/claim.js'
+import { ownedBy } from '../ownership/owner-controller.js'
 import { enqueuePodOfLostClaim, orTellOf } from '../pods/claims-of-pods.js'
 import { isPodDone, lacksReservation, releaseClaim, reserveFor } from './reservations.js'
 
@@ -81,9 +82,7 @@ class ClaimMaker {
   }
 
   #ownClaims(pod: Pod): ResourceClaim[] {
-    return this.#claims.store
-      .byIndex('namespace', pod.metadata.namespace)
-      .filter((claim) => controllerRefOf(claim)?.uid === pod.metadata.uid)
+    return ownedBy<ResourceClaim>(this.#context, pod.metadata, resources.resourceClaims)
   }
 
   /** Its name; undefined when the Pod needs none. */
@@ -118,7 +117,7 @@ class ClaimMaker {
     }
     const { blockOwnerDeletion: _none, ...owner } = ownerReference(resources.pods, pod)
     const { metadata } = template.spec
-    const created = await client.create<ResourceClaim>(resources.resourceClaims, {
+    const wanted = {
       metadata: {
         generateName: generateNameFor(pod.metadata.name, claim.name),
         namespace,
@@ -127,9 +126,16 @@ class ClaimMaker {
         ownerReferences: [owner],
       },
       spec: template.spec.spec,
-    })
-    this.#claims.observe(created)
-    return created
+    }
+    try {
+      const created = await client.create<ResourceClaim>(resources.resourceClaims, wanted)
+      this.#claims.observe(created)
+      return created
+    } catch (error) {
+      if (isNamespaceTerminating(error)) throw error
+      // Upstream tells the name, which it does not have yet.
+      throw new Error(`create ResourceClaim : ${messageOf(error)}`)
+    }
   }
 
   /** Applied, because others write their claims into the same list. */
@@ -149,10 +155,14 @@ class ClaimMaker {
     })
   }
 
+  /** When nobody uses them any more: another Pod may name one, too, and the watch may not have shown it yet. */
   async #removeClaims(pod: Pod): Promise<void> {
     for (const claim of this.#ownClaims(pod))
-      if (claim.metadata.deletionTimestamp === undefined)
-        await deleteObject(this.#context, resources.resourceClaims, claim)
+      if (
+        claim.metadata.deletionTimestamp === undefined &&
+        (claim.status?.reservedFor ?? []).length === 0
+      )
+        await deleteObject(this.#context, resources.resourceClaims, claim, { unchanged: true })
   }
 }
 

@@ -213,3 +213,81 @@ t.test('a Pod goes on naming its other claims when one of them is made anew', as
   await until(isAnew)
   t.match(await named(), [{ name: 'one', resourceClaimName: first }, { name: 'two' }])
 })
+
+t.test('a claim that another Pod uses stays until that one has ended, too', async (t) => {
+  const { resourceClaims, pods } = resources
+  const namespace = 'default'
+  const client = await startControllers(t, ['resourceclaim-controller'], undefined, {
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  const at = { name: 'c', namespace }
+  const makePod = (name: string, claim?: string) =>
+    client.create<Pod>(pods, {
+      metadata: { name, namespace },
+      spec: {
+        nodeName: 'n',
+        containers: [{ name: 'c', image: 'i' }],
+        ...(claim ? { resourceClaims: [{ name: 'r', resourceClaimName: claim }] } : {}),
+      },
+    })
+  const owner = await makePod('owner', 'c')
+  const other = await makePod('other', 'c')
+  const { blockOwnerDeletion: _none, ...reference } = ownerReference(pods, owner)
+  const claim = await client.create<ResourceClaim>(resourceClaims, {
+    metadata: { ...at, finalizers: [claimFinalizer], ownerReferences: [reference] },
+    spec: {},
+  })
+  const reservedFor = [owner, other].map(({ metadata: { name, uid } }) => ({
+    resource: 'pods',
+    name,
+    uid,
+  }))
+  const status = { allocation: { devices: {} }, reservedFor }
+  await client.update(resourceClaims, { ...claim, status }, { subresource: 'status' })
+  const end = (name: string) =>
+    client.patch(
+      pods,
+      { name, namespace },
+      { status: { phase: 'Succeeded' } },
+      { type: 'merge', subresource: 'status' },
+    )
+  await end('owner')
+  const now = () => client.get<ResourceClaim>(resourceClaims, at)
+  await until(async () => (await now()).status?.reservedFor?.length === 1)
+  t.equal((await now()).metadata.deletionTimestamp, undefined)
+  await end('other')
+  await until(() =>
+    now().then(
+      () => false,
+      (error: unknown) => isNotFound(error),
+    ),
+  )
+})
+
+t.test('why a claim could not be made is told in the words of upstream', async (t) => {
+  const namespace = 'default'
+  const client = await startControllers(
+    t,
+    ['resourceclaim-controller'],
+    (real) => ({
+      create: async (...args: Parameters<typeof real.create>) => {
+        if (args[0].resource === 'resourceclaims') throw new Error('denied')
+        return real.create(...args)
+      },
+    }),
+    { disableAdmissionPlugins: ['ServiceAccount'] },
+  )
+  await client.create(resources.resourceClaimTemplates, {
+    metadata: { name: 't', namespace },
+    spec: { spec: {} },
+  })
+  await client.create(resources.pods, {
+    metadata: { name: 'p', namespace },
+    spec: {
+      containers: [{ name: 'c', image: 'i' }],
+      resourceClaims: [{ name: 'gpu', resourceClaimTemplateName: 't' }],
+    },
+  })
+  const line = 'p FailedResourceClaimCreation: PodResourceClaim gpu: create ResourceClaim : denied'
+  await until(async () => (await toldEvents(client, namespace)).includes(line))
+})
