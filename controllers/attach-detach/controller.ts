@@ -9,13 +9,14 @@ import type { VolumeAttachment } from '#client/csi-objects.js'
 import { attachmentName, uniqueName } from '#client/csi-volume.js'
 import { isAlreadyExists, isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
-import type { ObjectStore } from '#client/object-store.js'
+import { keyOf, type ObjectStore } from '#client/object-store.js'
 import { type Claim, claimNames, type Volume } from '#client/persistent-volume.js'
 import { isNodeReady, isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
+import { podsByClaim } from '../persistentvolume/pods-by-claim.js'
 import { podsOfNodes } from '../pods/pods-of-nodes.js'
 import { readLive } from '../read-live.js'
 import {
@@ -49,6 +50,7 @@ const signature = (node: Node): string =>
 class AttachDetach {
   readonly #context: ControllerContext
   readonly #podsOfNode: (name: string) => readonly Pod[]
+  readonly #pods: Informer<Pod>
   /** By attachment, since when no Pod wants it. */
   readonly #unwantedSince = new Map<string, number>()
   /** Last states of deleted Nodes that still have volumes. */
@@ -61,6 +63,7 @@ class AttachDetach {
   constructor(context: ControllerContext) {
     this.#context = context
     this.#podsOfNode = podsOfNodes(context)
+    this.#pods = podsByClaim(context)
     const { store } = context.informers.for<VolumeAttachment>(resources.volumeAttachments)
     store.addIndex('node', ({ spec }) => [spec.nodeName])
     store.addIndex('volume', ({ spec }) => [spec.source.persistentVolumeName ?? ''])
@@ -78,7 +81,7 @@ class AttachDetach {
     const look = (pod: Pod): void => {
       if (pod.spec.nodeName && usesClaims(pod)) queue.add(pod.spec.nodeName)
     }
-    this.#informer<Pod>(resources.pods).handle({
+    this.#pods.handle({
       onAdd: look,
       onDelete: look,
       onUpdate(next, previous) {
@@ -110,34 +113,49 @@ class AttachDetach {
         this.#tellOutcome(next, previous)
         queue.add(next.spec.nodeName)
       },
-      onDelete: ({ metadata }) => {
+      onDelete: ({ metadata, spec }) => {
         this.#unwantedSince.delete(metadata.name)
         this.#askedSince.delete(metadata.name)
-        // Another node may wait for its volume.
-        this.#addAllNodes(queue)
+        const { persistentVolumeName = '' } = spec.source
+        const volume = this.#store<Volume>(resources.persistentVolumes).get(persistentVolumeName)
+        // Another node may wait for it.
+        if (volume !== undefined) this.#lookAtVolume(queue, volume)
       },
     })
   }
 
-  /** A changed volume may concern any Node. */
   #watchVolumes(queue: WorkQueue): void {
-    const all = (): void => this.#addAllNodes(queue)
     this.#informer<Claim>(resources.persistentVolumeClaims).handle({
-      onUpdate(next, previous) {
-        if (next.status?.phase !== previous.status?.phase) all()
+      onAdd: (claim) => this.#lookAtPods(queue, keyOf(claim)),
+      onUpdate: (next, previous) => {
+        if (next.status?.phase !== previous.status?.phase) this.#lookAtPods(queue, keyOf(next))
       },
     })
     this.#informer<Volume>(resources.persistentVolumes).handle({
-      onAdd: all,
-      onUpdate(next, previous) {
-        if (next.spec.claimRef?.uid !== previous.spec.claimRef?.uid) all()
+      onAdd: (volume) => this.#lookAtVolume(queue, volume),
+      onUpdate: (next, previous) => {
+        if (next.spec.claimRef?.uid === previous.spec.claimRef?.uid) return
+        this.#lookAtVolume(queue, next)
+        this.#lookAtVolume(queue, previous)
       },
     })
+    const all = (): void => {
+      for (const name of this.#store<Node>(resources.nodes).keys()) queue.add(name)
+    }
     this.#informer(resources.csiDrivers).handle({ onAdd: all, onUpdate: all })
   }
 
-  #addAllNodes(queue: WorkQueue): void {
-    for (const name of this.#store<Node>(resources.nodes).keys()) queue.add(name)
+  /** Puts the nodes of the Pods that have the claim into the queue. */
+  #lookAtPods(queue: WorkQueue, claimKey: string): void {
+    for (const { spec } of this.#pods.store.byIndex('claim', claimKey))
+      if (spec.nodeName) queue.add(spec.nodeName)
+  }
+
+  /** Likewise for the Pods that the volume is for, and the nodes that have it. */
+  #lookAtVolume(queue: WorkQueue, { metadata, spec: { claimRef } }: Volume): void {
+    if (claimRef !== undefined) this.#lookAtPods(queue, keyOf({ metadata: claimRef }))
+    const attachments = this.#store<VolumeAttachment>(resources.volumeAttachments)
+    for (const { spec } of attachments.byIndex('volume', metadata.name)) queue.add(spec.nodeName)
   }
 
   #informer<T extends PersistedObject>(ref: ResourceRef): Informer<T> {
