@@ -7,7 +7,7 @@ import { isCharged, isTerminating } from '#api/quota/pod-usage.js'
 import { madeFor, type RelatedObjects } from '#api/quota/resource-claim-usage.js'
 import { isInScope } from '#api/quota/scopes.js'
 import { measureOf } from '#api/quota/usage.js'
-import { discover } from '#client/discovery.js'
+import { type Discovered, type DiscoveredResource, discoverUnlessKnown } from '#client/discovery.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
@@ -38,7 +38,7 @@ interface Counting extends ControllerContext {
 }
 
 const countOthers = async (
-  { client, kinds, related }: Counting,
+  { client, kinds, related, settings }: Counting,
   quota: ResourceQuota,
 ): Promise<Usage> => {
   const usage: Usage = {}
@@ -46,10 +46,16 @@ const countOthers = async (
   const isMeasured = (name: string) => measuredKinds.some((ref) => measures(ref, name))
   const names = Object.keys(quota.spec.hard ?? {}).filter((name) => !isMeasured(name))
   if (names.length === 0) return usage
-  const { resources: discovered, stale } = await discover(client)
-  if (stale.length === 0) kinds.keepOnly(discovered)
+  const find = ({ resources }: Discovered, name: string): DiscoveredResource | undefined =>
+    resources.find((r) => r.namespaced && measures(r, name))
+  const discovered = await discoverUnlessKnown(
+    client,
+    (known) => names.every((name) => find(known, name) !== undefined),
+    settings.quotaPeriodMs,
+  )
+  if (discovered.stale.length === 0) kinds.keepOnly(discovered.resources)
   for (const name of names) {
-    const resource = discovered.find((r) => r.namespaced && measures(r, name))
+    const resource = find(discovered, name)
     if (resource === undefined) continue
     // None of them has what a scope is about.
     const isNone = hasScopes(quota)

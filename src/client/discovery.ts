@@ -73,6 +73,25 @@ export const discover = async (client: Client): Promise<Discovered> => {
   return { resources: [...first.values()], stale }
 }
 
+/** As long as upstream's RESTMapper. */
+const believedMs = 30_000
+const believed = new WeakMap<Client, { atMs: number; found: Discovered }>()
+
+/** The same as some seconds ago, if that is enough: for those who ask at every event. */
+export const discoverUnlessKnown = async (
+  client: Client,
+  isEnough: (found: Discovered) => boolean,
+  forMs = believedMs,
+): Promise<Discovered> => {
+  const known = believed.get(client)
+  const isFresh =
+    known !== undefined && performance.now() - known.atMs < Math.min(forMs, believedMs)
+  if (isFresh && isEnough(known.found)) return known.found
+  const found = await discover(client)
+  believed.set(client, { atMs: performance.now(), found })
+  return found
+}
+
 /**
  * The resource of a kind, in the preferred version of its group. If the server has none it throws, with the message of
  * upstream's RESTMapper.
@@ -83,8 +102,9 @@ export const discoverKind = async (
   asked: 'group' | 'version' = 'group',
 ): Promise<DiscoveredResource> => {
   const group = groupOf(apiVersion)
-  const { resources } = await discover(client)
-  const found = resources.find((r) => r.group === group && r.kind === kind)
+  const find = ({ resources }: Discovered): DiscoveredResource | undefined =>
+    resources.find((r) => r.group === group && r.kind === kind)
+  const found = find(await discoverUnlessKnown(client, (known) => find(known) !== undefined))
   if (found !== undefined) return found
   const where = asked === 'group' ? group : apiVersion
   throw new Error(`no matches for kind "${kind}" in ${asked} "${where}"`)

@@ -331,3 +331,32 @@ t.test(
     t.pass('it was seen to go')
   },
 )
+
+t.test('what kinds there are is not asked at each recount', async (t) => {
+  let asked = 0
+  const client = await startControllers(t, ['resourcequota-controller'], (real) => ({
+    request(...args: Parameters<typeof real.request>) {
+      if (args[0].path === '/apis') asked++
+      return real.request(...args)
+    },
+  }))
+  const namespace = 'default'
+  const at = { name: 'q', namespace }
+  await client.create(resources.resourceQuotas, {
+    metadata: at,
+    spec: { hard: { 'count/configmaps': '9' } },
+  })
+  const isUsed = (count: number) => async () => {
+    const { status } = await client.get<ResourceQuota>(resources.resourceQuotas, at)
+    return status.used?.['count/configmaps'] === String(count)
+  }
+  await until(isUsed(0))
+  const names = ['a', 'b', 'c', 'd', 'e', 'f']
+  for (const name of names)
+    await client.create(resources.configMaps, { metadata: { name, namespace } })
+  for (const [i, name] of names.entries()) {
+    await client.delete(resources.configMaps, { name, namespace })
+    await until(isUsed(names.length - 1 - i))
+  }
+  t.ok(asked < names.length, `${asked} times`)
+})
