@@ -251,6 +251,28 @@ t.test('a work queue holds a key once, never gives it to two, and comes back to 
   await working
 })
 
+t.test('keys are given out in the order in which they came', async (t) => {
+  const queue = new WorkQueue<string>()
+  const taken: (string | undefined)[] = []
+  const take = async (count: number) => {
+    for (let i = 0; i < count; i++) {
+      const key = (await queue.take())!
+      taken.push(key)
+      queue.done(key)
+    }
+  }
+  for (const key of ['a', 'b', 'c']) queue.add(key)
+  await take(2)
+  for (const key of ['d', 'c', 'e']) queue.add(key)
+  t.equal(queue.length, 3)
+  await take(2)
+  queue.add('f')
+  await take(2)
+  t.same(taken, ['a', 'b', 'c', 'd', 'e', 'f'])
+  t.equal(queue.length, 0)
+  queue.close()
+})
+
 t.test('indexes follow their objects', (t) => {
   const store = new ObjectStore()
   const labelled = (node: string) => ({
