@@ -174,7 +174,8 @@ class GarbageCollector {
       onUpdate: (next, previous) => this.#graph.seen(next, previous),
       onDelete: (last) => {
         const node = this.#graph.get(last.metadata.uid)
-        if (node !== undefined) this.#collector.noteGone(node.identity)
+        // Nobody would ask for another.
+        if (node !== undefined && node.dependents.size > 0) this.#collector.noteGone(node.identity)
         this.#graph.gone(last.metadata.uid)
       },
     })
