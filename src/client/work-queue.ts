@@ -77,15 +77,17 @@ export class WorkQueue<K = string> {
 
   /** Adds the key after a wait that doubles with each call until `forget`. */
   addRateLimited(key: K): void {
-    const failures = this.#failures.get(key) ?? 0
-    this.#failures.set(key, failures + 1)
-    this.addAfter(key, Math.min(this.#maxMs, this.#baseMs * 2 ** Math.min(failures, 30)))
+    const delayMs = this.backoffMsOf(key)
+    this.#failures.set(key, (this.#failures.get(key) ?? 0) + 1)
+    this.addAfter(key, delayMs)
   }
   forget(key: K): void {
     this.#failures.delete(key)
   }
-  failuresOf(key: K): number {
-    return this.#failures.get(key) ?? 0
+  /** How long the key would wait after a failure now. */
+  backoffMsOf(key: K): number {
+    const failures = this.#failures.get(key) ?? 0
+    return Math.min(this.#maxMs, this.#baseMs * 2 ** Math.min(failures, 30))
   }
 
   /** The next key, when there is one; undefined once the queue is closed. `done` must follow. */
@@ -147,6 +149,9 @@ export const work = async <K>(options: WorkOptions<K>): Promise<void> => {
   ignoreMoves?.()
 }
 
+/** A back-off this long has been preceded by as long a time of failures: longer than another process takes to start. */
+const newsFromMs = 5000
+
 const workOne = async <K>({ queue, sync, log }: WorkOptions<K>): Promise<void> => {
   for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
     try {
@@ -154,7 +159,11 @@ const workOne = async <K>({ queue, sync, log }: WorkOptions<K>): Promise<void> =
       queue.forget(key)
       if (result) queue.addAfter(key, result.afterMs)
     } catch (error) {
-      const level = isConflict(error) ? 'debug' : queue.failuresOf(key) > 3 ? 'warn' : 'info'
+      const level = isConflict(error)
+        ? 'debug'
+        : queue.backoffMsOf(key) < newsFromMs
+          ? 'info'
+          : 'warn'
       log[level]({ key, error: messageOf(error) }, 'sync failed, will retry')
       queue.addRateLimited(key)
     }

@@ -246,7 +246,7 @@ t.test('a work queue holds a key once, never gives it to two, and comes back to 
   goOn()
   await waitFor(() => log.length >= 3 && active === 0 && queue.length === 0)
   t.ok(log.length <= 4, 'adding while it is worked on means once more, not once an add')
-  t.equal(queue.failuresOf('a'), 0, 'success forgets the failures')
+  t.equal(queue.backoffMsOf('a'), 1, 'success forgets the failures')
   stop.abort()
   await working
 })
@@ -271,6 +271,24 @@ t.test('keys are given out in the order in which they came', async (t) => {
   t.same(taken, ['a', 'b', 'c', 'd', 'e', 'f'])
   t.equal(queue.length, 0)
   queue.close()
+})
+
+t.test('a failure is news when others went before it for five seconds', async (t) => {
+  const levelAt = async (backoffBaseMs: number) => {
+    const queue = new WorkQueue<string>({ backoffBaseMs })
+    const stop = new AbortController()
+    const levels: string[] = []
+    const log = { ...silentLog, info: () => levels.push('info'), warn: () => levels.push('warn') }
+    const sync = () => Promise.reject(new Error('not there yet'))
+    const working = work({ queue, workers: 1, log, signal: stop.signal, sync })
+    queue.add('a')
+    await waitFor(() => levels.length > 0)
+    stop.abort()
+    await working
+    return levels[0]
+  }
+  t.equal(await levelAt(2560), 'info')
+  t.equal(await levelAt(5120), 'warn')
 })
 
 t.test('indexes follow their objects', (t) => {
