@@ -5,6 +5,8 @@
  */
 import type { Duplex } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
+import { goNetError } from '#go/net-error.js'
+import { formatPod, type Pod } from '../pod.js'
 import { ForwardError } from '../runtime.js'
 import { type Peer, sendAll, take } from './flow-control.js'
 import { findPod, HttpError, type Upgraded } from './pod-request.js'
@@ -34,10 +36,24 @@ const portBytes = (port: number): Buffer => {
   return bytes
 }
 
-/** A connection to a port of the Pod. */
-type Connect = (port: number) => Duplex
+/** Ports of one Pod. */
+interface Forwarded {
+  readonly connect: (port: number) => Duplex
+  /** What the client is told of a connection that failed. */
+  readonly failure: (port: number, problem: Error) => string
+}
 
-const forwardChannels = (socket: WebSocket, connect: Connect, ports: readonly number[]): void => {
+/** Upstream's words (cri-streaming, portforward/httpstream.go). A container runtime has said all of that itself. */
+const failureOf = (pod: Pod, port: number, problem: Error): string =>
+  problem instanceof ForwardError
+    ? problem.message
+    : `error forwarding port ${port} to pod ${formatPod(pod)}: ${goNetError(problem)}`
+
+const forwardChannels = (
+  socket: WebSocket,
+  { connect, failure }: Forwarded,
+  ports: readonly number[],
+): void => {
   const send = (channel: number, data: Uint8Array) => {
     if (socket.readyState !== socket.OPEN) return
     socket.send(Buffer.concat([Buffer.from([channel]), data]))
@@ -48,7 +64,7 @@ const forwardChannels = (socket: WebSocket, connect: Connect, ports: readonly nu
     send(error, portBytes(port))
     const connection = connect(port)
     sendAll(socket, connection, (chunk) => Buffer.concat([Buffer.from([data]), chunk]))
-    connection.on('error', (problem) => send(error, Buffer.from(problem.message)))
+    connection.on('error', (problem) => send(error, Buffer.from(failure(ports[i]!, problem))))
     connection.on('end', () => connection.end())
     return connection
   })
@@ -65,7 +81,7 @@ const forwardChannels = (socket: WebSocket, connect: Connect, ports: readonly nu
 /** One connection: data goes both ways, what went wrong goes on the error stream, and both end together. */
 const forwardStreams = (
   socket: Peer,
-  connect: Connect,
+  { connect, failure }: Forwarded,
   { data, error }: { data: SpdyStream; error: SpdyStream },
 ): void => {
   const port = Number(data.headers.get('port'))
@@ -82,11 +98,7 @@ const forwardStreams = (
   connection.on('close', end)
   connection.on('error', (problem) => {
     if (ended) return
-    const what =
-      problem instanceof ForwardError
-        ? problem.message
-        : `an error occurred forwarding ${port} -> ${port}: ${problem.message}`
-    error.write(Buffer.from(what))
+    error.write(Buffer.from(failure(port, problem)))
     end()
   })
   data.onData = (chunk) => take(socket, connection, chunk)
@@ -95,7 +107,7 @@ const forwardStreams = (
 }
 
 /** Pairs up the streams of a client as it opens them: the first of each pair waits for the other. */
-const pairStreams = (peerOf: () => Peer, connect: Connect): ((stream: SpdyStream) => void) => {
+const pairStreams = (peerOf: () => Peer, pod: Forwarded): ((stream: SpdyStream) => void) => {
   const waiting = new Map<string, SpdyStream>()
   return (stream) => {
     const request = stream.headers.get('requestid') ?? ''
@@ -107,16 +119,16 @@ const pairStreams = (peerOf: () => Peer, connect: Connect): ((stream: SpdyStream
     waiting.delete(request)
     const isData = stream.headers.get('streamtype') === 'data'
     const [data, error] = isData ? [stream, other] : [other, stream]
-    forwardStreams(peerOf(), connect, { data, error })
+    forwardStreams(peerOf(), pod, { data, error })
   }
 }
 
-const forwardTunnel = (socket: WebSocket, connect: Connect): void => {
+const forwardTunnel = (socket: WebSocket, pod: Forwarded): void => {
   const server = new SpdyConnection(
     (bytes) => {
       if (socket.readyState === socket.OPEN) socket.send(bytes)
     },
-    pairStreams(() => socket, connect),
+    pairStreams(() => socket, pod),
   )
   socket.on('message', (raw: RawData) => {
     server.receive(raw as Buffer).catch(() => socket.close(1002, 'not SPDY'))
@@ -124,8 +136,8 @@ const forwardTunnel = (socket: WebSocket, connect: Connect): void => {
   socket.on('close', () => server.close())
 }
 
-const forwardSpdy = (upgraded: Upgraded, connect: Connect): void => {
-  const onStream = pairStreams(() => client.peer, connect)
+const forwardSpdy = (upgraded: Upgraded, pod: Forwarded): void => {
+  const onStream = pairStreams(() => client.peer, pod)
   const client = upgradeToSpdy(upgraded, spdyProtocol, { onStream, onClose: () => {} })
 }
 
@@ -135,13 +147,16 @@ export const servePortForward = (upgraded: Upgraded): void => {
   const { runtime } = kubelet
   const sandbox = runtime.sandboxesOf(pod.metadata.uid).at(-1)
   if (!sandbox?.ready) throw new HttpError(500, 'unable to forward port because pod is not running')
-  const connect: Connect = (port) => runtime.connect(sandbox, port)
+  const forwarded: Forwarded = {
+    connect: (port) => runtime.connect(sandbox, port),
+    failure: (port, problem) => failureOf(pod, port, problem),
+  }
   const ports = path.query.getAll('port').flatMap((list) => list.split(',').map(Number))
   if (ports.some((port) => !Number.isInteger(port) || port < 1 || port > 65_535)) {
     throw new HttpError(400, 'a port must be a number from 1 to 65535')
   }
   if (request.headers.upgrade === spdyName) {
-    forwardSpdy(upgraded, connect)
+    forwardSpdy(upgraded, forwarded)
     return
   }
   const offered = request.headers['sec-websocket-protocol']
@@ -149,7 +164,7 @@ export const servePortForward = (upgraded: Upgraded): void => {
     request.headers['sec-websocket-protocol'] = offered.replace(tunnelProtocol, tunnelAlias)
   }
   upgradeToWebSocket(sockets, upgraded, (webSocket) => {
-    if (webSocket.protocol === tunnelAlias) forwardTunnel(webSocket, connect)
-    else forwardChannels(webSocket, connect, ports)
+    if (webSocket.protocol === tunnelAlias) forwardTunnel(webSocket, forwarded)
+    else forwardChannels(webSocket, forwarded, ports)
   })
 }

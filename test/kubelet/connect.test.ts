@@ -7,6 +7,7 @@ import t from 'tap'
 import WebSocket from 'ws'
 import { HeaderCodec } from '#kubelet/server/spdy-headers.js'
 import { eventually } from '../eventually.js'
+import { freePort } from '../free-port.js'
 import { listen } from '../listen.js'
 import { script, startNode, type TestNode } from './node.js'
 
@@ -161,6 +162,22 @@ t.test('through the server to a container', async (t) => {
     )
     t.match(spoken.channels.get(0), /path \/x$/)
     t.match(await tunnel(node, port, ask), /path \/x$/)
+  })
+
+  t.test('portforward to a port where nobody listens says so as Go does', async (t) => {
+    const { metadata, status } = (await node.get('p'))!
+    const port = await freePort()
+    const spoken = await speak(
+      node,
+      `p/portforward?ports=${port}`,
+      (socket) => socket.on('message', (data: Buffer) => data.length > 3 && socket.close()),
+      'v4.channel.k8s.io',
+    )
+    const { name, namespace, uid } = metadata
+    const refused = `dial tcp ${status!.podIP}:${port}: connect: connection refused`
+    const said = spoken.channels.get(1)!
+    const expected = `error forwarding port ${port} to pod ${name}_${namespace}(${uid}): ${refused}`
+    t.equal(said.slice(-expected.length), expected)
   })
 
   t.test('what is no WebSocket ends its connection, and not the kubelet', async (t) => {
