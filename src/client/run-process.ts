@@ -16,11 +16,11 @@ import {
 } from '#program/flags.js'
 import { packageVersion } from '#program/package-version.js'
 import { type Client, createClient } from './client.js'
-import { messageOf } from './errors.js'
 import { followClock } from './follow-clock.js'
 import type { ClientConfig } from './kubeconfig.js'
 import { kubeconfigFlag, readKubeconfigOf } from './kubeconfig-flag.js'
 import type { Log } from './log.js'
+import { whyNoAnswer } from './why-no-answer.js'
 
 /** Dependencies of every process, from the command line or from an embedder. */
 export interface ProcessDeps {
@@ -112,7 +112,7 @@ const runWith = async (spec: ProcessSpec, { flags, config, signal }: Given): Pro
     return 0
   } catch (error) {
     if (error instanceof UsageError) throw error
-    process.stderr.write(`kubelevel ${spec.name}: ${messageOf(error)}\n`)
+    process.stderr.write(`kubelevel ${spec.name}: ${whyNoAnswer(error)}\n`)
     return 1
   } finally {
     client.close()

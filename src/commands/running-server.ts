@@ -1,8 +1,10 @@
 /** What commands that ask the running server of a data dir have in common. */
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { ClientConfig } from '#client/kubeconfig.js'
 import { kubeconfigFiles } from '#client/kubeconfig-files.js'
 import type { Transport } from '#client/transport.js'
+import { whyNoAnswer } from '#client/why-no-answer.js'
 import { type Flag, type Flags, helpFlag } from '#program/flags.js'
 import type { ExitCode, Machine } from './machine.js'
 
@@ -22,6 +24,9 @@ export const withServer = async <T>(
   kubeconfig: readonly string[],
   use: (transport: Transport, config: ClientConfig) => Promise<T>,
 ): Promise<T> => {
+  const missing = kubeconfig.find((file) => !existsSync(file))
+  if (missing !== undefined)
+    throw new Error(`there is no file ${missing}: start a server first, or name it by --kubeconfig`)
   const { loadKubeconfig } = await import('#client/kubeconfig.js')
   const { createTransport } = await import('#client/transport.js')
   const config = await loadKubeconfig(...kubeconfig)
@@ -80,7 +85,7 @@ export const printOutcome = async (
   machine: Machine,
   command: string,
   run: () => Promise<string>,
-  explain: (error: Error) => string = ({ message }) => message,
+  explain: (error: Error) => string = whyNoAnswer,
 ): Promise<ExitCode> => {
   try {
     machine.stdout(`${await run()}\n`)

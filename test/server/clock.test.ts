@@ -1,4 +1,5 @@
 /** The cluster's clock, which tests move on (docs/your-operators-tests.md). */
+import { rmSync } from 'node:fs'
 import https from 'node:https'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
@@ -173,4 +174,9 @@ t.test('kubelevel clock tells the time of a running server, and moves it on', as
   t.match(await run('1h30m'), /^0 \S+Z, 1h30m0s ahead of this machine\n$/)
   t.match(await run('x'), /^1 kubelevel clock: .*time: invalid duration "x"\n$/)
   t.equal(server.clock.aheadMs, 5_400_000)
+  const { host } = new URL(server.url)
+  await server.close()
+  t.equal(await run(), `1 kubelevel clock: no server answers at ${host}: is it running?\n`)
+  rmSync(`${dataDir}/kubeconfig`)
+  t.match(await run(), `1 kubelevel clock: there is no file ${dataDir}/kubeconfig: start a server`)
 })
