@@ -4,8 +4,10 @@
  */
 import { hostname } from 'node:os'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { whenAborted } from '#async/sleep.js'
 import type { Flags } from '#program/flags.js'
+import { packageRoot } from '#program/package-root.js'
 import type { Server } from '#server/create-server.js'
 import { credentialsDirectory, credentialsOf } from '#server/credentials/identity.js'
 import { writePrivateFile } from '#server/credentials/private-files.js'
@@ -55,7 +57,7 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
   const metrics = keepRunning(machine, 'metrics-server', common)
   announce(machine, server, kubeconfig, [
     'kubectl get nodes',
-    'kubectl apply -f examples/web.yaml',
+    `kubectl apply -f ${path.relative('', fileURLToPath(new URL('examples/web.yaml', packageRoot)))}`,
     'kubectl delete pod web-0',
     'npx kubelevel timeline web-0',
   ])

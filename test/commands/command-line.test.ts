@@ -1,7 +1,15 @@
 /** The command line as processes: real signals, real ports, real exit codes. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -226,6 +234,25 @@ t.test(
     terminal.kill('SIGKILL')
     await eventually('the server has ended', () => existsSync(code))
     t.equal(readFileSync(code, 'utf8'), '0\n')
+  },
+)
+
+t.test(
+  'what `up` tells to try is there, wherever it was started',
+  { skip: process.platform !== 'linux' && 'script(1) takes other flags elsewhere' },
+  async (t) => {
+    const cwd = path.join(folder, 'elsewhere')
+    mkdirSync(cwd)
+    const up = `'${process.execPath}' '${mainFile}' up --secure-port=0 --storage=memory:`
+    const terminal = spawn('script', ['-qefc', up, '/dev/null'], { cwd })
+    t.teardown(() => terminal.kill('SIGKILL'))
+    let said = ''
+    terminal.stdout.on('data', (chunk) => (said += chunk))
+    await eventually('the server', () => said.includes('Ctrl-C'))
+    const [, example] = /kubectl apply -f (\S+)/.exec(said)!
+    t.ok(existsSync(path.resolve(cwd, example!)), said)
+    terminal.stdin.write('\x03')
+    await ended(terminal)
   },
 )
 
