@@ -31,11 +31,11 @@ export const anybody = { rejectUnauthorized: false } as const
 
 /** Upstream's answer when the node cannot be reached: the error of the dial, without a reason. */
 const unreachable = (error: NetError, url: URL): Error =>
-  failure({ code: 500, message: `Get "${url.href}": ${goNetError(error)}` }, { cause: error })
+  failure({ code: 500, message: `Get "${url.href}": ${goNetError(error)}` })
 
 /** The same for an upgrade, whose connection is made by hand. */
 const notDialled = (error: NetError): Error =>
-  failure({ code: 500, message: `error dialing backend: ${goNetError(error)}` }, { cause: error })
+  failure({ code: 500, message: `error dialing backend: ${goNetError(error)}` })
 
 const request = (
   { url, tls = anybody, agent }: Destination,

@@ -57,12 +57,12 @@ export const proxy = async (c: Connection): Promise<unknown> => {
       'x-forwarded-uri': prefix + (rest.startsWith('/') ? destination.url.pathname : ''),
     },
     change: (answer) => changeAnswer(answer, page),
-    unreachable: (error) => unreachable(goNetError(error), { cause: error }),
+    unreachable: (error) => unreachable(goNetError(error)),
   })
 }
 
-const unreachable = (why: string, options?: ErrorOptions): ApiError =>
-  serviceUnavailable(`error trying to reach service: ${why}`, options)
+const unreachable = (why: string): ApiError =>
+  serviceUnavailable(`error trying to reach service: ${why}`)
 
 type ProxyTarget = ReturnType<typeof splitTarget>
 

@@ -16,12 +16,15 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { resources } from '#client/resources.js'
+import { machineAddress } from '#net/machine-address.js'
 import { eventually } from '../eventually.js'
 import { mainFile } from '../main-file.js'
-import { clientOf, startServer } from '../server/start-server.js'
+import { call, clientOf, startServer } from '../server/start-server.js'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-cli-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+
+const nodes = '/api/v1/nodes'
 
 const run = (...args: string[]) =>
   spawnSync(process.execPath, [mainFile, ...args], {
@@ -201,6 +204,20 @@ t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second star
   const kubeconfig = path.join(folder, '.kubelevel/kubeconfig')
   t.equal(statSync(kubeconfig).mode & 0o777, 0o600)
   t.equal(run('kubeconfig').stdout, readFileSync(kubeconfig, 'utf8'))
+  // Pods and nodes that do not answer are told to who asks for them: they are no mistake of the server's.
+  const server = {
+    url: /https:\S+/.exec(said)![0],
+    adminToken: readFileSync(path.join(folder, '.kubelevel/pki/admin-token'), 'utf8').trim(),
+    caPem: readFileSync(path.join(folder, '.kubelevel/pki/ca.crt'), 'utf8'),
+  }
+  const [name, address] = ['away', machineAddress()]
+  const status = { addresses: [{ type: 'InternalIP', address }] }
+  let log = ''
+  child.stderr.on('data', (chunk) => (log += chunk))
+  await call(server, { method: 'POST', path: nodes, body: { metadata: { name }, status } })
+  for (const path of [`${nodes}/away:1/proxy/`, `${nodes}/away/proxy/`])
+    t.ok((await call(server, { path })).status >= 400, path)
+  t.equal(log, '')
   const missing = run('timeline', 'nobody')
   t.equal(missing.status, 1)
   t.match(missing.stderr, /^kubelevel timeline: there is no Pod default\/nobody, nor .*\n$/)

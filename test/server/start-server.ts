@@ -32,7 +32,7 @@ export interface Call {
 }
 
 export const call = (
-  server: Server,
+  server: Pick<Server, 'url' | 'adminToken' | 'caPem'>,
   { path, method = 'GET', body, ...rest }: Call,
 ): Promise<Answer> =>
   new Promise((resolve, reject) => {
