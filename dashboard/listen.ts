@@ -85,6 +85,10 @@ const follow = (
   send()
 }
 
+/** By default it is the port of `kubectl proxy`, too. */
+const inUse = (port: number): Error =>
+  new Error(`port ${port} on ${loopback} is in use: choose another with --port`)
+
 /** Rejects where the port is taken. */
 export const listen = async (
   options: ListenOptions,
@@ -132,7 +136,9 @@ export const listen = async (
     else answer(request, response)
   })
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(error.code === 'EADDRINUSE' ? inUse(options.port) : error),
+    )
     server.listen(options.port, loopback, resolve)
   })
   return {

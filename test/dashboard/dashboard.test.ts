@@ -137,6 +137,15 @@ t.test('only pages of its own may read it, and not too many', async (t) => {
   await eventually('room again', async () => (await statusOf(`${url}follow`)) === 200)
 })
 
+t.test('a port that another dashboard has is told with the flag that chooses one', async (t) => {
+  const recorder = { histories: new Map(), onChange: () => () => {} } as unknown as Recorder
+  const first = await listen({ recorder, clock: systemClock, port: 0 })
+  t.teardown(first.close)
+  const port = Number(new URL(first.url).port)
+  const message = `port ${port} on 127.0.0.1 is in use: choose another with --port`
+  await t.rejects(listen({ recorder, clock: systemClock, port }), { message })
+})
+
 t.test('a page gets updates even while Pods change all the time', async (t) => {
   const histories = new Map<string, PodHistory>()
   const listeners = new Set<() => void>()
