@@ -41,6 +41,10 @@ export const startServer = async (
   }
 }
 
+/** A word that a shell takes as it is. */
+export const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+
 /** Tells that the server is ready. `next` is what to try first, a line each. */
 export const announce = (
   machine: Machine,
@@ -54,7 +58,7 @@ export const announce = (
     return
   }
   machine.stderr(
-    `kubelevel is ready in ${ms} ms: ${server.url}\n\n  export KUBECONFIG=${kubeconfig}\n${next.map((line) => `  ${line}\n`).join('')}\nCtrl-C stops it.\n`,
+    `kubelevel is ready in ${ms} ms: ${server.url}\n\n  export KUBECONFIG=${shellWord(kubeconfig)}\n${next.map((line) => `  ${line}\n`).join('')}\nCtrl-C stops it.\n`,
   )
 }
 

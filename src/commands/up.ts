@@ -13,7 +13,7 @@ import { credentialsDirectory, credentialsOf } from '#server/credentials/identit
 import { writePrivateFile } from '#server/credentials/private-files.js'
 import { keepRunning } from './kept-child.js'
 import type { ExitCode, Machine } from './machine.js'
-import { announce, startServer } from './serve.js'
+import { announce, shellWord, startServer } from './serve.js'
 import { serverOptionsOf } from './serve-flags.js'
 
 /** Controllers sign certificates and tokens with the keys that the server trusts, when they are kept in files. */
@@ -57,7 +57,7 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
   const metrics = keepRunning(machine, 'metrics-server', common)
   announce(machine, server, kubeconfig, [
     'kubectl get nodes',
-    `kubectl apply -f ${path.relative('', fileURLToPath(new URL('examples/web.yaml', packageRoot)))}`,
+    `kubectl apply -f ${shellWord(path.relative('', fileURLToPath(new URL('examples/web.yaml', packageRoot))))}`,
     'kubectl delete pod web-0',
     'npx kubelevel timeline web-0',
   ])

@@ -258,7 +258,7 @@ t.test(
   'what `up` tells to try is there, wherever it was started',
   { skip: process.platform !== 'linux' && 'script(1) takes other flags elsewhere' },
   async (t) => {
-    const cwd = path.join(folder, 'elsewhere')
+    const cwd = path.join(folder, "a 'folder'")
     mkdirSync(cwd)
     const up = `'${process.execPath}' '${mainFile}' up --secure-port=0 --storage=memory:`
     const terminal = spawn('script', ['-qefc', up, '/dev/null'], { cwd })
@@ -266,8 +266,10 @@ t.test(
     let said = ''
     terminal.stdout.on('data', (chunk) => (said += chunk))
     await eventually('the server', () => said.includes('Ctrl-C'))
-    const [, example] = /kubectl apply -f (\S+)/.exec(said)!
-    t.ok(existsSync(path.resolve(cwd, example!)), said)
+    const [, setting] = /(export KUBECONFIG=.*)\r/.exec(said)!
+    const [, example] = /kubectl apply -f (.*)\r/.exec(said)!
+    const test = `${setting}; test -e "$KUBECONFIG" && test -e ${example}`
+    t.equal(spawnSync('sh', ['-c', test], { cwd }).status, 0, test)
     terminal.stdin.write('\x03')
     await ended(terminal)
   },
