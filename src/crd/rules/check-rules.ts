@@ -88,13 +88,13 @@ export const makeRuleChecker = (
 ): RuleChecker | undefined => {
   if (!hasRules(schema)) return undefined
   const compiled = new Map<StructuralSchema, Rule[]>()
-  const rulesOf = ({ rules, schema: at, isRoot: isWhole }: Place): Rule[] => {
+  const rulesOf = ({ rules, schema: at, isRoot: isWhole, isTyped }: Place): Rule[] => {
     let found = compiled.get(rules)
     if (found === undefined) {
       // One without a text is refused elsewhere, and asks for nothing here.
       const all = rules['x-kubernetes-validations'] ?? []
       const written = all.filter(({ rule = '' }) => trimSpace(rule) !== '')
-      const place = written.length === 0 ? undefined : placeOf(at, isWhole)
+      const place = written.length === 0 || !isTyped ? undefined : placeOf(at, isWhole)
       if (written.length === 0) found = []
       else if (place === undefined) found = [noTypeProblem]
       else found = written.map((rule) => compile(rule, place))
@@ -115,6 +115,7 @@ export const makeRuleChecker = (
     check: (value, before, path = '') => {
       const place: Place = {
         ...{ value, previous: before?.value, schema, rules: schema, path, isRoot },
+        isTyped: true,
         budget: { left: limits.celObjectCostMax },
         kept: { here: before?.correlated },
         warn: before?.warn,
@@ -148,6 +149,12 @@ interface Place {
   rules: StructuralSchema
   path: string
   isRoot: boolean
+  /**
+   * CEL's types are made from the top down (apiextensions-apiserver, cel.validator). What is not an array has no type for
+   * `items`: rules of these are errors, and those of their properties are passed over. Only values that an update keeps
+   * get there, since they are not what their schema says.
+   */
+  isTyped: boolean
   budget: Budget
   kept: Kept
   warn: Before['warn'] | undefined
@@ -185,6 +192,7 @@ const walkItems = (place: Place, list: JsonValue[], known: Rules): FieldError[] 
         ...place,
         ...{ value, previous: oldItem(value), schema: items, rules, path: `${path}[${i}]` },
         isRoot: false,
+        isTyped: place.isTyped && schema.type === 'array',
         kept: kept.here === undefined ? kept : { here: kept.here.index(i), around: kept.here },
       },
       known,
@@ -199,6 +207,7 @@ const walkKey = (place: Place, key: string, known: Rules): FieldError[] => {
   const rules =
     property === undefined ? valueSchemaOf(place.rules) : getOwn(place.rules.properties, key)
   if (inner === undefined || rules === undefined || !known.hasRulesInside(rules)) return []
+  if (!place.isTyped && property !== undefined) return []
   const named = dotted(path, key)
   return walk(
     {
