@@ -42,7 +42,7 @@ export const versionOf = (kv: KeyValue, sets: WorkingSets): StoredVersion => {
   const why = kv.unreadable ?? (isJson || !isEncrypted(value) ? undefined : unencryptedProblem)
   if (why !== undefined)
     return new UnreadableVersion({ key, value, revision: modRevision }, sets, why)
-  const json = isJson ? withoutLineEnd(value) : sets.readForeign(value)
+  const json = sets.readForeign(isJson ? withoutLineEnd(value) : value)
   return new StoredVersion(key, json, modRevision, sets, modRevision === createRevision)
 }
 

@@ -60,7 +60,7 @@ export interface WorkingSets {
   readonly readForeign: ReadForeign
 }
 
-/** Turns a stored value that is not JSON into JSON; a value that it cannot read stays as it is. */
+/** Turns a stored value that another server wrote into the JSON that we would store; what it cannot read stays as it is. */
 export type ReadForeign = (value: Buffer) => Buffer
 
 export const makeWorkingSets = (

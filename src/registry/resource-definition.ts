@@ -283,8 +283,11 @@ export interface ResourceDefinition {
   readonly storagePrefix: string
   /** Upstream stores it as JSON, which tells an empty list from none; protobuf does not. */
   readonly storedAsJson: boolean
-  /** What upstream stores, where it stores JSON of another version. */
-  readonly upstreamForm?: (object: KubeObject) => object
+  /** What upstream stores, where it stores JSON of another version. Must not change its argument. */
+  readonly upstreamForm?: {
+    write(object: KubeObject): object
+    read(stored: KubeObject): KubeObject
+  }
   /** The version that storage holds. Equal to gvk for all but a few. */
   readonly storageVersion: GroupVersionKind
   /** To and from the storage version; missing when this is the storage version. Must not change their argument. */

@@ -9,7 +9,7 @@ import { ConvertedStorage } from '#crd/converted-storage.js'
 import { ShownStorage } from '#crd/shown-storage.js'
 import { limits } from '#limits'
 import type { Admission } from '#registry/admission.js'
-import { storedProtobufReader } from '#registry/decode/stored-protobuf.js'
+import { storedValuesReader } from '#registry/decode/stored-values.js'
 import { upstreamValueOf } from '#registry/encode/upstream-value.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { randomIds } from '#registry/ids.js'
@@ -106,7 +106,7 @@ export const openRegistryStores = async (
   const closeDriver = async (): Promise<void> => {
     if (typeof storage === 'string') await driver.close()
   }
-  const readForeign = storedProtobufReader(table)
+  const readForeign = storedValuesReader(table)
   // Backups hold values as they are stored, encrypted or not.
   const shown = encryption === undefined ? driver : new EncryptedDriver(driver, encryption)
   const making = makeCacher({

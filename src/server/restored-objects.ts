@@ -7,12 +7,11 @@ import type { ValuesOfObjects } from '#storage/snapshot.js'
 
 interface RestoredObjectsDeps {
   readonly table: ResourceTable
-  /** Turns values that kube-apiserver stored as protobuf into JSON. */
+  /** Turns values that kube-apiserver stored into our JSON. */
   readonly readForeign: (value: Buffer) => Buffer
   readonly clock: Clock
 }
 
-const openingBrace = 0x7b
 const podsOf = '/registry/pods/'
 
 export const restoredObjects = ({
@@ -23,7 +22,7 @@ export const restoredObjects = ({
   const expiring = [...table].filter(({ ttlSeconds }) => ttlSeconds !== undefined)
   const objectOf = (value: Buffer): KubeObject | undefined => {
     try {
-      return decodeObject(value[0] === openingBrace ? value : readForeign(value), 0)
+      return decodeObject(readForeign(value), 0)
     } catch {
       return undefined
     }

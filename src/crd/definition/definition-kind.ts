@@ -13,7 +13,7 @@ import {
   cleanupFinalizer,
   type DefinitionCondition,
 } from './definition.js'
-import { formerDefinition } from './former-definition.js'
+import { formerDefinition, fromFormerDefinition } from './former-definition.js'
 import {
   nameProblems,
   validateDefinition,
@@ -98,10 +98,11 @@ export const withCondition = (
   now: number,
 ): DefinitionCondition[] => {
   const old = conditionOf({ status: { conditions } }, condition.type)
-  const lastTransitionTime =
-    old?.status === condition.status ? old.lastTransitionTime : formatTime(now)
-  const { type, status, reason, message } = condition
-  return putCondition(conditions ?? [], { type, status, lastTransitionTime, reason, message })
+  const since = old?.status === condition.status ? old.lastTransitionTime : formatTime(now)
+  const { type, status, lastTransitionTime: _, ...said } = condition
+  // Nothing may be undefined: readers meet the object as it is before it was JSON.
+  const time = since === undefined ? {} : { lastTransitionTime: since }
+  return putCondition(conditions ?? [], { type, status, ...time, ...said })
 }
 
 /**
@@ -142,7 +143,10 @@ export const customResourceDefinition = defineKind({
   version: 'v1',
   kind: 'CustomResourceDefinition',
   hasTableOfStatus: false,
-  upstreamForm: (object) => formerDefinition(asDefinition(object)),
+  upstreamForm: {
+    write: (object) => formerDefinition(asDefinition(object)),
+    read: (stored) => fromFormerDefinition(stored),
+  },
   strategy: {
     allowUnconditionalUpdate: false,
     knownFinalizerNames: false,

@@ -23,7 +23,8 @@ export const upstreamValueOf =
     const row = table.byKind({ group, version, kind })
     const { resourceVersion, ...metadata } = object.metadata
     const unversioned = { ...object, metadata }
-    if (row?.upstreamForm !== undefined) return jsonOfGo(stringify(row.upstreamForm(unversioned)))
+    if (row?.upstreamForm !== undefined)
+      return jsonOfGo(stringify(row.upstreamForm.write(unversioned)))
     if (row?.schemaName === undefined || row.storedAsJson) return jsonOfGo(json.toString())
     const key = goTypeName(row.schemaName)
     return inEnvelope({ apiVersion, kind }, encodeField(key, unversioned))
