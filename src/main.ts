@@ -15,6 +15,9 @@ const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const
 
 const sigpipe = 13
 
+/** How often a program of npx looks whether it still has its parent. */
+const npxCheckMs = 500
+
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.on(name, () => {
     if (stop.signal.aborted) process.exit(128 + signalNumbers[name])
@@ -38,6 +41,14 @@ if (isTerminal) {
 process.stdout.on('error', () => process.exit(128 + sigpipe))
 // A child of `up` has a channel to it. When that breaks, `up` is gone and nobody else will ever stop the child.
 process.once('disconnect', () => process.exit(1))
+// Between npx and its program is a shell, which hands on no signal: who kills npx ends the shell, and would leave this
+// process behind, with all that it has started.
+if (process.env.npm_lifecycle_event === 'npx') {
+  const shell = process.ppid
+  setInterval(() => {
+    if (process.ppid !== shell) stop.abort()
+  }, npxCheckMs).unref()
+}
 // An unhandled rejection is a mistake of ours, but no reason to end every watch.
 process.on('unhandledRejection', (reason) => {
   process.stderr.write(

@@ -1,21 +1,31 @@
-/** `npm start` under a supervisor, which signals npm alone: npm hands that to the shell of the script, and shells keep it. */
-import { spawn } from 'node:child_process'
+/** `npm start` and npx under a supervisor, which signals them alone: npm hands that to its shell, and shells keep it. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { packageRoot } from '#program/package-root.js'
 import { eventually } from '../eventually.js'
 import { killGroup } from '../kill-group.js'
+import { mainFile } from '../main-file.js'
 
 const isOpen = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = net.connect(port, '127.0.0.1', () => resolve(true))
     socket.on('error', () => resolve(false)).on('connect', () => socket.destroy())
   })
+
+const started = async (child: ChildProcessByStdio<null, null, Readable>): Promise<number> => {
+  let said = ''
+  child.stderr.on('data', (chunk) => (said += chunk))
+  return eventually('the server', () =>
+    Number(/ready https:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1] ?? 0),
+  )
+}
 
 t.test('what ends npm ends the server that it started', async (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-npm-start-'))
@@ -29,13 +39,27 @@ t.test('what ends npm ends the server that it started', async (t) => {
     killGroup(npm)
     rmSync(folder, { recursive: true, force: true })
   })
-  let said = ''
-  npm.stderr.on('data', (chunk) => (said += chunk))
-  const port = await eventually('the server', () =>
-    Number(/ready https:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1] ?? 0),
-  )
+  const port = await started(npm)
   t.ok(await isOpen(port))
   npm.kill('SIGTERM')
   await once(npm, 'exit')
+  await eventually('its end', async () => !(await isOpen(port)))
+})
+
+t.test('what ends npx ends the server that it started', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-npx-'))
+  const serve = `'${process.execPath}' '${mainFile}' serve --secure-port=0 --storage=memory:`
+  // As npx does it: a signal that it gets ends the shell alone. The second command keeps the shell from becoming the first.
+  const shell = spawn('sh', ['-c', `${serve} --data-dir='${folder}'; true`], {
+    env: { ...process.env, npm_lifecycle_event: 'npx' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  })
+  t.teardown(() => {
+    killGroup(shell)
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const port = await started(shell)
+  shell.kill('SIGTERM')
   await eventually('its end', async () => !(await isOpen(port)))
 })
