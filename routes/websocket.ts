@@ -2,12 +2,12 @@
  * Answers over WebSocket, which browsers and some client libraries ask for: a message for each event of a watch or each
  * piece of a log (apimachinery, pkg/util/httpstream/wsstream).
  */
-import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { limits } from '#limits'
+import { drained } from '#net/drained.js'
 import { asksForWebSocket } from '#net/websocket-request.js'
 import type { ApiDeps } from './api-deps.js'
 import type { Upgrade } from './forward.js'
@@ -46,8 +46,7 @@ export class MessageStream {
 
   /** Undefined while the client keeps up. */
   drained(signal: AbortSignal): Promise<unknown> | undefined {
-    if (this.#socket.writableLength <= limits.clientSocketBytesMax) return undefined
-    return once(this.#socket, 'drain', { signal })
+    return drained(this.#socket, signal)
   }
 
   /** Upstream does not wait for the client's close frame either. */

@@ -1,9 +1,8 @@
 /** Where the frames of a watch go: to an endless answer or a WebSocket. */
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import { limits } from '#limits'
+import { drained } from '#net/drained.js'
 import { type Negotiated, protobuf } from '../answers/negotiation.js'
 import type { Upgrade } from '../forward.js'
 import { MessageStream } from '../websocket.js'
@@ -57,9 +56,7 @@ export class WatchResponse implements WatchStream {
 
   /** Undefined while the client keeps up. */
   drained(signal: AbortSignal): Promise<unknown> | undefined {
-    const stream = this.#socket ?? this.#response
-    if (stream.writableLength <= limits.clientSocketBytesMax) return undefined
-    return once(stream, 'drain', { signal })
+    return drained(this.#socket ?? this.#response, signal)
   }
 }
 

@@ -29,6 +29,8 @@ interface TestServer {
   readonly url: string
   /** Answers that are not finished. */
   streams(): Iterable<ServerResponse>
+  /** Errors that came after an answer had begun. */
+  readonly reported: readonly unknown[]
 }
 
 /** Closed with the test, as is who asks it. */
@@ -65,6 +67,7 @@ export const startApiServer = async (
   app.setErrorHandler(errorSender(() => {}))
   app.decorateRequest('kube', null as unknown as KubeRequest)
   const open = new Set<ServerResponse>()
+  const reported: unknown[] = []
   app.addHook('onRequest', (request, reply, done) => {
     const info = parseRequestInfo(request.method, request.raw.url ?? '/')
     const response = reply.raw
@@ -81,7 +84,7 @@ export const startApiServer = async (
     lookAgain: async () => {},
     authorizeCreate: async () => {},
     watchTimeoutMinMs: limits.watchTimeoutMinMs,
-    report: () => {},
+    report: ({ err }) => reported.push(err),
     upgradeOf: () => undefined,
     kubelets: {
       client: () => ({ certPem: '', keyPem: '' }),
@@ -99,5 +102,5 @@ export const startApiServer = async (
     await cacher.close()
     await driver.close()
   })
-  return { api, url, streams: () => open }
+  return { api, url, streams: () => open, reported }
 }

@@ -1,4 +1,6 @@
 /** Watches over HTTP: nothing twice, nothing left out, and a client that does not read costs little. */
+import { once } from 'node:events'
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { limits } from '#limits'
 import type { WatchEvent } from './api-client.js'
@@ -223,6 +225,24 @@ t.test('a client that does not read holds back only itself', async (t) => {
   const events = await slow.take(writes)
   t.equal(events.at(-1)?.object.data.i, String(writes - 1), 'and it still gets everything')
   slow.close()
+})
+
+t.test('a client that goes while much waits for it is nothing to report', async (t) => {
+  const { api, streams, reported } = await startApiServer(t)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  const watch = await api.watch(`${configMaps}?watch=1`)
+  const [stream] = streams()
+  watch.response.pause()
+  const text = 'x'.repeat(500_000)
+  const isBehind = (): boolean =>
+    (stream?.socket?.writableLength ?? 0) > limits.clientSocketBytesMax
+  for (let i = 0; !isBehind(); i++)
+    await api.merge(`${configMaps}/a`, { data: { i: String(i), text } })
+  const closed = once(stream!, 'close')
+  watch.response.socket.resetAndDestroy()
+  await closed
+  await setImmediate()
+  t.same(reported, [])
 })
 
 t.test('streams that end at once say why only where upstream does', async (t) => {
