@@ -98,7 +98,8 @@ export class Documents {
   #discovery: readonly Contributor[] | undefined
   #contributors: ReadonlyMap<string, readonly Contributor[]> | undefined
   readonly #hashes = new Map<string, string>()
-  readonly #made = new Map<string, { hash: string; document: Promise<Document> }>()
+  /** By their forms. Those of OpenAPI v2 have no name. */
+  readonly #made = new Map<string, { name?: string; hash: string; document: Promise<Document> }>()
 
   constructor(options: DocumentSources) {
     const { source, describe } = options
@@ -124,7 +125,14 @@ export class Documents {
       if (first !== undefined) addToList(byName, nameOfPath(first.path), one)
     }
     this.#contributors = byName
+    this.#forgetGone(byName)
     return byName
+  }
+
+  /** Groups of custom resources may come and go without end. */
+  #forgetGone(present: ReadonlyMap<string, unknown>): void {
+    for (const [form, { name }] of this.#made)
+      if (name !== undefined && !present.has(name)) this.#made.delete(form)
   }
 
   /** Of built-in versions, which stay what they are. */
@@ -166,14 +174,14 @@ export class Documents {
   }
 
   v3(name: string, hash: string): Promise<Document> {
-    return this.#cached(`v3/${name}`, hash, async () => {
+    return this.#cached({ form: `v3/${name}`, name, hash }, async () => {
       const text = await this.#write('v3', this.#byName.get(name)!)
       return { bytes: Buffer.from(text), etag: `"${hash}"`, contentType: json }
     })
   }
 
   v3Protobuf(name: string, hash: string): Promise<Document> {
-    return this.#cached(`v3 protobuf/${name}`, hash, async () => {
+    return this.#cached({ form: `v3 protobuf/${name}`, name, hash }, async () => {
       const { bytes, etag } = await this.v3(name, hash)
       const { encodeOpenApiV3 } = await import('#openapi/openapi-v3-protobuf.js')
       const encoded = encodeOpenApiV3(JSON.parse(bytes.toString()), formatYaml)
@@ -183,7 +191,7 @@ export class Documents {
 
   v2(remotes: readonly RemoteDocument[]): Promise<Document> {
     const hash = this.#v2Hash(remotes)
-    return this.#cached('v2', hash, async () => {
+    return this.#cached({ form: 'v2', hash }, async () => {
       const own = await this.#write('v2', [...this.#byName.values()].flat())
       const documents = remotes.map(({ document }) => document)
       const text = documents.length === 0 ? own : write(mergeDocuments(JSON.parse(own), documents))
@@ -194,7 +202,7 @@ export class Documents {
   /** The same document as the bytes of openapi.v2.Document, under the same ETag. */
   v2Protobuf(remotes: readonly RemoteDocument[]): Promise<Document> {
     const hash = this.#v2Hash(remotes)
-    return this.#cached('v2 protobuf', hash, async () => {
+    return this.#cached({ form: 'v2 protobuf', hash }, async () => {
       const { bytes, etag } = await this.v2(remotes)
       const { encodeOpenApiV2 } = await import('#openapi/openapi-v2-protobuf.js')
       const encoded = encodeOpenApiV2(JSON.parse(bytes.toString()), formatYaml)
@@ -207,13 +215,16 @@ export class Documents {
     return hashOf('v2', ...own, ...remotes.map(({ etag }) => etag))
   }
 
-  #cached(key: string, hash: string, make: () => Promise<Document>): Promise<Document> {
-    const made = this.#made.get(key)
-    if (made?.hash === hash) return made.document
+  #cached(
+    { form, ...of }: { form: string; name?: string; hash: string },
+    make: () => Promise<Document>,
+  ): Promise<Document> {
+    const made = this.#made.get(form)
+    if (made?.hash === of.hash) return made.document
     const document = make()
-    this.#made.set(key, { hash, document })
+    this.#made.set(form, { ...of, document })
     // A failure is not kept: the next request tries again.
-    document.catch(() => this.#made.delete(key))
+    document.catch(() => this.#made.delete(form))
     return document
   }
 

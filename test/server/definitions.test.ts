@@ -1,5 +1,6 @@
 /** What definitions of custom resources do to the rest of the API while they come, change and go. */
 import t, { type Test } from 'tap'
+import { clockPath } from '#api/movable-clock.js'
 import { eventually } from '../eventually.js'
 import { definitionOf, versionOf } from './definition-body.js'
 import { answerThat, call, isServed, openWatch, startServer } from './start-server.js'
@@ -306,6 +307,27 @@ t.test(
     )
   },
 )
+
+t.test('the OpenAPI document of a group that goes is not kept', async (t) => {
+  const { send, until } = await startWithWidgets(t)
+  const document = `/openapi/v3/apis/${group}/v1`
+  const path = `${definitions}/widgets.${group}`
+  const first = await send('GET', document)
+  const { apiVersion, kind, spec } = (await send('GET', path)).body
+  await send('DELETE', path)
+  await eventually('the document goes', async () => (await send('GET', document)).status === 404)
+  await send('POST', clockPath, { advance: '1h' })
+  await send('POST', definitions, {
+    apiVersion,
+    kind,
+    metadata: { name: `widgets.${group}` },
+    spec,
+  })
+  await until(widgets, ({ status }) => status === undefined)
+  const second = await send('GET', document)
+  t.same(second.bytes, first.bytes)
+  t.not(second.headers['last-modified'], first.headers['last-modified'], 'it was made anew')
+})
 
 t.test('the OpenAPI document of a custom kind spells out what its extensions mean', async (t) => {
   const { send } = await startWithWidgets(t)
