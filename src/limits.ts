@@ -121,8 +121,8 @@ export const limits = {
   controllersToldMax: 10,
   /** Tries to find a free name for generateName; upstream's maxNameGenerationCreateAttempts. */
   generateNameAttemptsMax: 8,
-  /** Characters of a generated name, whatever the kind allows; upstream's maxNameLength. */
-  generatedNameLengthMax: 63,
+  /** Characters of a generated name before the five that are random, whatever the kind allows; upstream's MaxGeneratedNameLength. */
+  generatedNameBaseMax: 58,
   /** Random draws before the free addresses of a range are searched in order. */
   randomAddressTriesMax: 8,
   /** How long an Event is kept; upstream's --event-ttl. */
@@ -449,6 +449,8 @@ export const limits = {
   claimNameLengthMax: 57,
   /** A cluster's range of Pod addresses has at most 2 to this many parts; upstream's clusterSubnetMaxDiff. */
   rangeCutBitsMax: 16,
+  /** Characters of the name of a Deployment's set; upstream's DNS1123SubdomainMaxLength. */
+  setNameLengthMax: 253,
   /** Compiled selectors of devices that the scheduler keeps; claims and classes share a handful. */
   deviceSelectorsKept: 512,
   /** Devices of one claim; upstream's AllocationResultsMaxSize. */

@@ -67,7 +67,7 @@ export const makeNewSet = (deployment: Deployment, oldSets: readonly OwnedSet[])
   const { selector } = deployment.spec
   return {
     metadata: {
-      name: `${deployment.metadata.name}-${hash}`,
+      name: `${deployment.metadata.name.slice(0, limits.setNameLengthMax - hash.length - 1)}-${hash}`,
       namespace: deployment.metadata.namespace,
       labels,
       annotations: {

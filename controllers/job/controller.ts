@@ -28,7 +28,7 @@ import { updateStatus } from '../update-object.js'
 import { type Accounting, account, countReleased } from './accounting.js'
 import { type Ending, endingOf, msUntilDeadline } from './ending.js'
 import { type Failures, failuresSince, noFailures } from './failures.js'
-import { failureAnnotations } from './indexes.js'
+import { failureAnnotations, namePrefixOf } from './indexes.js'
 import {
   conditionIn,
   indexLabel,
@@ -78,9 +78,8 @@ const withIndex = (pod: NewPod, job: Job, index: number, before: Pod | undefined
 }
 
 const newPod = (job: Job, { index, before }: NewIndex): NewPod => {
-  const { name } = job.metadata
   const pod = podFromTemplate(job.spec.template, resources.jobs, job, {
-    generateName: index === undefined ? `${name}-` : `${name}-${index}-`,
+    generateName: index === undefined ? `${job.metadata.name}-` : namePrefixOf(job, index),
   })
   const finalizers = [...(pod.metadata.finalizers ?? []), trackingFinalizer]
   const tracked = { ...pod, metadata: { ...pod.metadata, finalizers } }

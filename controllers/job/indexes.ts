@@ -1,5 +1,6 @@
 /** What is kept for each completion index: which have succeeded or failed, and how often one was tried. Pure. */
 import { isPodActive, type Pod } from '#client/pod.js'
+import { limits } from '#limits'
 import { parseCount } from '../pods/parse-count.js'
 import { countsAsFailure, judgeFailure } from './failure-policy.js'
 import {
@@ -26,6 +27,10 @@ export const triesOf = (pod: Pod): number =>
 /** One of those that an Indexed Job has. */
 export const hasIndex = (job: Job, pod: Pod): boolean =>
   indexOf(pod) >= 0 && indexOf(pod) < (job.spec.completions ?? 0)
+
+/** Of a Pod with that index. What is too long is cut off before the index, so that the name still tells it. */
+export const namePrefixOf = ({ metadata: { name } }: Job, index: number): string =>
+  `${name.slice(0, limits.generatedNameBaseMax - `-${index}-`.length)}-${index}-`
 
 const endsIndex = (job: Job, pod: Pod): boolean => {
   if (!hasFailed(job, pod)) return false

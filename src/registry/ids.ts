@@ -20,4 +20,4 @@ export const randomIds: Ids = {
 }
 
 export const generateName = (base: string, ids: Ids): string =>
-  base.slice(0, limits.generatedNameLengthMax - suffixLength) + ids.nameSuffix()
+  base.slice(0, limits.generatedNameBaseMax) + ids.nameSuffix()

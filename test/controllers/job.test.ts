@@ -6,6 +6,7 @@ import type { Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { account, countReleased } from '#controllers/job/accounting.js'
 import { failuresSince, noFailures } from '#controllers/job/failures.js'
+import { namePrefixOf } from '#controllers/job/indexes.js'
 import { finishedAt, indexLabel, type Job, trackingFinalizer } from '#controllers/job/job.js'
 import { planPods } from '#controllers/job/plan-pods.js'
 import { runningCounts } from '#controllers/job/status.js'
@@ -315,4 +316,13 @@ t.test('what a quota refuses is tried for again after seconds', async (t) => {
   await until(async () => (await refusals()).length >= 4)
   const [first, , , fourth] = await refusals()
   t.ok(fourth! - first! >= 1000, 'no busy machine makes it sooner')
+})
+
+t.test('the name of a Pod with an index tells the index, however long that of the Job is', (t) => {
+  const prefixOf = (length: number, index: number) =>
+    namePrefixOf({ metadata: { name: 'j'.repeat(length) } } as Job, index)
+  t.equal(prefixOf(55, 7), `${'j'.repeat(55)}-7-`)
+  t.equal(prefixOf(60, 7), `${'j'.repeat(55)}-7-`)
+  t.equal(prefixOf(60, 100), `${'j'.repeat(53)}-100-`)
+  t.end()
 })
