@@ -6,6 +6,7 @@ import { hostname } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { whenAborted } from '#async/sleep.js'
+import { limits } from '#limits'
 import type { Flags } from '#program/flags.js'
 import { packageRoot } from '#program/package-root.js'
 import type { Server } from '#server/create-server.js'
@@ -63,6 +64,10 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
   ])
   machine.server.started()
   await whenAborted(machine.stopSignal)
+  if (machine.isTerminal)
+    machine.stderr(
+      `\nStopping. Pods get up to ${limits.shutdownGraceSecondsMax} s to end; Ctrl-C again leaves them running.\n`,
+    )
   // The kubelet ends its Pods' processes while the server still takes their last status.
   await kubelet.stop()
   await Promise.all([scheduler.stop(), controllers.stop(), metrics.stop()])

@@ -272,6 +272,7 @@ t.test(
     t.equal(spawnSync('sh', ['-c', test], { cwd }).status, 0, test)
     terminal.stdin.write('\x03')
     await ended(terminal)
+    t.match(said, /Stopping\. Pods get up to 6 s to end/)
   },
 )
 
