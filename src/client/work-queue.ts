@@ -149,8 +149,8 @@ export const work = async <K>(options: WorkOptions<K>): Promise<void> => {
   ignoreMoves?.()
 }
 
-/** A back-off this long has been preceded by as long a time of failures: longer than another process takes to start. */
-const newsFromMs = 5000
+/** A back-off this long, the longest by default, has been preceded by as long a time of failures: longer than another process takes to start. */
+const newsFromMs = 10_000
 
 const workOne = async <K>({ queue, sync, log }: WorkOptions<K>): Promise<void> => {
   for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
