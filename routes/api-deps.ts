@@ -42,7 +42,7 @@ export interface KubeletAccess {
   /** What they are shown. */
   readonly client: () => { readonly certPem: string; readonly keyPem: string }
   /** PEM of who signs their certificates; undefined: anybody. */
-  readonly authority: string | undefined
+  readonly authority: () => string | undefined
   /** Which of a node's addresses is taken: the first type that it has. */
   readonly addressTypes: readonly string[]
 }

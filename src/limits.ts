@@ -244,6 +244,8 @@ export const limits = {
   componentProbeTextMax: 10 * 1024,
   /** How often files that a kubeconfig names are read again: tokens by client-go every minute, certificates within five. */
   credentialsRereadMs: 60_000,
+  /** The same for those by which the server asks kubelets and aggregated APIs, while it asks any. */
+  clientPairRereadMs: 1_000,
   /** How often a configuration file is read again without a notification; upstream's. */
   configurationRereadMs: 60_000,
 

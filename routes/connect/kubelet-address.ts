@@ -44,7 +44,7 @@ export const tlsToNodes = (
   skipVerify = false,
 ): Destination['tls'] => {
   const { certPem, keyPem } = kubelets.client()
-  const { authority } = kubelets
+  const authority = kubelets.authority()
   const trusted = authority === undefined || skipVerify ? anybody : { ca: authority }
   return { ...trusted, cert: certPem, key: keyPem }
 }

@@ -88,7 +88,7 @@ export const startApiServer = async (
     upgradeOf: () => undefined,
     kubelets: {
       client: () => ({ certPem: '', keyPem: '' }),
-      authority: undefined,
+      authority: () => undefined,
       addressTypes: [],
     },
   })

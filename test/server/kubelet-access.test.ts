@@ -1,4 +1,5 @@
 /** How the server asks kubelets: what it shows them, whom it trusts, and where it finds them. */
+import { writeFileSync } from 'node:fs'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
@@ -7,6 +8,7 @@ import t, { type Test } from 'tap'
 import { resources } from '#client/resources.js'
 import { issueCertificate } from '#net/x509.js'
 import type { Server, ServerOptions } from '#src/index.js'
+import { eventually } from '../eventually.js'
 import { call, clientOf, startServer } from './start-server.js'
 
 const day = 86_400_000
@@ -107,6 +109,36 @@ t.test('logs and proxies go to the kubelet as the flags say', async (t) => {
       await asked(others, `${log}?insecureSkipTLSVerifyBackend=true`),
       '200 /containerLogs/default/p/c for theirs',
     )
+  })
+
+  await t.test('with the one that takes its place', async (t) => {
+    const folder = t.testdir({ 'client.crt': client.certPem, 'client.key': client.keyPem })
+    const [crt, key] = [path.join(folder, 'client.crt'), path.join(folder, 'client.key')]
+    const server = await start(t, {
+      kubeletPreferredAddressTypes: ['ExternalIP'],
+      kubeletClientCertificate: crt,
+      kubeletClientKey: key,
+    })
+    t.equal(await asked(server, log), '200 /containerLogs/default/p/c for theirs')
+    const subject = { commonName: 'next' }
+    const next = issueCertificate({ ...life, use: 'client', subject, issuer: ofNodes })
+    writeFileSync(crt, next.certPem)
+    t.equal(await asked(server, log), '200 /containerLogs/default/p/c for theirs')
+    writeFileSync(key, next.keyPem)
+    const isNext = async () => (await asked(server, log)).endsWith('for next')
+    t.ok(await eventually('the new one is shown', isNext))
+  })
+
+  await t.test('of the authority that takes the place of the former', async (t) => {
+    const ca = path.join(t.testdir({ 'ca.crt': ofNodes.certPem }), 'ca.crt')
+    const server = await start(t, {
+      kubeletPreferredAddressTypes: ['ExternalIP'],
+      kubeletCertificateAuthority: ca,
+    })
+    t.match(await asked(server, log), /^200 /)
+    writeFileSync(ca, authority('of-others').certPem)
+    const isUnknown = async () => (await asked(server, log)).startsWith('500 ')
+    t.ok(await eventually('the former is not trusted', isUnknown))
   })
 
   await t.test('at an address of the types that are wanted', async (t) => {

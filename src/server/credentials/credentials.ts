@@ -44,10 +44,10 @@ interface CredentialOptions {
   /** Names and addresses that the serving certificate must carry. */
   names: readonly string[]
   adminToken?: string
-  /** Pairs that the user provided. */
+  /** Pairs that the user provided; those of clients may change while the server runs. */
   serving?: CertificatePair
-  proxyClient?: CertificatePair
-  kubeletClient?: CertificatePair
+  proxyClient?: () => CertificatePair
+  kubeletClient?: () => CertificatePair
 }
 
 const dayMs = 86_400_000
@@ -192,9 +192,9 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
         subject: { commonName: `${nodeUserPrefix}${name}`, organizations: [nodesGroup] },
         names: [],
       }),
-    kubeletClient: once(
-      () =>
-        options.kubeletClient ??
+    kubeletClient:
+      options.kubeletClient ??
+      once(() =>
         leaf(keeper, ca, options.clock.now(), {
           file: 'apiserver-kubelet-client',
           use: 'client',
@@ -205,18 +205,18 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
           },
           names: [],
         }),
-    ),
+      ),
     frontProxyCaPem: frontProxyCa.certPem,
-    proxyClient: once(
-      () =>
-        options.proxyClient ??
+    proxyClient:
+      options.proxyClient ??
+      once(() =>
         leaf(keeper, frontProxyCa, options.clock.now(), {
           file: 'front-proxy-client',
           use: 'client',
           subject: { commonName: frontProxyName },
           names: [],
         }),
-    ),
+      ),
     adminToken:
       options.adminToken ??
       keptSecret(keeper, 'admin-token', () => randomBytes(24).toString('base64url')),

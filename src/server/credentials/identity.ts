@@ -7,6 +7,8 @@ import type { Clock } from '#api/clock.js'
 import { mastersGroup, type UserInfo } from '#api/user-info.js'
 import type { FrontProxy } from '#authn/client-certificate.js'
 import { parseTokenCsv, type StaticToken } from '#authn/token-file.js'
+import { followCredentials } from '#client/followed-credentials.js'
+import { limits } from '#limits'
 import { hostInUrl } from '#net/host-in-url.js'
 import { certificatesOf } from '#net/pem.js'
 import type { KubeletAccess } from '#routes/api-deps.js'
@@ -93,6 +95,15 @@ export const readPair = (certFile?: string, keyFile?: string): CertificatePair |
   return { certPem, keyPem }
 }
 
+/** Of a client: what is in its files when a connection is made (client-go, transport/cert_rotation.go). Throws as readPair. */
+const followPair = (cert?: string, key?: string): (() => CertificatePair) | undefined => {
+  const pair = readPair(cert, key)
+  if (pair === undefined || cert === undefined || key === undefined) return undefined
+  const known = { cert: pair.certPem, key: pair.keyPem, files: { cert, key } }
+  const current = followCredentials(known, limits.clientPairRereadMs)
+  return () => ({ certPem: current().cert, keyPem: current().key })
+}
+
 /** Where the CA of this server and what it issued are kept; undefined: in memory only. */
 export const credentialsDirectory = (options: ServerOptions): string | undefined => {
   const dataDir = dataDirOf(options)
@@ -119,9 +130,17 @@ export const credentialsOf = (options: ServerOptions, clock: Clock): ServerCrede
     names: servingNames(options, bindAddressOf(options)),
     adminToken: options.adminToken,
     serving: readPair(options.tlsCertFile, options.tlsPrivateKeyFile),
-    proxyClient: readPair(options.proxyClientCertFile, options.proxyClientKeyFile),
-    kubeletClient: readPair(options.kubeletClientCertificate, options.kubeletClientKey),
+    proxyClient: followPair(options.proxyClientCertFile, options.proxyClientKeyFile),
+    kubeletClient: followPair(options.kubeletClientCertificate, options.kubeletClientKey),
   })
+}
+
+/** The same for those who sign the certificates of kubelets (client-go, ClientsAllowCARotation). */
+const followAuthority = (ca?: string): (() => string | undefined) => {
+  if (!ca) return () => undefined
+  const known = { ca: readCertificates(ca), files: { ca } }
+  const current = followCredentials(known, limits.clientPairRereadMs)
+  return () => current().ca
 }
 
 /** A node's internal address comes first, since its name need not resolve; upstream begins with the name. */
@@ -133,8 +152,7 @@ export const kubeletAccess = (
   credentials: ServerCredentials,
 ): KubeletAccess => ({
   client: credentials.kubeletClient,
-  authority:
-    options.kubeletCertificateAuthority && readCertificates(options.kubeletCertificateAuthority),
+  authority: followAuthority(options.kubeletCertificateAuthority),
   addressTypes: options.kubeletPreferredAddressTypes ?? kubeletAddressTypes,
 })
 
