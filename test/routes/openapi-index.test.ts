@@ -3,6 +3,7 @@ import { fastify } from 'fastify'
 import t from 'tap'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { installOpenApi } from '#routes/openapi/openapi.js'
+import { schemaNameOf } from '#routes/openapi/schema-name.js'
 
 t.test('schemas are looked at once for each row of the table', async (t) => {
   let looks = 0
@@ -47,4 +48,13 @@ t.test('schemas are looked at once for each row of the table', async (t) => {
   changed()
   t.not(await url(), first)
   t.equal(looks, 2)
+})
+
+t.test('a custom kind does not take the name of a built-in schema', async (t) => {
+  const kind = 'CustomResourceDefinition'
+  const taken = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition'
+  const group = 'apiextensions.apis.pkg.apiextensions-apiserver.k8s.io'
+  t.equal(schemaNameOf({ group: 'apiextensions.k8s.io', version: 'v1', kind }), taken)
+  t.equal(schemaNameOf({ group, version: 'v1', kind }), `${taken}_v2`)
+  t.equal(schemaNameOf({ group, version: 'v2', kind }), taken.replace('v1', 'v2'))
 })
