@@ -11,7 +11,6 @@ import t from 'tap'
 import { der } from '#net/der.js'
 import { issueCertificate, signCertificate, signerOf } from '#net/x509.js'
 import { createServer } from '../create-server.js'
-import { eventually } from '../eventually.js'
 import { type Call, call, startServer } from './start-server.js'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-access-'))
@@ -93,37 +92,6 @@ t.test('tokens of the file and client certificates say who somebody is', async (
     { username: 'carol' },
     'the certificate comes first',
   )
-})
-
-t.test('authorities of clients that take the place of others count without a start', async (t) => {
-  const [file, proxies] = [path.join(folder, 'followed.crt'), path.join(folder, 'proxies.crt')]
-  writeFileSync(file, clientCa.certPem)
-  writeFileSync(proxies, clientCa.certPem)
-  const followed = await startServer(t, { clientCaFile: file, requestheaderClientCaFile: proxies })
-  const before = new https.Agent({ keepAlive: true, maxSockets: 1, ca: followed.caPem })
-  t.teardown(() => before.destroy())
-  const certificate = { ...certificateOf(clientCa, 'carol'), token: '' }
-  const user = async (credentials: Partial<Call>): Promise<string | undefined> =>
-    (await call(followed, whoAmI(credentials))).body.status?.userInfo?.username
-  t.equal(await user({ ...certificate, agent: before }), 'carol')
-  const next = { ...certificateOf(otherCa, 'dora'), token: '' }
-  t.equal(await user(next), undefined)
-
-  writeFileSync(file, 'nothing')
-  writeFileSync(file, otherCa.certPem)
-  await eventually('the new authority counts', async () => (await user(next)) === 'dora')
-  t.equal(await user({ ...certificate, agent: before }), undefined, 'on its open connection, too')
-  const shown = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication'
-  await eventually('others are told', async () => {
-    const { body } = await call(followed, { path: shown })
-    return body.data['client-ca-file'].includes(otherCa.certPem)
-  })
-
-  const proxy = { ...certificateOf(otherCa, 'front-proxy-client'), token: '' }
-  const forAlice = { ...proxy, headers: { 'x-remote-user': 'alice' } }
-  t.equal(await user(forAlice), 'front-proxy-client')
-  writeFileSync(proxies, otherCa.certPem)
-  await eventually('a front proxy of it is one', async () => (await user(forAlice)) === 'alice')
 })
 
 t.test("a certificate may say its user's uid, and without a name speaks for nobody", async (t) => {

@@ -349,7 +349,11 @@ t.test('by name, over HTTP and from the command line', async (t) => {
   const KUBECONFIG = [join(dataDir, 'none'), join(dataDir, 'kubeconfig')].join(delimiter)
   t.match(await runCommandIn({ KUBECONFIG }, 'snapshot'), { code: 0 }, 'the server of kubectl')
   const elsewhere = await runCommandIn({ KUBECONFIG }, 'snapshot', '--data-dir', `${dataDir}-not`)
-  t.match(elsewhere, { code: 1, out: /there is no file .*kubeconfig: start a server/ }, 'but for a data dir that is named')
+  t.match(
+    elsewhere,
+    { code: 1, out: /there is no file .*kubeconfig: start a server/ },
+    'but for a data dir that is named',
+  )
 
   const names = async () =>
     (await send('GET', path)).body.snapshots.map(({ name }: { name: string }) => name)

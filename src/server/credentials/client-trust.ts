@@ -43,20 +43,20 @@ export const openClientTrust = (
   log: (message: string, error: unknown) => void,
   started: StartedParts,
 ): FollowedTrust => {
-  const read = (): ClientTrust => ({
-    authorities: clientAuthorities(options, credentials.caPem),
-    requestHeader: requestHeaderOptions(options, credentials),
-  })
-  const trust = new FollowedTrust(read())
-  for (const file of new Set([options.clientCaFile, options.requestheaderClientCaFile])) {
-    if (file === undefined) continue
+  const ofUsers = () => ({ authorities: clientAuthorities(options, credentials.caPem) })
+  const ofProxies = () => ({ requestHeader: requestHeaderOptions(options, credentials) })
+  const trust = new FollowedTrust({ ...ofUsers(), ...ofProxies() })
+  const follow = (file: string | undefined, read: () => Partial<ClientTrust>): void => {
+    if (file === undefined) return
     const stop = followFile({
       file,
       text: readFileSync(file, 'utf8'),
-      take: async () => trust.replace(read()),
+      take: async () => trust.replace({ ...trust.current, ...read() }),
       warn: (error) => log(`the authorities in ${file} are not read again`, error),
     })
     started.defer(stop)
   }
+  follow(options.clientCaFile, ofUsers)
+  follow(options.requestheaderClientCaFile, ofProxies)
   return trust
 }
