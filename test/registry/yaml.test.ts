@@ -72,6 +72,10 @@ t.test('values are what goyaml.v2 makes of them', (t) => {
       { a: [{ b: { c: 'd', e: ['f', 'g'] }, h: 'i' }] },
     ],
     ['a: "b"#c\nd: [e]#f\ng: |#h\n  i\n', { a: 'b', d: ['e'], g: 'i\n' }],
+    // Within brackets a dash is a text, a colon ends one only before a blank, and a question mark begins a key.
+    ['a: [cat, -]\nb: {c: -, "d":e}\n', { a: ['cat', '-'], b: { c: '-', d: 'e' } }],
+    ['a: [b:, http://x]\nc: {d:,?e: f}\n', { a: ['b:', 'http://x'], c: { 'd:': null, e: 'f' } }],
+    ['a: [!!str , "b": , c]\n', { a: ['', { b: null }, 'c'] }],
     [
       'a: {<<: [{k: v}, {k: w}]}',
       { value: { a: { k: 'v' } }, duplicates: ['line 1: key "k" already set in map'] },
@@ -152,6 +156,8 @@ t.test('what is no YAML is refused in the words of Go', (t) => {
     ['a: \u0007', 'yaml: control characters are not allowed'],
     ['a:\n  "x\\ud83d\\ude00"', 'yaml: line 2: found invalid Unicode character escape code'],
     ['{"a": "\\ud83d\\ude00"}', 'yaml: found invalid Unicode character escape code'],
+    ['{a:{b: c}}', "yaml: did not find expected ',' or '}'"],
+    ['{a?b: c}', "yaml: did not find expected ',' or '}'"],
     ['{a: {b: c}', "yaml: line 1: did not find expected ',' or '}'"],
   ] as const)
     t.equal(read(text), message, text)
