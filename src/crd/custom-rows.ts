@@ -29,7 +29,7 @@ import {
 } from './definition/definition.js'
 import { compileJsonPath } from './json-path.js'
 import { namesIn, scaleSubresource } from './scale.js'
-import type { StructuralSchema } from './structural-schema.js'
+import { mapSchemas, type StructuralSchema } from './structural-schema.js'
 
 const verbs: readonly Verb[] = [
   'delete',
@@ -198,6 +198,21 @@ const rowsOf = (
   return wanted.map(rowOf)
 }
 
+/** What preserveUnknownFields says of all versions, in the words of their schemas: nothing is pruned. Only v1beta1 could say it. */
+const withUnknownKept = (definition: CustomResourceDefinition): CustomResourceDefinition => {
+  const { spec } = definition
+  if (spec.preserveUnknownFields !== true) return definition
+  const versions = spec.versions.map((version) => {
+    const openAPIV3Schema = mapSchemas(schemaOf(version), (schema) =>
+      (schema.type ?? 'object') === 'object'
+        ? { ...schema, 'x-kubernetes-preserve-unknown-fields': true }
+        : schema,
+    )
+    return { ...version, schema: { openAPIV3Schema } }
+  })
+  return { ...definition, spec: { ...spec, versions } }
+}
+
 /**
  * `definition` has accepted names and is established. `convert` where a webhook converts. `shownSince` where an earlier
  * version of the definition showed the objects in the same way.
@@ -207,12 +222,16 @@ export const customRows = (
   convert = converterOf(definition),
   shownSince = Number(definition.metadata.resourceVersion),
 ): ResourceDefinition[] => {
-  const served = definition.spec.versions.filter((version) => version.served)
-  return rowsOf(definition, served, convert, shownSince)
+  const kept = withUnknownKept(definition)
+  const served = kept.spec.versions.filter((version) => version.served)
+  return rowsOf(kept, served, convert, shownSince)
 }
 
 /** The row of the version that objects are stored in, whether or not it is served. */
 export const storedRow = (
   definition: CustomResourceDefinition,
   convert = converterOf(definition),
-): ResourceDefinition => rowsOf(definition, [storageVersionOf(definition)], convert, 0)[0]!
+): ResourceDefinition => {
+  const kept = withUnknownKept(definition)
+  return rowsOf(kept, [storageVersionOf(kept)], convert, 0)[0]!
+}

@@ -167,6 +167,33 @@ t.test('custom resources are what a stored definition says', async (t) => {
   t.match(String(value), '"apiVersion":"apiextensions.k8s.io/v1","metadata"')
 })
 
+t.test('nothing is pruned where a definition says so', async (t) => {
+  const driver = openMemory({ clock: systemClock })
+  t.teardown(() => driver.close())
+  const server = await startServer(t, { storage: driver })
+  const key = '/registry/apiextensions.k8s.io/customresourcedefinitions/bars.example.com'
+  const spec = { type: 'object', properties: { size: { type: 'integer' } } }
+  const old = asStored({ validation: { openAPIV3Schema: { properties: { spec } } } })
+  await driver.txn([], [{ type: 'put', key, value: jsonOf(old) }])
+  const path = '/apis/example.com/v1/namespaces/default/bars'
+  await eventually('it is served', async () => (await call(server, { path })).status === 200)
+  const body = {
+    kind: 'Bar',
+    metadata: { name: 'a' },
+    spec: { size: 3, more: { than: 1 } },
+    top: 1,
+  }
+  const bar = { ...body, apiVersion: 'example.com/v1' }
+  t.match((await call(server, { method: 'POST', path, body: bar })).body, bar)
+  const applied = await call(server, {
+    method: 'PATCH',
+    path: `${path}/a?fieldManager=me&force=true`,
+    body: { ...bar, spec: { size: 4, more: { than: 2 } } },
+    headers: { 'content-type': 'application/apply-patch+yaml' },
+  })
+  t.match(applied.body.spec, { size: 4, more: { than: 2 } })
+})
+
 t.test('what cannot be read stays what it is', async (t) => {
   const unknown = inProtobuf({ apiVersion: 'v1', kind: 'Pod', metadata: {} })
   unknown.write('v9', unknown.indexOf('v1'))
