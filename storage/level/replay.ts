@@ -60,6 +60,8 @@ export const replay = async (
       const entries = await next
       if (entries.length === 0) break
       next = iterator.nextv(limits.rangeLength)
+      // Where these cannot be played nobody waits for the next ones, which may be as damaged.
+      next.catch(() => {})
       for (const [key, value] of entries) player.play(key, value)
     }
   } finally {
