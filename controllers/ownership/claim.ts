@@ -55,9 +55,9 @@ const claimOf = <T extends PersistedObject>(
 }
 
 /**
- * Those of the objects that belong to the owner. One that is no member, or has lost its labels, is released; one that has them and no
- * controller is adopted. Throws where that must not be: an owner that has just been deleted may have released objects,
- * which it would miss and make again. Upstream: ControllerRefManager.
+ * Those of the objects that belong to the owner. One that is no member, or has lost its labels, is released; one that has
+ * them and no controller is adopted. Throws where that must not be: an owner that has just been deleted may have released
+ * objects, which it would miss and make again. Upstream: ControllerRefManager.
  */
 export const claim = async <T extends PersistedObject>(
   objects: readonly T[],

@@ -40,8 +40,8 @@ export class Change {
   }
 
   /**
-   * `fields` are those that a selection may require. What a watcher of `selection` sees: an object that enters it is ADDED, one that leaves it DELETED with the state
-   * before (apiserver, etcd3/watcher.go).
+   * What a watcher of `selection` sees: an object that enters it is ADDED, one that leaves it DELETED with the state before
+   * (apiserver, etcd3/watcher.go). `fields` are those that a selection may require.
    */
   seenBy(selection: Selection, fields: SelectableFields): ObjectEvent | undefined {
     if (!this.key.startsWith(selection.prefix)) return undefined
