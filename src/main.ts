@@ -18,10 +18,17 @@ const sigpipe = 13
 /** How often a program of npx looks whether it still has its parent. */
 const npxCheckMs = 500
 
+/** A terminal tells all processes of a Ctrl-C, and npm hands it on to the one that it has started. */
+const sameSignalMs = 1_000
+
+let stoppedAt = Number.NEGATIVE_INFINITY
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.on(name, () => {
-    if (stop.signal.aborted) process.exit(128 + signalNumbers[name])
-    stop.abort()
+    if (!stop.signal.aborted) {
+      stoppedAt = performance.now()
+      stop.abort()
+    } else if (performance.now() - stoppedAt >= sameSignalMs)
+      process.exit(128 + signalNumbers[name])
   })
 const isTerminal = process.stderr.isTTY === true
 // Closing a terminal ends what runs in it. SIGHUP then comes twice, from the shell and from the system. Only with a

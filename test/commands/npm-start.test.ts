@@ -46,6 +46,27 @@ t.test('what ends npm ends the server that it started', async (t) => {
   await eventually('its end', async () => !(await isOpen(port)))
 })
 
+t.test(
+  'one Ctrl-C, which npm hands on to those who have it already, ends all as it should',
+  async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-ctrl-c-'))
+    const args = ['up', '--secure-port=0', '--storage=memory:', `--data-dir=${folder}`]
+    const up = spawn(process.execPath, [mainFile, ...args], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      detached: true,
+    })
+    t.teardown(() => {
+      killGroup(up)
+      rmSync(folder, { recursive: true, force: true })
+    })
+    await started(up)
+    const ended = once(up, 'exit')
+    process.kill(-up.pid!, 'SIGINT')
+    up.kill('SIGINT')
+    t.same(await ended, [0, null])
+  },
+)
+
 t.test('what ends npx ends the server that it started', async (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-npx-'))
   const serve = `'${process.execPath}' '${mainFile}' serve --secure-port=0 --storage=memory:`
