@@ -4,6 +4,7 @@ import https from 'node:https'
 import tls from 'node:tls'
 import { trimRight } from '#go/trim-right.js'
 import { limits } from '#limits'
+import { cameTooLate } from '#net/came-too-late.js'
 import { authorizationOf } from '#net/client-credentials.js'
 import { dialOptions } from '#net/dial-options.js'
 import { certificateIsFor, serverNamed } from '#net/server-name.js'
@@ -19,7 +20,7 @@ interface TransportRequest {
   headers?: Record<string, string>
   body?: string | Buffer
   signal?: AbortSignal
-  /** May be sent twice. Default: if it is a GET. */
+  /** May be sent twice. Default: if it is a GET (net/http: shouldRetryRequest). */
   canRepeat?: boolean
   /** Stays open for minutes and may be silent, so it gets a connection of its own. */
   longRunning?: boolean
@@ -33,16 +34,6 @@ export interface Transport {
 
 /** Longest wait for the head of an answer, and for the next bytes of its body: a little more than the server's own. */
 const answerTimeoutDefaultMs = limits.requestTimeoutMs + 5_000
-
-/**
- * A kept-alive socket may have been closed by the server as we wrote to it. Or the server has carried out what we asked, and
- * its answer is lost: only what reads is asked again (net/http: shouldRetryRequest).
- */
-const isWorthAnother = (
-  { method, canRepeat = method === 'GET' }: TransportRequest,
-  { reusedSocket }: http.ClientRequest,
-  { code }: NodeJS.ErrnoException,
-): boolean => canRepeat && reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
 
 /** Keys and certificates are read when they have changed, and not for every connection. */
 const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
@@ -144,7 +135,8 @@ export const createTransport = (
         clearTimeout(timer)
         // What breaks off an answer is told to whoever reads it.
         if (hasAnswer) return
-        if (triesLeft > 0 && isWorthAnother(request, outgoing, error))
+        const { method, canRepeat = method === 'GET' } = request
+        if (triesLeft > 0 && canRepeat && cameTooLate(outgoing, error))
           resolve(attempt(request, triesLeft - 1))
         else reject(error)
       })

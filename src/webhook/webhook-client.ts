@@ -1,5 +1,4 @@
 /** A review sent to a webhook and its answer, in the words of client-go and Go's net packages where that fails. */
-import type { ClientRequest } from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
 import path from 'node:path'
@@ -7,6 +6,7 @@ import { goNetError, urlWithPort } from '#go/net-error.js'
 import { goQuote } from '#go/quote.js'
 import { stringify } from '#json/json.js'
 import type { JsonObject } from '#json/value.js'
+import { cameTooLate } from '#net/came-too-late.js'
 import { authorizationOf, type ClientCredentials } from '#net/client-credentials.js'
 import { dialOptions } from '#net/dial-options.js'
 import { trusted } from '#net/trusted.js'
@@ -47,10 +47,6 @@ const joinedPath = (pathname: string): string => {
   return joined.length > 1 && joined.endsWith('/') ? joined.slice(0, -1) : joined
 }
 
-/** Its server had ended a kept connection, and the review reached nobody (net/http: errServerClosedIdle). */
-const cameTooLate = ({ reusedSocket }: ClientRequest, { code }: NodeJS.ErrnoException): boolean =>
-  reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
-
 const post = (url: URL, config: WebhookClientConfig, call: AddressedCall): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const { review, address, signal, credentials = {}, agent } = call
@@ -86,6 +82,7 @@ const post = (url: URL, config: WebhookClientConfig, call: AddressedCall): Promi
       (response) => resolve(readReply(response)),
     )
     request.on('error', (error) => {
+      // Webhooks have to stand being asked twice: reinvocation does it, too.
       if (cameTooLate(request, error)) resolve(post(url, config, { ...call, agent: undefined }))
       else reject(new Error(`Post ${goQuote(shownUrl(url))}: ${goNetError(error)}`))
     })

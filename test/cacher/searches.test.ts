@@ -10,6 +10,7 @@ import type { SelectableFields } from '#cacher/resource-indexes.js'
 import { makeWorkingSets } from '#cacher/stored-version.js'
 import { limits } from '#limits'
 import { openStorage } from '#storage/open.js'
+import { turnsOf } from '../turns-of.js'
 import { batches, fields, keyOf, pod, prefix } from './object-storage-suite.js'
 
 // A cacher's timers keep no process alive.
@@ -29,24 +30,6 @@ const starter = async (t: Test) => {
 }
 
 const start = async (t: Test): Promise<ObjectStorage> => (await starter(t)).open()
-
-/** Numbers the turns of the event loop, and those in which `spend` took as long as a turn may be. */
-const turnsOf = (t: Test) => {
-  let turn = 0
-  const count = (): void => {
-    turn++
-    counting = setImmediate(count)
-  }
-  let counting = setImmediate(count)
-  t.teardown(() => clearImmediate(counting))
-  const spent: number[] = []
-  const spend = (): void => {
-    const end = performance.now() + limits.turnMsMax
-    while (performance.now() < end);
-    spent.push(turn)
-  }
-  return { spend, spent }
-}
 
 t.test('the search for the first events of a watch lets others have their turn', async (t) => {
   const pods = await start(t)

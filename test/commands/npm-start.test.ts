@@ -1,5 +1,5 @@
 /** `npm start` and npx under a supervisor, which signals them alone: npm hands that to its shell, and shells keep it. */
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { type ChildProcessByStdio, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import net from 'node:net'
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { packageRoot } from '#program/package-root.js'
 import { eventually } from '../eventually.js'
 import { killGroup } from '../kill-group.js'
@@ -19,6 +19,26 @@ const isOpen = (port: number): Promise<boolean> =>
     socket.on('error', () => resolve(false)).on('connect', () => socket.destroy())
   })
 
+/** In a group of its own, which ends with the test, and with a folder for its data. `args` are for that folder. */
+const spawned = (
+  t: Test,
+  command: string,
+  args: (folder: string) => readonly string[],
+  options: Pick<SpawnOptions, 'cwd' | 'env'> = {},
+): ChildProcessByStdio<null, null, Readable> => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-npm-start-'))
+  const child = spawn(command, args(folder), {
+    ...options,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  })
+  t.teardown(() => {
+    killGroup(child)
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return child
+}
+
 const started = async (child: ChildProcessByStdio<null, null, Readable>): Promise<number> => {
   let said = ''
   child.stderr.on('data', (chunk) => (said += chunk))
@@ -27,18 +47,15 @@ const started = async (child: ChildProcessByStdio<null, null, Readable>): Promis
   )
 }
 
+const ofServer = (folder: string) => [
+  '--secure-port=0',
+  '--storage=memory:',
+  `--data-dir=${folder}`,
+]
+
 t.test('what ends npm ends the server that it started', async (t) => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-npm-start-'))
-  const args = ['--secure-port=0', '--storage=memory:', `--data-dir=${folder}`]
-  const npm = spawn('npm', ['start', '--ignore-scripts', '--', ...args], {
-    cwd: fileURLToPath(packageRoot),
-    stdio: ['ignore', 'ignore', 'pipe'],
-    detached: true,
-  })
-  t.teardown(() => {
-    killGroup(npm)
-    rmSync(folder, { recursive: true, force: true })
-  })
+  const args = (folder: string) => ['start', '--ignore-scripts', '--', ...ofServer(folder)]
+  const npm = spawned(t, 'npm', args, { cwd: fileURLToPath(packageRoot) })
   const port = await started(npm)
   t.ok(await isOpen(port))
   npm.kill('SIGTERM')
@@ -49,16 +66,8 @@ t.test('what ends npm ends the server that it started', async (t) => {
 t.test(
   'one Ctrl-C, which npm hands on to those who have it already, ends all as it should',
   async (t) => {
-    const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-ctrl-c-'))
-    const args = ['up', '--secure-port=0', '--storage=memory:', `--data-dir=${folder}`]
-    const up = spawn(process.execPath, [mainFile, ...args], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      detached: true,
-    })
-    t.teardown(() => {
-      killGroup(up)
-      rmSync(folder, { recursive: true, force: true })
-    })
+    const args = (folder: string) => [mainFile, 'up', ...ofServer(folder)]
+    const up = spawned(t, process.execPath, args)
     await started(up)
     const ended = once(up, 'exit')
     process.kill(-up.pid!, 'SIGINT')
@@ -68,17 +77,13 @@ t.test(
 )
 
 t.test('what ends npx ends the server that it started', async (t) => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-npx-'))
-  const serve = `'${process.execPath}' '${mainFile}' serve --secure-port=0 --storage=memory:`
   // As npx does it: a signal that it gets ends the shell alone. The second command keeps the shell from becoming the first.
-  const shell = spawn('sh', ['-c', `${serve} --data-dir='${folder}'; true`], {
+  const script = (folder: string): string => {
+    const words = [process.execPath, mainFile, 'serve', ...ofServer(folder)]
+    return `${words.map((word) => `'${word}'`).join(' ')}; true`
+  }
+  const shell = spawned(t, 'sh', (folder) => ['-c', script(folder)], {
     env: { ...process.env, npm_lifecycle_event: 'npx' },
-    stdio: ['ignore', 'ignore', 'pipe'],
-    detached: true,
-  })
-  t.teardown(() => {
-    killGroup(shell)
-    rmSync(folder, { recursive: true, force: true })
   })
   const port = await started(shell)
   shell.kill('SIGTERM')

@@ -5,6 +5,7 @@ import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { deleteCollection } from '#registry/delete-collection.js'
 import type { RequestContext } from '#registry/resource-definition.js'
+import { turnsOf } from '../turns-of.js'
 
 const gvr = { group: '', version: 'v1', resource: 'configmaps' }
 
@@ -133,21 +134,12 @@ t.test('a client that leaves takes the rest of its collection along', async (t) 
 
 t.test('others have their turn between objects that take long', async (t) => {
   const { run, fail } = storeOf(3, 3)
-  let turn = 0
-  const count = (): void => {
-    turn++
-    counting = setImmediate(count)
-  }
-  let counting = setImmediate(count)
-  t.teardown(() => clearImmediate(counting))
-  const turns: number[] = []
+  const { spend, spent } = turnsOf(t)
   fail((name) => {
-    const end = performance.now() + limits.turnMsMax
-    while (performance.now() < end);
-    turns.push(turn)
+    spend()
     // Nobody has to wait for a write.
     return notFound(gvr, name)
   })
   await run(0)
-  t.equal(new Set(turns).size, 3)
+  t.equal(new Set(spent).size, 3)
 })
