@@ -1,11 +1,18 @@
 /** Has a volume made for a claim: by the driver that its class names, or here. */
-import { isAlreadyExists } from '#client/errors.js'
-import type { Claim, StorageClass, Volume } from '#client/persistent-volume.js'
+import path from 'node:path'
+import { isAlreadyExists, messageOf } from '#client/errors.js'
+import {
+  type Claim,
+  hostPathProvisioner,
+  type StorageClass,
+  type Volume,
+} from '#client/persistent-volume.js'
 import { resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
 import { updateObject } from '../update-object.js'
 import { component, volumesOf } from './binding.js'
-import { externalProvisioner, hostPathProvisioner, hostPathVolume } from './volume.js'
+import { makeFolder } from './folders.js'
+import { externalProvisioner, hostPathVolume, rootOf } from './volume.js'
 
 const storageProvisioner = 'volume.kubernetes.io/storage-provisioner'
 const betaStorageProvisioner = 'volume.beta.kubernetes.io/storage-provisioner'
@@ -33,28 +40,46 @@ const expectVolume = async (
   recorder.event(claim, 'Normal', 'ExternalProvisioning', message)
 }
 
+/** Makes the folder and its volume. Throws what is wrong with the class, or the system's error. */
+const makeVolume = async (
+  { client }: ControllerContext,
+  claim: Claim,
+  storageClass: StorageClass,
+): Promise<Volume> => {
+  if (!path.isAbsolute(rootOf(storageClass)))
+    throw new Error(`parameter path of the class is not absolute: ${rootOf(storageClass)}`)
+  if (claim.spec.volumeMode === 'Block') throw new Error('a folder is no block volume')
+  const volume = hostPathVolume(claim, storageClass)
+  makeFolder(volume.spec.hostPath!.path)
+  return client.create<Volume>(resources.persistentVolumes, volume)
+}
+
 /** The claim is bound to the volume when the volume is there. */
 export const provision = async (
   context: ControllerContext,
   claim: Claim,
   className: string,
 ): Promise<void> => {
-  const { client, informers, recorder } = context
-  const storageClass = informers.for<StorageClass>(resources.storageClasses).store.get(className)
+  const recorder = context.recorder(component)
+  const storageClass = context.informers
+    .for<StorageClass>(resources.storageClasses)
+    .store.get(className)
   if (storageClass === undefined) {
     const message = `storageclass.storage.k8s.io "${className}" not found`
-    recorder(component).event(claim, 'Warning', 'ProvisioningFailed', message)
+    recorder.event(claim, 'Warning', 'ProvisioningFailed', message)
     return
   }
   if (storageClass.provisioner !== hostPathProvisioner)
     return expectVolume(context, claim, storageClass.provisioner)
-  const wanted = hostPathVolume(claim, storageClass)
   try {
-    const volume = await client.create<Volume>(resources.persistentVolumes, wanted)
+    const volume = await makeVolume(context, claim, storageClass)
     volumesOf(context).observe(volume)
     const message = `Successfully provisioned volume ${volume.metadata.name} using ${storageClass.provisioner}`
-    recorder(component).event(claim, 'Normal', 'ProvisioningSucceeded', message)
+    recorder.event(claim, 'Normal', 'ProvisioningSucceeded', message)
   } catch (error) {
-    if (!isAlreadyExists(error)) throw error
+    if (isAlreadyExists(error)) return
+    const message = `Failed to provision volume with StorageClass "${className}": ${messageOf(error)}`
+    recorder.event(claim, 'Warning', 'ProvisioningFailed', message)
+    throw error
   }
 }

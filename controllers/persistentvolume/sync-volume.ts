@@ -1,4 +1,5 @@
 /** What becomes of a volume: it waits for a claim, belongs to one, or is kept or given up as it says (syncVolume). */
+import { messageOf } from '#client/errors.js'
 import { type Claim, isModeOf, type Volume } from '#client/persistent-volume.js'
 import { resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
@@ -6,7 +7,8 @@ import { deleteObject } from '../delete-object.js'
 import { readLive } from '../read-live.js'
 import { updateObject } from '../update-object.js'
 import { claimsOf, component, setVolumePhase, unbind, volumesOf } from './binding.js'
-import { deleterOf, isProvisioned, migrationAnnotations } from './volume.js'
+import { removeFolder } from './folders.js'
+import { deleterOf, isProvisioned, migrationAnnotations, ownFolder } from './volume.js'
 
 const fail = async (
   context: ControllerContext,
@@ -19,13 +21,33 @@ const fail = async (
   context.recorder(component).event(volume, 'Warning', reason, problem)
 }
 
+/** False: somebody has written to the volume, perhaps to keep it, and our watch has yet to tell (deleteVolumeOperation). */
+const emptied = async (
+  context: ControllerContext,
+  volume: Volume,
+  folder: string,
+): Promise<boolean> => {
+  const { metadata } = volume
+  const live = await readLive<Volume>(context, resources.persistentVolumes, metadata)
+  if (live?.metadata.resourceVersion !== metadata.resourceVersion) return false
+  try {
+    await removeFolder(folder)
+    return true
+  } catch (error) {
+    await fail(context, volume, 'VolumeFailedDelete', messageOf(error))
+    throw error
+  }
+}
+
 /** Deletes a released volume, if that is up to us and nobody has changed it meanwhile. */
 const deleteReleased = async (context: ControllerContext, volume: Volume): Promise<void> => {
   if (volume.metadata.deletionTimestamp !== undefined) return
   const deleter = deleterOf(volume)
-  if (deleter === 'binder')
-    await deleteObject(context, resources.persistentVolumes, volume, { unchanged: true })
-  else if (deleter !== 'driver') await fail(context, volume, 'VolumeFailedDelete', deleter.problem)
+  if (deleter === 'driver') return
+  if (deleter !== 'binder') return fail(context, volume, 'VolumeFailedDelete', deleter.problem)
+  const folder = ownFolder(volume)
+  if (folder !== undefined && !(await emptied(context, volume, folder))) return
+  await deleteObject(context, resources.persistentVolumes, volume, { unchanged: true })
 }
 
 const release = async (context: ControllerContext, volume: Volume): Promise<void> => {

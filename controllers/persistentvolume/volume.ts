@@ -1,16 +1,15 @@
-/** The volumes that the binder makes by itself: directories on the node. Pure. */
+/** The volumes that the binder makes by itself: folders of the machine, which its node shares. Pure. */
 import type { ObjectMeta } from '#api/object.js'
 import { migratedPlugins } from '#client/migrated-plugins.js'
 import {
   boundByController,
   type Claim,
   claimReference,
+  hostPathProvisioner,
   type StorageClass,
+  selectedNode,
   type Volume,
 } from '#client/persistent-volume.js'
-
-/** The class that they are made for. */
-export const hostPathProvisioner = 'kubelevel.io/host-path'
 
 const provisionedBy = 'pv.kubernetes.io/provisioned-by'
 const migratedTo = 'pv.kubernetes.io/migrated-to'
@@ -63,13 +62,37 @@ export const deleterOf = ({
       }
 }
 
-/** A directory of its own for each claim, named so that a repeated try finds its first one. */
+/** A folder of its own for each claim, named so that a repeated try finds its first one. `root`: where the class has them. */
+const folderOf = (root: string, namespace: string, name: string): string =>
+  `${root}/${namespace}/${name}`
+
+export const rootOf = ({ parameters }: StorageClass): string =>
+  parameters?.path ?? '/tmp/kubelevel-volumes'
+
+/** Whoever waits for a node stays there: other nodes do not have the folder. A node's label is its name unless a cloud names it. */
+const onNode = (node: string | undefined): Pick<Volume['spec'], 'nodeAffinity'> =>
+  node === undefined
+    ? {}
+    : {
+        nodeAffinity: {
+          required: {
+            nodeSelectorTerms: [
+              {
+                matchExpressions: [
+                  { key: 'kubernetes.io/hostname', operator: 'In', values: [node] },
+                ],
+              },
+            ],
+          },
+        },
+      }
+
 export const hostPathVolume = (
   claim: Claim,
   storageClass: StorageClass,
 ): { metadata: ObjectMeta; spec: Volume['spec'] } => {
-  const name = `pvc-${claim.metadata.uid}`
-  const root = storageClass.parameters?.path ?? '/tmp/kubelevel-volumes'
+  const { namespace, uid, annotations } = claim.metadata
+  const name = `pvc-${uid}`
   return {
     metadata: {
       name,
@@ -82,10 +105,27 @@ export const hostPathVolume = (
       accessModes: claim.spec.accessModes ?? ['ReadWriteOnce'],
       capacity: { storage: claim.spec.resources?.requests?.storage ?? '0' },
       claimRef: claimReference(claim),
-      hostPath: { path: `${root}/${claim.metadata.namespace}/${name}`, type: 'DirectoryOrCreate' },
+      hostPath: {
+        path: folderOf(rootOf(storageClass), namespace, name),
+        type: 'DirectoryOrCreate',
+      },
+      ...onNode(annotations?.[selectedNode]),
       persistentVolumeReclaimPolicy: storageClass.reclaimPolicy ?? 'Delete',
       storageClassName: storageClass.metadata.name,
       volumeMode: claim.spec.volumeMode ?? 'Filesystem',
     },
   }
+}
+
+/**
+ * The folder that goes with the volume: one that was made for it. undefined: none, whatever path somebody has written
+ * into it since.
+ */
+export const ownFolder = ({ metadata, spec }: Volume): string | undefined => {
+  const { claimRef, hostPath } = spec
+  if (metadata.annotations?.[provisionedBy] !== hostPathProvisioner) return undefined
+  if (metadata.name !== `pvc-${claimRef?.uid}` || hostPath === undefined) return undefined
+  return hostPath.path.endsWith(folderOf('', claimRef!.namespace!, metadata.name))
+    ? hostPath.path
+    : undefined
 }

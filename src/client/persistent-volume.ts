@@ -69,6 +69,8 @@ export const waitsForConsumer = (storageClass: StorageClass | undefined): boolea
 export const boundByController = 'pv.kubernetes.io/bound-by-controller'
 export const bindCompleted = 'pv.kubernetes.io/bind-completed'
 export const selectedNode = 'volume.kubernetes.io/selected-node'
+/** Of classes whose volumes are folders of the machine that the controllers run on. */
+export const hostPathProvisioner = 'kubelevel.io/host-path'
 
 interface ClaimingPod {
   metadata: { name?: string }

@@ -6,12 +6,14 @@ import { hostname } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { whenAborted } from '#async/sleep.js'
+import { whyNoAnswer } from '#client/why-no-answer.js'
 import { limits } from '#limits'
 import type { Flags } from '#program/flags.js'
 import { packageRoot } from '#program/package-root.js'
 import type { Server } from '#server/create-server.js'
 import { credentialsDirectory, credentialsOf } from '#server/credentials/identity.js'
 import { writePrivateFile } from '#server/credentials/private-files.js'
+import { makeDefaultStorageClass } from './default-storage-class.js'
 import { keepRunning } from './kept-child.js'
 import type { ExitCode, Machine } from './machine.js'
 import { announce, shellWord, startServer } from './serve.js'
@@ -63,6 +65,10 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
     'npx kubelevel timeline web-0',
   ])
   machine.server.started()
+  makeDefaultStorageClass(kubeconfig, flags.text('data-dir')!).catch((error: Error) => {
+    if (!machine.stopSignal.aborted)
+      machine.stderr(`kubelevel up: no default StorageClass: ${whyNoAnswer(error)}\n`)
+  })
   await whenAborted(machine.stopSignal)
   if (machine.isTerminal)
     machine.stderr(
