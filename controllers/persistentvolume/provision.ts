@@ -11,7 +11,7 @@ import { resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
 import { updateObject } from '../update-object.js'
 import { component, volumesOf } from './binding.js'
-import { makeFolder } from './folders.js'
+import { makeFolder } from './make-folder.js'
 import { externalProvisioner, hostPathVolume, rootOf } from './volume.js'
 
 const storageProvisioner = 'volume.kubernetes.io/storage-provisioner'

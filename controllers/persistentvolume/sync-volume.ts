@@ -2,12 +2,12 @@
 import { messageOf } from '#client/errors.js'
 import { type Claim, isModeOf, type Volume } from '#client/persistent-volume.js'
 import { resources } from '#client/resources.js'
+import { removeTree } from '#program/remove-tree.js'
 import type { ControllerContext } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { readLive } from '../read-live.js'
 import { updateObject } from '../update-object.js'
 import { claimsOf, component, setVolumePhase, unbind, volumesOf } from './binding.js'
-import { removeFolder } from './folders.js'
 import { deleterOf, isProvisioned, migrationAnnotations, ownFolder } from './volume.js'
 
 const fail = async (
@@ -31,7 +31,7 @@ const emptied = async (
   const live = await readLive<Volume>(context, resources.persistentVolumes, metadata)
   if (live?.metadata.resourceVersion !== metadata.resourceVersion) return false
   try {
-    await removeFolder(folder)
+    await removeTree(folder)
     return true
   } catch (error) {
     await fail(context, volume, 'VolumeFailedDelete', messageOf(error))

@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { claimNameOf } from '#client/persistent-volume.js'
+import { removeTree } from '#program/remove-tree.js'
 import { type CsiVolume, claimedCsiVolume, inlineCsiVolume } from '../csi/csi-volume.js'
 import type { CsiVolumes } from '../csi/csi-volumes.js'
 import { MountError, NotAttached } from '../csi/mount-error.js'
@@ -18,7 +19,6 @@ import {
   type VolumeProjection,
   type VolumeSpec,
 } from '../pod.js'
-import { removeTree } from '../remove-tree.js'
 import { amountOf } from '../resource-amount.js'
 import type { Mount } from '../runtime.js'
 import { commonUserOf } from '../security.js'

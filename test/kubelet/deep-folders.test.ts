@@ -4,8 +4,8 @@ import { chmodSync, existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
-import { removeTree, removeTreeSync } from '#kubelet/remove-tree.js'
 import { diskUsageOf } from '#kubelet/volumes/disk-usage.js'
+import { removeTree, removeTreeSync } from '#program/remove-tree.js'
 
 const megabyte = 1024 * 1024
 const nobody = 65_534

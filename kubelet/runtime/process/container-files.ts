@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { limits } from '#limits'
-import { removeTreeSync } from '../../remove-tree.js'
+import { removeTreeSync } from '#program/remove-tree.js'
 import type { ContainerConfig, PodIdentity, Sandbox } from '../../runtime.js'
 import { makeInput } from './container-input.js'
 import { type ProcessIdentity, startTimeOf } from './process-table.js'

@@ -1,6 +1,5 @@
 /** The folders behind the volumes that the binder makes, on its own machine: `kubelevel up` has the node there, too. */
 import { chmodSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import { makeFolders } from '#program/make-folders.js'
 
@@ -14,7 +13,3 @@ export const makeFolder = (folder: string): void => {
   makeFolders(folder)
   chmodSync(folder, folderMode)
 }
-
-/** Resolves when it is gone with all that is in it, also when it was not there. */
-export const removeFolder = (folder: string): Promise<void> =>
-  rm(folder, { recursive: true, force: true })

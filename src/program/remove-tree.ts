@@ -1,4 +1,4 @@
-/** Removes a folder with all that containers have put into it. */
+/** Removes a folder with all that containers have put into it, if it is there. */
 import { execFile, execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
