@@ -38,7 +38,7 @@ const isReady = (condition: { type: string; status: string }): boolean =>
   condition.type === 'Ready' && condition.status === 'True'
 
 const startCluster = async (): Promise<ClusterProcesses> => {
-  const cluster = new ClusterProcesses({ flags: { server: ['--disable-admission-plugins='] } })
+  const cluster = new ClusterProcesses({ hasAccounts: true })
   await cluster.start(processNames.filter((name) => name !== 'lost'))
   const { client } = cluster
   const node = () => client.get(resources.nodes, { name: 'node-1' }).catch(() => undefined)

@@ -25,6 +25,8 @@ interface ClusterOptions {
   readonly flags?: Partial<Record<ProcessName, readonly string[]>>
   /** Socket of a container runtime for the kubelets; missing, Pods are processes. */
   readonly endpoint?: string | undefined
+  /** Pods get accounts and tokens, and wait for those of their namespace. */
+  readonly hasAccounts?: boolean
 }
 
 /** The variable by which the Pods' processes of one cluster are found. */
@@ -105,14 +107,14 @@ export class ClusterProcesses {
 
   #argsOf(name: ProcessName): string[] {
     const { folder, kubeconfig } = this
-    const { endpoint } = this.#options
+    const { endpoint, hasAccounts = false } = this.#options
     if (name === 'server') {
       return [
         'serve',
         `--secure-port=${this.#port}`,
         `--data-dir=${path.join(folder, 'data')}`,
         `--kubeconfig-out=${kubeconfig}`,
-        '--disable-admission-plugins=ServiceAccount',
+        ...(hasAccounts ? [] : ['--disable-admission-plugins=ServiceAccount']),
       ]
     }
     const common = ['--kubeconfig', kubeconfig]
