@@ -25,6 +25,8 @@ export interface RoleWrite {
   readonly user: UserInfo
   /** Empty for cluster roles and their bindings. */
   readonly namespace: string
+  /** In the path of the request: a POST has none there, and no right to a name counts for it (upstream's RequestInfo). */
+  readonly requestName: string
   readonly resource: 'roles' | 'clusterroles' | 'rolebindings' | 'clusterrolebindings'
   readonly object: KubeObject
   readonly previous: KubeObject | undefined
@@ -94,9 +96,8 @@ const aggregates = (role: KubeObject | undefined): boolean =>
 
 /** Throws forbidden. */
 export const checkRole = async (deps: EscalationDeps, write: RoleWrite): Promise<void> => {
-  const { user, namespace, resource, object, previous } = write
+  const { user, namespace, resource, requestName: name, object, previous } = write
   if (isPrivileged(user) || changesOwnershipAlone(write)) return
-  const name = object.metadata.name ?? ''
   if (await allows(deps, user, 'escalate', { apiGroup: group, resource, namespace, name })) return
   await confirm(deps, write, (object.rules ?? []) as PolicyRule[])
   if (!aggregates(object) && !aggregates(previous)) return
@@ -105,7 +106,7 @@ export const checkRole = async (deps: EscalationDeps, write: RoleWrite): Promise
   if (missingRules(rules, fullAuthority).length > 0)
     throw forbidden(
       { group, resource },
-      name,
+      object.metadata.name ?? '',
       'must have cluster-admin privileges to use the aggregationRule',
     )
 }

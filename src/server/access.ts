@@ -84,9 +84,10 @@ const withEscalationCheck = (
   const begin = async (
     object: KubeObject,
     previous: KubeObject | undefined,
-    { user, namespace = '' }: RequestContext,
+    { user, verb, namespace = '' }: RequestContext,
   ): Promise<undefined> => {
-    await check(deps, { user, namespace, resource, object, previous })
+    const requestName = verb === 'create' ? '' : (object.metadata.name ?? '')
+    await check(deps, { user, namespace, requestName, resource, object, previous })
   }
   const strategy: Strategy = {
     ...kind.strategy,

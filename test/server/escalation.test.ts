@@ -8,7 +8,10 @@ import { call, startServer } from './start-server.js'
 const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-escalation-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 const tokenAuthFile = path.join(folder, 'tokens.csv')
-writeFileSync(tokenAuthFile, 'alicetoken,alice,1\nbobtoken,bob,2\ncaroltoken,carol,3\n')
+writeFileSync(
+  tokenAuthFile,
+  'alicetoken,alice,1\nbobtoken,bob,2\ncaroltoken,carol,3\ndoratoken,dora,4\n',
+)
 const server = await startServer(t, { tokenAuthFile })
 
 const group = 'rbac.authorization.k8s.io'
@@ -69,6 +72,18 @@ t.test('a right to the object named * is no right to others', async (t) => {
     return (await post(`${inDefault}/roles`, body, 'bobtoken')).status
   }
   t.same([await create('star', ['*']), await create('one', ['one'])], [201, 403])
+})
+
+t.test('a right to escalate one role counts where the path names it', async (t) => {
+  await grant('dora', 'one', [
+    { apiGroups: [group], resources: ['roles'], verbs: ['create', 'update'] },
+    { apiGroups: [group], resources: ['roles'], verbs: ['escalate'], resourceNames: ['one'] },
+  ])
+  const rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]
+  const body = { metadata: { name: 'one' }, rules }
+  t.equal((await post(`${inDefault}/roles`, body, 'doratoken')).status, 403)
+  const put = { method: 'PUT', path: `${inDefault}/roles/one`, body, token: 'doratoken' } as const
+  t.equal((await call(server, put)).status, 201)
 })
 
 t.test('a refusal tells which roles of the writer could not be read', async (t) => {
