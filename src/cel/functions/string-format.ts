@@ -96,19 +96,28 @@ const utf8 = (bytes: Uint8Array): string => {
   }
 }
 
-/** With so many digits behind the point; half a last digit goes to the even one, not up as with `toFixed` alone. */
+/** A double has no more digits than this behind the point: 5e-324 has them all. */
+const fractionDigits = 1074
+
+/** With so many digits behind the point, all of them those of the double; half a last digit goes to the even one. */
 const fixed = (value: number, digits: number): string => {
-  const [whole = '', fraction = ''] = value.toFixed(100).split('.')
-  if (!/^50*$/.test(fraction.slice(digits))) return value.toFixed(digits)
-  const kept = digits === 0 ? whole : `${whole}.${fraction.slice(0, digits)}`
-  return /[02468]$/.test(kept) ? kept : value.toFixed(digits)
+  let scaled = Math.abs(value)
+  let halvings = 0n
+  for (; !Number.isInteger(scaled); scaled *= 2) halvings++
+  const kept = Math.min(digits, fractionDigits)
+  const exact = BigInt(scaled) * 10n ** BigInt(kept)
+  let rounded = exact >> halvings
+  const twice = (exact - (rounded << halvings)) * 2n
+  const one = 1n << halvings
+  if (twice > one || (twice === one && rounded % 2n === 1n)) rounded++
+  const text = String(rounded).padStart(kept + 1, '0')
+  const whole = text.slice(0, text.length - kept)
+  const fraction = text.slice(text.length - kept).padEnd(digits, '0')
+  return `${value < 0 ? '-' : ''}${whole}${digits === 0 ? '' : `.${fraction}`}`
 }
 
 /** All digits, and the sign of zero. */
-const inFull = (value: number): string => {
-  if (Math.abs(value) >= 1e21) return `${BigInt(value)}.000000`
-  return Object.is(value, -0) ? '-0.000000' : fixed(value, 6)
-}
+const inFull = (value: number): string => (Object.is(value, -0) ? '-0.000000' : fixed(value, 6))
 
 /** A value inside a list or map. */
 const nested = (value: CelValue): string => {
@@ -196,6 +205,9 @@ const hex = (value: CelValue): string | undefined => {
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : undefined
 }
 
+/** Go's printer, which upstream hands the number to, reads no larger one and then finds no verb. */
+const largestGoPrecision = 1_000_000
+
 const formatClause = ({ kind, precision }: Clause, value: CelValue): string | undefined => {
   if (kind === 's') return asText(value)
   if (kind === 'd') return integerOf(value)?.toString()
@@ -207,8 +219,8 @@ const formatClause = ({ kind, precision }: Clause, value: CelValue): string | un
   const number = doubleOf(value)
   if (number === undefined) return undefined
   if (!Number.isFinite(number)) return withoutDigits(number)
-  const digits = Math.min(precision, 100)
-  return kind === 'f' ? grouped(fixed(number, digits)) : scientific(number, digits)
+  if (precision > largestGoPrecision) return '%!(NOVERB)'
+  return kind === 'f' ? grouped(fixed(number, precision)) : scientific(number, precision)
 }
 
 export const formatString = (format: string, args: readonly CelValue[]): string => {
