@@ -7,8 +7,9 @@ import { pushAll } from '#collections/push-all.js'
 import { copyWith } from '#json/copy-with.js'
 import { hasGivenEmpty, holdsGivenOtherwise } from '#json/given-empty.js'
 import { jsonEqual, semanticEqual } from '#json/object.js'
+import { quantitiesWrittenAs } from './decode/equal-quantities.js'
 import { holdsRaw } from './decode/raw-fields.js'
-import { hasSameRaw } from './decode.js'
+import { hasSameRaw, storedStruct } from './decode.js'
 import { withNamedStrings } from './named-strings.js'
 import { matchNamespace } from './object-meta.js'
 import type { RequestContext, ResourceDefinition, UpdateStrategy } from './resource-definition.js'
@@ -102,18 +103,20 @@ export const beforeUpdate = (
   definition.strategy.dropDisabled?.(next)
   hooks.prepareForUpdate?.(next, previous, ctx)
   if (mayShare(definition)) shareUnchanged(next, previous)
+  const struct = storedStruct(definition)
+  const compared = struct === undefined ? previous : quantitiesWrittenAs(struct, previous, next)
   // The hook may have replaced the metadata object.
   const meta = next.metadata
   if (
     mayBumpGeneration &&
     (meta.generation ?? 0) > 0 &&
-    movesGeneration(next, previous, definition)
+    movesGeneration(next, compared, definition)
   )
     meta.generation = (previous.metadata.generation ?? 0) + 1
   restoreMeta(next, previous)
   const repeats = hooks.metadataRevalidation ?? definition.strategy.metadataRevalidation ?? 'full'
   const { errors, again } = validateMetaOnUpdate(next, previous, definition, repeats)
-  pushAll(errors, hooks.validateUpdate?.(next, previous, ctx, again) ?? [])
+  pushAll(errors, hooks.validateUpdate?.(next, compared, ctx, again) ?? [])
   if (errors.length > 0) {
     const told = withNamedStrings(errors, definition)
     throw invalid(kindShown(next, definition), meta.name ?? '', told)

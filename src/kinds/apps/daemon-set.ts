@@ -1,6 +1,7 @@
 import { type FieldError, invalidEach } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { semanticEqual } from '#json/object.js'
+import { quantitiesWrittenAs } from '#registry/decode/equal-quantities.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   validateDaemonSet,
@@ -81,7 +82,9 @@ export default defineKind({
     prepareForUpdate: (next, previous, ctx) => {
       status.prepareForUpdate(next, previous, ctx)
       const before = generationOf(previous)
-      const same = semanticEqual(next.spec.template, previous.spec.template)
+      const { template } = next.spec
+      const was = quantitiesWrittenAs('core.v1.PodTemplateSpec', previous.spec.template, template)
+      const same = semanticEqual(template, was)
       setTemplateGeneration(next, same ? before : BigInt.asIntN(64, before + 1n))
     },
     validate: validateDaemonSet,
