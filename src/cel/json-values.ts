@@ -75,5 +75,9 @@ export const toJson = (value: CelValue): JsonValue => {
   if (value instanceof Duration) return formatDuration(value)
   if (value instanceof Optional) return value.value === undefined ? null : toJson(value.value)
   const name = typeNameOf(value).replace(/^.*\.(?:Named)?/, '')
-  throw new NotJsonError(`type conversion error from '${name}' to '*structpb.Value'`)
+  throw new NotJsonError(
+    name === 'type'
+      ? "type conversion not supported for 'type'"
+      : `type conversion error from '${name}' to '*structpb.Value'`,
+  )
 }

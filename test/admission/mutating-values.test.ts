@@ -86,6 +86,12 @@ t.test('values that JSON does not have are printed as Go prints them', async (t)
     deployment,
   )
   t.match(replicas.body.message, /expected numeric \(int or float\), got structpb\.NullValue$/)
+  const type = await mutated(
+    patch("[JSONPatch{op: 'add', path: '/data/y', value: type(1)}]"),
+    'v1/configmaps',
+    configMap,
+  )
+  t.match(type.body.message, /not marshal to JSON: type conversion not supported for 'type'$/)
 })
 
 t.test('what was merged has to fit the type of Go', async (t) => {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { customRows } from '#crd/custom-rows.js'
 import type { CustomResourceDefinition } from '#crd/definition/definition.js'
+import { validateDefinition } from '#crd/definition/validate-definition.js'
 
 t.test('a deprecated version names the best of those that are better', (t) => {
   const version = (name: string, more: object = {}) => ({
@@ -37,5 +38,22 @@ t.test('a deprecated version names the best of those that are better', (t) => {
       'own words',
     ],
   )
+  t.end()
+})
+
+t.test('words that no version may be deprecated with are printed as JSON', (t) => {
+  const version = {
+    ...{ name: 'v1', served: true, storage: true, deprecated: true },
+    deprecationWarning: 'for <all>\u0007',
+    schema: { openAPIV3Schema: { type: 'object' } },
+  }
+  const names = { plural: 'things', singular: 'thing', kind: 'Thing', listKind: 'ThingList' }
+  const errors = validateDefinition({
+    metadata: { name: 'things.e.com' },
+    spec: { group: 'e.com', scope: 'Cluster', names, versions: [version] },
+    status: { storedVersions: ['v1'] },
+  } as unknown as CustomResourceDefinition)
+  const wrong = errors.find(({ field }) => field.endsWith('deprecationWarning'))
+  t.match(wrong?.body, String.raw`Invalid value: "for \u003call\u003e\u0007": must only contain`)
   t.end()
 })

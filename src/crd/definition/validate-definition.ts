@@ -8,6 +8,7 @@ import {
   invalid,
   notSupported,
   required,
+  shownAsJson,
 } from '#api/field-error.js'
 import { dnsSubdomainName, isDns1035Label, isDns1123Subdomain } from '#api/names.js'
 import { pushAll } from '#collections/push-all.js'
@@ -109,7 +110,7 @@ const validateVersion = (version: DefinitionVersion, i: number): FieldError[] =>
     ...(wrong.length > 0
       ? [invalid(`spec.versions[${i}].name`, version.name, wrong.join(','))]
       : []),
-    ...validateDeprecation(version, `spec.versions[${i}].deprecationWarning`),
+    ...validateDeprecation(version, `spec.versions[${i}].deprecationWarning`).map(shownAsJson),
   ]
 }
 
