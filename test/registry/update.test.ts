@@ -110,3 +110,21 @@ t.test('a create on update that another is faster than goes on as an update', as
   t.same(stored.object.data, { first: '1', second: '2' })
   await t.rejects(store.create(ctx, map({})), { message: 'configmaps "a" already exists' })
 })
+
+t.test('the first update of a Job is a write where reading it fills in labels', async (t) => {
+  const api = await startApiInMemory()
+  t.teardown(() => api.close())
+  const inDefault = { namespace: 'default' }
+  const isWritten = async (spec: object, labels: object) => {
+    const containers = [{ name: 'c', image: 'i' }]
+    const template = { metadata: { labels }, spec: { containers, restartPolicy: 'Never' } }
+    const job = { metadata: { generateName: 'j-' }, spec: { ...spec, template } }
+    const { metadata } = (await api.create('batch/v1/jobs', job, inDefault)).body
+    const again = await api.replace('batch/v1/jobs', metadata.name, () => {}, inDefault)
+    return again.body.metadata.resourceVersion !== metadata.resourceVersion
+  }
+  t.equal(await isWritten({}, {}), true)
+  const matchLabels = { 'controller-uid': 'mine' }
+  const byHand = { manualSelector: true, selector: { matchLabels } }
+  t.equal(await isWritten(byHand, matchLabels), false)
+})

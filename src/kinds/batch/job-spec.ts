@@ -31,6 +31,7 @@ const generatedLabels: readonly string[] = [uidLabel, legacyUidLabel, nameLabel,
 
 /** Whether the job shows the labels that its template got from us and no others. */
 export const showsGeneratedLabels = ({ metadata, spec }: KubeObject): boolean =>
+  !spec.manualSelector &&
   metadata.labels !== undefined &&
   jsonEqual(metadata.labels, spec.template.metadata?.labels) &&
   Object.keys(metadata.labels).every((label) => generatedLabels.includes(label))
