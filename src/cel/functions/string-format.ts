@@ -112,8 +112,10 @@ const fixed = (value: number, digits: number): string => {
   if (twice > one || (twice === one && rounded % 2n === 1n)) rounded++
   const text = String(rounded).padStart(kept + 1, '0')
   const whole = text.slice(0, text.length - kept)
-  const fraction = text.slice(text.length - kept).padEnd(digits, '0')
-  return `${value < 0 ? '-' : ''}${whole}${digits === 0 ? '' : `.${fraction}`}`
+  const significant = text.slice(text.length - kept).replace(/0+$/, '')
+  // How many there are at least is a byte in Go's printer (x/text, RoundingContext), how many at most is not.
+  const fraction = significant.padEnd(digits % 256, '0')
+  return `${value < 0 ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
 }
 
 /** All digits, and the sign of zero. */
