@@ -16,9 +16,10 @@ const holdsQuantityIn = (type: GoType, seen: Set<string>): boolean => {
 }
 
 /** The fields of a struct that are quantities or have some in them. */
-const fieldsWithQuantities = oncePer((key) =>
-  goFieldsOf(key).filter((field) => holdsQuantityIn(field.type, new Set([key]))),
-)
+const fieldsWithQuantities = oncePer((key) => {
+  const fields = goFieldsOf(key).filter(({ type }) => holdsQuantityIn(type, new Set([key])))
+  return { names: fields.map(({ name }) => name), types: fields.map(({ type }) => type) }
+})
 
 const written = (type: GoType, value: JsonValue, other: JsonValue): JsonValue => {
   if (value === other || value === null || other === null) return value
@@ -69,7 +70,6 @@ export const quantitiesWrittenAs = <T extends JsonObject>(
   object: T,
   other: T,
 ): T => {
-  const fields = fieldsWithQuantities(struct)
-  const names = fields.map(({ name }) => name)
-  return writtenFields(names, (at) => fields[at]!.type, object, other) as T
+  const { names, types } = fieldsWithQuantities(struct)
+  return writtenFields(names, (at) => types[at]!, object, other) as T
 }
