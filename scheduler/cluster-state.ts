@@ -90,16 +90,20 @@ export class ClusterState {
     return this.#infos.get(nodeName)
   }
 
-  /** For one decision; the nodes begin each time at another so that equals take turns. */
-  viewFor(pod: Pod): ClusterView {
+  /**
+   * For one decision; the nodes begin each time at another so that equals take turns. `isKept`: what changes while the
+   * decision waits for others is not seen.
+   */
+  viewFor(pod: Pod, { isKept = false } = {}): ClusterView {
     const all = [...this.#infos.values()].filter((info) => info.node !== undefined)
     const start = all.length === 0 ? 0 : this.#turn++ % all.length
+    const turned = [...all.slice(start), ...all.slice(0, start)]
     const nominated = [...this.#nominated.values()].filter(
       ({ metadata, spec }) =>
         metadata.uid !== pod.metadata.uid && (spec.priority ?? 0) >= (pod.spec.priority ?? 0),
     )
     return {
-      nodes: [...all.slice(start), ...all.slice(0, start)],
+      nodes: isKept ? turned.map((info) => info.copy()) : turned,
       namespaceLabels: (name) => this.#namespaces.get(name)?.metadata.labels ?? {},
       serviceSelectors: (namespace) =>
         this.#services

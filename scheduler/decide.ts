@@ -6,16 +6,22 @@ import type { NodeInfo } from './node-info.js'
 import { preparedFor } from './prepare.js'
 import type { Profile } from './profile.js'
 import { allowedNames, notAllowed } from './requested-nodes.js'
-import { pickBest } from './scores.js'
+import { bestOf, totalsOf } from './scores.js'
 
 interface Refused {
   info: NodeInfo
   refusal: Refusal
 }
-export type Decision =
-  | { node: string }
-  /** `refused` has each node that was looked at; none if it was known before that no node will do. */
-  | { node: undefined; refused: Refused[]; filters: Filters; message: string }
+export interface Refusing {
+  node: undefined
+  /** Each node that was looked at; none if it was known before that no node will do. */
+  refused: Refused[]
+  filters: Filters
+  message: string
+  /** Nobody can tell which change would make an extender say something else. */
+  isByExtender?: boolean
+}
+export type Decision = { node: string } | Refusing
 
 /** `1 Insufficient cpu, 2 node(s) were unschedulable`: sorted as texts, as upstream prints them. */
 const countReasons = (reasons: Iterable<readonly string[]>): string => {
@@ -28,12 +34,14 @@ const countReasons = (reasons: Iterable<readonly string[]>): string => {
     .join(', ')
 }
 /** Upstream: FitError. */
-export const fitMessage = (reasons: readonly (readonly string[])[]): string =>
-  `0/${reasons.length} nodes are available: ${countReasons(reasons)}.`
+export const fitMessage = (reasons: readonly (readonly string[])[]): string => {
+  const counted = countReasons(reasons)
+  return `0/${reasons.length} nodes are available:${counted && ` ${counted}.`}`
+}
 
 const nameOf = (node: Node | undefined): string => node!.metadata.name
 
-const nowhere = (message: string): Decision => ({
+const nowhere = (message: string): Refusing => ({
   node: undefined,
   refused: [],
   filters: [],
@@ -45,14 +53,65 @@ const problemOf = (allowed: ReadonlySet<string> | undefined, view: ClusterView) 
   allowed?.size === 0 ? 'pod affinity terms conflict' : view.volumeProblem
 
 /** The last of the plugins has a say in what may help, unlike those after one that refuses the Pod. */
-const refusedByDevices = (problem: string, { nodes }: ClusterView): Decision => ({
+const refusedByDevices = (problem: string, { nodes }: ClusterView): Refusing => ({
   node: undefined,
   refused: nodes.map((info) => ({ info, refusal: hopeless(problem) })),
   filters: [],
   message: `0/${nodes.length} nodes are available: ${problem}.`,
 })
 
-export const decide = (pod: Pod, view: ClusterView, profile: Profile): Decision => {
+interface SearchOptions {
+  readonly pod: Pod
+  readonly filters: Filters
+  /** Those that the Pod's affinity names, if it names any. */
+  readonly allowed: ReadonlySet<string> | undefined
+}
+
+/** Looks at nodes for one Pod. */
+class Search {
+  readonly #view: ClusterView
+  readonly #filters: Filters
+  /** The node on which room was made for the Pod, or volumes. */
+  readonly #nominated: NodeInfo | undefined
+  readonly #allowed: ReadonlySet<string> | undefined
+
+  constructor(view: ClusterView, { pod, filters, allowed }: SearchOptions) {
+    this.#view = view
+    this.#filters = filters
+    this.#allowed = allowed
+    this.#nominated = view.nodes.find(({ node }) => nameOf(node) === pod.status?.nominatedNodeName)
+  }
+
+  #look(info: NodeInfo): Refusal | undefined {
+    return refuse(this.#filters, info, this.#view.nominatedTo(info))
+  }
+
+  /** It is tried first, even if it is not among those that the Pod's affinity names. Undefined: it will not do. */
+  nominated(): NodeInfo | undefined {
+    const info = this.#nominated
+    return info === undefined || this.#look(info) !== undefined ? undefined : info
+  }
+
+  all(): { fitting: NodeInfo[]; refused: Refused[] } {
+    const refused: Refused[] = []
+    const fitting: NodeInfo[] = []
+    for (const info of this.#view.nodes) {
+      const isLookedAt = info === this.#nominated || (this.#allowed?.has(nameOf(info.node)) ?? true)
+      const refusal = isLookedAt ? this.#look(info) : notAllowed
+      if (refusal === undefined) fitting.push(info)
+      else refused.push({ info, refusal })
+    }
+    return { fitting, refused }
+  }
+
+  failed(refused: Refused[], { isByExtender = false } = {}): Decision {
+    const message = fitMessage(refused.map(({ refusal }) => refusal.reasons))
+    return { node: undefined, refused, filters: this.#filters, message, isByExtender }
+  }
+}
+
+/** The answer where no node need be looked at. */
+export const openSearch = (pod: Pod, view: ClusterView, profile: Profile): Search | Refusing => {
   if (view.nodes.length === 0) return nowhere('no nodes available to schedule pods')
   const allowed = profile.looksAtNamesFirst ? allowedNames(pod) : undefined
   const problem = problemOf(allowed, view)
@@ -60,23 +119,20 @@ export const decide = (pod: Pod, view: ClusterView, profile: Profile): Decision 
   if (problem !== undefined)
     return nowhere(`0/${view.nodes.length} nodes are available: ${problem}. not found`)
   if (view.deviceProblem !== undefined) return refusedByDevices(view.deviceProblem, view)
-  const filters = preparedFor(pod, view, profile.filters)
-  const look = (info: NodeInfo) => refuse(filters, info, view.nominatedTo(info))
-  // The node on which room was made for the Pod, or volumes, is tried first, even if it is not among those that its
-  // affinity names.
-  const nominated = view.nodes.find(({ node }) => nameOf(node) === pod.status?.nominatedNodeName)
-  if (nominated !== undefined && look(nominated) === undefined)
-    return { node: nameOf(nominated.node) }
-  const refused: Refused[] = []
-  const fitting: NodeInfo[] = []
-  for (const info of view.nodes) {
-    const isLookedAt = info === nominated || (allowed?.has(nameOf(info.node)) ?? true)
-    const refusal = isLookedAt ? look(info) : notAllowed
-    if (refusal === undefined) fitting.push(info)
-    else refused.push({ info, refusal })
-  }
-  const best = pickBest(pod, fitting, { view, scores: profile.scores })
-  if (best !== undefined) return { node: nameOf(best.node) }
-  const message = fitMessage(refused.map(({ refusal }) => refusal.reasons))
-  return { node: undefined, refused, filters, message }
+  return new Search(view, { pod, allowed, filters: preparedFor(pod, view, profile.filters) })
+}
+
+export const goTo = ({ node }: NodeInfo): Decision => ({ node: nameOf(node) })
+
+export const decide = (pod: Pod, view: ClusterView, profile: Profile): Decision => {
+  const search = openSearch(pod, view, profile)
+  if (!(search instanceof Search)) return search
+  const nominated = search.nominated()
+  if (nominated !== undefined) return goTo(nominated)
+  const { fitting, refused } = search.all()
+  if (fitting.length === 0) return search.failed(refused)
+  const { scores } = profile
+  return goTo(
+    fitting.length === 1 ? fitting[0]! : bestOf(fitting, totalsOf(pod, fitting, { view, scores }))!,
+  )
 }

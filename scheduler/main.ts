@@ -10,6 +10,7 @@ import {
   readConfiguration,
   type SchedulerConfiguration,
 } from './configuration/read-configuration.js'
+import { Extender } from './extenders/extender.js'
 import { makeProfile } from './profile.js'
 import { Scheduler } from './scheduler.js'
 import { ignoredFlags } from './upstream-flags.js'
@@ -28,11 +29,22 @@ const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise
   )
   const { backoff } = configuration
   const profiles = configuration.profiles.map(makeProfile)
-  const scheduler = new Scheduler({ client, informers, clock, log, recorders, profiles, backoff })
+  const extenders = configuration.extenders.map((extender) => new Extender(extender))
+  const scheduler = new Scheduler({
+    client,
+    informers,
+    clock,
+    log,
+    recorders,
+    profiles,
+    backoff,
+    extenders,
+  })
   // Deciding before all running Pods are known would overfill nodes.
   await informers.start(signal)
   log.info({}, 'scheduler runs')
   await scheduler.run(signal)
+  for (const extender of extenders) extender.close()
   await informers.stopped()
   await Promise.all(recorders.map((recorder) => recorder.flush()))
 }

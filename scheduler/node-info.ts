@@ -56,8 +56,12 @@ export class NodeInfo {
 
   copy(): NodeInfo {
     const copy = new NodeInfo()
-    copy.setNode(this.node)
-    for (const pod of this.pods.values()) copy.addPod(pod)
+    copy.node = this.node
+    copy.allocatable = this.allocatable
+    copy.images = this.images
+    for (const [key, pod] of this.pods) copy.pods.set(key, pod)
+    addAmounts(copy.requested, this.requested, 1n)
+    addAmounts(copy.placeholders, this.placeholders, 1n)
     return copy
   }
 }

@@ -16,6 +16,10 @@ interface Entry {
   isAfterError: boolean
   /** Waits for a change, at most until then. */
   parkedUntilMs: number | undefined
+  /** Something has changed since the attempt began that is under way, or was the last. */
+  isWoken: boolean
+  /** Any change may help, of itself, too. */
+  isWokenByAny: boolean
 }
 
 /** Upstream's podMaxInUnschedulablePodsDuration. */
@@ -36,9 +40,10 @@ export class PendingPods {
   put(pod: Pod): void {
     const known = this.#entries.get(keyOf(pod))
     if (known !== undefined && known.pod.metadata.uid === pod.metadata.uid) {
-      const isAnother = hasChanged(known.pod, pod)
+      const isAnother =
+        hasChanged(known.pod, pod) || (known.isWokenByAny && isNewer(known.pod, pod))
       known.pod = pod
-      if (isAnother) known.parkedUntilMs = undefined
+      if (isAnother) wake(known)
     } else
       this.#entries.set(keyOf(pod), {
         pod,
@@ -46,6 +51,8 @@ export class PendingPods {
         notBeforeMs: 0,
         isAfterError: false,
         parkedUntilMs: undefined,
+        isWoken: false,
+        isWokenByAny: false,
       })
     this.#wake?.()
   }
@@ -53,8 +60,11 @@ export class PendingPods {
     this.#entries.delete(key)
   }
 
-  /** The Pod could not be scheduled. `park`: it waits for a change in the cluster; else only for its back-off. */
-  failed(pod: Pod, options: { park: boolean }): void {
+  /**
+   * The Pod could not be scheduled. `park`: it waits for a change in the cluster, if there was none during the attempt;
+   * else only for its back-off.
+   */
+  failed(pod: Pod, options: { park: boolean; isWokenByAny?: boolean }): void {
     const entry = this.#entries.get(keyOf(pod))
     if (entry === undefined) return
     const now = this.#now()
@@ -62,7 +72,8 @@ export class PendingPods {
     entry.notBeforeMs = now + Math.min(longestMs, initialMs * 2 ** entry.attempts)
     entry.attempts++
     entry.isAfterError = !options.park
-    entry.parkedUntilMs = options.park ? now + parkedMaxMs : undefined
+    entry.isWokenByAny = options.isWokenByAny ?? false
+    entry.parkedUntilMs = options.park && !entry.isWoken ? now + parkedMaxMs : undefined
   }
 
   /** The Pod waits for a change, without a back-off: what it needs is on its way. */
@@ -78,7 +89,7 @@ export class PendingPods {
   /** The same, where it can matter only to some. */
   unpark(concerns: (pod: Pod) => boolean): void {
     for (const entry of this.#entries.values())
-      if (concerns(entry.pod)) entry.parkedUntilMs = undefined
+      if (entry.isWokenByAny || concerns(entry.pod)) wake(entry)
     this.#wake?.()
   }
 
@@ -86,7 +97,10 @@ export class PendingPods {
   async next(busy: ReadonlySet<string>, signal: AbortSignal): Promise<Pod | undefined> {
     while (!signal.aborted) {
       const { entry, waitMs } = this.#best(busy)
-      if (entry !== undefined) return entry.pod
+      if (entry !== undefined) {
+        entry.isWoken = false
+        return entry.pod
+      }
       await this.#changed(waitMs, signal)
     }
     return undefined
@@ -124,6 +138,14 @@ export class PendingPods {
     })
   }
 }
+
+const wake = (entry: Entry): void => {
+  entry.parkedUntilMs = undefined
+  entry.isWoken = true
+}
+
+const isNewer = (known: Pod, pod: Pod): boolean =>
+  known.metadata.resourceVersion !== pod.metadata.resourceVersion
 
 /** Of a Pod's status only the names of claims that were made for it matter: the rest is our own report. */
 const hasChanged = (known: Pod, pod: Pod): boolean =>

@@ -5,6 +5,7 @@ import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import type { EventSeriesRecorder } from '#client/event-series-recorder.js'
 import type { InformerFactory } from '#client/informer-factory.js'
+import { keyOf } from '#client/object-store.js'
 import { conditionPatch, isTerminating, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
@@ -57,7 +58,10 @@ export class PodWriter {
       },
       { name, subresource: 'binding' },
     )
-    const message = `Successfully assigned ${namespace}/${name} to ${node}`
+  }
+
+  tellBound(pod: Pod, node: string): void {
+    const message = `Successfully assigned ${keyOf(pod)} to ${node}`
     this.#deps.recorder.event(pod, 'Normal', 'Scheduled', message, { action: 'Binding' })
   }
 

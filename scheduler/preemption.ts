@@ -5,9 +5,11 @@
 import { conditionOf } from '#api/conditions.js'
 import { isTerminating, type Pod } from '#client/pod.js'
 import { aggregate } from '#go/aggregate.js'
+import { goQuote } from '#go/quote.js'
 import type { ClusterView } from './cluster-state.js'
-import { type Decision, fitMessage } from './decide.js'
+import { fitMessage, type Refusing } from './decide.js'
 import { FilterFailure } from './filter.js'
+import type { NodeInfo } from './node-info.js'
 import { type Budget, compareVictims, priorityOf, type Victims, victimsOn } from './victims.js'
 
 export interface Preemption {
@@ -23,7 +25,13 @@ interface NoPreemption {
   /** It could not be told: nothing else counts then of what plugins say that look for a remedy. */
   isFailure?: true
 }
-export type Refusing = Extract<Decision, { node: undefined }>
+export type FoundPreemption = Preemption | NoPreemption
+
+/** A node that would have room if some Pods left. */
+export interface Candidate {
+  info: NodeInfo
+  victims: Victims
+}
 
 export const preemptionReason = 'PreemptionByScheduler'
 
@@ -53,7 +61,10 @@ const ineligible = (pod: Pod, decision: Refusing): string | undefined => {
     : undefined
 }
 
-const none = (why: string, { keepsNomination }: { keepsNomination: boolean }): NoPreemption => ({
+export const none = (
+  why: string,
+  { keepsNomination }: { keepsNomination: boolean },
+): NoPreemption => ({
   node: undefined,
   message: `preemption: ${why}`,
   keepsNomination,
@@ -72,13 +83,16 @@ const orFailure = <T>(look: () => T): T | FilterFailure => {
   }
 }
 
-/** The node where least is lost, or why no victims would help. */
-export const findPreemption = (
+export const noVictims = ({ node }: NodeInfo): string =>
+  `expected at least one victim pod on node ${goQuote(node!.metadata.name)}`
+
+/** At least one, or why no victims would help. */
+export const findCandidates = (
   pod: Pod,
   decision: Refusing,
   view: ClusterView,
   budgets: readonly Budget[] = [],
-): Preemption | NoPreemption => {
+): Candidate[] | NoPreemption => {
   // No node was checked: there are none, or something else has to come first.
   if (decision.refused.length === 0)
     return { node: undefined, message: '', keepsNomination: view.nodes.length > 0 }
@@ -86,7 +100,7 @@ export const findPreemption = (
   if (why !== undefined) return none(why, { keepsNomination: true })
   const reasons: string[][] = []
   const failures: string[] = []
-  let best: { node: string; victims: Victims } | undefined
+  const candidates: Candidate[] = []
   for (const { info, refusal } of decision.refused) {
     if (refusal.hopeless) {
       reasons.push(['Preemption is not helpful for scheduling'])
@@ -97,14 +111,19 @@ export const findPreemption = (
     )
     if (victims instanceof FilterFailure) failures.push(victims.message)
     else if ('reasons' in victims) reasons.push(victims.reasons)
-    else if (
-      victims.pods.length > 0 &&
-      (best === undefined || compareVictims(victims, best.victims) < 0)
-    )
-      best = { node: info.node!.metadata.name, victims }
+    else if (victims.pods.length === 0) failures.push(noVictims(info))
+    else candidates.push({ info, victims })
   }
-  if (best !== undefined) return { node: best.node, victims: best.victims.pods }
+  if (candidates.length > 0) return candidates
   const failure = aggregate(failures)
   if (failure !== undefined) return { ...none(failure, { keepsNomination: true }), isFailure: true }
   return none(fitMessage(reasons), { keepsNomination: false })
+}
+
+/** On the candidate where least is lost. */
+export const preemptionOf = (candidates: readonly Candidate[]): Preemption => {
+  const { info, victims } = candidates.reduce((best, one) =>
+    compareVictims(one.victims, best.victims) < 0 ? one : best,
+  )
+  return { node: info.node!.metadata.name, victims: victims.pods }
 }

@@ -1,4 +1,3 @@
-import { withOwnSignal } from '#async/own-signal.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import type { Log } from '#client/log.js'
@@ -8,24 +7,35 @@ import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { ClusterState, type ClusterView, type Service } from './cluster-state.js'
 import type { Backoff } from './configuration/read-configuration.js'
-import { decide } from './decide.js'
+import { decide, type Refusing } from './decide.js'
 import { type DeviceFindings, DynamicResources } from './devices/dynamic-resources.js'
+import { AskedExtenders } from './extenders/ask-extenders.js'
+import type { Extender } from './extenders/extender.js'
+import { failsAs } from './fails-as.js'
 import { FilterFailure } from './filter.js'
 import { NamedSchedulers, type NamedSchedulersDeps } from './named-schedulers.js'
 import { PendingPods } from './pending-pods.js'
-import { findPreemption, noPreemption, type Refusing } from './preemption.js'
+import { PreBind } from './pre-bind.js'
+import { type FoundPreemption, findCandidates, noPreemption, preemptionOf } from './preemption.js'
 import type { Budget } from './victims.js'
 import { VolumeBinding } from './volume-binding.js'
 import type { ClaimFindings } from './volume-claims.js'
-import { isNewNeighbour, leavesRoom, looksAtNeighbours, nodeMayFit } from './waking-changes.js'
+import {
+  isNewNeighbour,
+  leavesRoom,
+  looksAtNeighbours,
+  nodeMayFit,
+  saysMore,
+} from './waking-changes.js'
 
 interface SchedulerDeps extends NamedSchedulersDeps {
   log: Log
   backoff: Backoff
+  extenders: readonly Extender[]
 }
 
-/** The Pod has no use any more for what it waits for. */
-class WaitEnded extends Error {}
+/** But for those that any change may help. */
+const nobody = (): boolean => false
 
 export class Scheduler {
   readonly #deps: SchedulerDeps
@@ -35,10 +45,9 @@ export class Scheduler {
   readonly #budgets: Informer<Budget>
   readonly #devices: DynamicResources
   readonly #schedulers: NamedSchedulers
+  readonly #preBind: PreBind
   /** Pods whose binding or preemption is under way. */
   readonly #busy = new Set<string>()
-  /** Of those that wait for volumes or devices, which may take minutes, by their uids: what ends the wait. */
-  readonly #waits = new Map<string, AbortController>()
   /** Bound by us, not yet seen bound on the watch: key → uid. */
   readonly #assumed = new Map<string, string>()
   #idle: (() => void) | undefined
@@ -56,11 +65,19 @@ export class Scheduler {
     this.#volumes = new VolumeBinding(deps, unpark)
     this.#budgets = informers.for<Budget>(resources.podDisruptionBudgets)
     this.#devices = new DynamicResources(deps, unpark)
+    this.#preBind = new PreBind({
+      state: this.#state,
+      volumes: this.#volumes,
+      devices: this.#devices,
+      schedulers: this.#schedulers,
+      waits: () => this.#idle?.(),
+    })
     informers.for<Node>(resources.nodes).handle({
       onAdd: (node) => this.#nodeChanged(node),
       onUpdate: (node, previous) => {
-        if (nodeMayFit(node, previous)) this.#nodeChanged(node)
-        else this.#state.setNode(node)
+        if (nodeMayFit(node, previous)) return this.#nodeChanged(node)
+        this.#state.setNode(node)
+        if (saysMore(node, previous)) this.#pending.unpark(nobody)
       },
       onDelete: (node) => this.#nodeGone(node),
     })
@@ -74,7 +91,7 @@ export class Scheduler {
         this.#wakeOthers(pod, previous)
       },
       onDelete: (pod) => {
-        this.#waits.get(pod.metadata.uid)?.abort(new WaitEnded('pod does not exist any more'))
+        this.#preBind.podGone(pod)
         this.#podGone(keyOf(pod))
       },
     })
@@ -85,8 +102,8 @@ export class Scheduler {
     for (;;) {
       const pod = await this.#pending.next(this.#busy, signal)
       if (pod === undefined) break
-      this.#schedule(pod, signal)
-      while (this.#busy.size - this.#waits.size >= limits.bindingsMax) await this.#someIdle()
+      await this.#schedule(pod, signal)
+      while (this.#busy.size - this.#preBind.waiting >= limits.bindingsMax) await this.#someIdle()
     }
     while (this.#busy.size > 0) await this.#someIdle()
   }
@@ -130,7 +147,7 @@ export class Scheduler {
     if (isPodTerminal(pod)) return
     if (pod.spec.nodeName) {
       if (previous?.spec.nodeName && leavesRoom(pod, previous)) this.#pending.unparkAll()
-      else if (isNewNeighbour(pod, previous)) this.#pending.unpark(looksAtNeighbours)
+      else this.#pending.unpark(isNewNeighbour(pod, previous) ? looksAtNeighbours : nobody)
       return
     }
     const room = previous?.status?.nominatedNodeName
@@ -146,17 +163,19 @@ export class Scheduler {
   }
 
   /** A Pod about which nothing can be decided is told so, and keeps no other from its node. */
-  #schedule(pod: Pod, signal: AbortSignal): void {
+  async #schedule(pod: Pod, signal: AbortSignal): Promise<void> {
     try {
-      this.#decide(pod, signal)
+      await this.#decide(pod, signal)
     } catch (error) {
+      if (signal.aborted) return
       if (!(error instanceof FilterFailure))
         this.#deps.log.error({ err: error, pod: keyOf(pod) }, 'cannot decide')
       this.#attend(pod, this.#fail(pod, error as Error))
     }
   }
 
-  #decide(pod: Pod, signal: AbortSignal): void {
+  /** Nothing else happens meanwhile, unless extenders have to be asked. */
+  async #decide(pod: Pod, signal: AbortSignal): Promise<void> {
     // Not an attempt yet: its claims have not been made. Upstream: DynamicResources.PreEnqueue.
     if (this.#devices.awaitsClaim(pod)) {
       this.#pending.waits(pod)
@@ -165,7 +184,8 @@ export class Scheduler {
     const { profile } = this.#schedulers.of(pod)
     const claims = this.#volumes.inspect(pod)
     const devices = this.#devices.inspect(pod, profile.deviceTimeoutMs)
-    const cluster = this.#state.viewFor(pod)
+    const extenders = this.#extendersFor(pod)
+    const cluster = this.#state.viewFor(pod, { isKept: extenders !== undefined })
     const view: ClusterView = {
       ...cluster,
       volumeProblem: claims.problem,
@@ -174,25 +194,50 @@ export class Scheduler {
       deviceFilter: devices.filter,
       isDevice: (resource) => this.#devices.classFor(resource) !== undefined,
     }
-    const decision = decide(pod, view, profile)
-    if (decision.node === undefined) this.#fitsNowhere(pod, { decision, view, devices })
-    else {
+    const attempt = { view, signal }
+    const decision =
+      extenders === undefined
+        ? decide(pod, view, profile)
+        : await extenders.decide(pod, profile, attempt)
+    if (decision.node === undefined) {
+      const found = await this.#roomFor(pod, decision, attempt)
+      this.#fitsNowhere(pod, { decision, found, devices })
+    } else {
       this.#state.setPod(pod, decision.node)
       this.#devices.reserve(devices, decision.node)
       this.#attend(pod, this.#bind(pod, decision.node, { claims, devices }, signal))
     }
   }
 
+  /** Undefined: the Pod is nothing to any of them. */
+  #extendersFor(pod: Pod): AskedExtenders | undefined {
+    const interested = this.#deps.extenders.filter((extender) => extender.isInterestedIn(pod))
+    return interested.length === 0 ? undefined : new AskedExtenders(interested, this.#deps.log)
+  }
+
+  /** Who has to leave for the Pod, if that helps. */
+  async #roomFor(
+    pod: Pod,
+    decision: Refusing,
+    attempt: { view: ClusterView; signal: AbortSignal },
+  ): Promise<FoundPreemption> {
+    if (!this.#schedulers.of(pod).profile.preempts) return noPreemption
+    const found = findCandidates(pod, decision, attempt.view, this.#budgets.store.list())
+    if (!Array.isArray(found)) return found
+    return (await this.#extendersFor(pod)?.preempt(pod, found, attempt)) ?? preemptionOf(found)
+  }
+
   /** Tells of it, and does what may help the next time. */
   #fitsNowhere(
     pod: Pod,
-    { decision, view, devices }: { decision: Refusing; view: ClusterView; devices: DeviceFindings },
+    {
+      decision,
+      found,
+      devices,
+    }: { decision: Refusing; found: FoundPreemption; devices: DeviceFindings },
   ): void {
-    this.#pending.failed(pod, { park: true })
-    const { profile, writer } = this.#schedulers.of(pod)
-    const found = profile.preempts
-      ? findPreemption(pod, decision, view, this.#budgets.store.list())
-      : noPreemption
+    this.#pending.failed(pod, { park: true, isWokenByAny: decision.isByExtender ?? false })
+    const { writer } = this.#schedulers.of(pod)
     // Plugins that look for a remedy (upstream's PostFilter) are asked only if nodes were looked at.
     const remedy = decision.refused.length > 0 ? this.#devices.remedy(devices, pod) : undefined
     const { message } = decision
@@ -207,7 +252,7 @@ export class Scheduler {
           })
         : writer.preempt(pod, found, {
             message,
-            givesUp: (other) => this.#givesUp(other),
+            givesUp: (other) => this.#preBind.givesUp(other),
             displaced: this.#state.nominatedBelow(pod, found.node),
           })
     this.#attend(
@@ -247,10 +292,11 @@ export class Scheduler {
       if (claims.waiting.length > 0 || devices.filter !== undefined)
         pod = await this.#schedulers.of(waiting).writer.nominate(waiting, node)
       // Claims stay as they are: whoever schedules next waits for their devices, too.
-      if (!(await this.#preBind(pod, node, { claims, devices }, signal))) return
-      await failsAs('running Bind plugin "DefaultBinder"', () =>
-        this.#schedulers.of(pod).writer.bind(pod, node),
-      )
+      if (!(await this.#preBind.run(pod, node, { claims, devices }, signal))) return
+      const { writer } = this.#schedulers.of(pod)
+      if (!(await this.#extendersFor(pod)?.bind(pod, node)))
+        await failsAs('running Bind plugin "DefaultBinder"', () => writer.bind(pod, node))
+      writer.tellBound(pod, node)
       const seen = this.#deps.informers.for<Pod>(resources.pods).store.get(keyOf(pod))
       if (seen?.spec.nodeName === undefined) this.#assumed.set(keyOf(pod), pod.metadata.uid)
       this.#pending.remove(keyOf(pod))
@@ -266,95 +312,6 @@ export class Scheduler {
     }
   }
 
-  /** What a node has to have for the Pod is made ready, all of it at once. False: the signal came first. */
-  #preBind(
-    pod: Pod,
-    node: string,
-    { claims, devices }: { claims: ClaimFindings; devices: DeviceFindings },
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    return withOwnSignal(signal, async (own) => {
-      const parts = [
-        failsAs('running PreBind plugin "VolumeBinding"', () =>
-          this.#bindVolumes(pod, node, claims, own),
-        ),
-        failsAs('running PreBind plugin "DynamicResources"', () =>
-          this.#prepareDevices(pod, node, devices, own),
-        ),
-      ]
-      try {
-        return (await Promise.all(parts)).every((isReady) => isReady)
-      } catch (error) {
-        own.abort(error)
-        await Promise.allSettled(parts)
-        throw error
-      } finally {
-        this.#waits.delete(pod.metadata.uid)
-      }
-    })
-  }
-
-  /** Waits until the Pod's claims are bound to volumes that its node can use. */
-  async #bindVolumes(
-    pod: Pod,
-    node: string,
-    claims: ClaimFindings,
-    own: AbortController,
-  ): Promise<boolean> {
-    if (claims.waiting.length === 0) return true
-    const nodeOf = (): Node => {
-      const found = this.#state.info(node)?.node
-      if (found !== undefined) return found
-      throw new Error(`failed to get node "${node}": node "${node}" not found`)
-    }
-    const chosen = await this.#volumes.bind(claims, nodeOf())
-    const { volumeTimeoutMs: timeoutMs } = this.#schedulers.of(pod).profile
-    return failsAs('binding volumes', () =>
-      this.#wait(pod, own, () =>
-        this.#volumes.untilBound(chosen, nodeOf, { timeoutMs, signal: own.signal }),
-      ),
-    )
-  }
-
-  /** Writes the claims of the Pod, and waits until drivers have prepared their devices. */
-  async #prepareDevices(
-    pod: Pod,
-    node: string,
-    devices: DeviceFindings,
-    own: AbortController,
-  ): Promise<boolean> {
-    const claims = await this.#devices.bind(devices, pod, node)
-    if (!this.#devices.haveToBeReady(claims)) return true
-    const { profile, writer } = this.#schedulers.of(pod)
-    writer.tellBindingConditions(pod, node)
-    return this.#wait(pod, own, () =>
-      this.#devices.untilReady(claims, pod, {
-        timeoutMs: profile.deviceTimeoutMs,
-        signal: own.signal,
-      }),
-    )
-  }
-
-  /** Others go on meanwhile, and may end the wait. */
-  async #wait(
-    { metadata }: Pod,
-    own: AbortController,
-    until: () => Promise<boolean>,
-  ): Promise<boolean> {
-    this.#waits.set(metadata.uid, own)
-    this.#idle?.()
-    const isReady = await until()
-    if (own.signal.reason instanceof WaitEnded) throw own.signal.reason
-    return isReady
-  }
-
-  /** A Pod that is not bound yet need not end for another one. */
-  #givesUp({ metadata }: Pod): boolean {
-    const wait = this.#waits.get(metadata.uid)
-    wait?.abort(new WaitEnded('preempted by DefaultPreemption'))
-    return wait !== undefined
-  }
-
   /** Something went wrong that is nobody's lack of room: the Pod is tried again soon. */
   async #fail(pod: Pod, error: Error): Promise<never> {
     await this.#schedulers.of(pod).writer.reportFailure(pod, {
@@ -363,13 +320,5 @@ export class Scheduler {
       keepsNomination: false,
     })
     throw error
-  }
-}
-
-const failsAs = async <T>(what: string, act: () => Promise<T>): Promise<T> => {
-  try {
-    return await act()
-  } catch (error) {
-    throw new Error(`${what}: ${messageOf(error)}`, { cause: error })
   }
 }

@@ -71,16 +71,20 @@ export interface WeightedScore {
   readonly weight: number
 }
 
-/** The best node; among equals the first, and `candidates` come in a turning order. */
-export const pickBest = (
+export const totalsOf = (
   pod: Pod,
   candidates: readonly NodeInfo[],
   { view, scores }: { view: ClusterView; scores: readonly WeightedScore[] },
-): NodeInfo | undefined => {
-  if (candidates.length < 2) return candidates[0]
+): number[] => {
   const totals = candidates.map(() => 0)
   for (const { of, weight } of scores)
     for (const [i, value] of (of(pod, candidates, view) ?? []).entries())
       totals[i]! += weight * value
-  return candidates[totals.indexOf(Math.max(...totals))]
+  return totals
 }
+
+/** Among equals the first, and `candidates` come in a turning order. */
+export const bestOf = (
+  candidates: readonly NodeInfo[],
+  totals: readonly number[],
+): NodeInfo | undefined => candidates[totals.indexOf(Math.max(...totals))]

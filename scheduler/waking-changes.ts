@@ -15,6 +15,14 @@ const decisivePartsOf = ({ spec, metadata, status }: Node) => [
 export const nodeMayFit = (node: Node, previous: Node): boolean =>
   !jsonEqual(decisivePartsOf(node), decisivePartsOf(previous))
 
+const remarksOf = ({ metadata, status }: Node) => [
+  metadata.annotations,
+  (status.conditions ?? []).map((condition) => [condition.type, condition.status]),
+]
+/** Of a node on which no other Pods fit than before. Upstream: nodeSchedulingPropertiesChange. */
+export const saysMore = (node: Node, previous: Node): boolean =>
+  !jsonEqual(remarksOf(node), remarksOf(previous))
+
 /** What is on a node takes less of something than before. */
 export const leavesRoom = (pod: Pod, previous: Pod): boolean => {
   const now = podRequests(asHeld(pod))

@@ -465,6 +465,11 @@ export const limits = {
   claimConsumersMax: 256,
   /** Tries to write a claim that others write too; upstream's retry.DefaultRetry. */
   claimWriteTriesMax: 5,
+  /** How long an extender of the scheduler may take by default (upstream's DefaultExtenderTimeout), and how much it may say: 5,000 whole nodes. */
+  extenderTimeoutMs: 5_000,
+  extenderAnswerBytesMax: 64 * 1024 * 1024,
+  /** The best score that an extender gives; upstream's MaxExtenderPriority. */
+  extenderScoreMax: 10,
   /** Bindings of the scheduler at once. */
   bindingsMax: 32,
   /** Kubelets that the metrics server asks at once, how long one may take, and how much it may say: of 10,000 containers. */

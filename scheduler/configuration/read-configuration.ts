@@ -2,20 +2,19 @@
  * `--config FILE`: a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1). Mistakes are told in upstream's
  * words where they are about values.
  */
-import {
-  child,
-  duplicate,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  required,
-} from '#api/field-error.js'
+import { child, duplicate, type FieldError, index, invalid, required } from '#api/field-error.js'
 import { aggregate } from '#go/aggregate.js'
 import { durationProblem } from '#go/duration.js'
 import { loadFindMistakes, readYamlFile } from '#program/configuration-file.js'
 import { UsageError } from '#program/flags.js'
 import { type ConfiguredProfile, configureProfile } from './configured-profile.js'
+import {
+  type ConfiguredExtender,
+  configureExtenders,
+  extenderErrors,
+  type GivenExtender,
+  ignoredResourcesOf,
+} from './extenders.js'
 import { argumentsWithDefaults, type GivenArguments } from './plugin-arguments.js'
 import type { PluginSets } from './plugin-sets.js'
 import { argumentsSchema, configurationSchema } from './schema.js'
@@ -28,6 +27,8 @@ export interface Backoff {
 
 export interface SchedulerConfiguration {
   readonly profiles: readonly ConfiguredProfile[]
+  /** In the order in which they are asked. */
+  readonly extenders: readonly ConfiguredExtender[]
   readonly backoff: Backoff
   /** What it says of flags, by their names. */
   readonly flags: Readonly<Record<string, string>>
@@ -49,7 +50,7 @@ interface Given {
   podInitialBackoffSeconds?: number
   podMaxBackoffSeconds?: number
   profiles?: GivenProfile[]
-  extenders?: object[]
+  extenders?: GivenExtender[]
 }
 
 /** Checks a value against a schema; `path` is where it stands in the file. */
@@ -164,6 +165,12 @@ const flagsIn = ({ clientConnection, leaderElection = {} }: Given): Record<strin
   }
 }
 
+/** What extenders look after takes the place of what the profile names. Upstream: buildExtenders. */
+const withIgnored = (args: GivenArguments, ignoredResources: readonly string[]): GivenArguments =>
+  ignoredResources.length === 0
+    ? args
+    : { ...args, NodeResourcesFit: { ...args.NodeResourcesFit, ignoredResources } }
+
 const configurationOf = (given: Given, check: Check): SchedulerConfiguration => {
   const { podInitialBackoffSeconds: initial, podMaxBackoffSeconds: longest } = {
     ...defaultBackoff,
@@ -198,12 +205,16 @@ const configurationOf = (given: Given, check: Check): SchedulerConfiguration => 
     ...percentageErrors(given.percentageOfNodesToScore, 'percentageOfNodesToScore'),
     ...backoffErrors(initial, longest),
   )
-  if (given.extenders?.length) errors.push(forbidden('extenders', 'extenders are not called here'))
+  errors.push(...extenderErrors(given.extenders ?? []))
   const problem = aggregate(errors.map(({ field, body }) => `${field}: ${body}`))
   if (problem !== undefined) throw new UsageError(problem)
+  const { extenders = [] } = given
   return {
-    profiles: read.map(({ name, ...chosen }) =>
-      inProfile(name, () => configureProfile(name, chosen)),
+    extenders: configureExtenders(extenders),
+    profiles: read.map(({ name, plugins, args }) =>
+      inProfile(name, () =>
+        configureProfile(name, { plugins, args: withIgnored(args, ignoredResourcesOf(extenders)) }),
+      ),
     ),
     backoff: backoffOf(initial, longest),
     flags: flagsIn(given),
@@ -238,6 +249,7 @@ export const readConfiguration = async (file: string): Promise<SchedulerConfigur
 /** Without a file. */
 export const defaultConfiguration = (schedulerName: string): SchedulerConfiguration => ({
   profiles: [configureProfile(schedulerName)],
+  extenders: [],
   backoff: backoffOf(defaultBackoff.podInitialBackoffSeconds, defaultBackoff.podMaxBackoffSeconds),
   flags: {},
 })

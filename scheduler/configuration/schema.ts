@@ -28,6 +28,23 @@ const profile = fields({
   pluginConfig: listOf(fields({ name: text, args: { type: 'object' } })),
 })
 
+const extender = fields({
+  ...withFields(
+    ['urlPrefix', 'filterVerb', 'preemptVerb', 'prioritizeVerb', 'bindVerb', 'httpTimeout'],
+    text,
+  ),
+  ...withFields(['enableHTTPS', 'nodeCacheCapable', 'ignorable'], flag),
+  weight: integer,
+  tlsConfig: fields({
+    insecure: flag,
+    ...withFields(
+      ['serverName', 'certFile', 'keyFile', 'caFile', 'certData', 'keyData', 'caData'],
+      text,
+    ),
+  }),
+  managedResources: listOf(fields({ name: text, ignoredByScheduler: flag })),
+})
+
 export const configurationSchema: object = fields({
   apiVersion: text,
   kind: text,
@@ -56,7 +73,7 @@ export const configurationSchema: object = fields({
   ),
   ...withFields(['enableProfiling', 'enableContentionProfiling', 'delayCacheUntilActive'], flag),
   profiles: listOf(profile),
-  extenders: listOf({ type: 'object' }),
+  extenders: listOf(extender),
 })
 
 const resources = listOf(fields({ name: text, weight: integer }))

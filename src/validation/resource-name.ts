@@ -1,7 +1,7 @@
 /** Names of compute resources, in containers and in quotas (pkg/apis/core/validation and helper). */
 import { type FieldError, invalid } from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
-import { isHugePages, isNativeResource } from '#api/resource-names.js'
+import { isExtendedResource, isHugePages, isNativeResource } from '#api/resource-names.js'
 
 /** Counted, not measured: their amounts are whole. */
 const countedResources = [
@@ -28,12 +28,6 @@ export const overcommits = (name: string): boolean => isNativeResource(name) && 
 export const isCountedResource = (name: string): boolean => countedResources.includes(name)
 export const isQuotaResource = (name: string): boolean =>
   quotaResources.has(name) || isHugePages(name) || name.startsWith('requests.hugepages-')
-
-/** A resource of no Kubernetes domain, whose name fits a quota's. */
-export const isExtendedResource = (name: string): boolean =>
-  !isNativeResource(name) &&
-  !name.startsWith('requests.') &&
-  isQualifiedName(`requests.${name}`).length === 0
 
 /** A qualified name; without a domain one of the standard ones. */
 export const validResourceName = (path: string, name: string): FieldError[] => {

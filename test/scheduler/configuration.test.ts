@@ -143,7 +143,51 @@ const mistakes: readonly (readonly [given: object | string, problem: string])[] 
     { leaderElection: { leaseDuration: 'x' } },
     'leaderElection.leaseDuration: time: invalid duration "x"',
   ],
-  [{ extenders: [{}] }, 'extenders: Forbidden: extenders are not called here'],
+  [
+    {
+      extenders: [
+        {
+          prioritizeVerb: 'p',
+          bindVerb: 'b',
+          managedResources: [{ name: 'example.com/x' }, { name: 'cpu' }, { name: 'a/b/c' }],
+        },
+        {
+          prioritizeVerb: 'p',
+          weight: -1,
+          bindVerb: 'b',
+          managedResources: [{ name: 'example.com/x' }],
+        },
+      ],
+    },
+    `[${[
+      'extenders[0].weight: Invalid value: 0: must have a positive weight applied to it',
+      'extenders[0].managedResources[1].name: Invalid value: "cpu": is an invalid extended resource name',
+      `extenders[0].managedResources[2].name: Invalid value: "a/b/c": a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+      'extenders[1].weight: Invalid value: -1: must have a positive weight applied to it',
+      'extenders[1].managedResources[0].name: Invalid value: "example.com/x": duplicate extender managed resource name',
+      'extenders: Invalid value: "found 2 extenders implementing bind": only one extender can implement bind',
+    ].join(', ')}]`,
+  ],
+  [
+    { extenders: [{ tlsConfig: { insecure: true, caData: 'eA==' } }] },
+    "couldn't build extenders: specifying a root certificates file with the insecure flag is not allowed",
+  ],
+  [
+    { extenders: [{ tlsConfig: { caFile: '/none' } }] },
+    "couldn't build extenders: open /none: no such file or directory",
+  ],
+  [
+    { extenders: [{ tlsConfig: { caData: 'eA==' } }] },
+    "couldn't build extenders: unable to load root certificates: unable to parse bytes as PEM block",
+  ],
+  [
+    { extenders: [{ tlsConfig: { certData: 'eA==', keyData: 'eA==' } }] },
+    "couldn't build extenders: tls: failed to find any PEM data in certificate input",
+  ],
+  [
+    { extenders: [{ urlprefix: '' }] },
+    'strict decoding error: unknown field "extenders[0].urlprefix"',
+  ],
 ]
 
 t.test('a configuration that cannot be meant is refused with what is wrong', async (t) => {
@@ -167,6 +211,14 @@ kind: KubeSchedulerConfiguration
 parallelism: 4
 enableProfiling: true
 percentageOfNodesToScore: 50
+extenders:
+  - { urlPrefix: 'http://one', filterVerb: f, ignorable: true, httpTimeout: 0s }
+  - urlPrefix: https://two
+    prioritizeVerb: p
+    weight: 2
+    httpTimeout: 1m
+    nodeCacheCapable: true
+    managedResources: [{ name: example.com/x, ignoredByScheduler: true }, { name: example.com/y }]
 clientConnection: { kubeconfig: /etc/kubernetes/scheduler.conf, qps: 50.5, burst: 100 }
 leaderElection: { leaderElect: true, leaseDuration: 1m }
 podMaxBackoffSeconds: 3
@@ -186,7 +238,21 @@ profiles:
   )
   t.match(await readConfiguration(file), {
     profiles: [
-      { schedulerName: 'default-scheduler', plugins: { scores: new Map(), preempts: true } },
+      {
+        schedulerName: 'default-scheduler',
+        plugins: { scores: new Map(), preempts: true },
+        args: { NodeResourcesFit: { ignoredResources: ['example.com/x'] } },
+      },
+    ],
+    extenders: [
+      {
+        url: 'https://two',
+        timeoutMs: 60_000,
+        weight: 2,
+        knowsNodes: true,
+        resources: new Set(['example.com/x', 'example.com/y']),
+      },
+      { url: 'http://one', timeoutMs: 5_000, verbs: { filter: 'f', bind: '' }, isIgnorable: true },
     ],
     backoff: { initialMs: 1_000, longestMs: 3_000 },
     flags: {

@@ -5,7 +5,7 @@ import { configureProfile } from '#scheduler/configuration/configured-profile.js
 import { decide } from '#scheduler/decide.js'
 import { refuse } from '#scheduler/filter.js'
 import { NodeInfo } from '#scheduler/node-info.js'
-import { findPreemption } from '#scheduler/preemption.js'
+import { type FoundPreemption, findCandidates, preemptionOf } from '#scheduler/preemption.js'
 import { preparedFor } from '#scheduler/prepare.js'
 import { makeProfile } from '#scheduler/profile.js'
 import type { Budget } from '#scheduler/victims.js'
@@ -63,14 +63,11 @@ export const choose = (p: Pod, ...nodes: NodeInfo[]) => decideIn(viewOf(nodes), 
 export const why = (p: Pod, n: NodeInfo, ...others: NodeInfo[]) =>
   refuse(preparedFor(p, viewOf([n, ...others]), byDefault.filters), n, [])?.reasons.join('; ')
 /** Who would have to go for `p`, after it fitted nowhere. */
-export const preempt = (
-  p: Pod,
-  view: ClusterView,
-  budgets: Budget[] = [],
-): ReturnType<typeof findPreemption> => {
+export const preempt = (p: Pod, view: ClusterView, budgets: Budget[] = []): FoundPreemption => {
   const decision = decideIn(view, p)
   if (decision.node !== undefined) throw new Error(`fits on ${decision.node}`)
-  return findPreemption(p, decision, view, budgets)
+  const found = findCandidates(p, decision, view, budgets)
+  return Array.isArray(found) ? preemptionOf(found) : found
 }
 export const victimsOf = (found: ReturnType<typeof preempt>): string[] | undefined =>
   found.node === undefined ? undefined : found.victims.map((v) => v.metadata.name)

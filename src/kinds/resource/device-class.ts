@@ -1,10 +1,10 @@
 import { type FieldError, invalid } from '#api/field-error.js'
 import { longName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { isExtendedResource } from '#api/resource-names.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { configsMax } from '#validation/devices/claim.js'
 import { validConfiguration, validList, validSelectors } from '#validation/devices/names.js'
-import { isExtendedResource } from '#validation/resource-name.js'
 
 const validate = ({ spec = {} }: KubeObject): FieldError[] => [
   ...validSelectors('spec.selectors', spec.selectors),

@@ -14,7 +14,7 @@ import {
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { compareQuantityTexts, isWholeQuantity, parseQuantity } from '#api/quantity.js'
-import { isHugePages } from '#api/resource-names.js'
+import { isExtendedResource, isHugePages } from '#api/resource-names.js'
 import { oncePerObject } from '#async/once.js'
 import { isGiven } from '#json/given-empty.js'
 import { getOwn } from '#json/object.js'
@@ -23,7 +23,6 @@ import { late } from '../late-rules.js'
 import { nonNegativeMessage } from '../number.js'
 import {
   isCountedResource,
-  isExtendedResource,
   overcommits,
   validContainerResourceName,
   validResourceName,
