@@ -4,6 +4,7 @@ import type { NamespacedObject } from '#api/object.js'
 import { keyOf, type ObjectStore } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import type { DeviceFilter } from './devices/device-filter.js'
+import type { DeviceTotals } from './devices/device-totals.js'
 import type { Filter } from './filter.js'
 import { NodeInfo } from './node-info.js'
 
@@ -24,6 +25,8 @@ export interface ClusterView {
   deviceFilter?: DeviceFilter | undefined
   /** Whether nodes without the resource may have it as devices, about which `deviceFilter` decides. */
   isDevice?: ((resource: string) => boolean) | undefined
+  /** How many of them the node has; undefined if there are none of the resource anywhere. */
+  devicesOn?: ((resource: string, node: Node) => DeviceTotals | undefined) | undefined
 }
 
 export interface Service extends NamespacedObject {

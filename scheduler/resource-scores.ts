@@ -2,6 +2,7 @@
 import { isHugePages } from '#api/resource-names.js'
 import type { MilliAmounts } from '#client/amount.js'
 import { podRequests } from '#client/pod-requests.js'
+import type { ClusterView } from './cluster-state.js'
 import type {
   ResourceWeight,
   ScoringStrategy,
@@ -26,12 +27,20 @@ const countedFor = (asked: MilliAmounts, resources: readonly ResourceWeight[]) =
 const sharesOf = (
   resources: readonly ResourceWeight[],
   info: NodeInfo,
-  { before, asked }: { before: ReadonlyMap<string, bigint>; asked: MilliAmounts },
+  {
+    before,
+    asked,
+    devicesOn,
+  }: { before: ReadonlyMap<string, bigint>; asked: MilliAmounts } & Pick<ClusterView, 'devicesOn'>,
 ): Share[] =>
   resources.flatMap(({ name, weight }) => {
     const offered = amountOf(info.allocatable, name)
-    if (offered === 0n) return []
-    return [{ taken: amountOf(before, name) + amountOf(asked, name), offered, weight }]
+    if (offered > 0n)
+      return [{ taken: amountOf(before, name) + amountOf(asked, name), offered, weight }]
+    const devices = devicesOn?.(name, info.node!)
+    if (!devices?.offered) return []
+    const taken = BigInt(devices.taken) * 1000n + amountOf(asked, name)
+    return [{ taken, offered: BigInt(devices.offered) * 1000n, weight }]
   })
 
 /** A value from 0 to 100 for the share of a resource that is taken. */
@@ -92,11 +101,11 @@ const totalOf = ({ type, requestedToCapacityRatio }: ScoringStrategy) => {
  */
 export const allocation = (strategy: ScoringStrategy): Score => {
   const total = totalOf(strategy)
-  return ({ spec }, candidates) => {
+  return ({ spec }, candidates, { devicesOn }) => {
     const asked = placeholderRequests({ spec: { ...spec, resources: {} } })
     const counted = countedFor(asked, strategy.resources)
     return candidates.map((info) =>
-      total(sharesOf(counted, info, { before: info.placeholders, asked })),
+      total(sharesOf(counted, info, { before: info.placeholders, asked, devicesOn })),
     )
   }
 }
@@ -117,14 +126,14 @@ const evenness = (shares: readonly Share[]): number => {
 /** Nodes that the Pod makes more even are better than those it makes less so. */
 export const balanced =
   (resources: readonly ResourceWeight[]): Score =>
-  (pod, candidates) => {
+  (pod, candidates, { devicesOn }) => {
     const asked = podRequests(pod)
     if (resources.every(({ name }) => amountOf(asked, name) === 0n)) return undefined
     const counted = countedFor(asked, resources)
     return candidates.map((info) => {
       const before = info.requested
-      const withPod = evenness(sharesOf(counted, info, { before, asked }))
-      const without = evenness(sharesOf(counted, info, { before, asked: new Map() }))
+      const withPod = evenness(sharesOf(counted, info, { before, asked, devicesOn }))
+      const without = evenness(sharesOf(counted, info, { before, asked: new Map(), devicesOn }))
       return 50 + Math.trunc((50 + withPod - without) / 2)
     })
   }

@@ -193,6 +193,7 @@ export class Scheduler {
       volumeFilter: this.#volumes.filter(pod, claims, cluster.nodes),
       deviceFilter: devices.filter,
       isDevice: (resource) => this.#devices.classFor(resource) !== undefined,
+      devicesOn: this.#devices.totals(),
     }
     const attempt = { view, signal }
     const decision =

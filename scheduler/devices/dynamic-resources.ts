@@ -9,7 +9,7 @@ import type { Client } from '#client/client.js'
 import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
 import { keyOf } from '#client/object-store.js'
-import type { Pod } from '#client/pod.js'
+import type { Node, Pod } from '#client/pod.js'
 import {
   type Allocation,
   isAllocated,
@@ -24,6 +24,7 @@ import { limits } from '#limits'
 import type { DeviceSupply } from './allocate.js'
 import { ClaimWriter } from './claim-writer.js'
 import { type Chosen, DeviceFilter } from './device-filter.js'
+import { type DeviceTotals, deviceTotals } from './device-totals.js'
 import { ExtendedClaim, findExtendedClaim } from './extended-claim.js'
 import { classesByResource } from './extended-resources.js'
 import { devicesInUse } from './in-use.js'
@@ -111,14 +112,28 @@ export class DynamicResources {
       const problem = this.#problemOf(claim, pod) ?? requestProblem(claim, classOf)
       if (problem !== undefined) return { claims, problem }
     }
-    const supply: DeviceSupply = {
-      pools: poolsOf(this.#slices.store.list()),
-      classOf,
-      inUse: devicesInUse(this.#allocations()),
-    }
+    const supply: DeviceSupply = { ...this.#devices(), classOf }
     const stuck = new Set(claims.filter((claim) => this.#isStuck(claim, timeoutMs)))
     const filter = new DeviceFilter({ claims, stuck, extended, leftOver }, supply)
     return { claims, filter, ...(leftOver && { leftOver }) }
+  }
+
+  #devices(): Pick<DeviceSupply, 'pools' | 'inUse'> {
+    return {
+      pools: poolsOf(this.#slices.store.list()),
+      inUse: devicesInUse(this.#allocations()),
+    }
+  }
+
+  /** For one decision: `devicesOn` of its view. Most have nothing to do with devices. */
+  totals(): (resource: string, node: Node) => DeviceTotals | undefined {
+    let devices: Pick<DeviceSupply, 'pools' | 'inUse'> | undefined
+    return (resource, node) => {
+      const deviceClass = this.classFor(resource)
+      if (deviceClass === undefined) return undefined
+      devices ??= this.#devices()
+      return deviceTotals(deviceClass, node, devices)
+    }
   }
 
   #problemOf(claim: ResourceClaim, pod: Pod): string | undefined {

@@ -32,7 +32,7 @@ export const schedule: Run = (deps) =>
   schedulerProcess.run(deps, parseFlags([], schedulerProcess.flags))
 
 /** It knows all that was there before `begin`, before it looks at a Pod. */
-export const scheduleLater = (): { run: Run; begin: () => void } => {
+export const scheduleLater = (run = schedule): { run: Run; begin: () => void } => {
   let begin = (): void => {}
   const begun = new Promise<void>((resolve) => {
     begin = resolve
@@ -40,7 +40,7 @@ export const scheduleLater = (): { run: Run; begin: () => void } => {
   return {
     async run(deps) {
       await Promise.race([begun, whenAborted(deps.signal)])
-      await schedule(deps)
+      await run(deps)
     },
     begin,
   }
