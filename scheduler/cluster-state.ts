@@ -64,12 +64,14 @@ export class ClusterState {
     this.#info(nodeName).addPod(pod)
     this.#nominated.delete(key)
   }
-  removePod(key: string): void {
+  /** False: it was on no node. */
+  removePod(key: string): boolean {
     const nodeName = this.#nodeOfPod.get(key)
-    if (nodeName === undefined) return
+    if (nodeName === undefined) return false
     this.#infos.get(nodeName)?.removePod(key)
     this.#nodeOfPod.delete(key)
     this.#forgetIdle(nodeName)
+    return true
   }
   nominate(pod: Pod): void {
     const key = keyOf(pod)
@@ -78,8 +80,11 @@ export class ClusterState {
     if (waits) this.#nominated.set(key, pod)
     else this.#nominated.delete(key)
   }
-  forgetNomination(key: string): void {
+  /** The Pod as it was nominated, if it was. */
+  forgetNomination(key: string): Pod | undefined {
+    const known = this.#nominated.get(key)
     this.#nominated.delete(key)
+    return known
   }
   /** Pods of a lower priority that made room for themselves there, which another one takes now. */
   nominatedBelow({ spec }: Pod, nodeName: string): Pod[] {

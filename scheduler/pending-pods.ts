@@ -9,11 +9,11 @@ import type { Backoff } from './configuration/read-configuration.js'
 
 interface Entry {
   pod: Pod
-  attempts: number
+  /** How often it fitted nowhere, and how often in a row something went wrong. */
+  refusals: number
+  errors: number
   /** Milliseconds of the monotonic clock before which it is not tried. */
   notBeforeMs: number
-  /** It is waited for even if there is nobody else: something went wrong that is nobody's lack of room. */
-  isAfterError: boolean
   /** Waits for a change, at most until then. */
   parkedUntilMs: number | undefined
   /** Something has changed since the attempt began that is under way, or was the last. */
@@ -47,9 +47,9 @@ export class PendingPods {
     } else
       this.#entries.set(keyOf(pod), {
         pod,
-        attempts: 0,
+        refusals: 0,
+        errors: 0,
         notBeforeMs: 0,
-        isAfterError: false,
         parkedUntilMs: undefined,
         isWoken: false,
         isWokenByAny: false,
@@ -69,9 +69,9 @@ export class PendingPods {
     if (entry === undefined) return
     const now = this.#now()
     const { initialMs, longestMs } = this.#backoff
-    entry.notBeforeMs = now + Math.min(longestMs, initialMs * 2 ** entry.attempts)
-    entry.attempts++
-    entry.isAfterError = !options.park
+    const times = options.park ? entry.refusals++ : entry.errors++
+    if (options.park) entry.errors = 0
+    entry.notBeforeMs = now + Math.min(longestMs, initialMs * 2 ** times)
     entry.isWokenByAny = options.isWokenByAny ?? false
     entry.parkedUntilMs = options.park && !entry.isWoken ? now + parkedMaxMs : undefined
   }
@@ -118,7 +118,8 @@ export class PendingPods {
       const dueMs = Math.max(notBeforeMs, parkedUntilMs)
       if (dueMs > now) {
         waitMs = Math.min(waitMs, dueMs - now)
-        if (parkedUntilMs <= now && !entry.isAfterError) early = firstOf(entry, early)
+        // After an error it is waited for even if there is nobody else.
+        if (parkedUntilMs <= now && entry.errors === 0) early = firstOf(entry, early)
       } else best = firstOf(entry, best)
     }
     return { entry: best ?? early, waitMs }

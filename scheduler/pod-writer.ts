@@ -115,6 +115,11 @@ export class PodWriter {
     }
   }
 
+  /** It goes before it has a node. */
+  tellSkipped(pod: Pod): void {
+    this.#tellFailure(pod, `skip schedule deleting pod: ${keyOf(pod)}`)
+  }
+
   #tellFailure(pod: Pod, message: string): void {
     const options = { action: 'Scheduling' }
     this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', truncated(message), options)

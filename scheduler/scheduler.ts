@@ -2,7 +2,7 @@ import { isNotFound, messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
-import { isPodTerminal, type Node, type Pod } from '#client/pod.js'
+import { isPodTerminal, isTerminating, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { ClusterState, type ClusterView, type Service } from './cluster-state.js'
@@ -21,6 +21,7 @@ import type { Budget } from './victims.js'
 import { VolumeBinding } from './volume-binding.js'
 import type { ClaimFindings } from './volume-claims.js'
 import {
+  countedWith,
   isNewNeighbour,
   leavesRoom,
   looksAtNeighbours,
@@ -128,9 +129,9 @@ export class Scheduler {
   #podGone(key: string): void {
     this.#assumed.delete(key)
     this.#pending.remove(key)
-    this.#state.removePod(key)
-    this.#state.forgetNomination(key)
-    this.#pending.unparkAll()
+    const nominated = this.#state.forgetNomination(key)
+    if (this.#state.removePod(key)) this.#pending.unparkAll()
+    else if (nominated !== undefined) this.#pending.unpark(countedWith(nominated))
   }
 
   #podChanged(pod: Pod): void {
@@ -151,14 +152,14 @@ export class Scheduler {
       return
     }
     const room = previous?.status?.nominatedNodeName
-    if (room && room !== pod.status?.nominatedNodeName) this.#pending.unparkAll()
+    if (room && room !== pod.status?.nominatedNodeName) this.#pending.unpark(countedWith(pod))
   }
 
   #podWaits(pod: Pod, key: string): void {
     const mine = this.#schedulers.own(pod)
     const gated = (pod.spec.schedulingGates ?? []).length > 0
     if (mine && !gated) this.#state.nominate(pod)
-    if (!mine || gated || pod.metadata.deletionTimestamp !== undefined) this.#pending.remove(key)
+    if (!mine || gated) this.#pending.remove(key)
     else if (!this.#busy.has(key)) this.#pending.put(pod)
   }
 
@@ -176,6 +177,11 @@ export class Scheduler {
 
   /** Nothing else happens meanwhile, unless extenders have to be asked. */
   async #decide(pod: Pod, signal: AbortSignal): Promise<void> {
+    if (isTerminating(pod)) {
+      this.#pending.remove(keyOf(pod))
+      this.#schedulers.of(pod).writer.tellSkipped(pod)
+      return
+    }
     // Not an attempt yet: its claims have not been made. Upstream: DynamicResources.PreEnqueue.
     if (this.#devices.awaitsClaim(pod)) {
       this.#pending.waits(pod)

@@ -4,6 +4,7 @@ import { podRequests } from '#client/pod-requests.js'
 import { jsonEqual } from '#json/object.js'
 import { asHeld } from './held-requests.js'
 import { requiredTerms } from './pod-affinity.js'
+import { priorityOf } from './victims.js'
 
 /** Heartbeats change a node every few seconds; only these parts decide where Pods fit. */
 const decisivePartsOf = ({ spec, metadata, status }: Node) => [
@@ -27,6 +28,12 @@ export const saysMore = (node: Node, previous: Node): boolean =>
 export const leavesRoom = (pod: Pod, previous: Pod): boolean => {
   const now = podRequests(asHeld(pod))
   return [...podRequests(asHeld(previous))].some(([name, before]) => (now.get(name) ?? 0n) < before)
+}
+
+/** Pods that counted the one as if it ran where it had made room for itself. Upstream: getLEPriorityPreCheck. */
+export const countedWith = (nominated: Pod): ((pod: Pod) => boolean) => {
+  const most = priorityOf(nominated)
+  return (pod) => priorityOf(pod) <= most
 }
 
 /** It came to its node, or is another neighbour there than before. */

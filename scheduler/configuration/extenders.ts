@@ -134,7 +134,8 @@ const connectionOf = ({ enableHTTPS, tlsConfig = {} }: GivenExtender) => {
     throw new UsageError('unable to load root certificates: unable to parse bytes as PEM block')
   const [cert, key] = [readText(certData, certFile), readText(keyData, keyFile)]
   const hasPair = cert !== undefined && key !== undefined
-  const problem = hasPair ? keyPairProblem(cert, key) : undefined
+  // Those of files may be about to change, as they may later.
+  const problem = hasPair && (certData || keyData) ? keyPairProblem(cert, key) : undefined
   if (problem !== undefined) throw new UsageError(problem)
   return {
     namespace: '',

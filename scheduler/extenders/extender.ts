@@ -1,5 +1,6 @@
 /** A server that has a say in where Pods go: which nodes will do, and which is best. Upstream: HTTPExtender. */
 import { withinTime } from '#async/within-time.js'
+import { messageOf } from '#client/errors.js'
 import { writeJson } from '#client/exact-json.js'
 import type { Node, Pod } from '#client/pod.js'
 import { createTransport, type Transport } from '#client/transport.js'
@@ -224,11 +225,15 @@ export class Extender {
       throw new Error(`${post}unsupported protocol scheme ${goQuote(scheme)}`)
     }
     // The time is over earlier.
-    this.#transport ??= createTransport(
-      { ...connection, server: this.url },
-      { answerTimeoutMs: timeoutMs + 5_000 },
-    )
-    return this.#transport
+    try {
+      this.#transport ??= createTransport(
+        { ...connection, server: this.url },
+        { answerTimeoutMs: timeoutMs + 5_000 },
+      )
+      return this.#transport
+    } catch (error) {
+      throw new Error(`${post}${messageOf(error)}`, { cause: error })
+    }
   }
 
   close(): void {

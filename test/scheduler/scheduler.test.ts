@@ -339,6 +339,27 @@ t.test('waiting Pods come by priority and age; one that failed waits for a chang
   t.equal(await waiting, 'high')
 })
 
+t.test('after an error a Pod waits as long as errors in a row say', async (t) => {
+  let now = 0
+  const pending = new PendingPods(() => now, { initialMs: 1_000, longestMs: 10_000 })
+  const p = pod('p')
+  pending.put(p)
+  /** How long it is waited for, in seconds. */
+  const wait = async (park: boolean): Promise<number> => {
+    pending.failed(p, { park })
+    pending.unparkAll()
+    pending.put(pod('z', { priority: -1 }))
+    for (let seconds = 0; ; seconds++) {
+      const found = await pending.next(new Set(), new AbortController().signal)
+      if (found?.metadata.name === 'p') return seconds
+      now += 1_000
+    }
+  }
+  const waits: number[] = []
+  for (const park of [true, true, true, false, false, true, false]) waits.push(await wait(park))
+  t.strictSame(waits, [1, 2, 4, 1, 2, 8, 1])
+})
+
 t.test('claims hold a Pod back until they are bound, or until its node is known', (t) => {
   const stores = {
     claims: new ObjectStore<Claim>(),

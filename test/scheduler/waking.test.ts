@@ -1,7 +1,13 @@
 import t from 'tap'
+import type { PersistedObject } from '#api/object.js'
+import type { Client } from '#client/client.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { parseFlags } from '#program/flags.js'
+import { schedulerProcess } from '#scheduler/main.js'
 import { startCluster, until } from '../controllers/cluster.js'
+import { startBeside } from '../controllers/in-process.js'
+import { eventually } from '../eventually.js'
 import { node } from './small-cluster.js'
 
 const namespace = 'waking'
@@ -77,3 +83,73 @@ t.test(
     await isPlaced('first')
   },
 )
+
+interface PodEvent extends PersistedObject {
+  regarding: { name: string }
+  reason: string
+  note: string
+  series?: object
+}
+const eventsOf = async (client: Client, name: string): Promise<PodEvent[]> => {
+  const { items } = await client.list<PodEvent>(resources.events, { namespace: 'default' })
+  return items.filter(({ regarding }) => regarding.name === name)
+}
+
+t.test('what goes before it has a node is told so, and wakes nobody', async (t) => {
+  const flags = parseFlags([], schedulerProcess.flags)
+  const client = await startBeside(t, (deps) => schedulerProcess.run(deps, flags), undefined, {
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  const grow = (cpu: string) =>
+    client.patch(
+      resources.nodes,
+      { name: 'n' },
+      { status: { allocatable: { cpu } } },
+      { type: 'merge', subresource: 'status' },
+    )
+  const capacity = { cpu: '1', memory: '8Gi', pods: '10' }
+  await client.create(resources.nodes, {
+    metadata: { name: 'n' },
+    status: { capacity, allocatable: capacity },
+  })
+  const namespace = 'default'
+  for (const [name, finalizers] of [
+    ['held', ['example.com/held']],
+    ['gone', []],
+    ['stays', []],
+  ] as const) {
+    await client.create(resources.pods, {
+      metadata: { name, namespace, finalizers: [...finalizers] },
+      spec: {
+        containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '2' } } }],
+        tolerations: [{ operator: 'Exists' }],
+        terminationGracePeriodSeconds: 0,
+      },
+    })
+    await eventually('it is told', async () => (await eventsOf(client, name)).length > 0)
+  }
+  for (const name of ['held', 'gone']) await client.delete(resources.pods, { name, namespace })
+  await grow('3')
+  const told = await eventually('those that wait are told', async () => {
+    const all = await Promise.all(['held', 'stays'].map((name) => eventsOf(client, name)))
+    return all.every((events) => events.length > 1) && all
+  })
+  t.match(
+    told.map((events) => events.map(({ reason, note }) => [reason, note]).sort()),
+    [
+      [
+        ['FailedScheduling', /^0\/1 nodes/],
+        ['FailedScheduling', 'skip schedule deleting pod: default/held'],
+      ],
+      [
+        ['FailedScheduling', /^0\/1 nodes/],
+        ['Scheduled', 'Successfully assigned default/stays to n'],
+      ],
+    ],
+  )
+  t.strictSame(
+    told.flat().filter(({ series }) => series !== undefined),
+    [],
+    'nothing was tried twice for nothing',
+  )
+})
