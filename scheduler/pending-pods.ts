@@ -3,7 +3,7 @@
  * while there are others to try, for its back-off (by default 1 s doubling to 10 s); after a while it is tried anyway.
  */
 import { keyOf } from '#client/object-store.js'
-import type { Pod } from '#client/pod.js'
+import { isTerminating, type Pod } from '#client/pod.js'
 import { jsonEqual } from '#json/object.js'
 import type { Backoff } from './configuration/read-configuration.js'
 
@@ -148,9 +148,12 @@ const wake = (entry: Entry): void => {
 const isNewer = (known: Pod, pod: Pod): boolean =>
   known.metadata.resourceVersion !== pod.metadata.resourceVersion
 
-/** Of a Pod's status only the names of claims that were made for it matter: the rest is our own report. */
+/**
+ * Of a Pod's status only the names of claims that were made for it matter: the rest is our own report. That it is to go is
+ * no reason to try it again.
+ */
 const hasChanged = (known: Pod, pod: Pod): boolean =>
-  known.metadata.generation !== pod.metadata.generation ||
+  (known.metadata.generation !== pod.metadata.generation && !isTerminating(pod)) ||
   !jsonEqual(known.metadata.labels, pod.metadata.labels) ||
   !jsonEqual(known.status?.resourceClaimStatuses, pod.status?.resourceClaimStatuses)
 

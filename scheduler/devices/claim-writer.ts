@@ -13,6 +13,7 @@ import {
 } from '#client/resource-claim.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
+import { failsAs } from '../fails-as.js'
 
 export class ClaimWriter {
   readonly #client: Client
@@ -32,9 +33,12 @@ export class ClaimWriter {
       try {
         return await write(claim)
       } catch (error) {
-        if (!isConflict(error) || tries === limits.claimWriteTriesMax) throw error
+        const { cause = error } = error as Error
+        if (!isConflict(cause) || tries === limits.claimWriteTriesMax) throw error
       }
-      claim = await this.#client.get<ResourceClaim>(resources.resourceClaims, { namespace, name })
+      claim = await failsAs(`get updated claim ${namespace}/${name} after conflict`, () =>
+        this.#client.get<ResourceClaim>(resources.resourceClaims, { namespace, name }),
+      )
     }
   }
 
@@ -63,14 +67,18 @@ export class ClaimWriter {
     const allocation = chosen ?? claim.status?.allocation
     if (allocation === undefined)
       throw new Error(`${label} got deallocated elsewhere in the meantime`)
-    const held = chosen === undefined ? claim : await this.#withFinalizer(claim)
+    const held =
+      chosen === undefined
+        ? claim
+        : await failsAs(`add finalizer to ${label}`, () => this.#withFinalizer(claim))
     const consumer = { resource: 'pods', name: pod.metadata.name, uid: pod.metadata.uid }
     const status = {
       ...held.status,
       allocation: { allocationTimestamp: formatTime(this.#clock.now()), ...allocation },
       reservedFor: [...(held.status?.reservedFor ?? []), consumer],
     }
-    return this.#updateStatus({ ...held, status })
+    const what = chosen === undefined ? 'reservation' : 'allocation and reservation'
+    return failsAs(`add ${what} to ${label}`, () => this.#updateStatus({ ...held, status }))
   }
 
   #updateStatus(claim: ResourceClaim): Promise<ResourceClaim> {

@@ -63,9 +63,10 @@ export const start = async (
   t: Parameters<typeof startBeside>[0],
   devices: object[] = [{ name: 'g0' }],
   run = schedule,
+  own?: Parameters<typeof startBeside>[2],
 ): Promise<Client> => {
   const options = { disableAdmissionPlugins: ['ServiceAccount'] }
-  const client = await startBeside(t, run, undefined, options)
+  const client = await startBeside(t, run, own, options)
   manage(t, client, { controllers: ['resourceclaim-controller'] })
   const capacity = { cpu: '4', memory: '8Gi', pods: '10' }
   const status = { capacity, allocatable: capacity }

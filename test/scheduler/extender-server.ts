@@ -13,6 +13,7 @@ import { schedulerProcess } from '#scheduler/main.js'
 import { startBeside } from '../controllers/in-process.js'
 import { eventually } from '../eventually.js'
 import { listen } from '../listen.js'
+import { scheduleLater } from './device-cluster.js'
 
 interface Victims {
   Pods: { UID?: string; metadata?: { uid: string; name: string } }[]
@@ -66,14 +67,14 @@ export const startExtended = async (t: Test, extenders: readonly object[]): Prom
   writeFileSync(file, JSON.stringify({ ...head, extenders }))
   const flags = parseFlags(['--config', file], schedulerProcess.flags)
   const options = { disableAdmissionPlugins: ['ServiceAccount'] }
-  const run = (deps: Parameters<typeof schedulerProcess.run>[0]) =>
-    schedulerProcess.run(deps, flags)
+  const { run, begin } = scheduleLater((deps) => schedulerProcess.run(deps, flags))
   const client = await startBeside(t, run, undefined, options)
   for (const name of ['a', 'b'])
     await client.create(resources.nodes, {
       metadata: { name },
       status: { capacity, allocatable: capacity },
     })
+  begin()
   return client
 }
 

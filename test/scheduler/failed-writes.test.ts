@@ -1,5 +1,6 @@
 /** What becomes of a Pod when the scheduler's own write for it fails: nothing in the cluster changes then. */
 import t from 'tap'
+import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import type { Volume } from '#client/persistent-volume.js'
@@ -9,6 +10,14 @@ import { parseFlags } from '#program/flags.js'
 import { schedulerProcess } from '#scheduler/main.js'
 import { startBeside } from '../controllers/in-process.js'
 import { eventually } from '../eventually.js'
+import {
+  podNamed,
+  podOf,
+  schedule,
+  spec,
+  start as startDevices,
+  untilBound,
+} from './device-cluster.js'
 
 const namespace = 'default'
 
@@ -114,4 +123,32 @@ t.test('what a Pod gives up whose binding fails is for others at once', async (t
   )
   refuse()
   await eventually('its node', async () => (await get('other')).spec.nodeName)
+})
+
+t.test('a Pod is told what was to be written into its claim', async (t) => {
+  let problem: Error | undefined
+  const client = await startDevices(t, undefined, schedule, (client) => ({
+    async update(
+      ref: ResourceRef,
+      object: PersistedObject,
+      options: Parameters<Client['update']>[2],
+    ) {
+      if (problem === undefined || ref.resource !== resources.resourceClaims.resource)
+        return client.update(ref, object, options)
+      throw problem
+    },
+  }))
+  const told = (name: string) =>
+    eventually(`${name} is told`, async () => {
+      const condition = conditionOf(await podOf(client, name), 'PodScheduled')
+      return condition?.reason === 'SchedulerError' && condition.message
+    })
+  const claim = 'add finalizer to claim default/c'
+  problem = new Error('socket hang up')
+  await client.create(resources.resourceClaims, { metadata: { name: 'c', namespace }, spec })
+  await client.create(resources.pods, podNamed('p', [{ name: 'r', resourceClaimName: 'c' }]))
+  const plugin = 'running PreBind plugin "DynamicResources"'
+  t.equal(await told('p'), `${plugin}: ${claim}: socket hang up`)
+  problem = undefined
+  t.equal((await untilBound(client, 'p')).spec.nodeName, 'near')
 })
