@@ -7,6 +7,7 @@ import type { DeviceFilter } from './devices/device-filter.js'
 import type { DeviceTotals } from './devices/device-totals.js'
 import type { Filter } from './filter.js'
 import { NodeInfo } from './node-info.js'
+import { priorityOf } from './priority.js'
 
 /** What one decision looks at. */
 export interface ClusterView {
@@ -39,7 +40,7 @@ export class ClusterState {
   readonly #infos = new Map<string, NodeInfo>()
   readonly #nodeOfPod = new Map<string, string>()
   /** Pods that made room for themselves and wait for it, by key. */
-  readonly #nominated = new Map<string, Pod>()
+  readonly #nominated = new Map<string, { pod: Pod; node: string }>()
   readonly #namespaces: ObjectStore
   readonly #services: ObjectStore<Service>
   #turn = 0
@@ -73,25 +74,22 @@ export class ClusterState {
     this.#forgetIdle(nodeName)
     return true
   }
-  nominate(pod: Pod): void {
+  nominate(pod: Pod, node: string | undefined): void {
     const key = keyOf(pod)
     // One that is being bound is on its node already.
-    const waits = pod.status?.nominatedNodeName && !this.#nodeOfPod.has(key)
-    if (waits) this.#nominated.set(key, pod)
+    if (node && !this.#nodeOfPod.has(key)) this.#nominated.set(key, { pod, node })
     else this.#nominated.delete(key)
   }
   /** The Pod as it was nominated, if it was. */
   forgetNomination(key: string): Pod | undefined {
     const known = this.#nominated.get(key)
     this.#nominated.delete(key)
-    return known
+    return known?.pod
   }
   /** Pods of a lower priority that made room for themselves there, which another one takes now. */
-  nominatedBelow({ spec }: Pod, nodeName: string): Pod[] {
-    return [...this.#nominated.values()].filter(
-      (other) =>
-        other.status.nominatedNodeName === nodeName &&
-        (other.spec.priority ?? 0) < (spec.priority ?? 0),
+  nominatedBelow(than: Pod, nodeName: string): Pod[] {
+    return [...this.#nominated.values()].flatMap(({ pod, node }) =>
+      node === nodeName && priorityOf(pod) < priorityOf(than) ? pod : [],
     )
   }
   info(nodeName: string): NodeInfo | undefined {
@@ -107,8 +105,8 @@ export class ClusterState {
     const start = all.length === 0 ? 0 : this.#turn++ % all.length
     const turned = [...all.slice(start), ...all.slice(0, start)]
     const nominated = [...this.#nominated.values()].filter(
-      ({ metadata, spec }) =>
-        metadata.uid !== pod.metadata.uid && (spec.priority ?? 0) >= (pod.spec.priority ?? 0),
+      (other) =>
+        other.pod.metadata.uid !== pod.metadata.uid && priorityOf(other.pod) >= priorityOf(pod),
     )
     return {
       nodes: isKept ? turned.map((info) => info.copy()) : turned,
@@ -119,7 +117,7 @@ export class ClusterState {
           .map(({ spec }) => spec.selector)
           .filter((selector) => selector !== undefined),
       nominatedTo: ({ node }) =>
-        nominated.filter(({ status }) => status.nominatedNodeName === node!.metadata.name),
+        nominated.flatMap((other) => (other.node === node!.metadata.name ? other.pod : [])),
     }
   }
 

@@ -6,6 +6,7 @@ import { keyOf } from '#client/object-store.js'
 import { isTerminating, type Pod } from '#client/pod.js'
 import { jsonEqual } from '#json/object.js'
 import type { Backoff } from './configuration/read-configuration.js'
+import { priorityOf } from './priority.js'
 
 interface Entry {
   pod: Pod
@@ -161,6 +162,6 @@ const firstOf = (a: Entry, b: Entry | undefined): Entry =>
   b === undefined || isBefore(a.pod, b.pod) ? a : b
 
 const isBefore = (a: Pod, b: Pod): boolean =>
-  (a.spec.priority ?? 0) - (b.spec.priority ?? 0) > 0 ||
-  ((a.spec.priority ?? 0) === (b.spec.priority ?? 0) &&
+  priorityOf(a) > priorityOf(b) ||
+  (priorityOf(a) === priorityOf(b) &&
     (a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? ''))

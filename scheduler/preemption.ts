@@ -10,7 +10,8 @@ import type { ClusterView } from './cluster-state.js'
 import { fitMessage, type Refusing } from './decide.js'
 import { FilterFailure } from './filter.js'
 import type { NodeInfo } from './node-info.js'
-import { type Budget, compareVictims, priorityOf, type Victims, victimsOn } from './victims.js'
+import { priorityOf } from './priority.js'
+import { type Budget, compareVictims, type Victims, victimsOn } from './victims.js'
 
 export interface Preemption {
   node: string

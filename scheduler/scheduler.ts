@@ -158,9 +158,11 @@ export class Scheduler {
   #podWaits(pod: Pod, key: string): void {
     const mine = this.#schedulers.own(pod)
     const gated = (pod.spec.schedulingGates ?? []).length > 0
-    if (mine && !gated) this.#state.nominate(pod)
     if (!mine || gated) this.#pending.remove(key)
-    else if (!this.#busy.has(key)) this.#pending.put(pod)
+    else if (!this.#busy.has(key)) {
+      this.#state.nominate(pod, pod.status?.nominatedNodeName)
+      this.#pending.put(pod)
+    }
   }
 
   /** A Pod about which nothing can be decided is told so, and keeps no other from its node. */
@@ -248,6 +250,9 @@ export class Scheduler {
     // Plugins that look for a remedy (upstream's PostFilter) are asked only if nodes were looked at.
     const remedy = decision.refused.length > 0 ? this.#devices.remedy(devices, pod) : undefined
     const { message } = decision
+    // Whoever is decided about next has to know, and the write takes its time. Upstream: AddNominatedPod.
+    if (found.node !== undefined) this.#state.nominate(pod, found.node)
+    else if (!found.keepsNomination) this.#state.forgetNomination(keyOf(pod))
     const told =
       found.node === undefined
         ? writer.reportFailure(pod, {

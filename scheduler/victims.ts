@@ -12,13 +12,12 @@ import { getOwn } from '#json/object.js'
 import type { ClusterView } from './cluster-state.js'
 import { type Filters, type Refusal, Trial } from './filter.js'
 import type { NodeInfo } from './node-info.js'
+import { priorityOf } from './priority.js'
 
 export interface Budget extends NamespacedObject {
   spec: { selector?: LabelSelector }
   status: { disruptionsAllowed?: number; disruptedPods?: Record<string, string> }
 }
-
-export const priorityOf = (pod: Pod): number => pod.spec.priority ?? 0
 
 /** More important first: by priority, then by how long they have run. */
 const byImportance = (a: Pod, b: Pod): number =>

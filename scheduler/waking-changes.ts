@@ -4,7 +4,7 @@ import { podRequests } from '#client/pod-requests.js'
 import { jsonEqual } from '#json/object.js'
 import { asHeld } from './held-requests.js'
 import { requiredTerms } from './pod-affinity.js'
-import { priorityOf } from './victims.js'
+import { priorityOf } from './priority.js'
 
 /** Heartbeats change a node every few seconds; only these parts decide where Pods fit. */
 const decisivePartsOf = ({ spec, metadata, status }: Node) => [

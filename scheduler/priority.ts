@@ -1,0 +1,3 @@
+import type { Pod } from '#client/pod.js'
+
+export const priorityOf = (pod: Pod): number => pod.spec.priority ?? 0
