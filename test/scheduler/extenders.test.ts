@@ -1,6 +1,7 @@
 /** Other servers have a say in where Pods go, as kube-scheduler v1.36.3 asks them; all of this was seen beside it. */
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import type { Client } from '#client/client.js'
 import type { Pod } from '#client/pod.js'
@@ -293,6 +294,32 @@ t.test('where it leaves nobody to go, nobody goes', async (t) => {
         `${noRoom} ${others ? 'no new claims to deallocate, ' : ''}preemption: ${said}`,
       )
     })
+})
+
+t.test('what changes while an extender thinks is not lost', async (t) => {
+  let isAsked = false
+  let answer = (): void => {}
+  const answered = new Promise<object>((resolve) => {
+    answer = () => resolve({})
+  })
+  const { url } = await startExtender(t, () => {
+    isAsked = true
+    return answered
+  })
+  const client = await startExtended(t, [
+    { urlPrefix: url, preemptVerb: 'preempt', httpTimeout: '5m', ...known },
+  ])
+  await crowd(client)
+  await eventually('it is asked', () => isAsked)
+  const capacity = { cpu: '4', memory: '8Gi', pods: '10' }
+  await client.create(resources.nodes, {
+    metadata: { name: 'c' },
+    status: { capacity, allocatable: capacity },
+  })
+  // If its watch tells of the node later, this shows nothing.
+  await setTimeout(200)
+  answer()
+  t.equal(await nodeOf(client, 'p'), 'c')
 })
 
 t.test(
