@@ -17,7 +17,7 @@ interface Entry {
   notBeforeMs: number
   /** Waits for a change, at most until then. */
   parkedUntilMs: number | undefined
-  /** Something has changed since the attempt began that is under way, or was the last. */
+  /** Something has changed since the last attempt began. */
   isWoken: boolean
   /** Any change may help, of itself, too. */
   isWokenByAny: boolean
@@ -61,6 +61,12 @@ export class PendingPods {
     this.#entries.delete(key)
   }
 
+  /** An attempt begins, which may not see what changes from now on. */
+  begin(pod: Pod): void {
+    const entry = this.#entries.get(keyOf(pod))
+    if (entry !== undefined) entry.isWoken = false
+  }
+
   /**
    * The Pod could not be scheduled. `park`: it waits for a change in the cluster, if there was none during the attempt;
    * else only for its back-off.
@@ -98,10 +104,7 @@ export class PendingPods {
   async next(busy: ReadonlySet<string>, signal: AbortSignal): Promise<Pod | undefined> {
     while (!signal.aborted) {
       const { entry, waitMs } = this.#best(busy)
-      if (entry !== undefined) {
-        entry.isWoken = false
-        return entry.pod
-      }
+      if (entry !== undefined) return entry.pod
       await this.#changed(waitMs, signal)
     }
     return undefined

@@ -189,6 +189,7 @@ export class Scheduler {
       this.#pending.waits(pod)
       return
     }
+    this.#pending.begin(pod)
     const { profile } = this.#schedulers.of(pod)
     const claims = this.#volumes.inspect(pod)
     const devices = this.#devices.inspect(pod, profile.deviceTimeoutMs)
