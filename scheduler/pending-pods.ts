@@ -73,7 +73,8 @@ export class PendingPods {
    */
   failed(pod: Pod, options: { park: boolean; isWokenByAny?: boolean }): void {
     const entry = this.#entries.get(keyOf(pod))
-    if (entry === undefined) return
+    // Another one of its name may have come meanwhile.
+    if (entry?.pod.metadata.uid !== pod.metadata.uid) return
     const now = this.#now()
     const { initialMs, longestMs } = this.#backoff
     const times = options.park ? entry.refusals++ : entry.errors++

@@ -290,6 +290,8 @@ export class Scheduler {
         this.#busy.delete(key)
         const now = this.#deps.informers.for<Pod>(resources.pods).store.get(key)
         if (now !== undefined) this.#podChanged(now)
+        // What was found out about it came too late for it to be forgotten.
+        else this.#podGone(key)
         this.#idle?.()
       })
   }

@@ -19,7 +19,7 @@ interface Victims {
   Pods: { UID?: string; metadata?: { uid: string; name: string } }[]
   NumPDBViolations: number
 }
-interface Question {
+export interface Question {
   Pod: Pod & { kind?: string }
   Nodes: { items: Node[] } | null
   NodeNames: string[] | null

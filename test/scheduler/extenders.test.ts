@@ -14,6 +14,7 @@ import {
   namespace,
   nodeOf,
   podOf,
+  type Question,
   startExtended,
   startExtender,
   toldOf,
@@ -320,6 +321,32 @@ t.test('what changes while an extender thinks is not lost', async (t) => {
   await setTimeout(200)
   answer()
   t.equal(await nodeOf(client, 'p'), 'c')
+})
+
+t.test('nothing is kept for a Pod that goes while an extender thinks', async (t) => {
+  let asked: Question | undefined
+  let isGone = (): void => {}
+  const gone = new Promise<void>((resolve) => (isGone = resolve))
+  const { url } = await startExtender(t, async ({ question }) => {
+    asked = question
+    await gone
+    return { NodeNameToMetaVictims: { b: question.NodeNameToMetaVictims!.b! } }
+  })
+  const client = await startExtended(t, [
+    { urlPrefix: url, preemptVerb: 'preempt', httpTimeout: '5m', ...known },
+  ])
+  await crowd(client)
+  await eventually('it is asked', () => asked)
+  await client.delete(resources.pods, { namespace, name: 'p' })
+  // If its watch tells of that later, this shows nothing.
+  await setTimeout(200)
+  isGone()
+  await eventually('there is room', async () => {
+    const { items } = await client.list<Pod>(resources.pods, { namespace })
+    return !items.some(({ metadata }) => metadata.name === 'on-b')
+  })
+  await make(client, 'q', { requests: { cpu: '4' } })
+  t.equal(await nodeOf(client, 'q'), 'b')
 })
 
 t.test(
