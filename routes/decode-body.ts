@@ -12,7 +12,6 @@ import { isJsonObject, withKeysInOrder } from '#json/object.js'
 import type { JsonTrace } from '#json/traced.js'
 import { textOf } from '#json/utf8.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { schemaNameOfKind } from '#openapi/schemas.js'
 import {
   type Envelope,
   hasProtobuf,
@@ -25,7 +24,7 @@ import type { RequestContext, ResourceDefinition } from '#registry/resource-defi
 import type { ResourceTable } from '#registry/resource-table.js'
 import { YamlSyntaxError } from '#registry/yaml/messages.js'
 import { inputMediaType, mediaTypes } from './answers/negotiation.js'
-import { isFormerVersion } from './discovery/former-versions.js'
+import { registeredKind } from './registered-kinds.js'
 import { bodyOf, yamlOf } from './request-body.js'
 
 const summaryLength = 30
@@ -122,36 +121,6 @@ const readMessage = (
   }
 }
 
-/** Kinds of meta/v1 that every built-in version knows (apimachinery, meta/v1/register.go AddToGroupVersion). */
-const metaKinds = new Set([
-  'CreateOptions',
-  'DeleteOptions',
-  'GetOptions',
-  'ListOptions',
-  'PatchOptions',
-  'UpdateOptions',
-  'WatchEvent',
-])
-
-/** Is it a kind of a version that is no longer served, whatever kind the route is for? */
-const isFormerKind = ({ group, version, kind: name }: GroupVersionKind): boolean => {
-  const kind = name.replace(/(?<=.)List$/, '')
-  if (!isFormerVersion({ group, version }, { group, kind })) return false
-  if (group === 'extensions' || kind === 'Scale') return true
-  return schemaNameOfKind({ group, version: 'v1', kind }) !== undefined
-}
-
-const isMetaKind = (
-  kind: string,
-  { group, version }: Omit<GroupVersionKind, 'kind'>,
-  table: ResourceTable,
-) => {
-  if (!metaKinds.has(kind)) return false
-  for (const { gvr, isCustom } of table)
-    if (!isCustom && gvr.group === group && gvr.version === version) return true
-  return false
-}
-
 interface TypeCheck {
   unrecognized?: (message: string) => Error
   /** Other apiVersions that the kind may come in. */
@@ -211,20 +180,14 @@ export const checkType = (
   const said = { ...gv, kind }
   if (gv.version === '')
     throw cannotBeHandled(said, `Object 'apiVersion' is missing in '${text()}'`, gvk.kind)
-  const isMeta = isMetaKind(kind, gv, table)
-  const schemaName = schemaNameOfKind(isMeta ? { group: '', version: 'v1', kind } : said)
-  const known =
-    table.byKind(said)?.isCustom === false ||
-    schemaName !== undefined ||
-    isMeta ||
-    // The one kind that OpenAPI does not name.
-    `${apiVersion} ${kind}` === 'v1 List' ||
-    isFormerKind(said)
-  if (!known) throw cannotBeHandled(said, noKindText(kind, formatGroupVersion(gv)), gvk.kind)
+  const known = registeredKind(said, gvk.group, table)
+  if (known === undefined)
+    throw cannotBeHandled(said, noKindText(kind, formatGroupVersion(gv)), gvk.kind)
+  const { schemaName, goPackage } = known
   // Upstream decodes the body as the kind that it names before it looks at the kind.
   if (schemaName !== undefined)
     decodeBuiltIn(said, schemaName, valueAs(said, schemaName), trace, gvk.kind)
-  if (kind !== gvk.kind) throw noConversion(said, isMeta ? 'v1' : gv.version, gvk)
+  if (kind !== gvk.kind) throw noConversion(said, goPackage, gvk)
   throw otherVersion(apiVersion, expected)
 }
 
