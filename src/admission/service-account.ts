@@ -7,7 +7,7 @@ import type { Fields, KubeObject } from '#api/object.js'
 import { whenKnown } from '#async/when-known.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes, AttributesOf, WriteAttributes } from '#registry/admission.js'
-import { generateName, randomIds } from '#registry/ids.js'
+import { generatedName, randomIds } from '#registry/ids.js'
 import { type AdmissionPlugin, findObject, isAbout, isPodCreate, refuse } from './plugin.js'
 import {
   foreignEphemeralSecret,
@@ -48,7 +48,7 @@ const tokenVolume = (name: string): object => ({
 const mountToken = (pod: KubeObject): void => {
   const { spec } = pod
   const existing = (spec.volumes ?? []).find((v: Container) => v.name.startsWith(volumePrefix))
-  const name: string = existing?.name ?? generateName(volumePrefix, randomIds)
+  const name: string = existing?.name ?? generatedName(volumePrefix, randomIds)
   const containers: Container[] = [...(spec.initContainers ?? []), ...(spec.containers ?? [])]
   const open = containers.filter(
     (c) => !(c.volumeMounts ?? []).some((mount) => mount.mountPath === mountPath),

@@ -1,7 +1,7 @@
 /** What happens to every object before it is first written, in upstream's order (apiserver, rest/create.go). */
 import { failure, invalid } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
-import { generateName, type Ids } from './ids.js'
+import { generatedName, type Ids } from './ids.js'
 import { withNamedStrings } from './named-strings.js'
 import {
   dedupOwnerReferences,
@@ -37,10 +37,11 @@ interface Creation {
 }
 
 /** Gives the object its name and uid. Reservations (cluster IPs, ports) are made for these, so they come first. */
-export const identify = (object: KubeObject, { ctx, ids }: Creation): void => {
+export const identify = (object: KubeObject, { definition, ctx, ids }: Creation): void => {
   const meta = object.metadata
   fillSystemFields(meta, { now: ctx.now, ids })
-  if (meta.generateName && !meta.name) meta.name = generateName(meta.generateName, ids)
+  const { generateName = (base: string) => generatedName(base, ids) } = definition.strategy
+  if (meta.generateName && !meta.name) meta.name = generateName(meta.generateName)
 }
 
 /** The strategy's preparation, validation, warnings and canonical form. Throws 422. */

@@ -19,5 +19,5 @@ export const randomIds: Ids = {
     Array.from({ length: suffixLength }, () => alphabet[randomInt(alphabet.length)]).join(''),
 }
 
-export const generateName = (base: string, ids: Ids): string =>
+export const generatedName = (base: string, ids: Ids): string =>
   base.slice(0, limits.generatedNameBaseMax) + ids.nameSuffix()

@@ -118,10 +118,7 @@ export interface Strategy {
   default?(object: KubeObject): void
   /** True when `default` writes metadata as well. */
   readonly defaultsMetadata?: boolean
-  /**
-   * Removes fields of features that are off, before prepareForCreate and prepareForUpdate. Field owners keep them,
-   * because they are computed earlier.
-   */
+  /** Removes fields of features that are off, before prepareFor…; field owners, computed earlier, keep them. */
   dropDisabled?(object: KubeObject): void
   /** Where nothing may be created (custom resources whose definition ends): the refusal, before any admission. */
   refuseCreate?(name: string): Error
@@ -165,6 +162,8 @@ export interface Strategy {
   readonly generation?: 'none' | ((next: KubeObject, previous: KubeObject) => boolean)
   /** How `metadata.name` is checked, or a prefix of it. Default: a DNS subdomain. Yields upstream's messages. */
   readonly validateName?: (name: string, prefix: boolean, object: KubeObject) => string[]
+  /** The name that `metadata.generateName` becomes. Default: five random characters behind it. */
+  readonly generateName?: (base: string) => string
   /** How much of the check of metadata this kind's update validation repeats. Default: `full`. */
   readonly metadataRevalidation?: MetadataRevalidation
   /** The same for the status subresource. Default: `change`. */

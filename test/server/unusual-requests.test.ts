@@ -358,6 +358,15 @@ t.test('options are no object of any kind, in all versions', async (t) => {
   t.match(body.message, /no kind "DeleteOptions" is registered for version "meta.k8s.io\/v1"/)
 })
 
+t.test('the name of an IPAddress is not made of random characters', async (t) => {
+  const path = '/apis/networking.k8s.io/v1/ipaddresses?dryRun=All'
+  const spec = { parentRef: { resource: 'services', name: 'x' } }
+  const { body } = await post(path, { metadata: { generateName: '10.250.1.' }, spec })
+  t.equal(body.details.name, '10.250.1.')
+  const whole = await post(path, { metadata: { generateName: '10.250.1.7' }, spec })
+  t.equal(whole.body.metadata.name, '10.250.1.7')
+})
+
 t.test('a version that cannot be shown is quoted as by Go', async (t) => {
   const { message } = (await post(`${inDefault}/configmaps`, { apiVersion: '\0', kind: 'A' })).body
   t.match(message, 'A in version "\\x00" cannot be handled as a ConfigMap')

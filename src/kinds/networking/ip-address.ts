@@ -25,6 +25,7 @@ export default defineKind({
     generation: 'none',
     // The name is the address itself, in the one form that it has.
     validateName: canonicalIpMessages,
+    generateName: (base) => base,
     validate: ({ spec }) => parentErrors(spec?.parentRef),
     metadataRevalidation: 'placed',
     validateUpdate: (next, previous, _, metadata) => [
