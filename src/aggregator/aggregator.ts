@@ -17,8 +17,8 @@ import type {
   RemoteVersion,
 } from '#routes/discovery/remote-versions.js'
 import type { ApiServiceFigures } from '#routes/metrics/metric-registry.js'
-import { type APIService, availabilityOf, isAvailable, statusWith } from './api-service.js'
-import { checkAvailability } from './availability.js'
+import { type APIService, isAvailable, statusWith } from './api-service.js'
+import { checkAvailability, isKnownLocal } from './availability.js'
 import { Backends } from './backends.js'
 import { readDiscovery, readOpenApiIndex } from './remote-discovery.js'
 import { RemoteOpenApi } from './remote-openapi.js'
@@ -207,11 +207,12 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
       else known.service = service
     }
     if (!isSame) this.#tell()
-    if (!isSame || (isRemote && wasAvailable !== isAvailable(service))) {
-      // A local one needs no check, unless it was remote before.
-      if (isRemote || availabilityOf(service)?.reason !== 'Local') this.#checks.add(name)
-      if (isRemote) this.#readings.add(name)
+    if (isRemote && (!isSame || wasAvailable !== isAvailable(service))) {
+      this.#checks.add(name)
+      this.#readings.add(name)
     }
+    // Whoever writes another condition on a local one loses it again (local_available_controller.go).
+    if (!isRemote && !isKnownLocal(service)) this.#checks.add(name)
     this.#followBackends()
   }
 

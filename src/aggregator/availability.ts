@@ -5,9 +5,10 @@ import type { KubeObject } from '#api/object.js'
 import { mastersGroup } from '#api/user-info.js'
 import { urlWithPort } from '#go/net-error.js'
 import { goQuote } from '#go/quote.js'
+import { jsonEqual } from '#json/object.js'
 import { limits } from '#limits'
 import type { RequestContext } from '#registry/resource-definition.js'
-import { type APIService, type Availability, pathOf } from './api-service.js'
+import { type APIService, type Availability, availabilityOf, pathOf } from './api-service.js'
 import type { Backends } from './backends.js'
 
 const unavailable = (reason: string, message: string): Availability => ({
@@ -20,6 +21,12 @@ const localAvailability: Availability = {
   status: 'True',
   reason: 'Local',
   message: 'Local APIServices are always available',
+}
+
+/** Whether its condition says all that there is to say of an APIService without a Service. */
+export const isKnownLocal = (service: KubeObject): boolean => {
+  const { status, reason, message } = availabilityOf(service) ?? {}
+  return jsonEqual({ status, reason, message }, localAvailability)
 }
 
 /** A slice serves a port only if the port's name is the same. */

@@ -48,6 +48,14 @@ t.test('custom resources have APIServices as long as somebody defines them', asy
   await patch({ spec: { versionPriority: 7 } })
   await until('v1', ({ body }) => body.spec?.versionPriority === 100)
 
+  await call(server, {
+    method: 'PATCH',
+    path: `${path}/status`,
+    headers,
+    body: { status: { conditions: [{ type: 'Available', status: 'False', reason: 'Local' }] } },
+  })
+  await until('v1', ({ body }) => body.status?.conditions[0].status === 'True')
+
   const own = { metadata: { labels: { 'kube-aggregator.kubernetes.io/automanaged': null } } }
   await patch({ ...own, spec: { versionPriority: 7 } })
 
