@@ -143,8 +143,9 @@ t.test(
 t.test('a bookmark is an empty object, with what its conversion writes into one', async (t) => {
   const { api } = await startApiServer(t)
   const query = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan'
-  const bookmarkOf = async (resource: string) => {
-    const watch = await api.watch(`${resource}?${query}&allowWatchBookmarks=true`)
+  const bookmarkOf = async (resource: string, accept = 'application/json') => {
+    const path = `${resource}?${query}&allowWatchBookmarks=true&labelSelector=none`
+    const watch = await api.watch(path, { headers: { accept } })
     const [bookmark] = await watch.take(1)
     watch.close()
     return bookmark?.object
@@ -156,6 +157,25 @@ t.test('a bookmark is an empty object, with what its conversion writes into one'
   const { spec } = await bookmarkOf('/apis/apps/v1/deployments')
   t.match(JSON.stringify(spec), /^{"replicas":0,"selector":null,/)
   t.strictSame((await bookmarkOf('/api/v1/replicationcontrollers')).spec, {})
+  const cellsOf = async (resource: string) => {
+    const table = await bookmarkOf(resource, 'application/json;as=Table;v=v1;g=meta.k8s.io')
+    return table.rows[0].cells
+  }
+  const age = '<unknown>'
+  t.strictSame(await cellsOf('/apis/apps/v1/deployments'), ['', '0/0', 0, 0, age, '', '', ''])
+  t.strictSame(await cellsOf('/apis/networking.k8s.io/v1/ingressclasses'), ['', '', '<none>', age])
+  t.strictSame(await cellsOf('/apis/scheduling.k8s.io/v1/priorityclasses'), ['', 0, false, age, ''])
+  t.strictSame((await cellsOf('/apis/storage.k8s.io/v1/storageclasses')).slice(0, -1), [
+    '',
+    '',
+    'Delete',
+    'Immediate',
+    false,
+  ])
+  for (const version of ['v1', 'v2']) {
+    const cells = await cellsOf(`/apis/autoscaling/${version}/horizontalpodautoscalers`)
+    t.strictSame(cells.slice(0, -1), ['', '/', '<none>', '<unset>', 0, 0], version)
+  }
 })
 
 t.test('Tables and metadata alone are watched, too, and old paths still are', async (t) => {

@@ -171,8 +171,8 @@ export default defineKind({
   storageVersion: { group: 'autoscaling', version: 'v2', kind: 'HorizontalPodAutoscaler' },
   convert: { toStorage: toV2, fromStorage: fromV2 },
   fieldAnnotations: carriedKeys.map((key) => carriedPrefix + key),
-  cells: (object, now) =>
-    horizontalPodAutoscalerCells(storedForms.get(object) ?? toV2(object), now),
+  // That of a bookmark was made from nothing, and upstream makes it without a conversion.
+  cells: (object, now) => horizontalPodAutoscalerCells(storedForms.get(object) ?? object, now),
   strategy: {
     metadataRevalidation: 'change',
     default: ({ spec }) => {

@@ -30,7 +30,7 @@ const ingressCells: Cells = (object, now) => [
   age(object, now),
 ]
 const nameOf = (object: KubeObject, isDefault: boolean): string =>
-  `${object.metadata.name}${isDefault ? ' (default)' : ''}`
+  `${object.metadata.name ?? ''}${isDefault ? ' (default)' : ''}`
 
 const ingressClassCells: Cells = (object, now) => {
   const ref = object.spec?.parameters
@@ -112,7 +112,7 @@ const storageClassCells: Cells = (object, now) => [
   nameOf(object, isDefaultStorageClass(object)),
   object.provisioner ?? '',
   object.reclaimPolicy ?? 'Delete',
-  object.volumeBindingMode ?? '<unset>',
+  object.volumeBindingMode ?? 'Immediate',
   object.allowVolumeExpansion ?? false,
   age(object, now),
 ]
@@ -181,7 +181,7 @@ const priorityClassCells: Cells = (object, now) => [
   object.value ?? 0,
   object.globalDefault ?? false,
   age(object, now),
-  object.preemptionPolicy ?? '<none>',
+  object.preemptionPolicy ?? '',
 ]
 
 const flowSchemaCells: Cells = (object, now) => {

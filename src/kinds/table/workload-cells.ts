@@ -4,6 +4,7 @@ import { parseTime } from '#api/clock.js'
 import { isConditionTrue } from '#api/conditions.js'
 import { controllerRefOf } from '#api/controller-ref.js'
 import { formatGroupKind, groupOf } from '#api/group-version.js'
+import { formatLabelSelector } from '#api/label-selector.js'
 import type { KubeObject, OwnerReference } from '#api/object.js'
 import { humanDuration } from '#registry/human-duration.js'
 import {
@@ -30,7 +31,8 @@ export const deploymentCells: Cells = (object, now) => [
   object.status?.availableReplicas ?? 0,
   age(object, now),
   ...templateOf(object),
-  showLabelSelector(object.spec?.selector),
+  // Printed as it is, unlike that of other kinds: nothing for none.
+  formatLabelSelector(object.spec?.selector),
 ]
 
 const replicaCells =
