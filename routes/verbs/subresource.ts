@@ -1,9 +1,10 @@
 /** POST to a subresource that makes something: binding, eviction, token. */
 
 import { notFound } from '#api/errors.js'
+import type { KubeObject } from '#api/object.js'
 import { dedupOwnerReferences, matchNamespace } from '#registry/object-meta.js'
 import { negotiateOutput } from '../answers/negotiation.js'
-import { sendValue } from '../answers/respond.js'
+import { sendObject } from '../answers/respond.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
 import { makeContext } from '../request-context.js'
@@ -29,5 +30,5 @@ export const createThroughSubresource: VerbHandler = async (target, request, rep
   const tracked = await trackNew(target, body, ctx, deps)
   const admit = await store.admitCreate(ctx, name, tracked)
   const { code, object } = await view.create({ name, body: tracked, store, admit }, ctx)
-  return sendValue(request, reply, object, { code, negotiated })
+  return sendObject(target, request, reply, object as KubeObject, { code, negotiated })
 }

@@ -183,6 +183,22 @@ t.test('the metadata of a TokenRequest has its order', async (t) => {
   ])
 })
 
+t.test('a TokenRequest is shown by its metadata alone to who asks for that', async (t) => {
+  const path = `${inDefault}/serviceaccounts/asked/token`
+  await post(`${inDefault}/serviceaccounts`, { metadata: { name: 'asked' } })
+  const ask = (accept: string) =>
+    call(server, { method: 'POST', path, body: { spec: {} }, headers: { accept } })
+  const { body } = await ask(partial)
+  t.match(body, { kind: 'PartialObjectMetadata', metadata: { name: 'asked' } })
+  t.strictSame(Object.keys(body), ['kind', 'apiVersion', 'metadata'])
+  const list = await ask('application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io')
+  t.equal(list.status, 406)
+  t.match(
+    list.body.message,
+    /the requested object is not a list \(\*authentication.TokenRequest\)$/,
+  )
+})
+
 t.test('extra fields of a user come in the order of their keys', async (t) => {
   const { body } = await call(server, {
     method: 'POST',
