@@ -56,7 +56,11 @@ const nameTaken = (
 ): ApiError => {
   const name = object.metadata.name ?? ''
   const deleting = isBeingDeleted(current)
-  if (object.metadata.generateName) return generateNameConflict(definition.gvr, name, { deleting })
+  if (object.metadata.generateName) {
+    // Upstream names the group of the internal type (rest/create.go, CheckGeneratedNameError): none for Events of both.
+    const { group } = definition.storageVersion
+    return generateNameConflict({ ...definition.gvr, group }, name, { deleting })
+  }
   return deleting
     ? alreadyExistsWhileDeleted(definition.gvr, name)
     : alreadyExists(definition.gvr, name)
