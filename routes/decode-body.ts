@@ -129,6 +129,8 @@ interface TypeCheck {
   valueAs?: ParsedBody['valueAs']
   /** The body as it came; a patched document has none. */
   body?: Buffer
+  /** Takes what only strict decoding finds in an object of another version, which is told before its version. */
+  reportStrict?: (errors: readonly string[], said: GroupVersionKind) => void
 }
 
 /** Go's `/` and `group/` name no version: as upstream's serializers, which then take that of the route. */
@@ -143,7 +145,14 @@ export const checkType = (
   value: JsonValue,
   { gvk, isCustom }: ResourceDefinition,
   table: ResourceTable,
-  { unrecognized = badRequest, accepted = [], body, trace, valueAs = () => value }: TypeCheck = {},
+  {
+    unrecognized = badRequest,
+    accepted = [],
+    body,
+    trace,
+    valueAs = () => value,
+    reportStrict,
+  }: TypeCheck = {},
 ): GroupVersionKind => {
   const text = () => (body === undefined ? stringify(value) : textOf(body))
   if (value === null) {
@@ -185,9 +194,10 @@ export const checkType = (
     throw cannotBeHandled(said, noKindText(kind, formatGroupVersion(gv)), gvk.kind)
   const { schemaName, goPackage } = known
   // Upstream decodes the body as the kind that it names before it looks at the kind.
-  if (schemaName !== undefined)
-    decodeBuiltIn(said, schemaName, valueAs(said, schemaName), trace, gvk.kind)
+  const decoded =
+    schemaName && decodeBuiltIn(said, schemaName, valueAs(said, schemaName), trace, gvk.kind)
   if (kind !== gvk.kind) throw noConversion(said, goPackage, gvk)
+  reportStrict?.(decoded ? decoded.strictErrors : [], said)
   throw otherVersion(apiVersion, expected)
 }
 
@@ -240,7 +250,12 @@ export const decodeBody = (
     mediaType === 'protobuf'
       ? parseProtobuf(body, definition, unrecognized)
       : parseText(request, mediaType, unrecognized)
+  const reportStrict = (errors: readonly string[], gvk: GroupVersionKind): void =>
+    reportStrictErrors([...parsed.textErrors, ...errors], fieldValidation, ctx, () =>
+      cannotBeHandled(gvk, strictText(parsed.textErrors, errors)),
+    )
   const said = checkType(parsed.value, definition, table, {
+    reportStrict,
     unrecognized,
     accepted,
     body,
@@ -249,10 +264,7 @@ export const decodeBody = (
   })
   const value = parsed.valueAs?.(said, definition.schemaName!) ?? parsed.value
   const { object, strictErrors } = decodeObject(definition, value, parsed.trace, said)
-  reportStrictErrors([...parsed.textErrors, ...strictErrors], fieldValidation, ctx, () => {
-    const gvk = definition.isCustom ? saidGvk(parsed.value, definition.gvk) : said
-    return cannotBeHandled(gvk, strictText(parsed.textErrors, strictErrors))
-  })
+  reportStrict(strictErrors, definition.isCustom ? saidGvk(parsed.value, definition.gvk) : said)
   if (!definition.isCustom) return object
   const expected = formatGroupVersion(definition.gvk)
   const { apiVersion = '' } = object

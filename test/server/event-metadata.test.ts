@@ -28,4 +28,33 @@ t.test('an Event of events.k8s.io reports metadata before immutable fields', asy
     body.details.causes.map((cause: { field: string }) => cause.field),
     [owner, owner, controller, controller, controller, owner, controller],
   )
+  const taken = await call(server, {
+    method: 'POST',
+    path,
+    body: { ...event, metadata: { name: 'e', generateName: 'e-' } },
+  })
+  t.match(taken.body.message, /^events "e" already exists, the server was not able to generate/)
+  t.strictSame(taken.body.details.group, undefined, 'the group of Events as they are stored')
+  const again = await call(server, { method: 'POST', path, body: event })
+  t.equal(again.body.message, 'events.events.k8s.io "e" already exists')
+})
+
+t.test('fields that are not known are told before a version that is another one', async (t) => {
+  const server = await startServer(t)
+  const write = (path: string, body: object) => call(server, { method: 'POST', path, body })
+  const path = '/apis/events.k8s.io/v1/namespaces/default/events'
+  const body = { apiVersion: 'v1', kind: 'Event', metadata: { name: 'x' }, bogus: 1 }
+  const version =
+    'the API version in the data (v1) does not match the expected API version (events.k8s.io/v1)'
+  const warned = await write(path, body)
+  t.equal(warned.headers.warning, '299 - "unknown field \\"bogus\\""')
+  t.equal(warned.body.message, version)
+  const refused = await write(`${path}?fieldValidation=Strict`, body)
+  t.equal(
+    refused.body.message,
+    'Event in version "v1" cannot be handled as a Event: strict decoding error: unknown field "bogus"',
+  )
+  const ignored = await write(`${path}?fieldValidation=Ignore`, body)
+  t.equal(ignored.headers.warning, undefined)
+  t.equal(ignored.body.message, version)
 })
