@@ -1,7 +1,7 @@
 /** The operations beside resources: discovery, version and the OpenID documents. */
-import { operationGroup } from './operation-group.js'
+import { operationGroup, upper } from './operation-group.js'
 import type { Operation } from './operations.js'
-import { builtInTypes, upper } from './operations.js'
+import { builtInTypes } from './operations.js'
 
 const meta = 'io.k8s.apimachinery.pkg.apis.meta.v1'
 const lower = (text: string): string => text.slice(0, 1).toLowerCase() + text.slice(1)

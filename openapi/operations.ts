@@ -3,7 +3,7 @@
  * verb, with the same operationIds (apiserver, endpoints/installer.go). test/routes/openapi-operations.test.ts holds them against openapi/data/operations.json.
  */
 
-import { operationGroup } from './operation-group.js'
+import { operationGroup, operationName, upper } from './operation-group.js'
 import {
   connectQuery,
   deleteQuery,
@@ -83,7 +83,6 @@ const builtInPatches = [
 /** Finds the name of the schema of a kind. */
 type SchemaNames = (gvk: Gvk) => string
 
-export const upper = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 /** A plural has no article. */
 const withArticle = (kind: string): string => {
   if (/[^s]s$/.test(kind)) return kind
@@ -120,6 +119,10 @@ class ResourceOperations {
 
   #lower(text: string): string {
     return text.slice(0, 1).toLowerCase() + text.slice(1)
+  }
+
+  #id(verb: string, name: string): string {
+    return `${verb}${this.#group}${operationName(name)}`
   }
 
   #path(prefix = ''): string {
@@ -174,20 +177,20 @@ class ResourceOperations {
         produces: [...this.#types, ...(this.#row.isCustom ? [] : streams)],
       })
     if (verbs.includes('list')) {
-      operations.push(list(this.#path(), `list${this.#group}${this.#scoped}${kind}`))
+      operations.push(list(this.#path(), this.#id('list', `${this.#scoped}${kind}`)))
       if (namespaced)
         operations.push(
-          list(`${this.#root}/${gvr.resource}`, `list${this.#group}${kind}ForAllNamespaces`),
+          list(`${this.#root}/${gvr.resource}`, this.#id('list', `${kind}ForAllNamespaces`)),
         )
     }
     if (verbs.includes('create'))
-      operations.push(this.#create(this.#path(), gvk, `create${this.#group}${this.#scoped}${kind}`))
+      operations.push(this.#create(this.#path(), gvk, this.#id('create', `${this.#scoped}${kind}`)))
     if (verbs.includes('deletecollection'))
       operations.push(
         this.#operation({
           path: this.#path(),
           method: 'delete',
-          id: `delete${this.#group}Collection${this.#scoped}${kind}`,
+          id: this.#id('delete', `Collection${this.#scoped}${kind}`),
           description: `delete collection of ${kind}`,
           action: 'deletecollection',
           ...(this.#row.isCustom
@@ -223,7 +226,7 @@ class ResourceOperations {
   #object(path: string, verbs: readonly string[], gvk: Gvk, suffix: string): Operation[] {
     const { kind } = this.#row.gvk
     const schema = this.#schema(gvk)
-    const name = `${this.#group}${this.#scoped}${kind}${suffix}`
+    const name = `${this.#scoped}${kind}${suffix}`
     const of = suffix === '' ? '' : `${this.#lower(suffix)} of `
     const operations: Operation[] = []
     const add = (part: Partial<Operation> & Pick<Operation, 'method' | 'id'>) =>
@@ -239,7 +242,7 @@ class ResourceOperations {
     if (verbs.includes('get'))
       add({
         method: 'get',
-        id: `read${name}`,
+        id: this.#id('read', name),
         description: `read ${of}the specified ${kind}`,
         ...(this.#row.isCustom ? { query: ['pretty', 'resourceVersion'] } : {}),
         responses: { 200: schema, 401: null },
@@ -247,7 +250,7 @@ class ResourceOperations {
     if (verbs.includes('update'))
       add({
         method: 'put',
-        id: `replace${name}`,
+        id: this.#id('replace', name),
         description: `replace ${of}the specified ${kind}`,
         query: writeQuery,
         body: schema,
@@ -257,7 +260,7 @@ class ResourceOperations {
       const answer = this.#returnsObject() ? schema : `${meta}.Status`
       add({
         method: 'delete',
-        id: `delete${name}`,
+        id: this.#id('delete', name),
         description: `delete ${withArticle(kind)}`,
         query: deleteQuery,
         body: `${meta}.DeleteOptions`,
@@ -267,7 +270,7 @@ class ResourceOperations {
     if (verbs.includes('patch'))
       add({
         method: 'patch',
-        id: `patch${name}`,
+        id: this.#id('patch', name),
         description: `partially update ${of}the specified ${kind}`,
         query: patchQuery,
         body: `${meta}.Patch`,
@@ -299,7 +302,7 @@ class ResourceOperations {
         if (style === 'connect') return this.#connect(path, name, kind, verbs)
         if (style === 'create')
           return [
-            this.#create(path, kind, `create${this.#group}${this.#scoped}${gvk.kind}${suffix}`),
+            this.#create(path, kind, this.#id('create', `${this.#scoped}${gvk.kind}${suffix}`)),
           ].map((o) => ({
             ...o,
             description: `create ${name} of ${withArticle(gvk.kind)}`,
@@ -314,7 +317,7 @@ class ResourceOperations {
     return this.#operation({
       path,
       method: 'get',
-      id: `read${this.#group}${this.#scoped}${kind}Log`,
+      id: this.#id('read', `${this.#scoped}${kind}Log`),
       description: `read log of the specified ${kind}`,
       action: 'get',
       query: logQuery,
@@ -332,7 +335,10 @@ class ResourceOperations {
       this.#operation({
         path: url,
         method,
-        id: `connect${this.#group}${upper(method)}${this.#scoped}${this.#row.gvk.kind}${upper(name)}${tail}`,
+        id: this.#id(
+          'connect',
+          `${upper(method)}${this.#scoped}${this.#row.gvk.kind}${upper(name)}${tail}`,
+        ),
         description: `connect ${method.toUpperCase()} requests to ${name} of ${this.#row.gvk.kind}`,
         action: 'connect',
         gvk: kind,
@@ -355,7 +361,7 @@ class ResourceOperations {
       this.#operation({
         path,
         method: 'get',
-        id: `watch${this.#group}${id}`,
+        id: this.#id('watch', id),
         description: watchTexts[action](kind),
         action,
         query: listQuery,

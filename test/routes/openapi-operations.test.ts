@@ -88,13 +88,13 @@ t.test('each operation of the reference is made from the table, and no other', a
   }
 })
 
-t.test('a definition may name its list in its own way', (t) => {
-  const [row] = customRows({
-    metadata: { name: 'things.e.com' },
+const rowOf = (scope: string, group: string, names: object) =>
+  customRows({
+    metadata: { name: `things.${group}` },
     spec: {
-      group: 'e.com',
-      scope: 'Cluster',
-      names: { plural: 'things', kind: 'Thing', listKind: 'AllThings' },
+      group,
+      scope,
+      names,
       versions: [
         {
           ...{ name: 'v1', served: true, storage: true },
@@ -102,12 +102,32 @@ t.test('a definition may name its list in its own way', (t) => {
         },
       ],
     },
-    status: { acceptedNames: { plural: 'things', kind: 'Thing', listKind: 'AllThings' } },
-  } as unknown as CustomResourceDefinition)
-  const list = resourceOperations(row!, schemaNameOf).find(({ action }) => action === 'list')!
+    status: { acceptedNames: names },
+  } as unknown as CustomResourceDefinition)[0]!
+
+t.test('a definition may name its list in its own way', (t) => {
+  const row = rowOf('Cluster', 'e.com', { plural: 'things', kind: 'Thing', listKind: 'AllThings' })
+  const list = resourceOperations(row, schemaNameOf).find(({ action }) => action === 'list')!
   t.equal(list.responses[200], 'com.e.v1.AllThings')
-  const schemas = new Map(new WrittenSchemas('v3').ofRow(row!))
+  const schemas = new Map(new WrittenSchemas('v3').ofRow(row))
   t.ok(schemas.has('com.e.v1.AllThings'))
+  t.end()
+})
+
+// What kube-apiserver makes of Zalando's `kind: postgresql`.
+t.test('a kind that begins with a small letter has a capital after its group', (t) => {
+  const idsOf = (scope: string) => {
+    const names = { plural: 'postgresqls', kind: 'postgresql', listKind: 'postgresqlList' }
+    return resourceOperations(rowOf(scope, 'acid.zalan.do', names), schemaNameOf).map(
+      ({ id }) => id,
+    )
+  }
+  const namespaced = idsOf('Namespaced')
+  t.ok(namespaced.includes('listAcidZalanDoV1PostgresqlForAllNamespaces'), namespaced.join(' '))
+  t.ok(namespaced.includes('listAcidZalanDoV1Namespacedpostgresql'))
+  const cluster = idsOf('Cluster')
+  t.ok(cluster.includes('readAcidZalanDoV1Postgresql'), cluster.join(' '))
+  t.ok(cluster.includes('deleteAcidZalanDoV1Collectionpostgresql'))
   t.end()
 })
 
