@@ -68,6 +68,9 @@ export const limits = {
   seatWaitMaxMs: 60_000,
   /** How often seats are lent anew between priority levels; upstream's borrowingAdjustmentPeriod. */
   borrowingAdjustmentMs: 10_000,
+  /** Writes of the condition of one flow schema in this time; upstream's shouldDelayUpdate. */
+  conditionWritesMax: 6,
+  conditionWritesPeriodMs: 60_000,
   /** Longest Retry-After of a refused request; upstream's maxRetryAfter. */
   retryAfterSecondsMax: 32,
   /** Flows of one schema whose queues are remembered. Flows are users or namespaces, which clients choose. */

@@ -1,5 +1,6 @@
 /** The condition Dangling of flow schemas, which the server itself keeps. */
 import t from 'tap'
+import { limits } from '#limits'
 import { eventually } from '../eventually.js'
 import { call, startServer } from './start-server.js'
 
@@ -55,3 +56,32 @@ t.test('the condition of a schema changes when its priority level comes or goes'
   t.equal((await call(server, { method: 'DELETE', path: `${levels}/slow` })).status, 200)
   t.match(await dangling('NotFound'), { status: 'True' })
 })
+
+t.test(
+  'a condition that somebody turns around again and again is put right six times',
+  async (t) => {
+    const server = await startServer(t)
+    const conditionOf = async (name: string) =>
+      (await call(server, { path: `${flow}/flowschemas/${name}` })).body.status.conditions?.[0]
+    const turn = async (name: string) => {
+      const { status } = await call(server, {
+        method: 'PATCH',
+        path: `${flow}/flowschemas/${name}/status`,
+        body: { status: { conditions: [{ type: 'Dangling', status: 'True', reason: 'Mine' }] } },
+        headers: { 'content-type': 'application/merge-patch+json' },
+      })
+      t.equal(status, 200)
+    }
+    const isRight = async (name: string) => (await conditionOf(name)).reason === 'Found'
+    // It was written once when the server started.
+    for (let times = 1; times < limits.conditionWritesMax; times++) {
+      await turn('probes')
+      await eventually('the condition that is put right', () => isRight('probes'))
+    }
+    await turn('probes')
+    // The server has seen one change when it answers the next.
+    await turn('exempt')
+    await eventually('the condition of another schema', () => isRight('exempt'))
+    t.match(await conditionOf('probes'), { status: 'True', reason: 'Mine' })
+  },
+)

@@ -15,6 +15,8 @@ export interface ConditionDeps {
   readonly fieldManagerOf: FieldManagerOf
   /** A context of the server's own. */
   readonly context: () => RequestContext
+  /** Whether the condition of that schema may be written now. */
+  readonly mayWrite: (name: string) => boolean
 }
 
 const danglingCondition = (levelName: string, exists: boolean): AppliedCondition => {
@@ -39,9 +41,9 @@ const isSaid = ({ status }: KubeObject, { type, ...wanted }: AppliedCondition): 
   )
 }
 
-/** Writes only if the condition changes. If the schema has been deleted meanwhile, nothing is to be done. */
+/** Writes only if the condition changes, and not too often. If the schema has been deleted meanwhile, nothing is to be done. */
 export const keepDangling = async (
-  { store, fieldManagerOf, context }: ConditionDeps,
+  { store, fieldManagerOf, context, mayWrite }: ConditionDeps,
   schema: PersistedObject,
   level: string,
   levelExists: boolean,
@@ -49,6 +51,7 @@ export const keepDangling = async (
   const condition = danglingCondition(level, levelExists)
   if (isSaid(schema, condition)) return
   const { name } = schema.metadata
+  if (!mayWrite(name)) return
   try {
     await applyConditions({ store, fieldManagerOf, ctx: context(), manager }, name, [condition])
   } catch (error) {

@@ -10,8 +10,14 @@ import { bootstrapObjects } from '#openapi/schemas.js'
 import { type FollowerDeps, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
 import { type ConditionDeps, keepDangling } from './flow-schema-conditions.js'
+import { WritePace, type WritePaceDeps } from './write-pace.js'
 
 const group = 'flowcontrol.apiserver.k8s.io'
+
+const isNamed =
+  (name: string) =>
+  ({ metadata }: PersistedObject) =>
+    metadata.name === name
 
 type Objects = Map<string, PersistedObject>
 
@@ -64,7 +70,10 @@ const schemaSpecsOf = (
     }))
 }
 
-interface FlowSourceDeps extends FollowerDeps, Pick<ConditionDeps, 'fieldManagerOf'> {
+interface FlowSourceDeps
+  extends FollowerDeps,
+    WritePaceDeps,
+    Pick<ConditionDeps, 'fieldManagerOf'> {
   readonly control: FlowControl
 }
 
@@ -74,10 +83,12 @@ export class FlowSource {
   readonly #schemas: Objects = new Map()
   readonly #levels: Objects = new Map()
   readonly #followed: Promise<void>[] = []
+  readonly #pace: WritePace
   #adjusting: NodeJS.Timeout | undefined
 
   constructor(deps: FlowSourceDeps) {
     this.#deps = deps
+    this.#pace = new WritePace(deps)
   }
 
   /** Resolves when all are known. Levels come first, because the conditions of schemas depend on them. */
@@ -86,7 +97,8 @@ export class FlowSource {
       return (schema) => levelOf(schema) === metadata.name
     })
     await this.#follow('flowschemas', this.#schemas, ({ metadata }) => {
-      return (schema) => schema.metadata.name === metadata.name
+      if (!this.#schemas.has(metadata.name)) this.#pace.forget(metadata.name)
+      return isNamed(metadata.name)
     })
     const { control } = this.#deps
     this.#adjusting = setInterval(() => control.adjust(), limits.borrowingAdjustmentMs)
@@ -142,6 +154,7 @@ export class FlowSource {
       store: storeOf({ group, resource: 'flowschemas' })!,
       fieldManagerOf,
       context: () => internalContext({ now: clock.now(), caller, stores: () => undefined }),
+      mayWrite: (name) => this.#pace.mayWrite(name, () => this.#judgeAgain(name)),
     }
     await Promise.all(
       [...this.#schemas.values()].filter(which).map((schema) => {
@@ -149,5 +162,11 @@ export class FlowSource {
         return keepDangling(conditions, schema, level, this.#levels.has(level))
       }),
     )
+  }
+
+  #judgeAgain(name: string): void {
+    if (this.#stopping.signal.aborted) return
+    const { log } = this.#deps
+    this.#judge(isNamed(name)).catch((error) => log(`the condition of flow schema ${name}`, error))
   }
 }

@@ -31,14 +31,15 @@ export const startFlowControl = async (
     throw new Error(
       'invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to something positive',
     )
+  const now = () => performance.now()
   const control = new FlowControl({
-    now: () => performance.now(),
+    now,
     later,
     serverSeats: readOnly + mutating,
     inFlight,
   })
   const storeOf = stores.ofResource
-  const flows = new FlowSource({ storeOf, clock, log, fieldManagerOf, control })
+  const flows = new FlowSource({ storeOf, clock, now, later, log, fieldManagerOf, control })
   started.defer(() => flows.stop())
   await flows.start()
   postStartHooks.finish('priority-and-fairness-config-consumer')
