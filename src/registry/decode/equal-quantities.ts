@@ -1,25 +1,12 @@
 /** Quantities of the same value in two forms, such as `1Gi` and `1073741824`: upstream compares their values. */
 import { compareQuantityTexts } from '#api/quantity.js'
-import { oncePer } from '#async/once.js'
 import { setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { type GoType, goFieldsOf } from './go-type.js'
+import { fieldsHolding, type GoField, type GoType } from './go-type.js'
 
 const isQuantity = (type: GoType): boolean => type.form === 'custom' && type.custom === 'Quantity'
 
-const holdsQuantityIn = (type: GoType, seen: Set<string>): boolean => {
-  if (type.form === 'slice') return holdsQuantityIn(type.item, seen)
-  if (type.form === 'map') return holdsQuantityIn(type.value, seen)
-  if (type.form !== 'struct' || seen.has(type.key)) return isQuantity(type)
-  seen.add(type.key)
-  return goFieldsOf(type.key).some((field) => holdsQuantityIn(field.type, seen))
-}
-
-/** The fields of a struct that are quantities or have some in them. */
-const fieldsWithQuantities = oncePer((key) => {
-  const fields = goFieldsOf(key).filter(({ type }) => holdsQuantityIn(type, new Set([key])))
-  return { names: fields.map(({ name }) => name), types: fields.map(({ type }) => type) }
-})
+const quantityFieldsOf = fieldsHolding(isQuantity)
 
 const written = (type: GoType, value: JsonValue, other: JsonValue): JsonValue => {
   if (value === other || value === null || other === null) return value
@@ -31,9 +18,9 @@ const written = (type: GoType, value: JsonValue, other: JsonValue): JsonValue =>
   if (type.form === 'slice') return writtenItems(type.item, value as JsonValue[], other)
   const [object, as] = [value as JsonObject, other as JsonObject]
   if (type.form === 'struct') return quantitiesWrittenAs(type.key, object, as)
-  return type.form === 'map'
-    ? writtenFields(Object.keys(object), () => type.value, object, as)
-    : value
+  if (type.form !== 'map') return value
+  const entries = Object.keys(object).map((name) => ({ name, type: type.value }))
+  return writtenFields(entries, object, as)
 }
 
 const writtenItems = (item: GoType, list: JsonValue[], other: JsonValue): JsonValue[] => {
@@ -45,15 +32,14 @@ const writtenItems = (item: GoType, list: JsonValue[], other: JsonValue): JsonVa
 }
 
 const writtenFields = (
-  names: readonly string[],
-  typeOf: (at: number) => GoType,
+  fields: readonly Pick<GoField, 'name' | 'type'>[],
   object: JsonObject,
   other: JsonObject,
 ): JsonObject => {
   let copy = object
-  for (const [at, name] of names.entries()) {
+  for (const { name, type } of fields) {
     if (!Object.hasOwn(object, name) || !Object.hasOwn(other, name)) continue
-    const value = written(typeOf(at), object[name]!, other[name]!)
+    const value = written(type, object[name]!, other[name]!)
     if (value === object[name]) continue
     if (copy === object) copy = { ...object }
     setOwn(copy, name, value)
@@ -65,11 +51,5 @@ const writtenFields = (
  * The object with the quantities that are equal to those of the other one written as they are written there, so that
  * whoever compares the two finds no change; the object itself where there are none, which is nearly always.
  */
-export const quantitiesWrittenAs = <T extends JsonObject>(
-  struct: string,
-  object: T,
-  other: T,
-): T => {
-  const { names, types } = fieldsWithQuantities(struct)
-  return writtenFields(names, (at) => types[at]!, object, other) as T
-}
+export const quantitiesWrittenAs = <T extends JsonObject>(struct: string, object: T, other: T): T =>
+  writtenFields(quantityFieldsOf(struct), object, other) as T

@@ -171,3 +171,17 @@ export const goFieldsOf = oncePer((key): readonly GoField[] => {
 })
 
 export const hasGoFields = (key: string): boolean => Object.hasOwn(goFields(), key)
+
+/** Finds the fields of a struct that are of such a type, or have one somewhere in them. */
+export const fieldsHolding = (
+  isSuch: (type: GoType) => boolean,
+): ((key: string) => readonly GoField[]) => {
+  const holds = (type: GoType, seen: Set<string>): boolean => {
+    if (type.form === 'slice') return holds(type.item, seen)
+    if (type.form === 'map') return holds(type.value, seen)
+    if (type.form !== 'struct' || seen.has(type.key)) return isSuch(type)
+    seen.add(type.key)
+    return goFieldsOf(type.key).some((field) => holds(field.type, seen))
+  }
+  return oncePer((key) => goFieldsOf(key).filter(({ type }) => holds(type, new Set([key]))))
+}

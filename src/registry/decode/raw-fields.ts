@@ -1,25 +1,14 @@
 /** Which types hold JSON that Go keeps as it was written (RawExtension): it is compared by its text, order of keys included. */
-import { oncePer } from '#async/once.js'
 import { stringify } from '#json/json.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName } from '#openapi/schemas.js'
-import { type GoType, goFieldsOf, isWrittenAsGiven } from './go-type.js'
+import { fieldsHolding, type GoType, isWrittenAsGiven } from './go-type.js'
 
-const holdsRawIn = (type: GoType, seen: Set<string>): boolean => {
-  if (type.form === 'slice') return holdsRawIn(type.item, seen)
-  if (type.form === 'map') return holdsRawIn(type.value, seen)
-  if (type.form !== 'struct' || seen.has(type.key)) return isWrittenAsGiven(type)
-  seen.add(type.key)
-  return goFieldsOf(type.key).some((field) => holdsRawIn(field.type, seen))
-}
-
-const structHoldsRaw = oncePer((key) =>
-  goFieldsOf(key).some((field) => holdsRawIn(field.type, new Set([key]))),
-)
+const rawFieldsOf = fieldsHolding(isWrittenAsGiven)
 
 /** Objects of that schema; of none, a custom kind's, nothing is kept so. */
 export const holdsRaw = (schemaName: string | undefined): boolean =>
-  schemaName !== undefined && structHoldsRaw(goTypeName(schemaName))
+  schemaName !== undefined && rawFieldsOf(goTypeName(schemaName)).length > 0
 
 const sameIn = (type: GoType, a: JsonValue | undefined, b: JsonValue | undefined): boolean => {
   if (a === b) return true
@@ -35,4 +24,4 @@ const sameIn = (type: GoType, a: JsonValue | undefined, b: JsonValue | undefined
 
 /** Whether two values of a struct of go-fields.json that are equal have the same raw JSON, too. */
 export const sameRaw = (key: string, a: JsonObject, b: JsonObject): boolean =>
-  !structHoldsRaw(key) || goFieldsOf(key).every(({ name, type }) => sameIn(type, a[name], b[name]))
+  rawFieldsOf(key).every(({ name, type }) => sameIn(type, a[name], b[name]))
