@@ -13,11 +13,7 @@ t.test(
   'a StatefulSet finds its data again, until its claim is deleted',
   { skip: kubectlMissing },
   async (t) => {
-    const tree = await startProcessTree()
-    t.teardown(async () => {
-      await tree.stop()
-      tree.remove()
-    })
+    const tree = await startProcessTree(t)
     const { k, kubectl } = tree
     await kubectl('apply', '-f', example)
     const starts = (n: number) =>

@@ -114,11 +114,7 @@ const questions: readonly Row[] = [
 ]
 
 t.test('every command of kubectl', { skip: kubectlMissing }, async (t) => {
-  const tree = await startProcessTree()
-  t.teardown(async () => {
-    await tree.stop()
-    tree.remove()
-  })
+  const tree = await startProcessTree(t)
   const { k, kubectl } = tree
   const ask = async (t: Test, [line, said]: Row) => {
     const words = typeof line === 'string' ? line.split(' ') : line

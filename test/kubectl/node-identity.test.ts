@@ -42,15 +42,11 @@ t.test(
   'a Pod runs where the kubelet may do no more than a node',
   { skip: kubectlMissing },
   async (t) => {
-    const cluster = await startProcessTree('up', [
+    const cluster = await startProcessTree(t, 'up', [
       '--authorization-mode=Node,RBAC',
       '--enable-admission-plugins=NodeRestriction',
       '--v=2',
     ])
-    t.teardown(async () => {
-      await cluster.stop()
-      cluster.remove()
-    })
     const { kubectl, k } = cluster
     const file = path.join(cluster.folder, 'objects.json')
     writeFileSync(file, JSON.stringify({ kind: 'List', apiVersion: 'v1', items: objects }))

@@ -25,11 +25,7 @@ const configMap = (name: string) => ({
 })
 
 t.test('kubectl changes what there is', { skip: kubectlMissing }, async (t) => {
-  const tree = await startProcessTree('serve', ['--storage=memory:'])
-  t.teardown(async () => {
-    await tree.stop()
-    tree.remove()
-  })
+  const tree = await startProcessTree(t, 'serve', ['--storage=memory:'])
   const { k, kubectl } = tree
   const write = (name: string, ...objects: object[]) => {
     const file = path.join(tree.folder, `${name}.yaml`)

@@ -1,10 +1,11 @@
-/** Starts `kubelevel up` as a user does, in a folder of its own, and talks to it with the real kubectl. */
+/** Starts `kubelevel up` as a user does, in a folder of its own, and talks to it with the real kubectl. It ends with the test. */
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import type { Test } from 'tap'
 import { eventually } from '../eventually.js'
 
 const run = promisify(execFile)
@@ -24,16 +25,16 @@ interface ProcessTree {
   kubectl(...args: string[]): Promise<string>
   /** The same, split in words for shorter tests. */
   k(line: string): Promise<string>
-  /** Starts a kubectl that watches; yields what it has printed so far. Ends with `stop` or `remove`. */
+  /** Starts a kubectl that watches; yields what it has printed so far. Ends with `stop`. */
   follow(...args: string[]): () => string
   /** Starts the same folder again after `stop`. */
   start(): Promise<void>
   /** Ctrl-C: yields the exit code once every process is gone. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
-  remove(): void
 }
 
 export const startProcessTree = async (
+  t: Pick<Test, 'teardown'>,
   command = 'up',
   flags: readonly string[] = [],
 ): Promise<ProcessTree> => {
@@ -83,6 +84,17 @@ export const startProcessTree = async (
     })
     return stdout
   }
+  const stop = async (signal: NodeJS.Signals = 'SIGINT') => {
+    watching.abort()
+    if (server.exitCode !== null || server.signalCode !== null) return server.exitCode
+    const gone = new Promise<number | null>((resolve) => server.once('exit', resolve))
+    server.kill(signal)
+    return gone
+  }
+  t.teardown(async () => {
+    await stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
   await start()
   // Until a controller has made it no Pod is let in, as in any cluster that has just come up.
   if (command === 'up')
@@ -100,13 +112,6 @@ export const startProcessTree = async (
     follow,
     k: (line) => kubectl(...line.split(/\s+/).filter(Boolean)),
     start,
-    stop: async (signal = 'SIGINT') => {
-      watching.abort()
-      if (server.exitCode !== null || server.signalCode !== null) return server.exitCode
-      const gone = new Promise<number | null>((resolve) => server.once('exit', resolve))
-      server.kill(signal)
-      return gone
-    },
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    stop,
   }
 }

@@ -34,11 +34,7 @@ const rows = (text: string): string[][] =>
 const milli = (cell: string | undefined): number => Number(/^(\d+)m$/.exec(cell ?? '')?.[1])
 
 t.test('kubectl top shows what processes use', { skip: kubectlMissing }, async (t) => {
-  const tree = await startProcessTree()
-  t.teardown(async () => {
-    await tree.stop()
-    tree.remove()
-  })
+  const tree = await startProcessTree(t)
   const { k } = tree
   const file = path.join(tree.folder, 'top.json')
   const items = [

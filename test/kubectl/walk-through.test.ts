@@ -25,11 +25,7 @@ t.test(
   'npm start, kubectl delete pod, and the Pod really dies',
   { skip: kubectlMissing },
   async (t) => {
-    const tree = await startProcessTree()
-    t.teardown(async () => {
-      await tree.stop()
-      tree.remove()
-    })
+    const tree = await startProcessTree(t)
     const { k, kubectl } = tree
 
     await eventually('a Ready node', async () =>
