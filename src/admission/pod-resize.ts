@@ -16,6 +16,7 @@ import {
 import { whenKnown } from '#async/when-known.js'
 import { semanticEqual } from '#json/object.js'
 import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
+import { quantitiesWrittenAs } from '#registry/decode/equal-quantities.js'
 import { type AdmissionPlugin, findObject, isAbout, podResizes, refuse } from './plugin.js'
 
 const nodes = { group: '', resource: 'nodes' }
@@ -28,11 +29,13 @@ const onNodeOfResized = (
   if (!isAbout(attributes, podResizes)) return
   const { ctx, object, oldObject } = attributes
   const { spec } = object
-  if (!spec.nodeName || semanticEqual(spec, oldObject.spec)) return
+  if (!spec.nodeName) return
+  const previous = quantitiesWrittenAs('core.v1.Pod', oldObject, object)
+  if (semanticEqual(spec, previous.spec)) return
   return whenKnown(findObject(ctx, nodes, { name: spec.nodeName }), (node) => {
     if (node === undefined)
       throw refuse(attributes, `node ${JSON.stringify(spec.nodeName)} not found`)
-    check(node, attributes)
+    check(node, { ...attributes, oldObject: previous })
   })
 }
 

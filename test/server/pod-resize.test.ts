@@ -142,6 +142,7 @@ t.test('a Pod on a node is resized as far as the node can, and knows how to', as
   for (const [name, { status, ...more }] of Object.entries(nodes))
     await write('/api/v1/nodes', { metadata: { name, ...more }, status })
   const resources = { requests: { cpu: '1', memory: '1Gi' } }
+  const gigabyte = '1073741824'
   const container = (name: string) => ({ name, image: 'i', resources })
   const pods = '/api/v1/namespaces/default/pods'
   for (const nodeName of ['', ...Object.keys(nodes), 'gone']) {
@@ -184,6 +185,8 @@ t.test('a Pod on a node is resized as far as the node can, and knows how to', as
     ],
     ['on-windows', {}, 200, ''],
     ['on-gone', { containers: asked({ cpu: '2' }) }, 403, 'node "gone" not found'],
+    ['on-gone', { containers: asked({ memory: gigabyte }) }, 200, ''],
+    ['on-plain', init({ resources: { requests: { memory: gigabyte } } }), 200, ''],
     [
       'on-plain',
       { containers: [{ name: 'main', resizePolicy: policy }] },
