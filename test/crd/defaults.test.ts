@@ -16,6 +16,12 @@ t.test('a default has to meet the rules as what stays and as what comes', (t) =>
   t.strictSame(errorsOf({ rule: 'self >= oldSelf', message: 'm' }), [])
   const comes = { rule: 'oldSelf.hasValue()', optionalOldSelf: true, message: 'm' }
   t.strictSame(errorsOf(comes), said)
+  for (const reason of ['', 'Nope', 'constructor'])
+    t.strictSame(
+      errorsOf({ rule: 'self > 4', message: 'm', reason }),
+      said,
+      `a reason that is none: "${reason}"`,
+    )
   t.end()
 })
 

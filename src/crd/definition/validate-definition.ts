@@ -228,9 +228,9 @@ const validateSchema = (
   }
   pushAll(errors, structure)
   const words = validateWords(schema, path)
-  pushAll(errors, words)
+  pushAll(errors, words.errors)
   if (formless === undefined && structure.length === 0)
-    pushAll(errors, validateRules(schema, path, { after: words, isUnchanged }))
+    pushAll(errors, validateRules(schema, path, { broken: words.broken, isUnchanged }))
   return errors.length === 0 && formless !== undefined ? [invalid(path, '', formless)] : errors
 }
 

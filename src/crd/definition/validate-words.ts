@@ -71,6 +71,8 @@ const types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 const metaFields = new Set(['metadata', 'kind', 'apiVersion'])
 
 interface Around {
+  /** Takes the paths of schemas with errors there or below. */
+  readonly broken: Set<string>
   readonly isRoot?: boolean
   /** Why a default is not allowed here. */
   readonly defaultsForbidden?: string
@@ -78,11 +80,18 @@ interface Around {
   readonly isMeta?: boolean
 }
 
-export const validateWords = (
-  schema: StructuralSchema,
-  path: string,
-  around: Around = { isRoot: true },
-): FieldError[] => {
+interface Words {
+  readonly errors: FieldError[]
+  /** The paths of schemas with errors there or below. One that is told of a part may be its list's. */
+  readonly broken: ReadonlySet<string>
+}
+
+export const validateWords = (schema: StructuralSchema, path: string): Words => {
+  const broken = new Set<string>()
+  return { errors: wordsAt(schema, path, { broken, isRoot: true }), broken }
+}
+
+const wordsAt = (schema: StructuralSchema, path: string, around: Around): FieldError[] => {
   const errors = ownWords(schema, path, around)
   const { properties, items } = schema
   const inner: Around = { ...around, isRoot: false }
@@ -90,30 +99,28 @@ export const validateWords = (
   if (valueSchema !== undefined) {
     const why = 'must not be set inside additionalProperties applying to object metadata'
     const values = around.isMeta ? { ...inner, defaultsForbidden: why } : inner
-    pushAll(errors, validateWords(valueSchema, child(path, 'additionalProperties'), values))
+    pushAll(errors, wordsAt(valueSchema, child(path, 'additionalProperties'), values))
   }
   const isResource = around.isRoot || schema['x-kubernetes-embedded-resource'] === true
   const ofProperty = (key: string, property: StructuralSchema, at: string): FieldError[] => {
     const isMeta = isResource && metaFields.has(key)
     const forbidsDefaults = isMeta && around.isRoot
-    return validateWords(property, at, {
+    return wordsAt(property, at, {
       ...inner,
       ...(isMeta ? { isMeta } : {}),
       ...(forbidsDefaults ? { defaultsForbidden: `must not be set in top-level ${key}` } : {}),
     })
   }
   pushAll(errors, eachEntry(child(path, 'properties'), properties, ofProperty))
-  if (schema.not !== undefined)
-    pushAll(errors, validateWords(schema.not, child(path, 'not'), inner))
+  if (schema.not !== undefined) pushAll(errors, wordsAt(schema.not, child(path, 'not'), inner))
   for (const word of ['allOf', 'oneOf', 'anyOf'] as const)
     for (const [i, branch] of (schema[word] ?? []).entries())
-      pushAll(errors, validateWords(branch, index(child(path, word), i), inner))
-  if (isJsonObject(items)) pushAll(errors, validateWords(items, child(path, 'items'), inner))
-  return [
-    ...errors,
-    ...extensionErrors(schema, path),
-    ...ruleWords(schema, path, hasStructuralForm),
-  ]
+      pushAll(errors, wordsAt(branch, index(child(path, word), i), inner))
+  if (isJsonObject(items)) pushAll(errors, wordsAt(items, child(path, 'items'), inner))
+  pushAll(errors, extensionErrors(schema, path))
+  pushAll(errors, ruleWords(schema, path, hasStructuralForm))
+  if (errors.length > 0) around.broken.add(path)
+  return errors
 }
 
 const ownWords = (

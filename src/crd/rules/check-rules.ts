@@ -342,7 +342,7 @@ const madeMessage = (
 const failed = (compiled: CompiledRule, place: Place, variables: Variables): FieldError => {
   const { rule } = compiled
   const { schema, budget } = place
-  const { fieldPath, reason = 'FieldValueInvalid' } = rule
+  const { fieldPath, reason = '' } = rule
   const field = followFieldPath(schema, fieldPath ?? '')
   const path =
     typeof field === 'string' || field.shown === '' ? place.path : child(place.path, field.shown)
@@ -368,9 +368,7 @@ const failed = (compiled: CompiledRule, place: Place, variables: Variables): Fie
     FieldValueDuplicate: ['Duplicate value', ...shown],
     FieldValueInvalid: ['Invalid value', ...shown, ...words],
   }
-  return {
-    type: reason as FieldErrorType,
-    field: path === '' ? '<nil>' : path,
-    body: bodies[reason]!.join(': '),
-  }
+  // A reason that is none is told of by itself (fieldErrorForReason).
+  const type = Object.hasOwn(bodies, reason) ? (reason as FieldErrorType) : 'FieldValueInvalid'
+  return { type, field: path === '' ? '<nil>' : path, body: bodies[type]!.join(': ') }
 }

@@ -57,7 +57,7 @@ const costMessage = (what: string, cost: bigint, max: bigint): string => {
 
 interface Surroundings {
   readonly isRoot: boolean
-  /** Paths with errors of the schema there or below: rules are not compiled where there are some. */
+  /** The paths of schemas with errors there or below: their rules are not compiled. */
   readonly broken: ReadonlySet<string>
   /** The schema was accepted before: what a rule costs alone is not asked again. */
   readonly isUnchanged: boolean
@@ -77,29 +77,14 @@ const elementsMax = (schema: StructuralSchema): bigint | undefined => {
   return isMap ? bound(schema.maxProperties) : 1n
 }
 
-interface Context {
-  /** Errors of the schema. */
-  readonly after: readonly FieldError[]
-  readonly isUnchanged: boolean
-}
-
-/** The paths of the errors, and all around them. */
-const pathsTo = (errors: readonly FieldError[]): ReadonlySet<string> => {
-  const paths = new Set<string>()
-  for (const { field } of errors) {
-    paths.add(field)
-    for (const { index } of field.matchAll(/[.[]/g)) paths.add(field.slice(0, index))
-  }
-  return paths
-}
+type Context = Pick<Surroundings, 'broken' | 'isUnchanged'>
 
 export const validateRules = (
   schema: StructuralSchema,
   path: string,
-  { after, isUnchanged }: Context = { after: [], isUnchanged: false },
+  { broken, isUnchanged }: Context = { broken: new Set(), isUnchanged: false },
 ): FieldError[] => {
   const total = new TotalCost()
-  const broken = pathsTo(after)
   const root = { isRoot: true, broken, isUnchanged, cardinality: 1n, uncorrelatable: undefined }
   return [...validateAt(schema, path, { ...root, total }), ...total.errors(path)]
 }
