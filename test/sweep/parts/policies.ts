@@ -180,7 +180,7 @@ const sorts: readonly Sort[] = [
       ],
     },
     signBinding: {},
-    isInEffect: (_code, text) => text.includes('"sign"'),
+    isInEffect: (_code, text) => text.includes('"sign":"1"'),
   },
 ]
 
