@@ -1,14 +1,18 @@
 /** What a claim without a class gets in `kubelevel up`: a folder in the data dir, as kind and minikube have it. */
 import path from 'node:path'
 import type { PersistedObject } from '#api/object.js'
+import { createClient } from '#client/client.js'
+import { loadKubeconfig } from '#client/kubeconfig.js'
+import { hostPathProvisioner } from '#client/persistent-volume.js'
+import { resources } from '#client/resources.js'
 
 /** `folder`: where the volumes are. */
-const standard = (folder: string, provisioner: string) => ({
+const standard = (folder: string) => ({
   metadata: {
     name: 'standard',
     annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' },
   },
-  provisioner,
+  provisioner: hostPathProvisioner,
   parameters: { path: folder },
   reclaimPolicy: 'Delete',
   volumeBindingMode: 'WaitForFirstConsumer',
@@ -19,16 +23,11 @@ export const makeDefaultStorageClass = async (
   kubeconfig: string,
   dataDir: string,
 ): Promise<void> => {
-  const { createClient } = await import('#client/client.js')
-  const { loadKubeconfig } = await import('#client/kubeconfig.js')
-  const { hostPathProvisioner } = await import('#client/persistent-volume.js')
-  const { resources } = await import('#client/resources.js')
   const client = createClient(await loadKubeconfig(kubeconfig))
   try {
     const { items } = await client.list<PersistedObject>(resources.storageClasses, { limit: 1 })
     if (items.length > 0) return
-    const folder = path.resolve(dataDir, 'volumes')
-    await client.create(resources.storageClasses, standard(folder, hostPathProvisioner))
+    await client.create(resources.storageClasses, standard(path.resolve(dataDir, 'volumes')))
   } finally {
     client.close()
   }

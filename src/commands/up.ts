@@ -13,7 +13,6 @@ import { packageRoot } from '#program/package-root.js'
 import type { Server } from '#server/create-server.js'
 import { credentialsDirectory, credentialsOf } from '#server/credentials/identity.js'
 import { writePrivateFile } from '#server/credentials/private-files.js'
-import { makeDefaultStorageClass } from './default-storage-class.js'
 import { keepRunning } from './kept-child.js'
 import type { ExitCode, Machine } from './machine.js'
 import { announce, shellWord, startServer } from './serve.js'
@@ -65,10 +64,14 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
     'npx kubelevel timeline web-0',
   ])
   machine.server.started()
-  makeDefaultStorageClass(kubeconfig, flags.text('data-dir')!).catch((error: Error) => {
-    if (!machine.stopSignal.aborted)
-      machine.stderr(`kubelevel up: no default StorageClass: ${whyNoAnswer(error)}\n`)
-  })
+  import('./default-storage-class.js')
+    .then(({ makeDefaultStorageClass }) =>
+      makeDefaultStorageClass(kubeconfig, flags.text('data-dir')!),
+    )
+    .catch((error: Error) => {
+      if (!machine.stopSignal.aborted)
+        machine.stderr(`kubelevel up: no default StorageClass: ${whyNoAnswer(error)}\n`)
+    })
   await whenAborted(machine.stopSignal)
   if (machine.isTerminal)
     machine.stderr(

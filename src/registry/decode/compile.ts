@@ -20,6 +20,7 @@ import {
   goFieldsOf,
   isParsedAnew,
   isPartOfSchema,
+  isQuantity,
   isWrittenAsGiven,
   schemaPartOf,
 } from './go-type.js'
@@ -86,8 +87,6 @@ const zeroOf = (type: GoType): JsonValue => {
       return null
   }
 }
-
-const isQuantity = (type: GoType): boolean => type.form === 'custom' && type.custom === 'Quantity'
 
 const asWritten = (
   holder: JsonObject,

@@ -2,9 +2,7 @@
 import { compareQuantityTexts } from '#api/quantity.js'
 import { setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { fieldsHolding, type GoField, type GoType } from './go-type.js'
-
-const isQuantity = (type: GoType): boolean => type.form === 'custom' && type.custom === 'Quantity'
+import { fieldsHolding, type GoField, type GoType, isQuantity } from './go-type.js'
 
 const quantityFieldsOf = fieldsHolding(isQuantity)
 

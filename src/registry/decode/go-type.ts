@@ -86,6 +86,9 @@ const listMessages = new Set(['v1.ExtraValue', 'v1.Verbs'])
 export const isListMessage = ({ form, name }: GoType): boolean =>
   form === 'slice' && listMessages.has(name)
 
+export const isQuantity = (type: GoType): boolean =>
+  type.form === 'custom' && type.custom === 'Quantity'
+
 /** Of raw JSON only this one is handed on as bytes. */
 export const isWrittenAsGiven = ({ name }: GoType): boolean => name === 'runtime.RawExtension'
 
