@@ -47,10 +47,14 @@ const inOrder = ({ kind, apiVersion, metadata, ...rest }: KubeObject): KubeObjec
   ...rest,
 })
 
+/** What has no Go type has no metadata either, where it is an object of nothing: what some dry runs of deletes answer with. */
+const asUnstructured = ({ metadata, ...view }: KubeObject): JsonValue =>
+  inAlphabet(Object.keys(metadata).length > 0 ? { ...view, metadata } : view)
+
 const madeText = (definition: ResourceDefinition, stored: StoredObject): Buffer =>
   madeOnce(stored, formatGroupVersion(definition.gvk), () => {
     const view = viewOf(definition, stored)
-    return Buffer.from(stringify(definition.isCustom ? inAlphabet(view) : inOrder(view)))
+    return Buffer.from(stringify(definition.isCustom ? asUnstructured(view) : inOrder(view)))
   })
 
 const lineEnd = 0x0a

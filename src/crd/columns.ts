@@ -96,7 +96,7 @@ export const customTable = (version: DefinitionVersion): CustomTable => {
       })),
     ],
     cells: (object, now) => [
-      object.metadata.name,
+      object.metadata.name ?? '',
       ...printed.map(({ column, path }) => cellOf(column.type, path?.(object)[0], now)),
     ],
   }

@@ -51,7 +51,7 @@ const start = async (t: Test, schemas: Record<string, object>) => {
     )
   const merge = (patch: object, { version = 'v1', query = '' } = {}) =>
     send('PATCH', `${things(version)}/a${query}`, patch, 'application/merge-patch+json')
-  return { send, thing, apply, merge }
+  return { server, send, thing, apply, merge }
 }
 
 t.test(
@@ -204,3 +204,21 @@ t.test('null in labels and annotations that are applied is an empty text', async
     body: { metadata: { labels: { none: '', some: 'text' }, annotations: { none: '' } } },
   })
 })
+
+t.test(
+  'a dry run that would remove one answers with a kind alone: it has no Go type',
+  async (t) => {
+    const { server, send, thing } = await start(t, { v1: spec({}) })
+    await send('POST', things('v1'), thing('v1', {}, { finalizers: ['orphan'] }))
+    const dry = await send('DELETE', `${things('v1')}/a?dryRun=All&propagationPolicy=Background`)
+    t.strictSame(dry.body, { apiVersion: `${group}/v1`, kind: 'Thing' })
+    const table = await call(server, {
+      method: 'DELETE',
+      path: `${things('v1')}/a?dryRun=All&propagationPolicy=Background`,
+      headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+    })
+    t.strictSame(table.body.rows[0].cells, ['', null])
+    const { body } = await send('DELETE', `${things('v1')}/a?propagationPolicy=Background`)
+    t.match(body, { kind: 'Status', status: 'Success' })
+  },
+)

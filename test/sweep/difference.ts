@@ -5,6 +5,8 @@ import type { Answer } from './target.js'
 export interface Difference {
   /** Differences of one class have one cause, as far as the answers tell. */
   readonly className: string
+  /** The codes, and where the answers part. */
+  readonly place: string
   /** What stands at the place on either side. */
   readonly server: string
   readonly against: string
@@ -79,11 +81,13 @@ export const differenceOf = (server: Answer, against: Answer): Difference => {
     : bodyParting(server, against)
   const [ours, theirs] = around(parting.server, parting.against)
   const codes = server.code === against.code ? server.code : `${server.code}, not ${against.code}`
+  const place = `${codes} ${parting.place}`
   const words = [ours, theirs].map((text) =>
     text.replace(/\b[\da-f]{9,}\b|\d+/g, '0').slice(0, lead + classWidth),
   )
   return {
-    className: `${codes} ${parting.place}: ${words.join(' | ')}`,
+    className: `${place}: ${words.join(' | ')}`,
+    place,
     server: ours,
     against: theirs,
   }

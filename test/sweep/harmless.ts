@@ -53,6 +53,14 @@ const hasSecondBorder = (value: unknown): boolean => {
   )
 }
 
+/** Who deletes takes the finalizers out of a Go set. */
+const isBeingDeleted = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(
+    ([key, inner]) => key === 'deletionTimestamp' || isBeingDeleted(inner),
+  )
+}
+
 const sorted = (value: unknown, names: ReadonlySet<string>): unknown => {
   if (Array.isArray(value)) return value.map((inner) => sorted(inner, names))
   if (typeof value !== 'object' || value === null) return value
@@ -77,7 +85,9 @@ const sameText = (server: string, against: string): boolean => {
   const [a, b] = [masked(server), masked(against)]
   if (a === b) return true
   const values = [parsed(server), parsed(against)]
-  const names = new Set(values.some(hasSecondBorder) ? ['managedFields', ...orderless] : orderless)
+  const names = new Set(orderless)
+  if (values.some(hasSecondBorder)) names.add('managedFields')
+  if (values.some(isBeingDeleted)) names.add('finalizers')
   const [x, y] = values.map((value) => masked(JSON.stringify(sorted(value, names))))
   return x === y
 }

@@ -1,5 +1,6 @@
 /** All parts of the sweep, in the order in which they are played. */
 import { customResources } from './parts/definitions.js'
+import { deletes } from './parts/deletes.js'
 import { documents } from './parts/documents.js'
 import { pairsOfFields, singleFields } from './parts/fields.js'
 import { policies } from './parts/policies.js'
@@ -18,6 +19,7 @@ export const parts: readonly Part[] = [
   subresources,
   requests,
   sequences,
+  deletes,
   resizes,
   watches,
   customResources,

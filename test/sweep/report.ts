@@ -70,6 +70,7 @@ export const linesOf = ({ compared, classes }: Report): string[] => {
     `${count} x ${[...wheres].slice(0, wheresShown).join('; ')}${wheres.size > wheresShown ? `; and ${wheres.size - wheresShown} more` : ''}`,
     ...(example.before ?? []).map((request) => `  before   ${lineOf(request)}`),
     `  request  ${lineOf(example.request)}`,
+    `  at       ${difference.place}`,
     `  server   ${difference.server}`,
     `  against  ${difference.against}`,
   ])

@@ -54,6 +54,13 @@ const plants: readonly Plant[] = [
     shown: /duplicate field/,
   },
   {
+    name: 'a grace that is not shortened',
+    part: 'deletes',
+    share: 0.01,
+    text: (text) => text.replace(/(?<="deletionGracePeriodSeconds":)[01]\b/, '30'),
+    shown: /deletionGracePeriodSeconds/,
+  },
+  {
     name: 'an event of another type',
     part: 'watches',
     share: 0.05,
