@@ -15,6 +15,7 @@ import { asStored } from './decode.js'
 import { isTooLarge } from './interpret-storage-error.js'
 import { dedupOwnerReferences, matchNamespace } from './object-meta.js'
 import type { RequestContext } from './resource-definition.js'
+import type { UpdateOptions } from './store.js'
 import {
   admit,
   admitWrite,
@@ -96,6 +97,7 @@ export const createOnce = async (
   deps: StoreDeps,
   ctx: RequestContext,
   object: KubeObject,
+  authorize?: UpdateOptions['authorizeCreate'],
 ): Promise<StoredObject> => {
   const { definition, ids } = deps
   const creation = { definition, ctx, ids }
@@ -109,6 +111,7 @@ export const createOnce = async (
     await othersTurn
     const name = object.metadata.name ?? ''
     const key = keyOf(definition, ctx.namespace, name)
+    await authorize?.()
     await admit(deps, 'validate', { operation: 'CREATE', ctx, name, object })
     const stored = await writeNew(deps, ctx, key, object)
     isWritten = !ctx.dryRun

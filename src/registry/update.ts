@@ -191,8 +191,8 @@ const createInstead = async (attempt: Attempt): Promise<Updated> => {
   matchNamespace(next.metadata, definition, ctx.namespace)
   dedupOwnerReferences(next.metadata, ctx, true)
   if (attempt.withoutOwners) delete next.metadata.managedFields
-  await options.authorizeCreate?.()
-  return { stored: await createOnce(deps, ctx, next), created: true }
+  const stored = await createOnce(deps, ctx, next, options.authorizeCreate)
+  return { stored, created: true }
 }
 
 const once = async (attempt: Attempt, current: StoredObject | undefined): Promise<Updated> => {

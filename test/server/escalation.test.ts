@@ -10,7 +10,7 @@ t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 const tokenAuthFile = path.join(folder, 'tokens.csv')
 writeFileSync(
   tokenAuthFile,
-  'alicetoken,alice,1\nbobtoken,bob,2\ncaroltoken,carol,3\ndoratoken,dora,4\n',
+  'alicetoken,alice,1\nbobtoken,bob,2\ncaroltoken,carol,3\ndoratoken,dora,4\nerintoken,erin,5\n',
 )
 const server = await startServer(t, { tokenAuthFile })
 
@@ -50,6 +50,24 @@ t.test('a writer of roles without their rights may change their finalizers alone
   await post(`${inDefault}/rolebindings`, { metadata: { name: 'pods' }, ...binding })
   const labelled = { metadata: { labels: { a: 'b' } } }
   t.equal((await patch(`${inDefault}/rolebindings/pods`, labelled, 'alicetoken')).status, 403)
+})
+
+t.test('an update that would create asks for the right to when all else is in order', async (t) => {
+  await grant('erin', 'updater', [{ apiGroups: ['*'], resources: ['*'], verbs: ['update'] }])
+  const put = async (path: string, body: object) => {
+    const { message } = (await call(server, { method: 'PUT', path, body, token: 'erintoken' })).body
+    return message
+  }
+  const metadata = { name: 'new' }
+  const lease = '/apis/coordination.k8s.io/v1/namespaces/default/leases/new'
+  t.match(await put(lease, { metadata, spec: { leaseDurationSeconds: -1 } }), /greater than 0/)
+  t.match(await put(lease, { metadata, spec: {} }), /cannot create resource "leases"/)
+  const role = (verb: string) => ({
+    metadata,
+    rules: [{ apiGroups: [''], resources: ['pods'], verbs: [verb] }],
+  })
+  t.match(await put(`${inDefault}/roles/new`, role('delete')), /not currently held/)
+  t.match(await put(`${inDefault}/roles/new`, role('update')), /cannot create resource "roles"/)
 })
 
 t.test('a short role that stands for millions of rights is compared in time', async (t) => {

@@ -23,6 +23,8 @@ const masks: readonly Mask[] = [
   { name: 'type', pattern: /\bselfType\d*/g },
   { name: 'token', pattern: /(?<="token": ?")[^"]+/g },
   { name: 'generated name', pattern: /(?<=generated-)[bcdfghjklmnpqrstvwxz2456789]{5}\b/g },
+  // Of several bindings that allow the same, the first in the order of a Go map is told.
+  { name: 'binding', pattern: /(?<=RBAC: allowed by )(?:[^"\\]|\\.)*/g },
   // Prose, which the facts of the repository leave out.
   { name: 'description', pattern: /(?<="description": ?")(?:[^"\\]|\\.)*(?=")/g },
   { name: 'description', pattern: /(?<=^ *(?:- )?description: ).*(?:\n {4,}.*|\n$)*/gm },

@@ -1,4 +1,5 @@
 /** All parts of the sweep, in the order in which they are played. */
+import { access } from './parts/access.js'
 import { customResources } from './parts/definitions.js'
 import { deletes } from './parts/deletes.js'
 import { documents } from './parts/documents.js'
@@ -24,5 +25,6 @@ export const parts: readonly Part[] = [
   watches,
   customResources,
   policies,
+  access,
   documents,
 ]

@@ -32,8 +32,8 @@ const sizeOf = ({ request, before = [] }: Example): number =>
   )
 
 const lineOf = ({ method, path, body, headers }: Request): string => {
-  const type = headers?.['content-type'] ?? headers?.accept
-  return [method, path, type, body === undefined ? '' : textOf(body).slice(0, bodyWidth)]
+  const shown = Object.values(headers ?? {})
+  return [method, path, ...shown, body === undefined ? '' : textOf(body).slice(0, bodyWidth)]
     .filter(Boolean)
     .join(' ')
 }

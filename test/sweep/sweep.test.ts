@@ -61,6 +61,13 @@ const plants: readonly Plant[] = [
     shown: /deletionGracePeriodSeconds/,
   },
   {
+    name: 'a right that is missing under another name',
+    part: 'access',
+    share: 0.004,
+    text: (text) => text.replace('cannot get resource', 'cannot list resource'),
+    shown: /cannot (?:get|list) resource/,
+  },
+  {
     name: 'an event of another type',
     part: 'watches',
     share: 0.05,
@@ -77,7 +84,11 @@ const behind = async (t: Test, target: Target, plant: Plant): Promise<Target> =>
     const { method = 'GET', url: path = '/', headers } = request
     const body = chunks.length === 0 ? undefined : Buffer.concat(chunks).toString()
     const given = Object.entries(headers).filter(
-      ([name]) => name === 'accept' || (name === 'content-type' && body !== undefined),
+      ([name]) =>
+        name === 'accept' ||
+        name === 'authorization' ||
+        name.startsWith('impersonate-') ||
+        (name === 'content-type' && body !== undefined),
     )
     const exchange = open(target, {
       method,
