@@ -92,9 +92,17 @@ export const notAcceptable = (accepted: readonly string[]) =>
     message: `only the following media types are accepted: ${accepted.join(', ')}`,
   })
 
-/** The 406 of a conversion that does not fit what was asked for. */
-export const notAcceptableConversion = (message: string) =>
-  failure({ code: 406, reason: 'NotAcceptable', message })
+/** The 406 of a conversion that does not fit what was asked for, which is a list, or is not, and of that Go type. */
+export const notConvertible = (
+  convert: Conversion,
+  is: 'is a list' | 'is not a list',
+  goType: string,
+) =>
+  failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `you requested ${convert}, but the requested object ${is} (${goType})`,
+  })
 
 /** The Content-Type of a watch. */
 export const streamTypeOf = ({ mediaType }: Negotiated): string =>

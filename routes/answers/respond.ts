@@ -16,7 +16,7 @@ import {
   isPretty,
   type Negotiated,
   negotiateError,
-  notAcceptableConversion,
+  notConvertible,
   protobuf,
 } from './negotiation.js'
 import { inProtobuf, storedInProtobuf } from './protobuf.js'
@@ -119,9 +119,7 @@ const notAList = ({ definition, view }: Target, kind: string): ApiError => {
   if (definition.isCustom && view === undefined)
     return failure({ code: 500, message: 'content is not a list' })
   const goType = definition.isCustom ? `*v1.${kind}` : goTypeOf(definition, kind, view?.kind.group)
-  return notAcceptableConversion(
-    `you requested PartialObjectMetadataList, but the requested object is not a list (${goType})`,
-  )
+  return notConvertible('PartialObjectMetadataList', 'is not a list', goType)
 }
 
 /** An object that is not stored, in the negotiated form. */

@@ -27,7 +27,7 @@ import {
   listInJson,
   listOfMade,
 } from './list-body.js'
-import { type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
+import { type Negotiated, notConvertible, protobuf } from './negotiation.js'
 import { objectsInProtobuf, partialListInProtobuf } from './protobuf.js'
 import { goTypeOf, indent, isIndented, isJson, isProtobuf, sendValue } from './respond.js'
 import { sendSegments } from './send-bytes.js'
@@ -70,9 +70,7 @@ export const sendList = (
 ): void | Promise<void> => {
   const { definition } = target
   if (negotiated.convert === 'PartialObjectMetadata')
-    throw notAcceptableConversion(
-      `you requested PartialObjectMetadata, but the requested object is a list (${goTypeOf(definition, definition.listKind)})`,
-    )
+    throw notConvertible(negotiated.convert, 'is a list', goTypeOf(definition, definition.listKind))
   const send = (body: ListBody | undefined): void | Promise<void> => {
     if (body === undefined) {
       const value = emptyList(target, request, answer, negotiated)

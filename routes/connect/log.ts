@@ -4,7 +4,7 @@ import { badRequest, failure } from '#api/errors.js'
 import { limits } from '#limits'
 import { readStart } from '#net/read-start.js'
 import { fitsRoute, notAcceptable } from '../answers/accept.js'
-import { mediaTypes, negotiateLog } from '../answers/negotiation.js'
+import { mediaTypes, negotiateLog, notConvertible } from '../answers/negotiation.js'
 import { forward } from '../forward.js'
 import { webSocketOf } from '../websocket.js'
 import { type Connection, read } from './connection.js'
@@ -27,6 +27,8 @@ export const log = async (c: Connection): Promise<unknown> => {
   const base = nodeName ? await kubeletOfPod(c, nodeName) : undefined
   if (convert === 'PartialObjectMetadata')
     throw failure({ code: 500, message: 'object does not implement the Object interfaces' })
+  if (convert === 'PartialObjectMetadataList')
+    throw notConvertible(convert, 'is not a list', '*rest.LocationStreamer')
   // No container has run yet: upstream answers 204 without a body.
   if (base === undefined) return reply.code(204).send()
   const rest = path('containerLogs', target.namespace ?? '', target.name, container)

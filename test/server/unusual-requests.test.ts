@@ -50,6 +50,11 @@ t.test('the options of a log are checked before the Pod is looked up', async (t)
     code: 500,
     message: 'object does not implement the Object interfaces',
   })
+  t.match((await get(`${inDefault}/pods/p/log`, partial.replace(';v=', 'List;v='))).body, {
+    code: 406,
+    message:
+      'you requested PartialObjectMetadataList, but the requested object is not a list (*rest.LocationStreamer)',
+  })
 })
 
 t.test(

@@ -4,6 +4,7 @@ import { customResources } from './parts/definitions.js'
 import { deletes } from './parts/deletes.js'
 import { documents } from './parts/documents.js'
 import { pairsOfFields, singleFields } from './parts/fields.js'
+import { forms } from './parts/forms.js'
 import { policies } from './parts/policies.js'
 import { requests } from './parts/requests.js'
 import { resizes } from './parts/resizes.js'
@@ -18,6 +19,7 @@ export const parts: readonly Part[] = [
   ...pairsOfFields,
   ...texts,
   subresources,
+  forms,
   requests,
   sequences,
   deletes,
