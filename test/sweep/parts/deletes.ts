@@ -6,8 +6,8 @@ import { remove } from '../subjects.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
 import { type Answer, ask, type Request, type Target } from '../target.js'
 import { dyingKinds } from './dying-kinds.js'
-import { type RandomKind, widgetDefinition } from './random-objects.js'
-import { awaitServed } from './served.js'
+import type { RandomKind } from './random-objects.js'
+import { withWidgets } from './served.js'
 
 interface Metadata {
   readonly name: string
@@ -261,7 +261,6 @@ const playOne = async (sweep: Sweep, kind: RandomKind, name: string, dice: Dice)
   await remove(sweep, url)
 }
 
-const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const budgets = `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets`
 const budget = {
   metadata: { name: 'all' },
@@ -272,16 +271,12 @@ const playedAtFullShare = 2000
 export const deletes: Part = {
   name: 'deletes',
   play: async (sweep, dice) => {
-    await sweep.prepare({ method: 'POST', path: definitions, body: widgetDefinition })
     await sweep.prepare({ method: 'POST', path: budgets, body: budget })
-    for (const { collection } of dyingKinds) await awaitServed(sweep, collection)
-    const count = Math.ceil(playedAtFullShare * sweep.share)
-    for (let i = 0; i < count; i++)
-      await playOne(sweep, dice.pick(dyingKinds), `d${sweep.seed}-${i}`, dice)
-    await sweep.prepare({ method: 'DELETE', path: `${budgets}/all` })
-    await sweep.prepare({
-      method: 'DELETE',
-      path: `${definitions}/${widgetDefinition.metadata.name}`,
+    await withWidgets(sweep, async () => {
+      const count = Math.ceil(playedAtFullShare * sweep.share)
+      for (let i = 0; i < count; i++)
+        await playOne(sweep, dice.pick(dyingKinds), `d${sweep.seed}-${i}`, dice)
     })
+    await sweep.prepare({ method: 'DELETE', path: `${budgets}/all` })
   },
 }

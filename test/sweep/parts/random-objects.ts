@@ -278,7 +278,7 @@ export const widgetDefinition = {
   },
 }
 
-const widget: RandomKind = {
+export const widgetKind: RandomKind = {
   apiVersion: `${group}/v1`,
   kind: 'Widget',
   collection: `/apis/${group}/v1/namespaces/${namespace}/widgets`,
@@ -299,5 +299,5 @@ const widget: RandomKind = {
 }
 
 export const randomKinds: readonly RandomKind[] = [
-  ...[deployment, service, configMap, serviceAccount, ingress, budget, widget],
+  ...[deployment, service, configMap, serviceAccount, ingress, budget, widgetKind],
 ]

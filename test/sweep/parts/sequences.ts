@@ -3,14 +3,8 @@ import type { Dice } from '../dice.js'
 import { remove } from '../subjects.js'
 import type { Part, Sweep } from '../sweep.js'
 import type { Request } from '../target.js'
-import {
-  containerOf,
-  metadataOf,
-  type RandomKind,
-  randomKinds,
-  widgetDefinition,
-} from './random-objects.js'
-import { awaitServed } from './served.js'
+import { containerOf, metadataOf, type RandomKind, randomKinds } from './random-objects.js'
+import { withWidgets } from './served.js'
 
 type Fields = Record<string, unknown>
 
@@ -165,20 +159,14 @@ const playOne = async (sweep: Sweep, kind: RandomKind, name: string, dice: Dice)
   await remove(sweep, url)
 }
 
-const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const playedAtFullShare = 1000
 
 export const sequences: Part = {
   name: 'sequences',
-  play: async (sweep, dice) => {
-    await sweep.prepare({ method: 'POST', path: definitions, body: widgetDefinition })
-    for (const { collection } of randomKinds) await awaitServed(sweep, collection)
-    const count = Math.ceil(playedAtFullShare * sweep.share)
-    for (let i = 0; i < count; i++)
-      await playOne(sweep, dice.pick(randomKinds), `s${sweep.seed}-${i}`, dice)
-    await sweep.prepare({
-      method: 'DELETE',
-      path: `${definitions}/${widgetDefinition.metadata.name}`,
-    })
-  },
+  play: (sweep, dice) =>
+    withWidgets(sweep, async () => {
+      const count = Math.ceil(playedAtFullShare * sweep.share)
+      for (let i = 0; i < count; i++)
+        await playOne(sweep, dice.pick(randomKinds), `s${sweep.seed}-${i}`, dice)
+    }),
 }
