@@ -1,5 +1,5 @@
 /** The scale subresource of a custom resource: autoscaling/v1 Scale over three JSON paths of the definition. */
-import { badRequest, internalError } from '#api/errors.js'
+import { badRequest, failure, internalError } from '#api/errors.js'
 import { type FieldError, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { getOwn, isJsonObject, setOwn } from '#json/object.js'
@@ -20,12 +20,18 @@ const valueAt = (object: JsonValue, path: string): JsonValue | undefined => {
   return at
 }
 
+/** Makes what is missing on the way; what is there and no object, null too, is an error (unstructured.SetNestedField). */
 const setAt = (object: JsonObject, path: string, value: JsonValue): void => {
   const names = namesIn(path)
   let at = object
-  for (const name of names.slice(0, -1)) {
+  for (const [i, name] of names.slice(0, -1).entries()) {
     const inner = getOwn(at, name)
-    const next = isJsonObject(inner) ? inner : {}
+    if (inner !== undefined && !isJsonObject(inner)) {
+      const place = names.slice(0, i + 1).join('.')
+      const message = `value cannot be set because .${place} is not a map[string]interface{}`
+      throw failure({ code: 500, message })
+    }
+    const next = inner ?? {}
     setOwn(at, name, next)
     at = next
   }

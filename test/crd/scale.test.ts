@@ -16,6 +16,20 @@ t.test('a path through __proto__ is one of the object, and changes no other', as
   t.notOk('replicas' in {})
 })
 
+t.test('replicas are written where their way leads over objects, or over nothing', async (t) => {
+  const scale = scaleSubresource({
+    specReplicasPath: '.spec.a.replicas',
+    statusReplicasPath: '.status.replicas',
+  })
+  const write = (object: object) =>
+    scale.write!(object as KubeObject, { spec: { replicas: 5 } } as never, undefined as never)
+  t.match(write({}), { spec: { a: { replicas: 5 } } })
+  const message = (place: string) =>
+    `value cannot be set because ${place} is not a map[string]interface{}`
+  t.throws(() => write({ spec: null }), { code: 500, message: message('.spec') })
+  t.throws(() => write({ spec: { a: 'b' } }), { code: 500, message: message('.spec.a') })
+})
+
 t.test('its table says what the numbers are, in words of its own', async (t) => {
   const { table } = scaleSubresource({
     specReplicasPath: '.spec.a',

@@ -65,8 +65,16 @@ export const around = (server: string, against: string): [string, string] => {
   return [server.slice(from, i + span), against.slice(from, i + span)]
 }
 
+/** What a Status says, or which kind came. */
+const told = (body: unknown): string => {
+  const { kind, message } = (body ?? {}) as { kind?: string; message?: string }
+  return shown(message ?? kind)
+}
+
 const bodyParting = (server: Answer, against: Answer): Parting => {
   const [ours, theirs] = [parsed(server.text), parsed(against.text)]
+  if (server.code !== against.code && (isMap(ours) || isMap(theirs)))
+    return { place: 'told', server: told(ours), against: told(theirs) }
   const parting =
     ours !== undefined && theirs !== undefined ? partingOf(ours, theirs, '') : undefined
   return parting ?? { place: 'text', server: masked(server.text), against: masked(against.text) }

@@ -11,6 +11,7 @@ import { resizes } from './parts/resizes.js'
 import { sequences } from './parts/sequences.js'
 import { subresources } from './parts/subresources.js'
 import { texts } from './parts/texts.js'
+import { versions } from './parts/versions.js'
 import { watches } from './parts/watches.js'
 import type { Part } from './sweep.js'
 
@@ -26,6 +27,7 @@ export const parts: readonly Part[] = [
   resizes,
   watches,
   customResources,
+  versions,
   policies,
   access,
   documents,

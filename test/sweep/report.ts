@@ -22,7 +22,7 @@ export interface Report {
   readonly classes: readonly DifferenceClass[]
 }
 
-const bodyWidth = 700
+const bodyWidth = 3000
 const wheresShown = 4
 
 const sizeOf = ({ request, before = [] }: Example): number =>

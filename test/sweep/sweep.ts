@@ -18,7 +18,7 @@ interface SweepOptions {
   readonly share: number
 }
 
-interface Answers {
+export interface Answers {
   readonly server: Answer
   readonly against: Answer
 }
@@ -26,6 +26,8 @@ interface Answers {
 export interface Sweep extends SweepOptions {
   /** Asks without comparing, and says what both answered. */
   prepare(request: Request): Promise<Answers>
+  /** The same where each has a name of its own for something. */
+  prepareEach(requestOf: (side: keyof Answers) => Request): Promise<Answers>
   /** Asks and compares; whether both answered the same. */
   compare(example: Example): Promise<boolean>
   /** The same for many that do not depend on each other, some at once. */
@@ -57,10 +59,14 @@ export const createSweep = (options: SweepOptions): Sweep => {
   const { server, against } = options
   const notes = createReport()
 
-  const prepare = async (request: Request): Promise<Answers> => {
-    const [ours, theirs] = await Promise.all([ask(server, request), ask(against, request)])
+  const prepareEach: Sweep['prepareEach'] = async (requestOf) => {
+    const [ours, theirs] = await Promise.all([
+      ask(server, requestOf('server')),
+      ask(against, requestOf('against')),
+    ])
     return { server: ours, against: theirs }
   }
+  const prepare: Sweep['prepare'] = (request) => prepareEach(() => request)
 
   /**
    * Where Go ranges over a map (causes of several labels, names that a message lists) each answer has its own order: what either
@@ -105,6 +111,7 @@ export const createSweep = (options: SweepOptions): Sweep => {
   return {
     ...options,
     prepare,
+    prepareEach,
     compare,
     compareAll: async (examples) => {
       const waiting = examples.values()

@@ -2,7 +2,7 @@
 import type { Dice } from '../dice.js'
 import { given } from '../dice.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
-import { type Answer, ask, type Request, type Target } from '../target.js'
+import type { Answer, Request } from '../target.js'
 import {
   account,
   bindingsOf,
@@ -246,14 +246,12 @@ const withAccount = async (
   await sweep.prepare({ method: 'POST', path: serviceAccounts, body: { metadata: { name } } })
   const path = `${serviceAccounts}/${name}`
   const tokens = await sweep.prepare({ method: 'POST', path: `${path}/token`, body: {} })
-  const asked = (target: Target, token: Answer, request: Request) =>
-    ask({ ...target, token: tokenOf(token) }, request)
   await work(async (request) => {
-    const [server, against] = await Promise.all([
-      asked(sweep.server, tokens.server, request),
-      asked(sweep.against, tokens.against, request),
-    ])
-    sweep.note({ where: 'as an account', request }, { server, against })
+    const answers = await sweep.prepareEach((side) => ({
+      ...request,
+      headers: { ...request.headers, authorization: `Bearer ${tokenOf(tokens[side])}` },
+    }))
+    sweep.note({ where: 'as an account', request }, answers)
   })
   await sweep.prepare({ method: 'DELETE', path })
 }

@@ -5,9 +5,8 @@ import { remove } from '../subjects.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
 import type { Request } from '../target.js'
 import { type RandomSchema, randomSchema, randomValue } from './random-schemas.js'
-import { awaitServed } from './served.js'
+import { awaitServed, definitions } from './served.js'
 
-const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const group = 'random.sweep.example.com'
 const apiVersion = `${group}/v1`
 

@@ -1,29 +1,12 @@
 /** One object that is deleted in every form, and what is done to it before and meanwhile, until both servers part. */
 import type { Dice } from '../dice.js'
 import { given } from '../dice.js'
-import { sameAnswer } from '../harmless.js'
 import { remove } from '../subjects.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
-import { type Answer, ask, type Request, type Target } from '../target.js'
 import { dyingKinds } from './dying-kinds.js'
+import { type Metadata, type Move, patchOf, playMoves, type Stored } from './moves.js'
 import type { RandomKind } from './random-objects.js'
 import { withWidgets } from './served.js'
-
-interface Metadata {
-  readonly name: string
-  readonly uid?: string
-  readonly resourceVersion?: string
-  readonly finalizers?: readonly string[]
-  readonly deletionTimestamp?: string
-}
-
-/** What one of the servers has; nothing but a name where the object is gone. */
-interface Stored {
-  readonly metadata: Metadata
-}
-
-/** The same for both servers, but for what each calls its object's version and uid. */
-type Move = (stored: Stored) => Request
 
 interface Turn {
   readonly kind: RandomKind
@@ -32,7 +15,6 @@ interface Turn {
   readonly dice: Dice
 }
 
-const typed = (type: string) => ({ 'content-type': `application/${type}` })
 const answerTypes = [
   'application/json;as=Table;v=v1;g=meta.k8s.io',
   'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
@@ -94,11 +76,6 @@ const metadataChanges = ({ pick }: Dice): object =>
     { deletionGracePeriodSeconds: pick([0, 5, null]) },
     { ownerReferences: [{ apiVersion: 'v1', kind: 'K', name: 'n', uid: 'u' }] },
   ])
-
-const patchOf = (url: string, type: string, body: unknown): Move => {
-  const headers = typed(type)
-  return () => ({ method: 'PATCH', path: url, body, headers })
-}
 
 const removals = [
   '/metadata/finalizers/0',
@@ -214,50 +191,13 @@ const movesOf: Readonly<Record<string, readonly ((turn: Turn) => Move)[]>> = {
   Namespace: [...moves, ...namespaces],
 }
 
-const storedOf = ({ code, text }: Answer, name: string): Stored =>
-  code === 200 ? JSON.parse(text) : { metadata: { name } }
-
-const msPerSecond = 1000
-const roundingSeconds = 2
-
-/** When an object goes, from now: both servers are asked in the same second, or in two. */
-const remainingOf = ({ metadata: { deletionTimestamp } }: Stored): number =>
-  deletionTimestamp ? (Date.parse(deletionTimestamp) - Date.now()) / msPerSecond : 0
-
-const goesAlike = (server: Stored, against: Stored): boolean =>
-  Math.abs(remainingOf(server) - remainingOf(against)) <= roundingSeconds
-
 const playOne = async (sweep: Sweep, kind: RandomKind, name: string, dice: Dice): Promise<void> => {
   const url = `${kind.collection}/${name}`
-  const get: Request = { method: 'GET', path: url }
-  const before: Request[] = []
-  const turns = 5 + dice.below(9)
-  let state = await sweep.prepare(get)
-  for (let i = 0; i < turns; i++) {
-    const turn = { kind, url, name, dice }
-    const move = (i === 0 ? create : dice.pick(movesOf[kind.kind] ?? moves))(turn)
-    const asked = (target: Target, answer: Answer) => ask(target, move(storedOf(answer, name)))
-    const [server, against] = await Promise.all([
-      asked(sweep.server, state.server),
-      asked(sweep.against, state.against),
-    ])
-    const request = move(storedOf(state.against, name))
-    const where = `${kind.kind} after ${before.length}`
-    sweep.note({ where, request, before: [...before] }, { server, against })
-    before.push(request)
-    state = await sweep.prepare(get)
-    sweep.note({ where: `${where}, then`, request: get, before: [...before] }, state)
-    const [ours, theirs] = [storedOf(state.server, name), storedOf(state.against, name)]
-    if (!goesAlike(ours, theirs))
-      sweep.note(
-        { where: `${where}, its time`, request: get, before: [...before] },
-        {
-          server: { ...state.server, text: `in ${Math.round(remainingOf(ours))} s` },
-          against: { ...state.against, text: `in ${Math.round(remainingOf(theirs))} s` },
-        },
-      )
-    if (!sameAnswer(server, against) || !sameAnswer(state.server, state.against)) break
-  }
+  const turn = { kind, url, name, dice }
+  const played = Array.from({ length: 4 + dice.below(9) }, () =>
+    dice.pick(movesOf[kind.kind] ?? moves)(turn),
+  )
+  await playMoves(sweep, { kind: kind.kind, name, url }, [create(turn), ...played])
   await remove(sweep, url)
 }
 
