@@ -168,10 +168,12 @@ export const ownersAfterApply = (
   const claimed = recursiveDifference(fieldSetOf(patch, type), versions.resetFields(apiVersion))
   owners.set(identity, { ...applier, set: claimed })
   const merged = mergeObjects(live, patch, type)
-  // An applier that claims all that it claimed before gives nothing up.
+  // An applier that claims all that it claimed before gives nothing up; carried through the versions of the others the
+  // object may change, or turn out not to fit.
   const keepsAll =
     last === undefined ||
-    (last.apiVersion === apiVersion && isEmptySet(difference(last.set, claimed)))
+    (isEmptySet(difference(last.set, claimed)) &&
+      [...owners.values(), last].every((owner) => owner.apiVersion === apiVersion))
   const object = keepsAll
     ? merged
     : converting('failed to prune fields', () => prune(write, merged, owners, last))

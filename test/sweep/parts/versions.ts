@@ -175,7 +175,7 @@ const moveOf = (definition: Definition, dice: Dice): Move => {
     () => () => ({ method: 'GET', path: url }),
     () => () => ({ method: 'GET', path: `${url}/scale` }),
     () => {
-      const headers = pick([table, {}, { accept: 'application/yaml' }])
+      const headers = pick([table, {}])
       return () => ({ method: 'GET', path: collection, headers })
     },
     () => () => ({ method: 'DELETE', path: url }),
