@@ -42,7 +42,8 @@ export const versionOf = (kv: KeyValue, sets: WorkingSets): StoredVersion => {
   const why = kv.unreadable ?? (isJson || !isEncrypted(value) ? undefined : unencryptedProblem)
   if (why !== undefined)
     return new UnreadableVersion({ key, value, revision: modRevision }, sets, why)
-  const json = sets.readForeign(isJson ? withoutLineEnd(value) : value)
+  const read = sets.readForeign(value)
+  const json = isJson ? withoutLineEnd(read) : read
   return new StoredVersion(key, json, modRevision, sets, modRevision === createRevision)
 }
 

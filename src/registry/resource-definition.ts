@@ -111,10 +111,7 @@ export interface MetadataChecks {
  * the stored object, unless the kind has `beginUpdate` or `canonicalize`: what is as it should be must not be changed.
  */
 export interface Strategy {
-  /**
-   * Writes the defaults that the schema cannot express. Runs on every decoded body, except after a patch that changed
-   * nothing but metadata.
-   */
+  /** Writes the defaults that the schema cannot express. Runs on every decoded body, except after a patch of nothing but metadata. */
   default?(object: KubeObject): void
   /** True when `default` writes metadata as well. */
   readonly defaultsMetadata?: boolean
@@ -139,6 +136,8 @@ export interface Strategy {
   completeEmpty?(object: JsonObject): void
   /** Sorts or normalises what is stored, after validation. */
   canonicalize?(object: KubeObject): void
+  /** Completes what an older kube-apiserver stored, after `default` (upstream's Decorator). */
+  completeStored?(object: KubeObject): void
   /**
    * Whether upstream stores a new object like this one without something that its decoder fills in on every read. Its
    * first update is then a write even if it changes nothing (etcd3 store.go compares stored bytes).

@@ -14,6 +14,15 @@ const isClaimOrSnapshot = ({ kind, apiGroup }: Spec): boolean =>
   (kind === 'PersistentVolumeClaim' && !apiGroup) ||
   (kind === 'VolumeSnapshot' && apiGroup === 'snapshot.storage.k8s.io')
 
+/** What one of the fields for a data source says, the other one says, too. */
+const completeDataSources = (spec: Spec): void => {
+  const { dataSource, dataSourceRef } = spec
+  if (dataSource && !dataSourceRef) spec.dataSourceRef = { ...dataSource }
+  if (dataSource || !dataSourceRef) return
+  const { namespace, ...local } = dataSourceRef
+  if (!namespace) spec.dataSource = local
+}
+
 /**
  * The two fields for a data source say the same for the kinds that both may name. What only the newer field may name is
  * dropped from the older one, and a reference into another namespace is dropped: that feature is off by default.
@@ -24,10 +33,7 @@ const normalizeDataSource = ({ spec }: KubeObject, previous?: KubeObject): void 
   if (spec.dataSourceRef?.namespace && !previous?.spec?.dataSourceRef) delete spec.dataSourceRef
   if (!wasUsed && spec.dataSource && !spec.dataSourceRef && !isClaimOrSnapshot(spec.dataSource))
     delete spec.dataSource
-  const { dataSource, dataSourceRef } = spec
-  if (dataSource && !dataSourceRef) spec.dataSourceRef = { ...dataSource }
-  else if (dataSourceRef && !dataSource && !dataSourceRef.namespace)
-    spec.dataSource = { ...dataSourceRef }
+  completeDataSources(spec)
 }
 
 const warnings = ({ metadata, spec }: KubeObject): string[] => [
@@ -55,6 +61,9 @@ export default defineKind({
     prepareForCreate: (claim) => {
       claim.status = { phase: 'Pending' }
       normalizeDataSource(claim)
+    },
+    completeStored: ({ spec }) => {
+      if (spec) completeDataSources(spec)
     },
     // Upstream stores a new claim without a phase: `Pending` is a default of reading.
     isFilledOnRead: () => true,

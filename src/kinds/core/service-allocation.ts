@@ -7,8 +7,8 @@ import type { RequestContext, Reservation, Strategy } from '#registry/resource-d
 import type { IpFamily } from '#validation/network.js'
 import type { NodePorts } from './node-ports.js'
 import { readRanges, releaseAddress, takeAddress, takeAnyAddress } from './service-address-pool.js'
-import { inheritAllocated, normalizeClusterIps } from './service-defaults.js'
-import { initFamilies } from './service-families.js'
+import { dropOfExternalName, inheritAllocated, normalizeClusterIps } from './service-defaults.js'
+import { completeFamilies, initFamilies } from './service-families.js'
 import { nodePortsOf, type PortReservation, reservePorts } from './service-port-pool.js'
 import {
   givesNodePorts,
@@ -301,8 +301,13 @@ const releaseService = async (
 /** The hooks of a strategy. */
 export const serviceAllocation = (
   pools: ServicePools,
-): Required<Pick<Strategy, 'beginCreate' | 'beginUpdate' | 'afterDelete'>> => ({
+): Required<Pick<Strategy, 'beginCreate' | 'beginUpdate' | 'afterDelete' | 'completeStored'>> => ({
   beginCreate: (service, ctx) => beginServiceCreate(service, ctx, pools),
   beginUpdate: (service, previous, ctx) => beginServiceUpdate(service, previous, ctx, pools),
   afterDelete: (service, ctx) => releaseService(service, ctx, pools.nodePorts),
+  completeStored: ({ spec }) => {
+    normalizeClusterIps(spec)
+    completeFamilies(spec, pools.families[0] ?? 'IPv4')
+    dropOfExternalName(spec)
+  },
 })

@@ -2,7 +2,7 @@
 import { type FieldError, index, invalid } from '#api/field-error.js'
 import { familyOf, type IpFamily } from '#validation/network.js'
 import { validClusterIps } from './service-cluster-ips.js'
-import { type ServiceSpec, sameClusterIps, sameList } from './service-spec.js'
+import { needsClusterIp, type ServiceSpec, sameClusterIps, sameList } from './service-spec.js'
 
 const policyPath = 'spec.ipFamilyPolicy'
 const isSelectorless = ({ selector }: ServiceSpec): boolean =>
@@ -94,6 +94,21 @@ const clusterErrors = (spec: ServiceSpec, configured: readonly IpFamily[]): Fiel
       : [invalid(index('spec.ipFamilies', i), family, 'not configured on this cluster')],
   ),
 ]
+
+/** Those of the addresses; without any, as many as the endpoints of a headless Service may have. */
+const inferredFamilies = (spec: ServiceSpec, primary: IpFamily): IpFamily[] => {
+  if (spec.clusterIP !== 'None') return (spec.clusterIPs ?? []).map(familyOf)
+  return isSelectorless(spec) ? [primary, otherFamily(primary)] : [primary]
+}
+
+/** For a Service that was stored before there were families (storage.go, defaultOnReadIPFamilies); `primary` is the cluster's default. */
+export const completeFamilies = (spec: ServiceSpec, primary: IpFamily): void => {
+  if (!needsClusterIp(spec) || (spec.ipFamilies ?? []).length > 0) return
+  const families = inferredFamilies(spec, primary)
+  if (families.length === 0) return
+  spec.ipFamilies = families
+  spec.ipFamilyPolicy = families.length === 1 ? 'SingleStack' : 'RequireDualStack'
+}
 
 /** Writes ipFamilyPolicy and ipFamilies into `spec`, which is private; `configured` has the default family first. */
 export const initFamilies = (
