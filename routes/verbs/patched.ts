@@ -196,22 +196,24 @@ const printed = (call: PatchCall, shown: KubeObject): string => {
   if (type === 'strategic')
     return goPrint(leftOfStrategicMergePatch(shown, patch, schemaName ?? ''))
   const document = documentOf(shown, schemaName)
-  return type === 'json'
-    ? textOfJsonPatch(document, patch)
-    : textOfMergePatch(apply(call, document, patch), document, patch)
+  return type === 'json' ? textOfJsonPatch(document, patch) : textOfMergePatch(document, patch)
 }
 
 export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
   const { target } = call
   const patch = call.patch()
   const definition = definitionOfBody(target)
-  // Only a strategic patch makes Go's maps of it, in which a number is no more than its value.
-  const keepsNumbers = patch.type !== 'strategic' && holdsRaw(definition.schemaName)
-  const given = keepsNumbers ? (withWrittenNumbers(shown as JsonObject) as KubeObject) : shown
+  // What is kept as it was written has the order and the numbers of upstream's text. Of a strategic patch, Go's maps are
+  // all that is left.
+  const keepsText = patch.type !== 'strategic' && holdsRaw(definition.schemaName)
+  const given = keepsText ? (withWrittenNumbers(shown as JsonObject) as KubeObject) : shown
+  const text = (): string => printed(call, given)
   const made = apply(call, given, patch.value)
-  const hasWritten = patch.hasWritten || given !== shown
-  const { value: result, trace } = hasWritten ? readWritten(made) : { value: made }
-  const text = (): string => printed(call, shown)
+  const { value: result, trace } = keepsText
+    ? parseWithTrace(text())
+    : patch.hasWritten
+      ? readWritten(made)
+      : { value: made, trace: undefined }
   const refuse = (problem: string): unknown => patchInvalid(text(), problem)
   refuseOtherName(call, result)
   if (patch.type !== 'strategic') refuseVersionless(call, result, text)

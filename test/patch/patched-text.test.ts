@@ -12,30 +12,33 @@ const pod = {
 const document = documentOf(pod, 'io.k8s.api.core.v1.Pod')
 
 t.test('a merge patch has its own keys in order, and the rest as Go has it', async (t) => {
-  const spec = { z: 1, y: { d: 1, c: 2 } }
+  const asTyped =
+    '"metadata":{"name":"p","labels":{"a":"2","b":"1"}},"spec":{"restartPolicy":"Always","nodeName":"n"}'
   t.equal(
-    textOfMergePatch({ ...pod, extra: 1 }, document, {}),
-    '{"apiVersion":"v1","extra":1,"kind":"Pod","metadata":{"name":"p","labels":{"a":"2","b":"1"}},"spec":{"restartPolicy":"Always","nodeName":"n"}}',
+    textOfMergePatch(document, { extra: 1 }),
+    `{"apiVersion":"v1","extra":1,"kind":"Pod",${asTyped}}`,
     'untouched parts keep the order of the type, maps the one of keys',
   )
+  const spec = { z: 1, y: { d: 1, c: 2 } }
   t.equal(
-    textOfMergePatch({ kind: 'Pod', spec }, document, {}),
-    '{"kind":"Pod","spec":{"y":{"c":2,"d":1},"z":1}}',
+    textOfMergePatch(document, { spec, extra: [{ b: 1, a: 2, c: null }], metadata: null }),
+    '{"apiVersion":"v1","extra":[{"a":2,"b":1}],"kind":"Pod","spec":{"nodeName":"n","restartPolicy":"Always","y":{"c":2,"d":1},"z":1}}',
+    'what it brings is in order',
   )
   t.equal(
-    textOfMergePatch({ ...pod, extra: 1 }, documentOf(pod, undefined), {}),
+    textOfMergePatch(document, { spec: [{ b: 1, a: null }], metadata: null }),
+    '{"apiVersion":"v1","kind":"Pod","spec":[{"b":1,"a":null}]}',
+    'but what takes the place of an object is as it was written',
+  )
+  t.equal(
+    textOfMergePatch(documentOf(pod, undefined), { extra: 1 }),
     '{"apiVersion":"v1","extra":1,"kind":"Pod","metadata":{"labels":{"a":"2","b":"1"},"name":"p"},"spec":{"nodeName":"n","restartPolicy":"Always"}}',
     'a custom resource has its keys in order everywhere',
   )
-  t.equal(textOfMergePatch([1], document, {}), '[1]')
-  const { metadata } = pod
+  t.equal(textOfMergePatch(document, [1]), '[1]')
   t.equal(
-    textOfMergePatch({ metadata }, document, { spec: 0 }),
-    '{"metadata":{"name":"p","labels":{"a":"2","b":"1"}}}',
-  )
-  t.equal(
-    textOfMergePatch({ metadata }, document, { metadata: {} }),
-    '{"metadata":{"labels":{"a":"2","b":"1"},"name":"p"}}',
+    textOfMergePatch(document, { spec: null, metadata: {} }),
+    '{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"2","b":"1"},"name":"p"}}',
     'also where it changes nothing',
   )
 })

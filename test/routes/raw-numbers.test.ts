@@ -1,6 +1,7 @@
-/** Numbers of raw JSON, which upstream hands on as they were written: parameters of devices, data of revisions. */
+/** Raw JSON, which upstream hands on as it was written: parameters of devices, data of revisions. */
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
+import type { JsonValue } from '#json/value.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
 import { startApiServer } from './api-server.js'
 
@@ -44,6 +45,35 @@ t.test('they keep their digits, through writes elsewhere and a restart', async (
   await patch('strategic', '{"metadata":{"labels":{"l":"n"}}}')
   t.match(await shown(other), `"rate":1,`, 'Go’s maps hold their values')
 })
+
+t.test(
+  'only objects that a patch goes through, compares or brings have their keys in order',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    const path = '/spec/config/0/opaque/parameters'
+    const found = async (type: 'merge' | 'json', patch: JsonValue): Promise<string | undefined> => {
+      await api.delete(`${classes}/a`)
+      await api.send('POST', classes, {
+        raw: classWith('{"z":{"y":1.0,"b":2},"m":[{"q":1,"a":2}],"a":null}'),
+      })
+      const raw = JSON.stringify(patch)
+      const { text } = await api.send('PATCH', `${classes}/a`, { raw, type: types[type] })
+      return /"parameters":(.*?)\}\}\]/.exec(text)?.[1]
+    }
+    const opaque = { driver: 'd.example.com', parameters: { z: 1, a: { y: 1, b: null } } }
+    t.equal(await found('merge', { spec: { config: [{ opaque }] } }), '{"a":{"y":1},"z":1}')
+    const value = { z: 1, a: null }
+    t.equal(
+      await found('json', [{ op: 'add', path: `${path}/z/n`, value }]),
+      '{"a":null,"m":[{"q":1,"a":2}],"z":{"b":2,"n":{"z":1,"a":null},"y":1.0}}',
+    )
+    t.equal(
+      await found('json', [{ op: 'test', path: `${path}/m`, value: [{ a: 2, q: 1 }] }]),
+      '{"a":null,"m":[{"a":2,"q":1}],"z":{"y":1.0,"b":2}}',
+    )
+    t.equal(await found('json', [{ op: 'replace', path, value }]), '{"z":1,"a":null}')
+  },
+)
 
 t.test('another text is another value: it is stored, counted and refused as such', async (t) => {
   const { api } = await startApiServer(t)

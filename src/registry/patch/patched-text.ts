@@ -10,8 +10,12 @@ import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'
 import { walkJsonPatch } from './json.js'
+import { applyMergePatch, replaceByMergePatch } from './merge.js'
 
-/** `touched`: the part of a merge patch for it. A merge patch brings all but objects anew, even what is equal. */
+/**
+ * `touched`: the part of a merge patch for it. A merge patch brings all but objects anew, even what is equal; only what is
+ * looked through for nulls is put in order, and not what takes the place of an object.
+ */
 const printMerged = (
   after: JsonValue,
   before: JsonValue | undefined,
@@ -19,7 +23,8 @@ const printMerged = (
 ): string => {
   const isObject = isJsonObject(after) && isJsonObject(before)
   if (isObject && isJsonObject(touched)) return printFields(after, before, touched)
-  if (touched !== undefined) return printWritten(withKeysInOrder(after))
+  if (touched !== undefined)
+    return printWritten(isJsonObject(before) ? after : withKeysInOrder(after))
   if (before !== undefined && jsonEqual(after, before)) return printWritten(before)
   return isObject ? printFields(after, before, {}) : printWritten(withKeysInOrder(after))
 }
@@ -34,15 +39,11 @@ const printFields = (after: JsonObject, before: JsonObject, touched: JsonObject)
   return `{${fields.join(',')}}`
 }
 
-/** What a merge patch has made of `before`. */
-export const textOfMergePatch = (
-  after: JsonValue,
-  before: KubeObject,
-  patch: JsonValue,
-): string => {
-  if (!isJsonObject(after)) return printWritten(after)
-  return printFields(after, before, isJsonObject(patch) ? patch : {})
-}
+/** What a merge patch makes of a document. */
+export const textOfMergePatch = (document: KubeObject, patch: JsonValue): string =>
+  isJsonObject(patch)
+    ? printFields(applyMergePatch(document, patch), document, patch)
+    : printWritten(replaceByMergePatch(patch))
 
 /** What a JSON patch makes of a document. */
 export const textOfJsonPatch = (document: KubeObject, patch: JsonValue): string => {
