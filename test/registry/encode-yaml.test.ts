@@ -53,12 +53,12 @@ t.test('keys are in natural order, letters last', async (t) => {
 
 t.test('lists of keys stand as far in as their keys', async (t) => {
   const value = {
-    a: [{ b: [1, [2, []]], c: {} }, 1.5, 1e19, -1e19, 1e21, 12345678.5],
+    a: [{ b: [1, [2, []]], c: {} }, 1.5, 1e19, -1e19, -(2 ** 63), -(2n ** 63n), 1e21, 12345678.5],
     ['x'.repeat(130)]: 'y',
   }
   t.equal(
     formatYaml(value),
-    `a:\n- b:\n  - 1\n  - - 2\n    - []\n  c: {}\n- 1.5\n- 10000000000000000000\n- -1e+19\n- 1e+21\n- 1.23456785e+07\n? ${'x'.repeat(130)}\n: "y"\n`,
+    `a:\n- b:\n  - 1\n  - - 2\n    - []\n  c: {}\n- 1.5\n- 10000000000000000000\n- -1e+19\n- -9.223372036854776e+18\n- -9223372036854775808\n- 1e+21\n- 1.23456785e+07\n? ${'x'.repeat(130)}\n: "y"\n`,
   )
 })
 

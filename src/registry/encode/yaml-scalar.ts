@@ -88,7 +88,9 @@ const uint64End = 2 ** 64
 export const numberText = (value: number | bigint | boolean): string => {
   if (typeof value === 'boolean') return String(value)
   const isWhole = typeof value === 'bigint' || Number.isInteger(value)
-  if (isWhole && value >= int64Min && value < uint64End) return String(value)
+  // A float of -2^63 has other digits in JSON, which are beyond an int64.
+  const isHeld = typeof value === 'bigint' ? value >= int64Min : value > int64Min
+  if (isWhole && isHeld && value < uint64End) return String(value)
   const [digits = '', exponent = ''] = Number(value).toExponential().split('e')
   const power = Number(exponent)
   if (power >= -4 && power < 6) return String(value)
