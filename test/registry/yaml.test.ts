@@ -94,6 +94,8 @@ t.test('only the first document of a stream is read', (t) => {
     '{a: 1}\n}\n',
   ])
     t.same(read(text), { a: 1 }, text)
+  t.same(parseYaml('  a: 1\nb: [\n').value, { a: 1 }, 'which ends where a line begins further out')
+  t.same(parseYaml(' - a\nb: c\n').value, ['a'])
   t.end()
 })
 
@@ -120,6 +122,16 @@ t.test('what is no YAML is refused in the words of Go', (t) => {
     ["b: 1\na: 'b\n...\n", 'yaml: line 3: found unexpected document indicator'],
     ['b: 1\na: | x\n', 'yaml: line 2: did not find expected comment or line break'],
     ['a: b\nc\n', "yaml: line 3: could not find expected ':'"],
+    ['a: 1\nb\n  c: d\n', "yaml: line 3: could not find expected ':'"],
+    ['a: 1\n"b\nc": d\n', "yaml: line 3: could not find expected ':'"],
+    ['a: 1\n!!str b\n  c: d\n', "yaml: line 3: could not find expected ':'"],
+    ['- a: 1\n  b\n  c: d\n', "yaml: line 3: could not find expected ':'"],
+    ['---\nb\nc: d\n', 'yaml: line 3: mapping values are not allowed in this context'],
+    ['a: b\n  c: d\n', 'yaml: line 2: mapping values are not allowed in this context'],
+    ['a:\n  b\n  c: d\n', 'yaml: line 3: mapping values are not allowed in this context'],
+    ['a: !!str b\n  "c": d\n', 'yaml: line 2: mapping values are not allowed in this context'],
+    ['a:\n  b: x\n  - c: d\n', 'yaml: line 2: did not find expected key'],
+    ['a:\n  b:\n- c: d\n  e: f\n', 'yaml: line 2: did not find expected key'],
     ['a: 1\nb: "\\q"\n', 'yaml: line 2: found unknown escape character'],
     ['a: 1\nb: @x\n', 'yaml: line 2: found character that cannot start any token'],
     ['a:\n\t- b\n', 'yaml: line 2: found character that cannot start any token'],

@@ -21,7 +21,7 @@ interface GoFault {
   /** Found by the scanner, not by the parser: Go counts their lines differently. */
   readonly scanner?: true
   /** Go notices it only at the next line. */
-  readonly late?: true
+  readonly late?: boolean
 }
 
 const nodeContent: GoFault = { text: 'did not find expected node content' }
@@ -45,7 +45,25 @@ const byCode: Readonly<Partial<Record<string, GoFault>>> = {
 
 const afterPlainScalar = /[^\s:\]}"'>|,-][^\S\n]*\n\s*$/
 
+/** Whether a line before what begins here has a key in the same column: then the scanner takes it for a key. */
+const isAmongKeys = (before: string): boolean => {
+  const lines = before.split('\n')
+  const own = /^ *(?=(?:[!&]\S* +)*$)/.exec(lines.pop() ?? '')?.[0]
+  if (own === undefined) return false
+  for (const line of lines.reverse()) {
+    if (/^ *(?:#.*)?$/.test(line)) continue
+    const column = /^ *(?:- +)*/.exec(line)![0].length
+    if (column === own.length) return !/^---/.test(line)
+    if (line.search(/[^ ]/) < own.length) return false
+  }
+  return false
+}
+
 const goFault = ({ code, message, before, from }: YamlFault): GoFault => {
+  // Where the sequence begins, which may be a line further.
+  if (/^A block sequence may not/.test(message))
+    return { text: 'did not find expected key', late: from.startsWith('\n') }
+  if (code === 'MULTILINE_IMPLICIT_KEY' && !isAmongKeys(before)) return notHere('mapping values')
   if (code === 'BLOCK_AS_IMPLICIT_KEY' && /^\?\s/.test(from)) return notHere('mapping keys')
   if (/block-seq-ind on same line/.test(message)) return notHere('block sequence entries')
   const isAfterHeader = /^Not a YAML token/.test(message) && /[|>][-+\d]* +$/.test(before)

@@ -133,6 +133,13 @@ type LineAt = (offset: number) => number
 /** Go reads a comment wherever a token may begin, also right behind another. */
 const isFault = ({ message }: YAMLError): boolean => !message.startsWith('Comments must be')
 
+/** Go has its document where a line begins further out than it did, and does not look at the rest. */
+const isBehind = ({ pos }: YAMLError, { contents }: Document.Parsed, lines: LineCounter): boolean =>
+  contents !== null &&
+  pos[0] >= contents.range[1] &&
+  yaml().isCollection(contents) &&
+  lines.linePos(pos[0]).col < lines.linePos(contents.range[0]).col
+
 /** A mark that ends the document before its contents have ended can only be within a text in quotes. */
 const markWithin = (document: Document.Parsed, text: string): number | undefined => {
   const start = document.contents?.range?.[0] ?? 0
@@ -140,10 +147,16 @@ const markWithin = (document: Document.Parsed, text: string): number | undefined
   return at < 0 ? undefined : start + at
 }
 
-/** Go notices a mapping where none may be at its colon, where a key of several lines ends. */
-const faultOffset = ({ code, pos }: YAMLError, errors: readonly YAMLError[]): number => {
+/** Go notices a key of several lines, and a mapping where none may be, at its colon. */
+const faultOffset = (
+  { code, pos }: YAMLError,
+  errors: readonly YAMLError[],
+  lineAt: LineAt,
+): number => {
+  if (code === 'MULTILINE_IMPLICIT_KEY') return pos[1]
   if (code !== 'BLOCK_AS_IMPLICIT_KEY') return pos[0]
-  const long = errors.find((e) => e.code === 'MULTILINE_IMPLICIT_KEY' && e.pos[0] === pos[0])
+  const line = lineAt(pos[0])
+  const long = errors.find((e) => e.code === 'MULTILINE_IMPLICIT_KEY' && lineAt(e.pos[0]) === line)
   return long === undefined ? pos[0] : long.pos[1]
 }
 
@@ -179,9 +192,11 @@ export const parseYaml = (input: string | Buffer): ParsedYaml => {
   const text = typeof input === 'string' ? input : decoded(input)
   if (forbidden.test(text)) throw new YamlSyntaxError('yaml: control characters are not allowed')
   refuseLeadingTab(text)
-  const { document, lines, end = Infinity } = firstDocument(text)
+  const { document, lines, end: own = Infinity } = firstDocument(text)
   checkDirectives(document, text)
   const lineAt: LineAt = (at) => Math.max(lines.linePos(at).line, 1)
+  const behind = document.errors.find((error) => isBehind(error, document, lines))
+  const end = Math.min(own, behind?.pos[0] ?? Infinity)
   const error = document.errors
     .filter(isFault)
     .find(({ code, pos }) => pos[0] < end || (pos[0] === end && code === 'MISSING_CHAR'))
@@ -191,7 +206,7 @@ export const parseYaml = (input: string | Buffer): ParsedYaml => {
     throw yamlFault({
       code: error.code,
       message: error.message,
-      line: lineAt(faultOffset(error, document.errors)),
+      line: lineAt(faultOffset(error, document.errors, lineAt)),
       from: text.slice(error.pos[0], error.pos[0] + 2),
       before: text.slice(0, error.pos[0]),
       pastEnd: !text.endsWith('\n') && text.slice(error.pos[0]).trim() === '',
