@@ -176,18 +176,23 @@ const logLevelOf = (verbosity: number): ServerOptions['logLevel'] => {
 export const kubeconfigPathOf = (flags: Flags): string =>
   flags.text('kubeconfig-out') ?? path.join(flags.text('data-dir')!, 'kubeconfig')
 
+const etcdFlags = ['etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix']
+
 /** `--storage`, or kube-apiserver's etcd flags as such a URL. */
 const storageOf = (flags: Flags, dataDir: string): string => {
   const given = flags.text('storage')
   const servers = flags.text('etcd-servers')
-  if (servers === undefined) return given ?? `level:${path.join(dataDir, 'db')}`
+  if (servers === undefined) {
+    const idle = etcdFlags.find((name) => flags.isGiven(name))
+    if (idle !== undefined) throw new UsageError(`--${idle} goes with --etcd-servers only`)
+    return given ?? `level:${path.join(dataDir, 'db')}`
+  }
   if (given !== undefined) throw new UsageError('--storage and --etcd-servers exclude each other')
   const query = new URLSearchParams()
-  for (const name of ['cafile', 'certfile', 'keyfile']) {
-    const file = flags.text(`etcd-${name}`)
-    if (file !== undefined) query.set(name, file)
+  for (const name of etcdFlags) {
+    const text = flags.text(name)
+    if (text !== undefined) query.set(name.slice('etcd-'.length), text)
   }
-  query.set('prefix', flags.text('etcd-prefix')!)
   return `etcd:${servers}?${query}`
 }
 

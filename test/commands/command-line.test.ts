@@ -104,6 +104,10 @@ t.test('mistakes are one line and exit code 2', async (t) => {
     ],
     [['serve', '--token-auth-file=/does/not/exist'], /there is no such file/],
     [['serve', '--storage=tape:'], /must be memory:/],
+    [
+      ['serve', '--storage=etcd:http://127.0.0.1:1', '--etcd-prefix=/other'],
+      /--etcd-prefix goes with --etcd-servers only/,
+    ],
     [['serve', '--request-timeout=soon'], /must be a duration/],
     [['serve', 'extra'], /unexpected argument/],
     [['serve', '--tls-cert-file', mainFile], /go together/],
