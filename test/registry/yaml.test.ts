@@ -64,6 +64,25 @@ t.test('values are what goyaml.v2 makes of them', (t) => {
         duplicates: ['line 1: key "c" already set in map', 'line 1: key "a" already set in map'],
       },
     ],
+    // The line is that in which the second value begins, its anchor and tag included.
+    [
+      'a: 1\na:\n\n  b: 2\nc:\nc: # d\n  - e\n',
+      {
+        value: { a: { b: 2 }, c: ['e'] },
+        duplicates: ['line 4: key "a" already set in map', 'line 7: key "c" already set in map'],
+      },
+    ],
+    [
+      'a: 1\na: !!str # &b\n  c\nd: 1\nd:\n  &e\n  f\ng: 1\ng:\nh: 1\n',
+      {
+        value: { a: 'c', d: 'f', g: null, h: 1 },
+        duplicates: [
+          'line 2: key "a" already set in map',
+          'line 6: key "d" already set in map',
+          'line 9: key "g" already set in map',
+        ],
+      },
+    ],
     // Within quotes and brackets nobody looks at indentation, and a comment begins right behind a token, too.
     ['a:\n  b: "c\nd"\n  e: \'f\n\n g\'\n', { a: { b: 'c d', e: 'f\ng' } }],
     ['- a: "b\\\n  c"\n  d: "e\n---f\n# g"\n', [{ a: 'bc', d: 'e ---f # g' }]],
@@ -96,6 +115,7 @@ t.test('only the first document of a stream is read', (t) => {
     t.same(read(text), { a: 1 }, text)
   t.same(parseYaml('  a: 1\nb: [\n').value, { a: 1 }, 'which ends where a line begins further out')
   t.same(parseYaml(' - a\nb: c\n').value, ['a'])
+  t.same(parseYaml('?a\n: b\n').value, '?a', 'and no text goes on with a colon')
   t.end()
 })
 

@@ -38,6 +38,8 @@ const isGoFloat = (source: string, value: number): boolean =>
       source.replaceAll(source.startsWith('.') ? /(?<=\d)_(?=\d)/g : '_', ''),
     ))
 
+const blanked = (text: string): string => ' '.repeat(text.length)
+
 const goTypeTest: Readonly<Record<string, (value: unknown) => boolean>> = {
   int: (value) => typeof value === 'bigint' || typeof value === 'number',
   float: (value) => typeof value === 'bigint' || typeof value === 'number',
@@ -123,7 +125,7 @@ class Converter {
     const given = this.#yaml.isScalar(target) ? this.#scalarKey(target) : this.value(node)
     const value = this.value(valueNode)
     const key = yamlKeyOf(target, given, value, this.#yaml)
-    this.#noteTwice(into, kinds, node, key)
+    this.#noteTwice(into, kinds, key, () => this.#startOf(node, valueNode))
     setOwn(into, key.text, value)
   }
 
@@ -132,13 +134,24 @@ class Converter {
     return this.#count.scalar(this.#scalar(node))
   }
 
-  #noteTwice(into: JsonObject, kinds: Kinds, node: unknown, key: YamlKey): void {
+  /** Go tells the line in which the second value begins. */
+  #noteTwice(into: JsonObject, kinds: Kinds, key: YamlKey, start: () => number): void {
     if (Object.hasOwn(into, key.text) && kinds.get(key.text) === key.kind) {
-      const at = this.#yaml.isNode(node) ? (node.range?.[0] ?? 0) : 0
-      this.duplicates.push(`line ${this.#source.lineAt(at)}: key ${key.shown} already set in map`)
+      const line = this.#source.lineAt(start())
+      this.duplicates.push(`line ${line}: key ${key.shown} already set in map`)
     }
     if (key.kind === undefined) kinds.delete(key.text)
     else kinds.set(key.text, key.kind)
+  }
+
+  /** Where a value begins: at its anchor or tag, if it has one, which the library leaves out. */
+  #startOf(key: unknown, value: unknown): number {
+    const rangeOf = (node: unknown) => (this.#yaml.isNode(node) ? node.range : undefined)
+    const keyEnd = rangeOf(key)?.[1] ?? 0
+    const start = rangeOf(value)?.[0] ?? keyEnd
+    const between = this.#source.text.slice(keyEnd, start).replaceAll(/#.*/g, blanked)
+    const at = between.search(/[&!]/)
+    return at < 0 ? start : keyEnd + at
   }
 
   #isMerge(key: unknown): boolean {

@@ -133,12 +133,12 @@ type LineAt = (offset: number) => number
 /** Go reads a comment wherever a token may begin, also right behind another. */
 const isFault = ({ message }: YAMLError): boolean => !message.startsWith('Comments must be')
 
-/** Go has its document where a line begins further out than it did, and does not look at the rest. */
+/** Go has its document where a text ends, or where a line begins further out, and does not look at the rest. */
 const isBehind = ({ pos }: YAMLError, { contents }: Document.Parsed, lines: LineCounter): boolean =>
   contents !== null &&
   pos[0] >= contents.range[1] &&
-  yaml().isCollection(contents) &&
-  lines.linePos(pos[0]).col < lines.linePos(contents.range[0]).col
+  (!yaml().isCollection(contents) ||
+    lines.linePos(pos[0]).col < lines.linePos(contents.range[0]).col)
 
 /** A mark that ends the document before its contents have ended can only be within a text in quotes. */
 const markWithin = (document: Document.Parsed, text: string): number | undefined => {
