@@ -94,6 +94,7 @@ t.test('values are what goyaml.v2 makes of them', (t) => {
     // Within brackets a dash is a text, a colon ends one only before a blank, and a question mark begins a key.
     ['a: [cat, -]\nb: {c: -, "d":e}\n', { a: ['cat', '-'], b: { c: '-', d: 'e' } }],
     ['a: [b:, http://x]\nc: {d:,?e: f}\n', { a: ['b:', 'http://x'], c: { 'd:': null, e: 'f' } }],
+    ['{? a\n  b : c, d:\n e, f\n, "g":\n h}', { 'a b': 'c', d: 'e', f: null, g: 'h' }],
     ['a: [!!str , "b": , c]\n', { a: ['', { b: null }, 'c'] }],
     [
       'a: {<<: [{k: v}, {k: w}]}',
@@ -142,6 +143,11 @@ t.test('what is no YAML is refused in the words of Go', (t) => {
     ["b: 1\na: 'b\n...\n", 'yaml: line 3: found unexpected document indicator'],
     ['b: 1\na: | x\n', 'yaml: line 2: did not find expected comment or line break'],
     ['a: b\nc\n', "yaml: line 3: could not find expected ':'"],
+    ['a: [b, c\nd: e\n', "yaml: line 1: did not find expected ',' or ']'"],
+    ['a: 1\nb:\n  c: {d: e\nf: g\n', "yaml: line 3: did not find expected ',' or '}'"],
+    ['{a: 1,\n "b\nc": 2}', "yaml: line 2: did not find expected ',' or '}'"],
+    ['{"a" # b\n  : 1}', "yaml: line 1: did not find expected ',' or '}'"],
+    ['[{a\n b: c}]\n', "yaml: line 1: did not find expected ',' or '}'"],
     ['a: 1\nb\n  c: d\n', "yaml: line 3: could not find expected ':'"],
     ['a: 1\n"b\nc": d\n', "yaml: line 3: could not find expected ':'"],
     ['a: 1\n!!str b\n  c: d\n', "yaml: line 3: could not find expected ':'"],

@@ -59,11 +59,26 @@ const isAmongKeys = (before: string): boolean => {
   return false
 }
 
+/** The bracket that is open at the end of a text. */
+const openBracket = (text: string): string | undefined => {
+  const open: string[] = []
+  const plain = text.replaceAll(/"(?:\\.|[^"\\])*"?|'[^']*'?|(?:^|\s)#.*/g, '')
+  for (const [bracket] of plain.matchAll(/[[\]{}]/g))
+    if (bracket === '[' || bracket === '{') open.push(bracket)
+    else open.pop()
+  return open.at(-1)
+}
+
 const goFault = ({ code, message, before, from }: YamlFault): GoFault => {
   // Where the sequence begins, which may be a line further.
   if (/^A block sequence may not/.test(message))
     return { text: 'did not find expected key', late: from.startsWith('\n') }
-  if (code === 'MULTILINE_IMPLICIT_KEY' && !isAmongKeys(before)) return notHere('mapping values')
+  if (code === 'MULTILINE_IMPLICIT_KEY') {
+    const bracket = openBracket(before)
+    if (bracket !== undefined)
+      return { text: `did not find expected ',' or '${bracket === '[' ? ']' : '}'}'` }
+    if (!isAmongKeys(before)) return notHere('mapping values')
+  }
   if (code === 'BLOCK_AS_IMPLICIT_KEY' && /^\?\s/.test(from)) return notHere('mapping keys')
   if (/block-seq-ind on same line/.test(message)) return notHere('block sequence entries')
   const isAfterHeader = /^Not a YAML token/.test(message) && /[|>][-+\d]* +$/.test(before)

@@ -7,7 +7,7 @@ import { getOwn, setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { aliasTargets, DecodeCount } from './aliases.js'
 import { type YamlKey, yamlKeyOf } from './key.js'
-import { YamlSyntaxError } from './messages.js'
+import { faultInLine, YamlSyntaxError } from './messages.js'
 
 type Yaml = typeof import('yaml')
 
@@ -37,6 +37,8 @@ const isGoFloat = (source: string, value: number): boolean =>
     /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/.test(
       source.replaceAll(source.startsWith('.') ? /(?<=\d)_(?=\d)/g : '_', ''),
     ))
+
+const toColon = /\s*(?:#.*\n\s*)*:/y
 
 const blanked = (text: string): string => ' '.repeat(text.length)
 
@@ -114,10 +116,25 @@ class Converter {
   }
 
   /** `kinds` has the keys that are no texts: Go tells them from texts that look the same. */
-  #fill(into: JsonObject, kinds: Kinds, { items }: YAMLMap): void {
-    for (const { key, value } of items)
+  #fill(into: JsonObject, kinds: Kinds, { items, flow }: YAMLMap): void {
+    for (const { key, value } of items) {
+      if (flow && this.#yaml.isNode(key)) this.#refuseLongKey(key)
       if (this.#isMerge(key)) this.#merge(into, kinds, value)
       else this.#set(into, kinds, key, value)
+    }
+  }
+
+  /** Within brackets a key and its colon stand in one line, unless a question mark tells the key. */
+  #refuseLongKey({ range }: Node): void {
+    const { text, lineAt } = this.#source
+    const [start, end] = range ?? [0, 0]
+    toColon.lastIndex = end
+    const gap = toColon.exec(text)?.[0]
+    if (gap === undefined || !text.slice(start, end + gap.length).includes('\n')) return
+    let before = start - 1
+    while (/\s/.test(text[before] ?? '')) before--
+    if (text[before] === '?') return
+    throw faultInLine(lineAt(end + gap.length - 1) - 1, "did not find expected ',' or '}'")
   }
 
   #set(into: JsonObject, kinds: Kinds, node: unknown, valueNode: unknown): void {
