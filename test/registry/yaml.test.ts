@@ -143,6 +143,7 @@ t.test('what is no YAML is refused in the words of Go', (t) => {
     ["b: 1\na: 'b\n...\n", 'yaml: line 3: found unexpected document indicator'],
     ['b: 1\na: | x\n', 'yaml: line 2: did not find expected comment or line break'],
     ['a: b\nc\n', "yaml: line 3: could not find expected ':'"],
+    ['\ufeffa: 1\nb: [c\n', "yaml: line 2: did not find expected ',' or ']'"],
     ['a: [b, c\nd: e\n', "yaml: line 1: did not find expected ',' or ']'"],
     ['a: 1\nb:\n  c: {d: e\nf: g\n', "yaml: line 3: did not find expected ',' or '}'"],
     ['{a: 1,\n "b\nc": 2}', "yaml: line 2: did not find expected ',' or '}'"],

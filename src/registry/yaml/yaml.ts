@@ -189,7 +189,7 @@ const decoded = (bytes: Buffer): string => {
 
 /** Throws YamlSyntaxError. */
 export const parseYaml = (input: string | Buffer): ParsedYaml => {
-  const text = typeof input === 'string' ? input : decoded(input)
+  const text = (typeof input === 'string' ? input : decoded(input)).replace(/^\ufeff/, '')
   if (forbidden.test(text)) throw new YamlSyntaxError('yaml: control characters are not allowed')
   refuseLeadingTab(text)
   const { document, lines, end: own = Infinity } = firstDocument(text)
