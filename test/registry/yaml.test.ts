@@ -94,7 +94,12 @@ t.test('values are what goyaml.v2 makes of them', (t) => {
     // Within brackets a dash is a text, a colon ends one only before a blank, and a question mark begins a key.
     ['a: [cat, -]\nb: {c: -, "d":e}\n', { a: ['cat', '-'], b: { c: '-', d: 'e' } }],
     ['a: [b:, http://x]\nc: {d:,?e: f}\n', { a: ['b:', 'http://x'], c: { 'd:': null, e: 'f' } }],
-    ['{? a\n  b : c, d:\n e, f\n, "g":\n h}', { 'a b': 'c', d: 'e', f: null, g: 'h' }],
+    ['a:\n- b\t\n- c -\td\n- |\n  -\te\n', { a: ['b', 'c -\td', '-\te\n'] }],
+    ['- ""  : a\n  b: \tc\n', [{ '': 'a', b: 'c' }]],
+    [
+      '{? a\n  b : c, d:\n e, f\n, "g":\n h, i\n j}',
+      { 'a b': 'c', d: 'e', f: null, g: 'h', 'i j': null },
+    ],
     ['a: [!!str , "b": , c]\n', { a: ['', { b: null }, 'c'] }],
     [
       'a: {<<: [{k: v}, {k: w}]}',
@@ -144,6 +149,13 @@ t.test('what is no YAML is refused in the words of Go', (t) => {
     ['b: 1\na: | x\n', 'yaml: line 2: did not find expected comment or line break'],
     ['a: b\nc\n', "yaml: line 3: could not find expected ':'"],
     ['\ufeffa: 1\nb: [c\n', "yaml: line 2: did not find expected ',' or ']'"],
+    ['a:\n- \tb\n', 'yaml: line 2: found character that cannot start any token'],
+    ['- -\t# b\n', 'yaml: found character that cannot start any token'],
+    ['a: 1\n?\tb\n: c\n', 'yaml: line 2: found character that cannot start any token'],
+    ['a: -\tb\n', 'yaml: block sequence entries are not allowed in this context'],
+    ['a:\n- : b\n', 'yaml: line 1: did not find expected key'],
+    ['a: 1\n: b\n', 'yaml: line 1: did not find expected key'],
+    ['{a: 1,\n : b}\n', 'yaml: line 1: did not find expected node content'],
     ['a: [b, c\nd: e\n', "yaml: line 1: did not find expected ',' or ']'"],
     ['a: 1\nb:\n  c: {d: e\nf: g\n', "yaml: line 3: did not find expected ',' or '}'"],
     ['{a: 1,\n "b\nc": 2}', "yaml: line 2: did not find expected ',' or '}'"],

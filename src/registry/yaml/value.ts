@@ -38,6 +38,9 @@ const isGoFloat = (source: string, value: number): boolean =>
       source.replaceAll(source.startsWith('.') ? /(?<=\d)_(?=\d)/g : '_', ''),
     ))
 
+const isLeftOut = ({ type, source, tag, anchor }: Scalar): boolean =>
+  type === 'PLAIN' && source === '' && tag === undefined && anchor === undefined
+
 const toColon = /\s*(?:#.*\n\s*)*:/y
 
 const blanked = (text: string): string => ' '.repeat(text.length)
@@ -118,23 +121,30 @@ class Converter {
   /** `kinds` has the keys that are no texts: Go tells them from texts that look the same. */
   #fill(into: JsonObject, kinds: Kinds, { items, flow }: YAMLMap): void {
     for (const { key, value } of items) {
-      if (flow && this.#yaml.isNode(key)) this.#refuseLongKey(key)
+      if (this.#yaml.isNode(key)) this.#checkKey(key, flow)
       if (this.#isMerge(key)) this.#merge(into, kinds, value)
       else this.#set(into, kinds, key, value)
     }
   }
 
-  /** Within brackets a key and its colon stand in one line, unless a question mark tells the key. */
-  #refuseLongKey({ range }: Node): void {
+  /**
+   * Without a question mark before it, no key may be left out; and within brackets it stands in one line with its colon.
+   */
+  #checkKey(key: Node, flow: boolean | undefined): void {
+    const isEmpty = this.#yaml.isScalar(key) && isLeftOut(key)
+    if (!isEmpty && !flow) return
     const { text, lineAt } = this.#source
-    const [start, end] = range ?? [0, 0]
+    const [start, end] = key.range ?? [0, 0]
     toColon.lastIndex = end
     const gap = toColon.exec(text)?.[0]
-    if (gap === undefined || !text.slice(start, end + gap.length).includes('\n')) return
+    if (gap === undefined) return
+    const colon = end + gap.length - 1
+    if (!isEmpty && !text.slice(start, colon).includes('\n')) return
     let before = start - 1
     while (/\s/.test(text[before] ?? '')) before--
     if (text[before] === '?') return
-    throw faultInLine(lineAt(end + gap.length - 1) - 1, "did not find expected ',' or '}'")
+    const missing = !isEmpty ? "',' or '}'" : flow ? 'node content' : 'key'
+    throw faultInLine(lineAt(colon) - 1, `did not find expected ${missing}`)
   }
 
   #set(into: JsonObject, kinds: Kinds, node: unknown, valueNode: unknown): void {

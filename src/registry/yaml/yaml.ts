@@ -58,9 +58,21 @@ const ownEndOf = (token: CST.Token): number | undefined => {
   return isQuoted ? value.offset + value.source.length : undefined
 }
 
+const isNoFlow = ({ type }: CST.Token): boolean => type !== 'flow-collection'
+
+/** Go skips blanks behind what begins an item or a key, but no tabs. */
+const noToken = (line: number): YamlSyntaxError =>
+  scannerFault(line, 'found character that cannot start any token')
+
 /** The first document of a stream, which is all that Go reads of one. Throws YamlSyntaxError. */
 const firstDocument = (text: string): FirstDocument => {
-  const { Composer, Lexer, LineCounter, Parser } = yaml()
+  const {
+    CST: { DOCUMENT },
+    Composer,
+    Lexer,
+    LineCounter,
+    Parser,
+  } = yaml()
   const lines = new LineCounter()
   const parser = new Parser(lines.addNewLine)
   lines.addNewLine(0)
@@ -74,7 +86,18 @@ const firstDocument = (text: string): FirstDocument => {
     }
   }
   const tokens = function* (): Generator<CST.Token> {
+    // Whether the line has begun items and keys so far, and nothing else; whether it has just begun one.
+    let isFresh = true
+    let isBegun = false
     for (const lexeme of lex(new Lexer(), text)) {
+      if (isBegun && /^ *\t/.test(lexeme) && parser.stack.every(isNoFlow))
+        throw noToken(lines.linePos(parser.offset).line)
+      const begins = lexeme === '-' || lexeme === '?'
+      isBegun = isFresh && begins
+      isFresh =
+        lexeme.endsWith('\n') ||
+        lexeme === DOCUMENT ||
+        (isFresh && (begins || lexeme.trim() === ''))
       // The composer recurses: with a deep text it would run out of stack, in places where V8 then aborts the process.
       if (parser.stack.length > limits.yamlDepthMax) {
         throw scannerFault(lines.linePos(parser.offset).line, 'exceeded max depth of 10000')
@@ -166,7 +189,7 @@ const leadingTab = /^(?: *(?:#.*)?\n)* *\t/
 const refuseLeadingTab = (text: string): void => {
   const found = leadingTab.exec(text)?.[0]
   if (found === undefined) return
-  throw scannerFault(found.split('\n').length, 'found character that cannot start any token')
+  throw noToken(found.split('\n').length)
 }
 
 const isUtf16 = (bytes: Buffer): boolean =>
