@@ -87,7 +87,10 @@ export const preferencesOf = (
   if (weights.size === 0) return undefined
   return (info) => {
     let sum = 0
-    for (const [key, values] of weights) sum += values.get(topologyOf(info, key) ?? '') ?? 0
+    for (const [key, values] of weights) {
+      const value = topologyOf(info, key)
+      if (value !== undefined) sum += values.get(value) ?? 0
+    }
     return sum
   }
 }

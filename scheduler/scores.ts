@@ -57,7 +57,8 @@ export const preferredNeighbours =
     const values = candidates.map(preference)
     const least = Math.min(...values)
     const range = Math.max(...values) - least
-    return values.map((value) => (range === 0 ? 0 : Math.trunc((100 * (value - least)) / range)))
+    // Upstream's order of floating point operations: 29 of 100 are 28.
+    return values.map((value) => (range === 0 ? 0 : Math.trunc(100 * ((value - least) / range))))
   }
 
 export const images: Score = (pod, candidates, view) => imageLocality(pod, candidates, view.nodes)
