@@ -1,18 +1,18 @@
 /** What a node has to have for a Pod before it is bound: its volumes and devices. Upstream: PreBind, and podsInPreBind. */
 import { withOwnSignal } from '#async/own-signal.js'
 import type { Node, Pod } from '#client/pod.js'
+import type { ChosenVolumes } from './bound-claims.js'
 import type { ClusterState } from './cluster-state.js'
 import type { DeviceFindings, DynamicResources } from './devices/dynamic-resources.js'
 import { failsAs } from './fails-as.js'
 import type { NamedSchedulers } from './named-schedulers.js'
 import type { VolumeBinding } from './volume-binding.js'
-import type { ClaimFindings } from './volume-claims.js'
 
 /** The Pod has no use any more for what it waits for. */
 class WaitEnded extends Error {}
 
 interface Findings {
-  readonly claims: ClaimFindings
+  readonly chosen: ChosenVolumes
   readonly devices: DeviceFindings
 }
 
@@ -54,13 +54,13 @@ export class PreBind {
   run(
     pod: Pod,
     node: string,
-    { claims, devices }: Findings,
+    { chosen, devices }: Findings,
     signal: AbortSignal,
   ): Promise<boolean> {
     return withOwnSignal(signal, async (own) => {
       const parts = [
         failsAs('running PreBind plugin "VolumeBinding"', () =>
-          this.#bindVolumes(pod, node, claims, own),
+          this.#bindVolumes(pod, node, chosen, own),
         ),
         failsAs('running PreBind plugin "DynamicResources"', () =>
           this.#prepareDevices(pod, node, devices, own),
@@ -82,16 +82,16 @@ export class PreBind {
   async #bindVolumes(
     pod: Pod,
     node: string,
-    claims: ClaimFindings,
+    chosen: ChosenVolumes,
     own: AbortController,
   ): Promise<boolean> {
-    if (claims.waiting.length === 0) return true
+    if (chosen.size === 0) return true
     const nodeOf = (): Node => {
       const found = this.#deps.state.info(node)?.node
       if (found !== undefined) return found
       throw new Error(`failed to get node "${node}": node "${node}" not found`)
     }
-    const chosen = await this.#deps.volumes.bind(claims, nodeOf())
+    await this.#deps.volumes.bind(chosen, node)
     const { volumeTimeoutMs: timeoutMs } = this.#deps.schedulers.of(pod).profile
     return failsAs('binding volumes', () =>
       this.#wait(pod, own, () =>

@@ -5,6 +5,7 @@ import { keyOf } from '#client/object-store.js'
 import { isPodTerminal, isTerminating, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
+import type { ChosenVolumes } from './bound-claims.js'
 import { ClusterState, type ClusterView, type Service } from './cluster-state.js'
 import type { Backoff } from './configuration/read-configuration.js'
 import { decide, type Refusing } from './decide.js'
@@ -19,7 +20,6 @@ import { PreBind } from './pre-bind.js'
 import { type FoundPreemption, findCandidates, noPreemption, preemptionOf } from './preemption.js'
 import type { Budget } from './victims.js'
 import { VolumeBinding } from './volume-binding.js'
-import type { ClaimFindings } from './volume-claims.js'
 import {
   countedWith,
   isNewNeighbour,
@@ -213,9 +213,11 @@ export class Scheduler {
       const found = await this.#roomFor(pod, decision, attempt)
       this.#fitsNowhere(pod, { decision, found, devices })
     } else {
+      const { node } = view.nodes.find((info) => info.node!.metadata.name === decision.node)!
+      const chosen = this.#volumes.reserve(claims, node!)
       this.#state.setPod(pod, decision.node)
       this.#devices.reserve(devices, decision.node)
-      this.#attend(pod, this.#bind(pod, decision.node, { claims, devices }, signal))
+      this.#attend(pod, this.#bind(pod, decision.node, { chosen, devices }, signal))
     }
   }
 
@@ -299,15 +301,15 @@ export class Scheduler {
   async #bind(
     waiting: Pod,
     node: string,
-    { claims, devices }: { claims: ClaimFindings; devices: DeviceFindings },
+    { chosen, devices }: { chosen: ChosenVolumes; devices: DeviceFindings },
     signal: AbortSignal,
   ): Promise<void> {
     let pod = waiting
     try {
-      if (claims.waiting.length > 0 || devices.filter !== undefined)
+      if (chosen.size > 0 || devices.filter !== undefined)
         pod = await this.#schedulers.of(waiting).writer.nominate(waiting, node)
       // Claims stay as they are: whoever schedules next waits for their devices, too.
-      if (!(await this.#preBind.run(pod, node, { claims, devices }, signal))) return
+      if (!(await this.#preBind.run(pod, node, { chosen, devices }, signal))) return
       const { writer } = this.#schedulers.of(pod)
       if (!(await this.#extendersFor(pod)?.bind(pod, node)))
         await failsAs('running Bind plugin "DefaultBinder"', () => writer.bind(pod, node))
@@ -317,6 +319,7 @@ export class Scheduler {
       this.#pending.remove(keyOf(pod))
     } catch (error) {
       this.#state.removePod(keyOf(pod))
+      this.#volumes.release(chosen)
       const released = this.#devices.release(devices, pod, node)
       // Others were refused for what it would have taken (upstream: handleBindingCycleError).
       this.#pending.unparkAll()

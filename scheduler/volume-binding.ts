@@ -9,7 +9,6 @@ import type { Client } from '#client/client.js'
 import type { CsiDriver, CsiNode, VolumeAttachment } from '#client/csi-objects.js'
 import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
-import { keyOf } from '#client/object-store.js'
 import {
   boundTo,
   type Claim,
@@ -19,6 +18,7 @@ import {
 } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { AssumedVolumes, hasToBeWritten } from './assumed-volumes.js'
 import { areBound, type ChosenVolumes } from './bound-claims.js'
 import type { Filter } from './filter.js'
 import type { NodeInfo } from './node-info.js'
@@ -49,8 +49,7 @@ export class VolumeBinding {
   readonly #attachments: Informer<VolumeAttachment>
   readonly #clock: Clock
   readonly #changes = new Changes()
-  /** Promises under way, which the watch does not show yet: volume → key of the claim. */
-  readonly #promises = new Map<string, string>()
+  readonly #assumed = new AssumedVolumes()
 
   /** `changed` is told when a Pod might fit that did not before. */
   constructor({ client, informers, clock }: VolumeBindingDeps, changed: () => void) {
@@ -83,7 +82,11 @@ export class VolumeBinding {
   }
 
   inspect(pod: Pod): ClaimFindings {
-    return inspectClaims(pod, this.#stores)
+    const { waiting, ...findings } = inspectClaims(pod, this.#stores)
+    return {
+      ...findings,
+      waiting: waiting.map((one) => ({ ...one, claim: this.#assumed.claim(one.claim) })),
+    }
   }
 
   /** What rules nodes out for the Pod; `nodes` are all, with what runs on them. */
@@ -101,8 +104,9 @@ export class VolumeBinding {
   }
 
   #storage(findings: ClaimFindings): Storage {
+    const isAsked = findings.waiting.length > 0
     return {
-      volumes: findings.waiting.length > 0 ? this.#free(findings) : [],
+      volumes: isAsked ? this.#volumes.store.list().map((v) => this.#assumed.volume(v)) : [],
       hasCapacity: (claim, { provisioner }, node) =>
         hasCapacity(
           claim,
@@ -113,23 +117,28 @@ export class VolumeBinding {
     }
   }
 
-  #free({ waiting }: ClaimFindings): Volume[] {
-    const own = new Set(waiting.map(({ claim }) => keyOf(claim)))
-    return this.#volumes.store.list().filter(({ metadata }) => {
-      const promisedTo = this.#promises.get(metadata.name)
-      return promisedTo === undefined || own.has(promisedTo)
-    })
+  /** What the claims get on the node, which nobody else gets until `bind` or `release`. */
+  reserve(findings: ClaimFindings, node: Node): ChosenVolumes {
+    const chosen = volumesOnNode(findings.waiting, node, this.#storage(findings))
+    if (typeof chosen === 'string') throw new Error(chosen)
+    this.#assumed.add(chosen, node.metadata.name)
+    return chosen
+  }
+
+  release(chosen: ChosenVolumes): void {
+    for (const [claim, volume] of chosen) this.#assumed.remove(claim, volume)
+    this.#changes.tell()
   }
 
   /** The claims are bound by the controller of volumes after this. */
-  async bind(findings: ClaimFindings, node: Node): Promise<ChosenVolumes> {
-    const chosen = volumesOnNode(findings.waiting, node, this.#storage(findings))
-    if (typeof chosen === 'string') throw new Error(chosen)
+  async bind(chosen: ChosenVolumes, node: string): Promise<void> {
     for (const [claim, volume] of chosen) {
-      if (volume === undefined) await this.#selectNode(claim, node.metadata.name)
-      else if (volume.spec.claimRef?.uid !== claim.metadata.uid) await this.#promise(claim, volume)
+      if (!hasToBeWritten(claim, volume)) continue
+      if (volume === undefined) await this.#selectNode(claim, node)
+      else this.#volumes.observe(await this.#promise(claim, volume))
+      this.#assumed.remove(claim, volume)
     }
-    return chosen
+    this.#changes.tell()
   }
 
   /** True when they are bound, false when the signal fires. Throws if they will not be, in upstream's words. */
@@ -140,26 +149,18 @@ export class VolumeBinding {
   ): Promise<boolean> {
     const until = this.#clock.now() + timeoutMs
     while (!signal.aborted) {
-      if (areBound(chosen, nodeOf(), this.#stores)) return true
+      if (!this.#assumed.has(chosen) && areBound(chosen, nodeOf(), this.#stores)) return true
       if (this.#clock.now() > until) throw new Error('context deadline exceeded')
       await this.#changes.next(lookMs, signal)
     }
     return false
   }
 
-  async #promise(claim: Claim, volume: Volume): Promise<void> {
-    const name = volume.metadata.name
-    this.#promises.set(name, keyOf(claim))
-    try {
-      const bound = boundTo(volume, claim)
-      this.#volumes.observe(await this.#client.update(resources.persistentVolumes, bound))
-    } finally {
-      this.#promises.delete(name)
-    }
+  #promise(claim: Claim, volume: Volume): Promise<Volume> {
+    return this.#client.update(resources.persistentVolumes, boundTo(volume, claim))
   }
 
   async #selectNode({ metadata }: Claim, node: string): Promise<void> {
-    if (metadata.annotations?.[selectedNode] !== undefined) return
     const { namespace, name, uid, resourceVersion } = metadata
     this.#claims.observe(
       await this.#client.patch(

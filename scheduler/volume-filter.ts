@@ -47,16 +47,19 @@ const boundProblem = ({ bound }: ClaimFindings, node: Node): string | undefined 
 class VolumeFilter implements Filter {
   readonly #situation: VolumeSituation
   readonly #isInConflict: ((other: Pod) => boolean) | undefined
-  /** How often the claims that only one Pod may use are used already. */
+  /** Claims that only one Pod may use, as far as that is looked at. */
+  readonly #exclusive: readonly string[]
+  /** How often they are used already. */
   #uses: number
 
   constructor(
     situation: VolumeSituation,
     isInConflict: ((other: Pod) => boolean) | undefined,
-    uses: number,
+    { exclusive, uses }: { exclusive: readonly string[]; uses: number },
   ) {
     this.#situation = situation
     this.#isInConflict = isInConflict
+    this.#exclusive = exclusive
     this.#uses = uses
   }
 
@@ -80,12 +83,12 @@ class VolumeFilter implements Filter {
   }
 
   clone(): VolumeFilter {
-    return new VolumeFilter(this.#situation, this.#isInConflict, this.#uses)
+    const counted = { exclusive: this.#exclusive, uses: this.#uses }
+    return new VolumeFilter(this.#situation, this.#isInConflict, counted)
   }
 
   count(other: Pod, _info: NodeInfo, by: 1 | -1): void {
-    const { exclusive } = this.#situation.findings
-    const used = claimNames(other).filter((name) => exclusive.includes(name))
+    const used = claimNames(other).filter((name) => this.#exclusive.includes(name))
     this.#uses += by * used.length
   }
 }
@@ -105,9 +108,11 @@ export const volumeFilter = (
       for (const other of info.pods.values())
         if (other.metadata.namespace === pod.metadata.namespace && keyOf(other) !== keyOf(pod))
           for (const name of claimNames(other)) used.add(name)
-  return new VolumeFilter(
-    situation,
-    isInConflict,
-    exclusive.filter((name) => used.has(name)).length,
-  )
+  const uses = exclusive.filter((name) => used.has(name)).length
+  // As upstream, Pods that made room for themselves use no claim unless something else is looked at anyway.
+  const isLookedAt = uses > 0 || isInConflict !== undefined
+  return new VolumeFilter(situation, isInConflict, {
+    exclusive: isLookedAt ? exclusive : [],
+    uses,
+  })
 }

@@ -2,6 +2,7 @@
 import { matchesNodeSelector } from '#client/node-affinity.js'
 import {
   type Claim,
+  classOf,
   compareSizes,
   findVolume,
   type StorageClass,
@@ -55,7 +56,9 @@ export const volumesOnNode = (
   const suits = (v: Volume): boolean => matchesNodeSelector(v.spec.nodeAffinity?.required, node)
   let free = volumes
   for (const { claim } of inOrder) {
-    const volume = asked(claim) === undefined ? findVolume(claim, free, suits) : undefined
+    // Upstream looks at volumes of the claim's class only, even if one of another is meant for it.
+    const alike = free.filter((v) => classOf(v) === classOf(claim))
+    const volume = asked(claim) === undefined ? findVolume(claim, alike, suits) : undefined
     chosen.set(claim, volume)
     free = free.filter((v) => v !== volume)
   }

@@ -205,5 +205,11 @@ t.test('a claim that only one Pod may use is won from a lesser Pod, wherever tha
   t.same([found.node, victimsOf(found)], ['a', ['user']])
   const equal = { ...winner, spec: { ...winner.spec, priority: 1 } }
   t.match(messageOf(preempt(equal, view)), /2 No preemption victims found for incoming pod\.$/)
+  const empty = [info(node('a'))]
+  const waiting = viewOf(empty, {
+    volumeFilter: volumeFilter(equal, { findings, bindingProblem: () => undefined }, empty),
+    nominatedTo: () => [winner],
+  })
+  t.equal(decideIn(waiting, equal).node, 'a', 'one that waits for its room does not use it yet')
   t.end()
 })

@@ -208,6 +208,8 @@ t.test(
       place([claim('small', '1Gi')], [volume('p', '1Gi', promised), volume('v', '1Gi')]),
       'none',
     )
+    const foreign = volume('f', '1Gi', { ...promised, storageClassName: 'other' })
+    t.same(place([claim('small', '1Gi')], [foreign, volume('v', '1Gi')]), ['v'])
     t.end()
   },
 )

@@ -1,7 +1,7 @@
 /** Pods wait on their node until their volumes are made. */
 import t from 'tap'
 import { conditionOf } from '#api/conditions.js'
-import { bindCompleted, type Claim, selectedNode } from '#client/persistent-volume.js'
+import { bindCompleted, type Claim, selectedNode, type Volume } from '#client/persistent-volume.js'
 import type { Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { parseFlags } from '#program/flags.js'
@@ -98,3 +98,79 @@ t.test(
     })
   },
 )
+
+t.test('Pods that share a claim go to one node, whoever makes its volume', async (t) => {
+  const flags = parseFlags([], schedulerProcess.flags)
+  const client = await startBeside(t, (deps) => schedulerProcess.run(deps, flags))
+  const capacity = { cpu: '4', memory: '8Gi', pods: '10' }
+  await client.create(resources.serviceAccounts, { metadata: { name: 'default', namespace } })
+  for (const name of ['m', 'n']) {
+    await client.create(resources.nodes, {
+      metadata: { name, labels: { 'kubernetes.io/hostname': name } },
+      status: { capacity, allocatable: capacity },
+    })
+    const here = { key: 'kubernetes.io/hostname', operator: 'In', values: [name] }
+    const volume = await client.create<Volume>(resources.persistentVolumes, {
+      metadata: { name: `disk-${name}` },
+      spec: {
+        storageClassName: 'static',
+        accessModes: ['ReadWriteMany'],
+        capacity: { storage: '1Gi' },
+        local: { path: '/disk' },
+        nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [here] }] } },
+      },
+    })
+    const status = { phase: 'Available' }
+    const { metadata } = volume
+    await client.patch(
+      resources.persistentVolumes,
+      { name: metadata.name },
+      { status },
+      { type: 'merge', subresource: 'status' },
+    )
+  }
+  for (const [className, provisioner] of [
+    ['static', 'kubernetes.io/no-provisioner'],
+    ['made', 'example.com/disks'],
+  ] as const) {
+    await client.create(resources.storageClasses, {
+      metadata: { name: className },
+      provisioner,
+      volumeBindingMode: 'WaitForFirstConsumer',
+    })
+    const names = [`${className}-0`, `${className}-1`]
+    const podOf = (name: string) => client.get<Pod>(resources.pods, { namespace, name })
+    for (const name of names)
+      await client.create(resources.pods, {
+        metadata: { name, namespace },
+        spec: {
+          containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '1' } } }],
+          tolerations: [{ operator: 'Exists' }],
+          volumes: [{ name: 'v', persistentVolumeClaim: { claimName: className } }],
+        },
+      })
+    await eventually('both wait for their claim', async () =>
+      (await Promise.all(names.map(podOf))).every((pod) =>
+        conditionOf(pod, 'PodScheduled')?.message?.includes('not found'),
+      ),
+    )
+    // It lets both be tried, one right after the other.
+    await client.create(resources.persistentVolumeClaims, {
+      metadata: { name: className, namespace },
+      spec: {
+        storageClassName: className,
+        accessModes: ['ReadWriteMany'],
+        resources: { requests: { storage: '1Gi' } },
+      },
+    })
+    await eventually('both have a node', async () =>
+      (await Promise.all(names.map(podOf))).every(({ status }) => status.nominatedNodeName),
+    )
+    const nodes = (await Promise.all(names.map(podOf))).map(
+      ({ status }) => status.nominatedNodeName,
+    )
+    t.equal(nodes[0], nodes[1], className)
+  }
+  const { items } = await client.list<Volume>(resources.persistentVolumes)
+  t.equal(items.filter(({ spec }) => spec.claimRef !== undefined).length, 1, 'one is promised')
+})
