@@ -21,10 +21,12 @@ import { type FoundPreemption, findCandidates, noPreemption, preemptionOf } from
 import type { Budget } from './victims.js'
 import { VolumeBinding } from './volume-binding.js'
 import {
+  type Concerns,
   countedWith,
   isNewNeighbour,
   leavesRoom,
   looksAtNeighbours,
+  nobody,
   nodeMayFit,
   saysMore,
 } from './waking-changes.js'
@@ -34,9 +36,6 @@ interface SchedulerDeps extends NamedSchedulersDeps {
   backoff: Backoff
   extenders: readonly Extender[]
 }
-
-/** But for those that any change may help. */
-const nobody = (): boolean => false
 
 export class Scheduler {
   readonly #deps: SchedulerDeps
@@ -62,7 +61,7 @@ export class Scheduler {
       informers.for(resources.namespaces, { metadataOnly: true }).store,
       informers.for<Service>(resources.services).store,
     )
-    const unpark = (): void => this.#pending.unparkAll()
+    const unpark = (concerns: Concerns): void => this.#pending.unpark(concerns)
     this.#volumes = new VolumeBinding(deps, unpark)
     this.#budgets = informers.for<Budget>(resources.podDisruptionBudgets)
     this.#devices = new DynamicResources(deps, unpark)

@@ -14,6 +14,13 @@ export interface CsiStorageCapacity extends NamespacedObject {
   maximumVolumeSize?: string
 }
 
+/** In thousandths; below zero where nothing is known. Upstream: volumeLimit. */
+export const largestVolume = ({
+  capacity,
+  maximumVolumeSize = capacity,
+}: CsiStorageCapacity): bigint =>
+  maximumVolumeSize === undefined ? -1n : parseMilli(maximumVolumeSize)
+
 /** Upstream: hasEnoughCapacity. */
 export const hasCapacity = (
   claim: Claim,
@@ -24,10 +31,9 @@ export const hasCapacity = (
   const wanted = claim.spec.resources?.requests?.storage
   if (wanted === undefined || driver?.spec.storageCapacity !== true) return true
   return capacities.some(
-    ({ storageClassName, nodeTopology, capacity, maximumVolumeSize = capacity }) =>
-      storageClassName === classOf(claim) &&
-      maximumVolumeSize !== undefined &&
-      parseMilli(maximumVolumeSize) >= parseMilli(wanted) &&
-      matchesSelector(nodeTopology, metadata.labels),
+    (one) =>
+      one.storageClassName === classOf(claim) &&
+      largestVolume(one) >= parseMilli(wanted) &&
+      matchesSelector(one.nodeTopology, metadata.labels),
   )
 }

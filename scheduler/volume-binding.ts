@@ -18,15 +18,23 @@ import {
 } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { jsonEqual } from '#json/object.js'
 import { AssumedVolumes, hasToBeWritten } from './assumed-volumes.js'
 import { areBound, type ChosenVolumes } from './bound-claims.js'
 import type { Filter } from './filter.js'
 import type { NodeInfo } from './node-info.js'
-import { type CsiStorageCapacity, hasCapacity } from './storage-capacity.js'
+import { type CsiStorageCapacity, hasCapacity, largestVolume } from './storage-capacity.js'
 import { type ClaimFindings, inspectClaims, type VolumeStores } from './volume-claims.js'
 import { volumeFilter } from './volume-filter.js'
 import { volumeLimits } from './volume-limits.js'
 import { type Storage, volumesOnNode } from './waiting-claims.js'
+import {
+  type Concerns,
+  nobody,
+  takesMoreVolumes,
+  usesVolumeClaim,
+  usesVolumeClaims,
+} from './waking-changes.js'
 
 const byNode = 'node'
 /** How often upstream looks; here changes are seen at once, and only the time and the node have to be looked at. */
@@ -52,7 +60,10 @@ export class VolumeBinding {
   readonly #assumed = new AssumedVolumes()
 
   /** `changed` is told when a Pod might fit that did not before. */
-  constructor({ client, informers, clock }: VolumeBindingDeps, changed: () => void) {
+  constructor(
+    { client, informers, clock }: VolumeBindingDeps,
+    changed: (concerns: Concerns) => void,
+  ) {
     this.#client = client
     this.#clock = clock
     this.#claims = informers.for<Claim>(resources.persistentVolumeClaims)
@@ -63,14 +74,35 @@ export class VolumeBinding {
     this.#capacities = informers.for<CsiStorageCapacity>(resources.csiStorageCapacities)
     this.#attachments = informers.for<VolumeAttachment>(resources.volumeAttachments)
     this.#attachments.store.addIndex(byNode, ({ spec }) => [spec.nodeName])
-    const all = [this.#claims, this.#volumes, this.#classes, this.#csiNodes, this.#drivers]
-    const tell = (): void => {
+    const claimChanged = (claim: Claim): void => {
       this.#changes.tell()
-      changed()
+      changed(usesVolumeClaim(claim))
     }
-    for (const informer of [...all, this.#capacities])
-      informer.handle({ onAdd: tell, onUpdate: tell })
-    this.#attachments.handle({ onDelete: changed })
+    this.#claims.handle({ onAdd: claimChanged, onUpdate: claimChanged })
+    const volumeChanged = (): void => {
+      this.#changes.tell()
+      changed(usesVolumeClaims)
+    }
+    this.#volumes.handle({ onAdd: volumeChanged, onUpdate: volumeChanged })
+    const helpsIf = (isBetter: boolean): void => changed(isBetter ? usesVolumeClaims : nobody)
+    this.#classes.handle({
+      onAdd: () => helpsIf(true),
+      onUpdate: (now, before) =>
+        helpsIf(!jsonEqual(now.allowedTopologies, before.allowedTopologies)),
+    })
+    this.#csiNodes.handle({
+      onAdd: () => helpsIf(true),
+      onUpdate: (now, before) => helpsIf(takesMoreVolumes(now, before)),
+    })
+    this.#drivers.handle({
+      onUpdate: (now, before) =>
+        helpsIf(before.spec.storageCapacity === true && now.spec.storageCapacity !== true),
+    })
+    this.#capacities.handle({
+      onAdd: () => helpsIf(true),
+      onUpdate: (now, before) => helpsIf(largestVolume(now) > largestVolume(before)),
+    })
+    this.#attachments.handle({ onDelete: () => helpsIf(true) })
   }
 
   get #stores(): VolumeStores {

@@ -1,10 +1,20 @@
 /** Changes of the cluster that may let in a Pod that fitted nowhere. Upstream: EventsToRegister of each plugin. */
+import type { CsiNode } from '#client/csi-objects.js'
+import { keyOf } from '#client/object-store.js'
+import { type Claim, claimNames } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
+import { type ResourceClaim, resourceClaimKeys, resourceClaimsOf } from '#client/resource-claim.js'
 import { jsonEqual } from '#json/object.js'
 import { asHeld } from './held-requests.js'
 import { requiredTerms } from './pod-affinity.js'
 import { priorityOf } from './priority.js'
+
+/** Says of Pods that fitted nowhere whether a change may let them in. */
+export type Concerns = (pod: Pod) => boolean
+
+/** But for those that any change may help. */
+export const nobody: Concerns = () => false
 
 /** Heartbeats change a node every few seconds; only these parts decide where Pods fit. */
 const decisivePartsOf = ({ spec, metadata, status }: Node) => [
@@ -31,7 +41,7 @@ export const leavesRoom = (pod: Pod, previous: Pod): boolean => {
 }
 
 /** Pods that counted the one as if it ran where it had made room for itself. Upstream: getLEPriorityPreCheck. */
-export const countedWith = (nominated: Pod): ((pod: Pod) => boolean) => {
+export const countedWith = (nominated: Pod): Concerns => {
   const most = priorityOf(nominated)
   return (pod) => priorityOf(pod) <= most
 }
@@ -41,7 +51,42 @@ export const isNewNeighbour = (pod: Pod, previous: Pod | undefined): boolean =>
   previous?.spec.nodeName === undefined || !jsonEqual(pod.metadata.labels, previous.metadata.labels)
 
 /** Only to those that look at others a new neighbour makes a difference. */
-export const looksAtNeighbours = (pod: Pod): boolean =>
+export const looksAtNeighbours: Concerns = (pod) =>
   requiredTerms(pod, 'podAffinity').length > 0 ||
   requiredTerms(pod, 'podAntiAffinity').length > 0 ||
   (pod.spec.topologySpreadConstraints ?? []).some((c) => c.whenUnsatisfiable === 'DoNotSchedule')
+
+export const usesVolumeClaims: Concerns = (pod) => claimNames(pod).length > 0
+
+export const usesVolumeClaim =
+  ({ metadata }: Claim): Concerns =>
+  (pod) =>
+    pod.metadata.namespace === metadata.namespace && claimNames(pod).includes(metadata.name)
+
+/** Upstream: isSchedulableAfterCSINodeUpdated of NodeVolumeLimits. */
+export const takesMoreVolumes = ({ spec }: CsiNode, previous: CsiNode): boolean => {
+  const countsOf = (node: CsiNode['spec']) =>
+    (node.drivers ?? []).map(({ name, allocatable }) => [name, allocatable?.count ?? 0] as const)
+  const before = new Map(countsOf(previous.spec))
+  return countsOf(spec).some(([name, count]) => count > (before.get(name) ?? 0))
+}
+
+/** Devices may also be asked for as an extended resource. */
+export const asksForDevices: Concerns = (pod) =>
+  resourceClaimsOf(pod).length > 0 ||
+  [...podRequests(pod).keys()].some((name) => name.includes('/'))
+
+/** What decides whether the claim can be used, and by whom. */
+const decisiveOf = ({ metadata, status }: ResourceClaim) => [metadata.ownerReferences, status]
+
+/** Devices that a claim gives back help others, too. Upstream: isSchedulableAfterClaimChange. */
+export const concernedBy = (claim: ResourceClaim, previous: ResourceClaim): Concerns => {
+  if (previous.status?.allocation !== undefined && claim.status?.allocation === undefined)
+    return asksForDevices
+  return jsonEqual(decisiveOf(claim), decisiveOf(previous)) ? nobody : usesDevices(claim)
+}
+
+export const usesDevices =
+  (claim: ResourceClaim): Concerns =>
+  (pod) =>
+    resourceClaimKeys(pod).includes(keyOf(claim))

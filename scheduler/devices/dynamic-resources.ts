@@ -21,6 +21,7 @@ import {
 import type { ResourceSlice } from '#client/resource-slice.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
+import { asksForDevices, type Concerns, concernedBy, usesDevices } from '../waking-changes.js'
 import type { DeviceSupply } from './allocate.js'
 import { ClaimWriter } from './claim-writer.js'
 import { type Chosen, DeviceFilter } from './device-filter.js'
@@ -60,22 +61,27 @@ export class DynamicResources {
   /** `changed` is told when a Pod might fit that did not before. */
   constructor(
     { client, informers, clock }: { client: Client; informers: InformerFactory; clock: Clock },
-    changed: () => void,
+    changed: (concerns: Concerns) => void,
   ) {
     this.#clock = clock
     this.#claims = informers.for<ResourceClaim>(resources.resourceClaims)
     this.#slices = informers.for<ResourceSlice>(resources.resourceSlices)
     this.#classes = informers.for<DeviceClass>(resources.deviceClasses)
     this.#writer = new ClaimWriter({ client, clock, claims: this.#claims })
-    const claimChanged = (): void => {
+    const claimChanged = (concerns: Concerns): void => {
       this.#claimChanges.tell()
-      changed()
+      changed(concerns)
     }
-    this.#claims.handle({ onAdd: claimChanged, onUpdate: claimChanged, onDelete: claimChanged })
-    this.#slices.handle({ onAdd: changed, onUpdate: changed })
+    this.#claims.handle({
+      onAdd: (claim) => claimChanged(usesDevices(claim)),
+      onUpdate: (claim, previous) => claimChanged(concernedBy(claim, previous)),
+      onDelete: () => claimChanged(asksForDevices),
+    })
+    const slicesChanged = (): void => changed(asksForDevices)
+    this.#slices.handle({ onAdd: slicesChanged, onUpdate: slicesChanged })
     const classChanged = (): void => {
       this.#classesByResource = undefined
-      changed()
+      changed(asksForDevices)
     }
     this.#classes.handle({ onAdd: classChanged, onUpdate: classChanged, onDelete: classChanged })
   }

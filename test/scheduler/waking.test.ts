@@ -1,13 +1,17 @@
 import t from 'tap'
 import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
+import type { CsiNode } from '#client/csi-objects.js'
 import type { Pod } from '#client/pod.js'
+import type { ResourceClaim } from '#client/resource-claim.js'
 import { resources } from '#client/resources.js'
+import { concernedBy, takesMoreVolumes } from '#scheduler/waking-changes.js'
 import { startCluster, until } from '../controllers/cluster.js'
 import { startBeside } from '../controllers/in-process.js'
 import { eventually } from '../eventually.js'
+import { storedMetadata } from '../stored-metadata.js'
 import { scheduleLater } from './device-cluster.js'
-import { node } from './small-cluster.js'
+import { node, pod } from './small-cluster.js'
 
 const namespace = 'waking'
 const near = (app: string) => [
@@ -94,65 +98,127 @@ const eventsOf = async (client: Client, name: string): Promise<PodEvent[]> => {
   return items.filter(({ regarding }) => regarding.name === name)
 }
 
-t.test('what goes before it has a node is told so, and wakes nobody', async (t) => {
-  const { run, begin } = scheduleLater()
-  const client = await startBeside(t, run, undefined, {
-    disableAdmissionPlugins: ['ServiceAccount'],
-  })
-  const grow = (cpu: string) =>
-    client.patch(
-      resources.nodes,
-      { name: 'n' },
-      { status: { allocatable: { cpu } } },
-      { type: 'merge', subresource: 'status' },
-    )
-  const capacity = { cpu: '1', memory: '8Gi', pods: '10' }
-  await client.create(resources.nodes, {
-    metadata: { name: 'n' },
-    status: { capacity, allocatable: capacity },
-  })
-  begin()
-  const namespace = 'default'
-  for (const [name, finalizers] of [
-    ['held', ['example.com/held']],
-    ['gone', []],
-    ['stays', []],
-  ] as const) {
-    await client.create(resources.pods, {
-      metadata: { name, namespace, finalizers: [...finalizers] },
-      spec: {
-        containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '2' } } }],
-        tolerations: [{ operator: 'Exists' }],
-        terminationGracePeriodSeconds: 0,
-      },
+t.test(
+  'what goes before it has a node is told so, and wakes nobody, nor do claims of others',
+  async (t) => {
+    const { run, begin } = scheduleLater()
+    const client = await startBeside(t, run, undefined, {
+      disableAdmissionPlugins: ['ServiceAccount'],
     })
-    await eventually('it is told', async () => (await eventsOf(client, name)).length > 0)
-  }
-  for (const name of ['held', 'gone']) await client.delete(resources.pods, { name, namespace })
-  await grow('3')
-  const told = await eventually('those that wait are told', async () => {
-    const all = await Promise.all(['held', 'stays'].map((name) => eventsOf(client, name)))
-    return all.every((events) => events.length > 1) && all
+    const grow = (cpu: string) =>
+      client.patch(
+        resources.nodes,
+        { name: 'n' },
+        { status: { allocatable: { cpu } } },
+        { type: 'merge', subresource: 'status' },
+      )
+    const capacity = { cpu: '1', memory: '8Gi', pods: '10' }
+    await client.create(resources.nodes, {
+      metadata: { name: 'n' },
+      status: { capacity, allocatable: capacity },
+    })
+    begin()
+    const namespace = 'default'
+    for (const [name, finalizers] of [
+      ['held', ['example.com/held']],
+      ['gone', []],
+      ['stays', []],
+    ] as const) {
+      await client.create(resources.pods, {
+        metadata: { name, namespace, finalizers: [...finalizers] },
+        spec: {
+          containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '2' } } }],
+          tolerations: [{ operator: 'Exists' }],
+          terminationGracePeriodSeconds: 0,
+        },
+      })
+      await eventually('it is told', async () => (await eventsOf(client, name)).length > 0)
+    }
+    for (const name of ['held', 'gone']) await client.delete(resources.pods, { name, namespace })
+    const storage = { storageClassName: 'c', accessModes: ['ReadWriteOnce'] }
+    await client.create(resources.persistentVolumeClaims, {
+      metadata: { name: 'of-others', namespace },
+      spec: { ...storage, resources: { requests: { storage: '1Gi' } } },
+    })
+    await client.create(resources.persistentVolumes, {
+      metadata: { name: 'of-others' },
+      spec: { ...storage, capacity: { storage: '1Gi' }, hostPath: { path: '/v' } },
+    })
+    await client.create(resources.resourceClaims, {
+      metadata: { name: 'of-others', namespace },
+      spec: { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'd' } }] } },
+    })
+    await grow('3')
+    const told = await eventually('those that wait are told', async () => {
+      const all = await Promise.all(['held', 'stays'].map((name) => eventsOf(client, name)))
+      return all.every((events) => events.length > 1) && all
+    })
+    t.match(
+      told.map((events) => events.map(({ reason, note }) => [reason, note]).sort()),
+      [
+        [
+          ['FailedScheduling', /^0\/1 nodes/],
+          ['FailedScheduling', 'skip schedule deleting pod: default/held'],
+        ],
+        [
+          ['FailedScheduling', /^0\/1 nodes/],
+          ['Scheduled', 'Successfully assigned default/stays to n'],
+        ],
+      ],
+    )
+    t.strictSame(
+      [...told.flat(), ...(await eventsOf(client, 'gone'))].filter(
+        ({ series, regarding: { name }, note }) =>
+          series !== undefined || (name === 'gone' && note.startsWith('skip')),
+      ),
+      [],
+      'nothing was tried twice for nothing',
+    )
+  },
+)
+
+t.test(
+  'a claim to devices wakes its own Pods, and all that ask for devices when it gives some back',
+  (t) => {
+    const named = (fields: object): ResourceClaim => ({
+      kind: 'ResourceClaim',
+      apiVersion: 'resource.k8s.io/v1',
+      metadata: storedMetadata({ name: 'c', namespace: 'ns' }),
+      spec: {},
+      ...fields,
+    })
+    const using = (claim: string) =>
+      pod(claim, { resourceClaims: [{ name: 'r', resourceClaimName: claim }] })
+    const extended = pod('extended', {
+      containers: [{ name: 'c', resources: { requests: { 'example.com/gpu': '1' } } }],
+    })
+    const all = [using('c'), using('d'), extended, pod('plain')]
+    const woken = (now: object, before: object) =>
+      all.filter(concernedBy(named(now), named(before))).map(({ metadata }) => metadata.name)
+    const allocated = { status: { allocation: { devices: {} } } }
+    t.same(woken(allocated, {}), ['c'])
+    t.same(woken({}, allocated), ['c', 'd', 'extended'])
+    const held = { metadata: storedMetadata({ name: 'c', namespace: 'ns', finalizers: ['f'] }) }
+    t.same(woken(held, {}), [], 'it is about to be allocated')
+    t.end()
+  },
+)
+
+t.test('a node that takes more volumes of a driver than before wakes Pods with volumes', (t) => {
+  const taking = (...drivers: [name: string, count?: number][]): CsiNode => ({
+    kind: 'CSINode',
+    apiVersion: 'storage.k8s.io/v1',
+    metadata: storedMetadata({ name: 'n' }),
+    spec: {
+      drivers: drivers.map(([name, count]) => ({
+        name,
+        nodeID: 'n',
+        ...(count !== undefined && { allocatable: { count } }),
+      })),
+    },
   })
-  t.match(
-    told.map((events) => events.map(({ reason, note }) => [reason, note]).sort()),
-    [
-      [
-        ['FailedScheduling', /^0\/1 nodes/],
-        ['FailedScheduling', 'skip schedule deleting pod: default/held'],
-      ],
-      [
-        ['FailedScheduling', /^0\/1 nodes/],
-        ['Scheduled', 'Successfully assigned default/stays to n'],
-      ],
-    ],
-  )
-  t.strictSame(
-    [...told.flat(), ...(await eventsOf(client, 'gone'))].filter(
-      ({ series, regarding: { name }, note }) =>
-        series !== undefined || (name === 'gone' && note.startsWith('skip')),
-    ),
-    [],
-    'nothing was tried twice for nothing',
-  )
+  t.equal(takesMoreVolumes(taking(['a', 2]), taking(['a', 1])), true)
+  t.equal(takesMoreVolumes(taking(['a', 1], ['b', 1]), taking(['a', 1])), true)
+  t.equal(takesMoreVolumes(taking(['a', 1], ['b']), taking(['a', 2])), false)
+  t.end()
 })
