@@ -18,8 +18,8 @@ export interface Refusing {
   refused: Refused[]
   filters: Filters
   message: string
-  /** Nobody can tell which change would make an extender say something else. */
-  isByExtender?: boolean
+  /** No plugin refused it, so nobody can tell which change helps: there is no node, or an extender refused. */
+  isWokenByAny?: boolean
 }
 export type Decision = { node: string } | Refusing
 
@@ -104,15 +104,16 @@ class Search {
     return { fitting, refused }
   }
 
-  failed(refused: Refused[], { isByExtender = false } = {}): Decision {
+  failed(refused: Refused[], { isWokenByAny = false } = {}): Decision {
     const message = fitMessage(refused.map(({ refusal }) => refusal.reasons))
-    return { node: undefined, refused, filters: this.#filters, message, isByExtender }
+    return { node: undefined, refused, filters: this.#filters, message, isWokenByAny }
   }
 }
 
 /** The answer where no node need be looked at. */
 export const openSearch = (pod: Pod, view: ClusterView, profile: Profile): Search | Refusing => {
-  if (view.nodes.length === 0) return nowhere('no nodes available to schedule pods')
+  if (view.nodes.length === 0)
+    return { ...nowhere('no nodes available to schedule pods'), isWokenByAny: true }
   const allowed = profile.looksAtNamesFirst ? allowedNames(pod) : undefined
   const problem = problemOf(allowed, view)
   // Upstream's plugins for preemption have no state then, and what they say of that is shown.

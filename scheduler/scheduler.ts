@@ -247,7 +247,7 @@ export class Scheduler {
       devices,
     }: { decision: Refusing; found: FoundPreemption; devices: DeviceFindings },
   ): void {
-    this.#pending.failed(pod, { park: true, isWokenByAny: decision.isByExtender ?? false })
+    this.#pending.failed(pod, { park: true, isWokenByAny: decision.isWokenByAny ?? false })
     const { writer } = this.#schedulers.of(pod)
     // Plugins that look for a remedy (upstream's PostFilter) are asked only if nodes were looked at.
     const remedy = decision.refused.length > 0 ? this.#devices.remedy(devices, pod) : undefined

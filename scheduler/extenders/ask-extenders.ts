@@ -55,7 +55,7 @@ export class AskedExtenders {
       const own = refusals.get(info.node!.metadata.name) ?? byFilter.get(info)
       return { info, refusal: own ?? dropped }
     })
-    return search.failed(all, { isByExtender: fitting.length > 0 })
+    return search.failed(all, { isWokenByAny: fitting.length > 0 })
   }
 
   /** Whatever goes wrong with it, there are other nodes. */

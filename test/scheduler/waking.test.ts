@@ -98,6 +98,23 @@ const eventsOf = async (client: Client, name: string): Promise<PodEvent[]> => {
   return items.filter(({ regarding }) => regarding.name === name)
 }
 
+t.test('where there is no node any change is one, and so is what the Pod is told', async (t) => {
+  const { run, begin } = scheduleLater()
+  const options = { disableAdmissionPlugins: ['ServiceAccount'] }
+  const client = await startBeside(t, run, undefined, options)
+  begin()
+  await client.create(resources.pods, {
+    metadata: { name: 'p', namespace: 'default' },
+    spec: { containers: [{ name: 'c', image: 'i' }] },
+  })
+  const told = await eventually('it is told once more', async () => {
+    const events = await eventsOf(client, 'p')
+    return events.length > 1 && events
+  })
+  const note = 'no nodes available to schedule pods'
+  t.match(told, [{ note }, { note }])
+})
+
 t.test(
   'what goes before it has a node is told so, and wakes nobody, nor do claims of others',
   async (t) => {
