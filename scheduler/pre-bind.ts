@@ -10,6 +10,7 @@ import type { VolumeBinding } from './volume-binding.js'
 
 /** The Pod has no use any more for what it waits for. */
 class WaitEnded extends Error {}
+const gone = 'pod does not exist any more'
 
 interface Findings {
   readonly chosen: ChosenVolumes
@@ -21,6 +22,8 @@ interface PreBindDeps {
   readonly volumes: VolumeBinding
   readonly devices: DynamicResources
   readonly schedulers: NamedSchedulers
+  /** Whether the Pod has been deleted, for all that is known. */
+  readonly isGone: (pod: Pod) => boolean
   /** Is told when a Pod begins to wait. */
   readonly waits: () => void
 }
@@ -40,7 +43,7 @@ export class PreBind {
   }
 
   podGone({ metadata }: Pod): void {
-    this.#waits.get(metadata.uid)?.abort(new WaitEnded('pod does not exist any more'))
+    this.#waits.get(metadata.uid)?.abort(new WaitEnded(gone))
   }
 
   /** A Pod that is not bound yet need not end for another one. False: it does not wait here. */
@@ -120,12 +123,9 @@ export class PreBind {
   }
 
   /** Others go on meanwhile, and may end the wait. */
-  async #wait(
-    { metadata }: Pod,
-    own: AbortController,
-    until: () => Promise<boolean>,
-  ): Promise<boolean> {
-    this.#waits.set(metadata.uid, own)
+  async #wait(pod: Pod, own: AbortController, until: () => Promise<boolean>): Promise<boolean> {
+    if (this.#deps.isGone(pod)) throw new WaitEnded(gone)
+    this.#waits.set(pod.metadata.uid, own)
     this.#deps.waits()
     const isReady = await until()
     if (own.signal.reason instanceof WaitEnded) throw own.signal.reason

@@ -70,6 +70,7 @@ export class Scheduler {
       volumes: this.#volumes,
       devices: this.#devices,
       schedulers: this.#schedulers,
+      isGone: (pod) => this.#seen(pod) === undefined,
       waits: () => this.#idle?.(),
     })
     informers.for<Node>(resources.nodes).handle({
@@ -95,6 +96,13 @@ export class Scheduler {
         this.#podGone(keyOf(pod))
       },
     })
+  }
+
+  /** As the watch has shown it; undefined: it is there no more, though another one of its name may be. */
+  #seen({ metadata }: Pod): Pod | undefined {
+    const { store } = this.#deps.informers.for<Pod>(resources.pods)
+    const pod = store.get(`${metadata.namespace}/${metadata.name}`)
+    return pod?.metadata.uid === metadata.uid ? pod : undefined
   }
 
   /** Runs until the signal fires and all work under way is done. */
@@ -313,8 +321,8 @@ export class Scheduler {
       if (!(await this.#extendersFor(pod)?.bind(pod, node)))
         await failsAs('running Bind plugin "DefaultBinder"', () => writer.bind(pod, node))
       writer.tellBound(pod, node)
-      const seen = this.#deps.informers.for<Pod>(resources.pods).store.get(keyOf(pod))
-      if (seen?.spec.nodeName === undefined) this.#assumed.set(keyOf(pod), pod.metadata.uid)
+      if (this.#seen(pod)?.spec.nodeName === undefined)
+        this.#assumed.set(keyOf(pod), pod.metadata.uid)
       this.#pending.remove(keyOf(pod))
     } catch (error) {
       this.#state.removePod(keyOf(pod))

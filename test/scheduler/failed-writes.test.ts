@@ -83,6 +83,35 @@ t.test('a Pod whose volume could not be promised to it is tried again', async (t
   t.equal(spec.claimRef?.name, 'c')
 })
 
+t.test(
+  'a Pod that goes while its volume is promised does not keep the next one of its name',
+  async (t) => {
+    let isAsked = false
+    let goOn = (): void => {}
+    const mayGoOn = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const client = await startBeside(t, schedule, (real) => ({
+      async update(ref: ResourceRef, object: PersistedObject) {
+        if (ref.resource === resources.persistentVolumes.resource) {
+          isAsked = true
+          await mayGoOn
+        }
+        return real.update(ref, object)
+      },
+    }))
+    await createWaitingPod(client)
+    await eventually('the volume is about to be promised', async () => isAsked)
+    await client.delete(resources.pods, { name: 'p', namespace }, { gracePeriodSeconds: 0 })
+    await client.create(resources.pods, podNamed('later', []))
+    // Whoever has seen this one has seen the other one go.
+    await untilBound(client, 'later')
+    goOn()
+    await client.create(resources.pods, podNamed('p', []))
+    t.equal((await untilBound(client, 'p')).spec.nodeName, 'n')
+  },
+)
+
 t.test('what a Pod gives up whose binding fails is for others at once', async (t) => {
   const flags = parseFlags([], schedulerProcess.flags)
   const run = (deps: Parameters<typeof schedulerProcess.run>[0]) =>
