@@ -96,6 +96,10 @@ export class ClusterState {
     return this.#infos.get(nodeName)
   }
 
+  namespaceLabels(name: string): Record<string, string> {
+    return this.#namespaces.get(name)?.metadata.labels ?? {}
+  }
+
   /**
    * For one decision; the nodes begin each time at another so that equals take turns. `isKept`: what changes while the
    * decision waits for others is not seen.
@@ -110,7 +114,7 @@ export class ClusterState {
     )
     return {
       nodes: isKept ? turned.map((info) => info.copy()) : turned,
-      namespaceLabels: (name) => this.#namespaces.get(name)?.metadata.labels ?? {},
+      namespaceLabels: (name) => this.namespaceLabels(name),
       serviceSelectors: (namespace) =>
         this.#services
           .byIndex(byNamespace, namespace)

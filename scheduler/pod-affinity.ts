@@ -5,12 +5,14 @@ import type { ClusterView } from './cluster-state.js'
 import type { PluginArguments } from './configuration/plugin-arguments.js'
 import { type NodeInfo, topologyOf } from './node-info.js'
 
+export type NamespaceLabels = Pick<ClusterView, 'namespaceLabels'>
+
 /** Whether `pod` is one of those that `owner`'s term speaks of. */
 export const termMatchesPod = (
   term: PodAffinityTerm,
   owner: Pod,
   pod: Pod,
-  view: ClusterView,
+  view: NamespaceLabels,
 ): boolean => {
   const namespace = pod.metadata.namespace
   const listed = term.namespaces ?? []

@@ -23,9 +23,10 @@ import { VolumeBinding } from './volume-binding.js'
 import {
   type Concerns,
   countedWith,
+  helpedBy,
   isNewNeighbour,
   leavesRoom,
-  looksAtNeighbours,
+  looksElsewhere,
   nobody,
   nodeMayFit,
   saysMore,
@@ -130,7 +131,7 @@ export class Scheduler {
   #nodeGone({ metadata }: Node): void {
     this.#state.removeNode(metadata.name)
     // The others may lie more evenly without it.
-    this.#pending.unpark(looksAtNeighbours)
+    this.#pending.unpark(looksElsewhere)
   }
 
   #podGone(key: string): void {
@@ -155,7 +156,10 @@ export class Scheduler {
     if (isPodTerminal(pod)) return
     if (pod.spec.nodeName) {
       if (previous?.spec.nodeName && leavesRoom(pod, previous)) this.#pending.unparkAll()
-      else this.#pending.unpark(isNewNeighbour(pod, previous) ? looksAtNeighbours : nobody)
+      else
+        this.#pending.unpark(
+          isNewNeighbour(pod, previous) ? helpedBy(pod, previous, this.#state) : nobody,
+        )
       return
     }
     const room = previous?.status?.nominatedNodeName

@@ -29,7 +29,7 @@ export interface Spread {
 }
 
 /** Labels whose values the incoming Pod gives are as if they stood in the selector. */
-const selectorOf = (
+export const selectorOf = (
   { labelSelector, matchLabelKeys = [] }: TopologySpreadConstraint,
   pod: Pod,
 ): LabelSelector | undefined => {

@@ -1,14 +1,16 @@
 /** Changes of the cluster that may let in a Pod that fitted nowhere. Upstream: EventsToRegister of each plugin. */
+import { matchesSelector } from '#api/label-selector.js'
 import type { CsiNode } from '#client/csi-objects.js'
 import { keyOf } from '#client/object-store.js'
 import { type Claim, claimNames } from '#client/persistent-volume.js'
-import type { Node, Pod } from '#client/pod.js'
+import type { Node, Pod, PodAffinityTerm, TopologySpreadConstraint } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
 import { type ResourceClaim, resourceClaimKeys, resourceClaimsOf } from '#client/resource-claim.js'
 import { jsonEqual } from '#json/object.js'
 import { asHeld } from './held-requests.js'
-import { requiredTerms } from './pod-affinity.js'
+import { type NamespaceLabels, requiredTerms, termMatchesPod } from './pod-affinity.js'
 import { priorityOf } from './priority.js'
+import { selectorOf } from './topology-spread.js'
 
 /** Says of Pods that fitted nowhere whether a change may let them in. */
 export type Concerns = (pod: Pod) => boolean
@@ -50,11 +52,34 @@ export const countedWith = (nominated: Pod): Concerns => {
 export const isNewNeighbour = (pod: Pod, previous: Pod | undefined): boolean =>
   previous?.spec.nodeName === undefined || !jsonEqual(pod.metadata.labels, previous.metadata.labels)
 
-/** Only to those that look at others a new neighbour makes a difference. */
-export const looksAtNeighbours: Concerns = (pod) =>
+const hardSpreads = ({ spec }: Pod) =>
+  (spec.topologySpreadConstraints ?? []).filter((c) => c.whenUnsatisfiable === 'DoNotSchedule')
+
+/** A node that goes makes a difference only to those that count what lies elsewhere. */
+export const looksElsewhere: Concerns = (pod) =>
   requiredTerms(pod, 'podAffinity').length > 0 ||
   requiredTerms(pod, 'podAntiAffinity').length > 0 ||
-  (pod.spec.topologySpreadConstraints ?? []).some((c) => c.whenUnsatisfiable === 'DoNotSchedule')
+  hardSpreads(pod).length > 0
+
+/**
+ * Of a new neighbour: a Pod wanted to be near to it, not near to what it was before, or counts it. Upstream:
+ * isSchedulableAfterPodChange of InterPodAffinity and PodTopologySpread.
+ */
+export const helpedBy =
+  (neighbour: Pod, previous: Pod | undefined, namespaces: NamespaceLabels): Concerns =>
+  (pod) => {
+    const before = previous?.spec.nodeName ? previous : undefined
+    const isMet = (term: PodAffinityTerm, other: Pod | undefined): boolean =>
+      other !== undefined && termMatchesPod(term, pod, other, namespaces)
+    const isCounted = (spread: TopologySpreadConstraint, other: Pod | undefined): boolean =>
+      other?.metadata.namespace === pod.metadata.namespace &&
+      matchesSelector(selectorOf(spread, pod), other.metadata.labels)
+    return (
+      requiredTerms(pod, 'podAffinity').some((t) => isMet(t, neighbour) && !isMet(t, before)) ||
+      requiredTerms(pod, 'podAntiAffinity').some((t) => isMet(t, before) && !isMet(t, neighbour)) ||
+      hardSpreads(pod).some((one) => isCounted(one, neighbour) !== isCounted(one, before))
+    )
+  }
 
 export const usesVolumeClaims: Concerns = (pod) => claimNames(pod).length > 0
 

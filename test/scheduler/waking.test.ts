@@ -5,13 +5,13 @@ import type { CsiNode } from '#client/csi-objects.js'
 import type { Pod } from '#client/pod.js'
 import type { ResourceClaim } from '#client/resource-claim.js'
 import { resources } from '#client/resources.js'
-import { concernedBy, takesMoreVolumes } from '#scheduler/waking-changes.js'
+import { concernedBy, helpedBy, takesMoreVolumes } from '#scheduler/waking-changes.js'
 import { startCluster, until } from '../controllers/cluster.js'
 import { startBeside } from '../controllers/in-process.js'
 import { eventually } from '../eventually.js'
 import { storedMetadata } from '../stored-metadata.js'
 import { scheduleLater } from './device-cluster.js'
-import { node, pod } from './small-cluster.js'
+import { node, pod, viewOf } from './small-cluster.js'
 
 const namespace = 'waking'
 const near = (app: string) => [
@@ -237,5 +237,32 @@ t.test('a node that takes more volumes of a driver than before wakes Pods with v
   t.equal(takesMoreVolumes(taking(['a', 2]), taking(['a', 1])), true)
   t.equal(takesMoreVolumes(taking(['a', 1], ['b', 1]), taking(['a', 1])), true)
   t.equal(takesMoreVolumes(taking(['a', 1], ['b']), taking(['a', 2])), false)
+  t.end()
+})
+
+t.test('a neighbour helps those that wanted it, or no more its like, or count it', (t) => {
+  const affine = (side: 'podAffinity' | 'podAntiAffinity') =>
+    pod(side, {
+      affinity: { [side]: { requiredDuringSchedulingIgnoredDuringExecution: near('db') } },
+    })
+  const spread = pod('spread', {
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey: 'kubernetes.io/hostname',
+        whenUnsatisfiable: 'DoNotSchedule',
+        labelSelector: { matchLabels: { app: 'db' } },
+      },
+    ],
+  })
+  const all = [affine('podAffinity'), affine('podAntiAffinity'), spread, pod('plain')]
+  const running = (app: string): Pod => pod('other', { nodeName: 'n' }, { app })
+  const helped = (now: Pod, before?: Pod) =>
+    all.filter(helpedBy(now, before, viewOf([]))).map(({ metadata }) => metadata.name)
+  t.same(helped(running('db')), ['podAffinity', 'spread'])
+  t.same(helped(running('db'), pod('other', {}, { app: 'db' })), ['podAffinity', 'spread'])
+  t.same(helped(running('web')), [])
+  t.same(helped(running('web'), running('db')), ['podAntiAffinity', 'spread'])
+  t.same(helped(running('db'), running('db')), [])
   t.end()
 })
