@@ -7,6 +7,7 @@ import { isTerminating, type Pod } from '#client/pod.js'
 import { jsonEqual } from '#json/object.js'
 import type { Backoff } from './configuration/read-configuration.js'
 import { priorityOf } from './priority.js'
+import type { Concerns } from './waking-changes.js'
 
 interface Entry {
   pod: Pod
@@ -21,6 +22,8 @@ interface Entry {
   isWoken: boolean
   /** Any change may help, of itself, too. */
   isWokenByAny: boolean
+  /** Some node refused it for what is on it. */
+  needsRoom: boolean
 }
 
 /** Upstream's podMaxInUnschedulablePodsDuration. */
@@ -54,6 +57,7 @@ export class PendingPods {
         parkedUntilMs: undefined,
         isWoken: false,
         isWokenByAny: false,
+        needsRoom: true,
       })
     this.#wake?.()
   }
@@ -71,7 +75,7 @@ export class PendingPods {
    * The Pod could not be scheduled. `park`: it waits for a change in the cluster, if there was none during the attempt;
    * else only for its back-off.
    */
-  failed(pod: Pod, options: { park: boolean; isWokenByAny?: boolean }): void {
+  failed(pod: Pod, options: { park: boolean; isWokenByAny?: boolean; needsRoom?: boolean }): void {
     const entry = this.#entries.get(keyOf(pod))
     // Another one of its name may have come meanwhile.
     if (entry?.pod.metadata.uid !== pod.metadata.uid) return
@@ -81,6 +85,7 @@ export class PendingPods {
     if (options.park) entry.errors = 0
     entry.notBeforeMs = now + Math.min(longestMs, initialMs * 2 ** times)
     entry.isWokenByAny = options.isWokenByAny ?? false
+    entry.needsRoom = options.needsRoom ?? true
     entry.parkedUntilMs = options.park && !entry.isWoken ? now + parkedMaxMs : undefined
   }
 
@@ -95,9 +100,16 @@ export class PendingPods {
     this.unpark(() => true)
   }
   /** The same, where it can matter only to some. */
-  unpark(concerns: (pod: Pod) => boolean): void {
+  unpark(concerns: Concerns): void {
+    this.#wakeWhere((entry) => concerns(entry.pod))
+  }
+  /** Somebody left a node, or takes less of it. */
+  roomLeft(concerns: Concerns = () => true): void {
+    this.#wakeWhere((entry) => entry.needsRoom && concerns(entry.pod))
+  }
+  #wakeWhere(isHelped: (entry: Entry) => boolean): void {
     for (const entry of this.#entries.values())
-      if (entry.isWokenByAny || concerns(entry.pod)) wake(entry)
+      if (entry.isWokenByAny || isHelped(entry)) wake(entry)
     this.#wake?.()
   }
 

@@ -138,8 +138,8 @@ export class Scheduler {
     this.#assumed.delete(key)
     this.#pending.remove(key)
     const nominated = this.#state.forgetNomination(key)
-    if (this.#state.removePod(key)) this.#pending.unparkAll()
-    else if (nominated !== undefined) this.#pending.unpark(countedWith(nominated))
+    if (this.#state.removePod(key)) this.#pending.roomLeft()
+    else if (nominated !== undefined) this.#pending.roomLeft(countedWith(nominated))
   }
 
   #podChanged(pod: Pod): void {
@@ -155,15 +155,13 @@ export class Scheduler {
   #wakeOthers(pod: Pod, previous: Pod | undefined): void {
     if (isPodTerminal(pod)) return
     if (pod.spec.nodeName) {
-      if (previous?.spec.nodeName && leavesRoom(pod, previous)) this.#pending.unparkAll()
-      else
-        this.#pending.unpark(
-          isNewNeighbour(pod, previous) ? helpedBy(pod, previous, this.#state) : nobody,
-        )
+      if (previous?.spec.nodeName && leavesRoom(pod, previous)) this.#pending.roomLeft()
+      const isNew = isNewNeighbour(pod, previous)
+      this.#pending.unpark(isNew ? helpedBy(pod, previous, this.#state) : nobody)
       return
     }
     const room = previous?.status?.nominatedNodeName
-    if (room && room !== pod.status?.nominatedNodeName) this.#pending.unpark(countedWith(pod))
+    if (room && room !== pod.status?.nominatedNodeName) this.#pending.roomLeft(countedWith(pod))
   }
 
   #podWaits(pod: Pod, key: string): void {
@@ -259,7 +257,11 @@ export class Scheduler {
       devices,
     }: { decision: Refusing; found: FoundPreemption; devices: DeviceFindings },
   ): void {
-    this.#pending.failed(pod, { park: true, isWokenByAny: decision.isWokenByAny ?? false })
+    this.#pending.failed(pod, {
+      park: true,
+      isWokenByAny: decision.isWokenByAny ?? false,
+      needsRoom: decision.refused.some(({ refusal }) => !refusal.hopeless),
+    })
     const { writer } = this.#schedulers.of(pod)
     // Plugins that look for a remedy (upstream's PostFilter) are asked only if nodes were looked at.
     const remedy = decision.refused.length > 0 ? this.#devices.remedy(devices, pod) : undefined

@@ -115,6 +115,48 @@ t.test('where there is no node any change is one, and so is what the Pod is told
   t.match(told, [{ note }, { note }])
 })
 
+t.test('room that is left wakes nobody whom no node refused for lack of it', async (t) => {
+  const { run, begin } = scheduleLater()
+  const options = { disableAdmissionPlugins: ['ServiceAccount'] }
+  const client = await startBeside(t, run, undefined, options)
+  const capacity = { cpu: '1', memory: '8Gi', pods: '10' }
+  await client.create(resources.nodes, {
+    metadata: { name: 'n' },
+    status: { capacity, allocatable: capacity },
+  })
+  begin()
+  const place = { namespace: 'default' }
+  const make = (name: string, spec: object) =>
+    client.create(resources.pods, {
+      metadata: { name, ...place },
+      spec: {
+        containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '1' } } }],
+        tolerations: [{ operator: 'Exists' }],
+        terminationGracePeriodSeconds: 0,
+        ...spec,
+      },
+    })
+  await make('first', { nodeName: 'n' })
+  for (const [name, spec] of [
+    ['elsewhere', { nodeSelector: { place: 'elsewhere' } }],
+    ['next', {}],
+  ] as const) {
+    await make(name, spec)
+    await eventually('it is told', async () => (await eventsOf(client, name)).length > 0)
+  }
+  await client.delete(resources.pods, { name: 'first', ...place })
+  await eventually('it has the room', async () => {
+    const { spec } = await client.get<Pod>(resources.pods, { name: 'next', ...place })
+    return spec.nodeName === 'n'
+  })
+  // It would have been tried before this one, which is younger.
+  await make('last', {})
+  await eventually('it is told', async () => (await eventsOf(client, 'last')).length > 0)
+  const told = await eventsOf(client, 'elsewhere')
+  t.match(told, [{ series: undefined }])
+  t.equal(told.length, 1)
+})
+
 t.test(
   'what goes before it has a node is told so, and wakes nobody, nor do claims of others',
   async (t) => {
