@@ -9,6 +9,7 @@ import { failure } from '#api/errors.js'
 import { goNetError, type NetError } from '#go/net-error.js'
 import { boundDial } from '#net/bound-dial.js'
 import { dialOptions } from '#net/dial-options.js'
+import { ownConnections } from '#webhook/trusting-agent.js'
 import type { ChangedAnswer } from './connect/proxied-answer.js'
 import { copyHeaders, copyTrailers, headersToSend } from './forwarded-headers.js'
 
@@ -46,7 +47,7 @@ const request = (
     ...options,
     ...tls,
     ...dialOptions,
-    agent: agent ?? false,
+    agent: agent ?? (isSecure ? ownConnections : false),
   })
   boundDial(outgoing, `${url.hostname}:${url.port || (isSecure ? 443 : 80)}`)
   return outgoing

@@ -11,6 +11,7 @@ import { certificateIsFor } from '#net/server-name.js'
 import { trusted } from '#net/trusted.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Destination } from '#routes/forward.js'
+import { ownConnections, TrustingAgent } from '#webhook/trusting-agent.js'
 import type { APIService } from './api-service.js'
 import { frontProxyHeaders } from './front-proxy-headers.js'
 
@@ -39,7 +40,7 @@ export interface Document {
 export class Backends {
   readonly #deps: BackendsDeps
   /** With a check of its own for names, without which Node 24 and later use no connection twice that has one. */
-  readonly #agent = new https.Agent({
+  readonly #agent = new TrustingAgent({
     keepAlive: true,
     timeout: limits.keepAliveTimeoutMs,
     checkServerIdentity: certificateIsFor,
@@ -93,7 +94,7 @@ const fetchDocument = (
       {
         ...tls,
         // No kept connection: it could be to a server that is about to end.
-        agent: false,
+        agent: ownConnections,
         signal,
         headers: {
           'user-agent': 'Go-http-client/2.0',

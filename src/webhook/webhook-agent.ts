@@ -2,13 +2,14 @@
  * Connections to webhooks, kept for the next review: a handshake takes longer than most reviews. One agent for each
  * server, destroyed with it (client-go, transport/cache.go: its idle connections of HTTP/1.1).
  */
-import https from 'node:https'
+import type https from 'node:https'
 import { limits } from '#limits'
 import { dialOptions } from '#net/dial-options.js'
 import { certificateIsFor } from '#net/server-name.js'
+import { TrustingAgent } from './trusting-agent.js'
 
 export const webhookAgent = (): https.Agent =>
-  new https.Agent({
+  new TrustingAgent({
     keepAlive: true,
     maxFreeSockets: limits.webhookIdleConnectionsMax,
     timeout: limits.keepAliveTimeoutMs,

@@ -12,6 +12,7 @@ import { dialOptions } from '#net/dial-options.js'
 import { trusted } from '#net/trusted.js'
 import { urlHost } from '#net/url-host.js'
 import { type Reply, readReply, reviewOf, type SentReview } from './review-answer.js'
+import { ownConnections } from './trusting-agent.js'
 
 export interface ServiceReference {
   readonly namespace: string
@@ -77,7 +78,7 @@ const post = (url: URL, config: WebhookClientConfig, call: AddressedCall): Promi
           'content-length': Buffer.byteLength(body),
         },
         signal,
-        agent: agent ?? false,
+        agent: agent ?? ownConnections,
       },
       (response) => resolve(readReply(response)),
     )

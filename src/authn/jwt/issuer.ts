@@ -15,6 +15,7 @@ import { limits } from '#limits'
 import { dialOptions } from '#net/dial-options.js'
 import { trusted } from '#net/trusted.js'
 import { type Reply, readReply } from '#webhook/review-answer.js'
+import { TrustingAgent } from '#webhook/trusting-agent.js'
 
 export interface IssuerOptions {
   readonly url: string
@@ -29,7 +30,7 @@ export interface IssuerOptions {
 
 /** Makes GET requests with these headers to servers with a certificate of that authority (PEM). */
 export const requestOf = (ca: string | undefined) => {
-  const agent = new https.Agent({ ...trusted(ca), ...dialOptions })
+  const agent = new TrustingAgent({ ...trusted(ca), ...dialOptions })
   return (url: string, headers: Record<string, string> = {}): Promise<Reply> =>
     new Promise((resolve, reject) => {
       const signal = AbortSignal.timeout(limits.issuerTimeoutMs)

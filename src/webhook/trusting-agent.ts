@@ -1,0 +1,83 @@
+/**
+ * Connections to servers whose certificates are checked as Go's x509.Verify checks them, also where one has the very
+ * subject of its authority. Go leaves the id of the authority's key out of such a certificate (CreateCertificate), and
+ * OpenSSL then takes it for one that signed itself. The webhooks of Knative and Tekton make theirs so.
+ */
+import type { X509Certificate } from 'node:crypto'
+import https, { type RequestOptions } from 'node:https'
+import type { ConnectionOptions, TLSSocket } from 'node:tls'
+import { systemClock } from '#api/clock.js'
+import { certificatesOf } from '#net/pem.js'
+import { certificateIsFor } from '#net/server-name.js'
+
+/** TLS servers, or anything. */
+const purposes = ['1.3.6.1.5.5.7.3.1', '2.5.29.37.0']
+
+/** Node's `keyUsage` is the extended one, by its ids; undefined where the certificate does not bound its use. */
+const maySignServers = ({ ca, keyUsage }: X509Certificate): boolean =>
+  ca && ((keyUsage as string[] | undefined)?.some((purpose) => purposes.includes(purpose)) ?? true)
+
+/** By the system's clock, as TLS itself. */
+const isInForce = ({ validFrom, validTo }: X509Certificate): boolean => {
+  const now = systemClock.now()
+  return Date.parse(validFrom) <= now && now <= Date.parse(validTo)
+}
+
+const isNamesakeOf = (leaf: X509Certificate, authorities: string): boolean =>
+  certificatesOf(authorities).some(
+    (ca) =>
+      maySignServers(ca) && isInForce(ca) && leaf.checkIssued(ca) && leaf.verify(ca.publicKey),
+  )
+
+type Trust = Required<Pick<ConnectionOptions, 'ca' | 'checkServerIdentity'>>
+
+/** Undefined where the server is to be trusted. */
+const refusal = (
+  socket: TLSSocket,
+  host: string,
+  { ca, checkServerIdentity }: Trust,
+): Error | undefined => {
+  // A code, whatever the types of Node say. OpenSSL goes on after this finding and tells its last one alone, so nothing
+  // is wrong with what comes later: the leaf's times and purposes.
+  const code = socket.authorizationError as string | Error | null | undefined
+  if (!code) return undefined
+  const leaf = socket.getPeerX509Certificate()
+  if (code !== 'DEPTH_ZERO_SELF_SIGNED_CERT' || !leaf || !isNamesakeOf(leaf, String(ca)))
+    return Object.assign(new Error(String(code)), { code })
+  return checkServerIdentity(host, leaf.toLegacyObject())
+}
+
+export class TrustingAgent extends https.Agent {
+  /** Sessions are not resumed: the certificate is not shown again then. Nor does client-go. */
+  constructor(options: Omit<https.AgentOptions, 'maxCachedSessions'>) {
+    super({ ...options, maxCachedSessions: 0 })
+  }
+
+  override createConnection(
+    ...[options, callback]: Parameters<https.Agent['createConnection']>
+  ): ReturnType<https.Agent['createConnection']> {
+    const { ca, rejectUnauthorized, checkServerIdentity = certificateIsFor } = options
+    if (ca === undefined || rejectUnauthorized === false)
+      return super.createConnection(options, callback)
+    let mismatch: Error | undefined
+    const lenient: RequestOptions = {
+      ...options,
+      rejectUnauthorized: false,
+      checkServerIdentity: (host, certificate) => {
+        mismatch = checkServerIdentity(host, certificate)
+        return mismatch
+      },
+    }
+    const socket = super.createConnection(lenient, callback) as TLSSocket
+    // In the same turn in which Node would refuse it: nothing has been sent yet.
+    socket.prependOnceListener('secureConnect', () => {
+      const host = options.servername || options.host || ''
+      const error = mismatch ?? refusal(socket, host, { ca, checkServerIdentity })
+      if (error) socket.destroy(error)
+    })
+    return socket
+  }
+}
+
+/** For requests that have a connection of their own. */
+export const ownConnections = new TrustingAgent({ keepAlive: false })
