@@ -98,8 +98,7 @@ export const serveFlags: readonly Flag[] = [
   {
     name: 'requestheader-allowed-names',
     type: 'strings',
-    default: 'front-proxy-client',
-    help: 'common names that certificates of front proxies may have; empty allows any',
+    help: 'common names that certificates of front proxies may have (default front-proxy-client, or any with a CA of your own)',
   },
   {
     name: 'requestheader-username-headers',

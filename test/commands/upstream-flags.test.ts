@@ -37,7 +37,6 @@ const programs: Readonly<Record<string, Program>> = {
       'authorization-mode': 'RBAC',
       'bind-address': '127.0.0.1',
       'kubelet-preferred-address-types': 'InternalIP,Hostname,InternalDNS,ExternalIP,ExternalDNS',
-      'requestheader-allowed-names': 'front-proxy-client',
       'requestheader-extra-headers-prefix': 'X-Remote-Extra-',
       'requestheader-group-headers': 'X-Remote-Group',
       'requestheader-uid-headers': 'X-Remote-Uid',

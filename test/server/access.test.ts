@@ -67,6 +67,10 @@ t.test('certificates and keys that are none are refused by the name of their fil
     [{ clientCaFile: tokenFile }, `${tokenFile} has no certificate in PEM`],
     [{ clientCaFile: damaged }, `${damaged}: `],
     [{ requestheaderClientCaFile: keyFile }, `${keyFile} has no certificate in PEM`],
+    [
+      { clientCaFile: caFile, requestheaderClientCaFile: caFile },
+      '--requestheader-client-ca-file has a CA of users: give the names of proxies by --requestheader-allowed-names',
+    ],
     [pair(tokenFile, keyFile), `${tokenFile} has no certificate in PEM`],
     [pair(caFile, tokenFile), `${tokenFile} has no private key in PEM`],
     [pair(caFile, otherFile), `${otherFile} is not the key of ${caFile}`],
@@ -375,7 +379,11 @@ t.test('readers beyond the limit are sent away with a hint when to come back', a
 
 t.test("each request of a front proxy's connection is whose its headers say", async (t) => {
   // One authority for both: the proxy is a client of its own name, too.
-  const trusting = await startServer(t, { clientCaFile: caFile, requestheaderClientCaFile: caFile })
+  const trusting = await startServer(t, {
+    clientCaFile: caFile,
+    requestheaderClientCaFile: caFile,
+    requestheaderAllowedNames: ['front-proxy-client'],
+  })
   const { hostname, port } = new URL(trusting.url)
   const { path: reviews, body } = whoAmI({})
   const agent = new https.Agent({

@@ -401,7 +401,11 @@ t.test('requests of a front proxy are whose their headers say', async (t) => {
   // Nobody else can make certificates of that authority: a server with one of the test's own is asked.
   const ca = issueCertificate({ ...life, use: 'authority', subject: { commonName: 'proxies' } })
   const file = `${t.testdir({ 'ca.crt': ca.certPem })}/ca.crt`
-  const trusting = await startServer(t, { requestheaderClientCaFile: file })
+  const trusting = await startServer(t, {
+    requestheaderClientCaFile: file,
+    requestheaderAllowedNames: ['front-proxy-client'],
+  })
+  const trustingAny = await startServer(t, { requestheaderClientCaFile: file })
   const certificate = (commonName: string) =>
     issueCertificate({ ...life, use: 'client', subject: { commonName }, issuer: ca })
   const proxy = certificate('front-proxy-client')
@@ -436,5 +440,6 @@ t.test('requests of a front proxy are whose their headers say', async (t) => {
   ])
   t.equal(await who(trusting, proxy, {}), 401, 'its certificate makes nobody of itself')
   t.equal(await who(trusting, certificate('somebody'), headers), 401, 'not a name that is allowed')
+  t.match(await who(trustingAny, certificate('somebody'), headers), { username: 'alice' })
   t.equal(await who(server, proxy, headers), 401, 'not an authority that is known')
 })

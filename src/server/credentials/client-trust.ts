@@ -4,6 +4,7 @@
  */
 import { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { certificatesOf } from '#net/pem.js'
 import { followFile } from '../follow-file.js'
 import type { ServerOptions } from '../options.js'
 import type { StartedParts } from '../started-parts.js'
@@ -36,6 +37,15 @@ export class FollowedTrust extends EventEmitter<{ change: [] }> {
   }
 }
 
+/** Whoever has a certificate of a user's CA could then name any user (BuiltInAuthenticationOptions.Validate). */
+const letsUsersNameOthers = ({ authorities, requestHeader }: ClientTrust): boolean => {
+  if (requestHeader.allowedNames.length > 0) return false
+  const ofUsers = authorities.flatMap(certificatesOf)
+  return certificatesOf(requestHeader.authority).some(({ raw }) =>
+    ofUsers.some((ca) => ca.raw.equals(raw)),
+  )
+}
+
 /** Throws when a file cannot be used at the start; later the former trust holds then, which is logged. */
 export const openClientTrust = (
   options: ServerOptions,
@@ -46,6 +56,10 @@ export const openClientTrust = (
   const ofUsers = () => ({ authorities: clientAuthorities(options, credentials.caPem) })
   const ofProxies = () => ({ requestHeader: requestHeaderOptions(options, credentials) })
   const trust = new FollowedTrust({ ...ofUsers(), ...ofProxies() })
+  if (letsUsersNameOthers(trust.current))
+    throw new Error(
+      '--requestheader-client-ca-file has a CA of users: give the names of proxies by --requestheader-allowed-names',
+    )
   const follow = (file: string | undefined, read: () => Partial<ClientTrust>): void => {
     if (file === undefined) return
     const stop = followFile({

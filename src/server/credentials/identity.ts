@@ -180,7 +180,10 @@ export const requestHeaderOptions = (
     options.requestheaderClientCaFile === undefined
       ? frontProxyCaPem
       : readCertificates(options.requestheaderClientCaFile),
-  allowedNames: options.requestheaderAllowedNames ?? [frontProxyName],
+  // As upstream any that a given CA has signed.
+  allowedNames:
+    options.requestheaderAllowedNames ??
+    (options.requestheaderClientCaFile === undefined ? [frontProxyName] : []),
   username: options.requestheaderUsernameHeaders ?? ['X-Remote-User'],
   uid: options.requestheaderUidHeaders ?? ['X-Remote-Uid'],
   group: options.requestheaderGroupHeaders ?? ['X-Remote-Group'],
