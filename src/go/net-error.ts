@@ -87,7 +87,9 @@ export const goNetError = (error: NetError): string => {
   if (code === 'ENOTFOUND') return `dial tcp: lookup ${error.hostname}${asked()}: no such host`
   if (unknownAuthority.has(code)) return `${x509} certificate signed by unknown authority`
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `${x509} ${wrongName(error)}`
-  if (code === 'CERT_HAS_EXPIRED') return `${x509} certificate has expired or is not yet valid`
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
+    return `${x509} certificate has expired or is not yet valid`
+  if (code === 'INVALID_PURPOSE') return `${x509} certificate specifies an incompatible key usage`
   if (code === 'EPROTO') return 'http: server gave HTTP response to HTTPS client'
   if (code === 'ETIMEDOUT' || error.name === 'TimeoutError' || error.name === 'AbortError')
     return 'context deadline exceeded'

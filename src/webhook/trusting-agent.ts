@@ -1,7 +1,8 @@
 /**
- * Connections to servers whose certificates are checked as Go's x509.Verify checks them, also where one has the very
- * subject of its authority. Go leaves the id of the authority's key out of such a certificate (CreateCertificate), and
- * OpenSSL then takes it for one that signed itself. The webhooks of Knative and Tekton make theirs so.
+ * Connections to servers whose certificates are checked as Go's x509.Verify checks them, also where OpenSSL would not:
+ * - One has the very subject of its authority. Go leaves the id of the authority's key out of such a certificate
+ *   (CreateCertificate), and OpenSSL takes it for one that signed itself. The webhooks of Knative and Tekton have such.
+ * - Its key usage has none of those of a server. Go looks at the extended one alone.
  */
 import type { X509Certificate } from 'node:crypto'
 import https, { type RequestOptions } from 'node:https'
@@ -14,8 +15,8 @@ import { certificateIsFor } from '#net/server-name.js'
 const purposes = ['1.3.6.1.5.5.7.3.1', '2.5.29.37.0']
 
 /** Node's `keyUsage` is the extended one, by its ids; undefined where the certificate does not bound its use. */
-const maySignServers = ({ ca, keyUsage }: X509Certificate): boolean =>
-  ca && ((keyUsage as string[] | undefined)?.some((purpose) => purposes.includes(purpose)) ?? true)
+const servesServers = ({ keyUsage }: X509Certificate): boolean =>
+  (keyUsage as string[] | undefined)?.some((purpose) => purposes.includes(purpose)) ?? true
 
 /** By the system's clock, as TLS itself. */
 const isInForce = ({ validFrom, validTo }: X509Certificate): boolean => {
@@ -23,11 +24,18 @@ const isInForce = ({ validFrom, validTo }: X509Certificate): boolean => {
   return Date.parse(validFrom) <= now && now <= Date.parse(validTo)
 }
 
-const isNamesakeOf = (leaf: X509Certificate, authorities: string): boolean =>
+const isSignedBy = (leaf: X509Certificate, authorities: string): boolean =>
+  servesServers(leaf) &&
   certificatesOf(authorities).some(
     (ca) =>
-      maySignServers(ca) && isInForce(ca) && leaf.checkIssued(ca) && leaf.verify(ca.publicKey),
+      ca.ca &&
+      servesServers(ca) &&
+      isInForce(ca) &&
+      leaf.checkIssued(ca) &&
+      leaf.verify(ca.publicKey),
   )
+
+const excused: readonly unknown[] = ['DEPTH_ZERO_SELF_SIGNED_CERT', 'INVALID_PURPOSE']
 
 type Trust = Required<Pick<ConnectionOptions, 'ca' | 'checkServerIdentity'>>
 
@@ -37,12 +45,12 @@ const refusal = (
   host: string,
   { ca, checkServerIdentity }: Trust,
 ): Error | undefined => {
-  // A code, whatever the types of Node say. OpenSSL goes on after this finding and tells its last one alone, so nothing
-  // is wrong with what comes later: the leaf's times and purposes.
+  // A code, whatever the types of Node say. OpenSSL goes on after these findings and tells its last one alone, so the
+  // leaf's time, which comes later, is in order.
   const code = socket.authorizationError as string | Error | null | undefined
   if (!code) return undefined
   const leaf = socket.getPeerX509Certificate()
-  if (code !== 'DEPTH_ZERO_SELF_SIGNED_CERT' || !leaf || !isNamesakeOf(leaf, String(ca)))
+  if (!excused.includes(code) || !leaf || !isSignedBy(leaf, String(ca)))
     return Object.assign(new Error(String(code)), { code })
   return checkServerIdentity(host, leaf.toLegacyObject())
 }

@@ -19,12 +19,14 @@ interface Leaf {
   readonly name?: string
   readonly life?: typeof inForce
   readonly purpose?: string
+  /** Bits of its key usage, and how many of the last eight do not count. */
+  readonly usage?: readonly [Buffer, number]
 }
 
 /** As Go signs a certificate that has its authority's subject: without the id of the authority's key. */
 const leafOf = (
   { certPem, privateKey: authorityKey }: Issued,
-  { name = 'localhost', life = inForce, purpose = '1.3.6.1.5.5.7.3.1' }: Leaf,
+  { name = 'localhost', life = inForce, purpose = '1.3.6.1.5.5.7.3.1', usage }: Leaf,
 ) => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const signer = { ...signerOf(certPem, authorityKey), keyId: undefined }
@@ -33,6 +35,7 @@ const leafOf = (
     der.extension('2.5.29.37', der.sequence(der.oid(purpose))),
     der.extension('2.5.29.17', der.sequence(der.tlv(0x82, Buffer.from(name)))),
   ]
+  if (usage) extensions.push(der.extension('2.5.29.15', der.bits(...usage), true))
   const spki = publicKey.export({ type: 'spki', format: 'der' })
   const fields = { ...life, subject: signer.name, publicKey: spki, extensions }
   const key = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
@@ -68,7 +71,21 @@ t.test('a certificate with its authority’s subject is checked as any other', a
       authority,
       { purpose: '1.3.6.1.5.5.7.3.2' },
       authority.certPem,
-      'INVALID_PURPOSE',
+      'tls: failed to verify certificate: x509: certificate specifies an incompatible key usage',
+    ],
+    [
+      'with a key usage that no server needs',
+      authority,
+      { usage: [Buffer.from([0x02]), 1] },
+      authority.certPem,
+      'ok',
+    ],
+    [
+      'before its time',
+      authority,
+      { life: { notBeforeMs: Date.now() + 3_600_000, notAfterMs: Date.now() + 7_200_000 } },
+      authority.certPem,
+      'tls: failed to verify certificate: x509: certificate has expired or is not yet valid',
     ],
   ]
   for (const [name, signer, leaf, ca, expected] of cases)
