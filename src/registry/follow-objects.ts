@@ -1,10 +1,12 @@
 /** The objects of one resource as the server itself follows them: read once, then watched until the signal fires. */
 import type { Clock } from '#api/clock.js'
+import { ApiError } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import type { PersistedObject } from '#api/object.js'
 import { sleep } from '#async/sleep.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
+import { StorageError } from '#storage/driver.js'
 import { listAll, selectAll } from './list-all.js'
 import type { Store } from './store.js'
 
@@ -28,8 +30,8 @@ export interface Follower {
 
 /**
  * Resolves when everything has been read, and `done` when following has ended. Without `namespace` it follows all
- * namespaces. A follower that cannot take what was read is told again later, as an informer that cannot decode: one
- * object that somebody else has stored keeps no server from starting.
+ * namespaces. What cannot be decrypted, or what a follower cannot take, is read again later, as by an informer: no object
+ * keeps a server from starting. Rejects where the store does not answer.
  */
 export const followObjects = async (
   { storeOf, log, signal }: FollowDeps,
@@ -64,5 +66,14 @@ export const followObjects = async (
       await sleep(limits.retryMs, signal, { ref: false })
     }
   }
-  return { done: keep(await tell(await read()).catch(again)) }
+  const readFirst = async (): Promise<ListPage | undefined> => {
+    try {
+      return await read()
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.cause instanceof StorageError) throw error
+      return again(error)
+    }
+  }
+  const page = await readFirst()
+  return { done: keep(page && (await tell(page).catch(again))) }
 }

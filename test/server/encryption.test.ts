@@ -27,18 +27,21 @@ const aescbc = (...names: string[]) => ({ aescbc: { keys: names.map(key) } })
 const aesgcm = (...names: string[]) => ({ aesgcm: { keys: names.map(key) } })
 const identity = { identity: {} }
 
-const configurationOf = (...providers: object[]) => ({
+const configurationOf = (resources: readonly string[], providers: readonly object[]) => ({
   apiVersion: 'apiserver.config.k8s.io/v1',
   kind: 'EncryptionConfiguration',
-  resources: [{ resources: ['secrets', '*.example.com'], providers }],
+  resources: [{ resources, providers }],
 })
 
 /** Appears whole, as files do that others read. */
-const writeConfiguration = (file: string, ...providers: object[]): string => {
-  writeFileSync(`${file}.new`, JSON.stringify(configurationOf(...providers)))
+const writeFor = (resources: string[], file: string, ...providers: object[]): string => {
+  writeFileSync(`${file}.new`, JSON.stringify(configurationOf(resources, providers)))
   renameSync(`${file}.new`, file)
   return file
 }
+
+const writeConfiguration = (file: string, ...providers: object[]): string =>
+  writeFor(['secrets', '*.example.com'], file, ...providers)
 
 const openDriver = async (t: Test, url = 'memory:'): Promise<StorageDriver> => {
   const driver = await openStorage(url, { clock: systemClock })
@@ -260,11 +263,7 @@ t.test('a watch that comes to what nobody can decrypt ends with that', async (t)
 
 t.test('what is judged by objects that cannot be decrypted is not let through', async (t) => {
   const file = path.join(temporaryDirectory(t), 'encryption.json')
-  const write = (name: string): string => {
-    const resources = [{ resources: ['resourcequotas'], providers: [aescbc(name)] }]
-    writeFileSync(file, JSON.stringify({ ...configurationOf(), resources }))
-    return file
-  }
+  const write = (name: string): string => writeFor(['resourcequotas'], file, aescbc(name))
   const driver = await openDriver(t)
   let server = await start(t, driver, write('key1'))
   const quota = { metadata: { name: 'none' }, spec: { hard: { 'count/secrets': '0' } } }
@@ -326,6 +325,32 @@ t.test(
       await metrics(),
       /transformation_operations_total\{resource="secrets",transformation_type="to_storage",transformer_prefix="key2:",status="OK"\} \d/,
     )
+  },
+)
+
+t.test(
+  'a server starts without the key of ConfigMaps, and keeps its own once it has the key',
+  async (t) => {
+    const file = path.join(temporaryDirectory(t), 'encryption.json')
+    const encrypt = (...keys: string[]) => writeFor(['configmaps'], file, aesgcm(...keys))
+    const driver = await openDriver(t)
+    const first = await start(t, driver, encrypt('key1'))
+    await first.close()
+    const server = await startServer(t, {
+      storage: driver,
+      encryption: { configFile: encrypt('key2'), automaticReload: true },
+      requestheaderUsernameHeaders: ['X-Other-User'],
+    })
+    t.equal((await call(server, { path: '/api/v1/configmaps' })).status, 429)
+    t.equal((await call(server, { path: '/api/v1/namespaces' })).status, 200)
+    t.equal((await call(server, { path: '/livez' })).status, 200)
+    t.match((await call(server, { path: '/readyz' })).text, /\[-\]informer-sync failed/)
+    encrypt('key2', 'key1')
+    const kept = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication'
+    await eventually('its headers are published', async () => {
+      const { body } = await call(server, { path: kept })
+      return body.data?.['requestheader-username-headers'] === '["X-Remote-User","X-Other-User"]'
+    })
   },
 )
 

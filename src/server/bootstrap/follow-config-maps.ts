@@ -21,7 +21,7 @@ export const followKeptConfigMaps = async (
   const look = (name: string | undefined): void => {
     if (name !== undefined && names.has(name)) queue.add(name)
   }
-  // The first list needs no work: the start has just corrected these ConfigMaps.
+  // The list of the start needs no work: it has just corrected these ConfigMaps.
   let isStarted = false
   const { done } = await followObjects(
     { ...deps, signal },
@@ -29,12 +29,12 @@ export const followKeptConfigMaps = async (
     {
       replace: () => {
         if (isStarted) names.forEach(look)
-        isStarted = true
       },
       changed: (_type, { metadata }) => look(metadata.name),
     },
     namespace,
   )
+  isStarted = true
   const trustChanged = (): void => names.forEach(look)
   trust.on('change', trustChanged)
   const working = work({
