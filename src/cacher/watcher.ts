@@ -104,6 +104,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
       this.#settle().resolve({ value: batch, done: false })
     } catch (error) {
       this.#settle().reject(error as Error)
+      this.#end()
     }
   }
 

@@ -12,6 +12,7 @@ import { Watcher } from '#cacher/watcher.js'
 import type { StorageDriver, StorageEvent } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 import { SortedMap } from '#storage/sorted-map.js'
+import { leftAtSignal } from '../async/left-at-signal.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
 import { take } from '../storage/suite.js'
 import { directObjectStorage } from './direct-object-storage.js'
@@ -273,9 +274,12 @@ t.test(
       ['ADDED /registry/example.com/widgets/d/x 1', 'MODIFIED /registry/example.com/widgets/d/x 3'],
       'history from before it was registered',
     )
-    const open = batches(pods, { selection: { prefix }, after: 'now' }, () => true)
+    const { signal } = new AbortController()
+    const watch = pods.watch({ selection: { prefix }, after: 'now', signal })
+    const next = watch[Symbol.asyncIterator]().next()
     await cacher.close()
-    await t.rejects(open, { code: 'Closed' })
+    await t.rejects(next, { code: 'Closed' })
+    t.equal(leftAtSignal(signal), 0)
   },
 )
 
