@@ -60,16 +60,13 @@ export class MessageStream {
 type RefuseHandshake = (headers: IncomingHttpHeaders) => 400 | 403 | undefined
 
 /** What golang.org/x/net/websocket (hybi.go, server.go) writes to who cannot shake hands: nothing that our answers have. */
-const refusalOf = (
-  headers: IncomingHttpHeaders,
-  refuse: RefuseHandshake | undefined,
-): string | undefined => {
+const refusalOf = (headers: IncomingHttpHeaders, refuse: RefuseHandshake): string | undefined => {
   const { 'sec-websocket-key': key = '', 'sec-websocket-version': version } = headers
   const badRequest = 'HTTP/1.1 400 Bad Request\r\n'
   if (key === '') return `${badRequest}\r\nmismatch challenge/response`
   if (version !== '13')
     return `${badRequest}Sec-WebSocket-Version: 13\r\n\r\nmissing or bad WebSocket Version`
-  const code = refuse?.(headers)
+  const code = refuse(headers)
   return code && (code === 403 ? 'HTTP/1.1 403 Forbidden\r\n\r\n' : `${badRequest}\r\n`)
 }
 
@@ -78,7 +75,7 @@ export const acceptMessages = (
   request: FastifyRequest,
   reply: FastifyReply,
   { socket, head }: Upgrade,
-  refuse?: RefuseHandshake,
+  refuse: RefuseHandshake,
 ): WebSocket | undefined => {
   reply.hijack()
   reply.raw.detachSocket(socket)

@@ -7,8 +7,8 @@ import type { Query } from '#registry/query.js'
 
 const flags = ['follow', 'previous', 'timestamps'] as const
 
-const timeOf = (query: Query, name: string): string | undefined => {
-  const text = query.textIfGiven(name)
+const sinceTimeOf = (query: Query): string | undefined => {
+  const text = query.textIfGiven('sinceTime')
   if (text === undefined) return undefined
   if (text === '' || text === 'null') return zeroTime
   const time = canonicalTime(text, false)
@@ -22,7 +22,7 @@ export const logQuery = (podName: string, query: Query): URLSearchParams => {
   const tailLines = query.int64IfGiven('tailLines')
   const limitBytes = query.int64IfGiven('limitBytes')
   const sinceSeconds = query.int64IfGiven('sinceSeconds')
-  const sinceTime = timeOf(query, 'sinceTime')
+  const sinceTime = sinceTimeOf(query)
   if (tailLines !== undefined && tailLines < 0)
     errors.push(invalid('tailLines', tailLines, 'must be greater than or equal to 0'))
   if (limitBytes !== undefined && limitBytes < 1)

@@ -24,7 +24,7 @@ const formerProtobufV3 = 'application/com.github.proto-openapi.spec.v3@v1.0+prot
 /** The first form that the client names; JSON where any will do. */
 const acceptedForm = (
   request: FastifyRequest,
-  protobuf: readonly string[] = [],
+  protobuf: readonly string[],
 ): 'json' | 'protobuf' | undefined => {
   for (const { type } of parseAccept(request.headers.accept)) {
     if (['*/*', 'application/*', json].includes(type)) return 'json'

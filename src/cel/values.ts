@@ -25,7 +25,7 @@ export class Timestamp {
   readonly nanos: bigint
   /** The zone it was written in. */
   readonly offsetMinutes: number
-  constructor(nanos: bigint, offsetMinutes = 0) {
+  constructor(nanos: bigint, offsetMinutes: number) {
     this.nanos = nanos
     this.offsetMinutes = offsetMinutes
   }

@@ -115,7 +115,7 @@ export const apiVersionOf = (ref: ResourceRef): string => formatGroupVersion(ref
 /** `/apis/apps/v1/namespaces/x/deployments/y/scale`; without a namespace the path spans all of them. */
 export const resourcePath = (
   ref: ResourceRef,
-  at: { namespace?: string; name?: string; subresource?: string } = {},
+  at: { namespace?: string; name?: string; subresource?: string },
 ): string => {
   const scope =
     ref.namespaced && at.namespace ? `/namespaces/${encodeURIComponent(at.namespace)}` : ''

@@ -152,7 +152,7 @@ const writeNext = async (
     if (isToBeRemoved(changed, current.object, definition.strategy))
       return await removeWith(attempt, ordered(definition, changed), current)
     const next = asStored(definition, changed, current.object)
-    next.metadata = keepManagedFieldsTimes(next, current.object, sameContent).metadata
+    next.metadata = keepManagedFieldsTimes(next, current.object).metadata
     if (ctx.dryRun)
       return {
         stored: await dryRun(deps, key, next, String(current.revision)),

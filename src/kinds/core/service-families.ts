@@ -31,7 +31,7 @@ const applyReduction = (spec: ServiceSpec, previous: ServiceSpec): FieldError[] 
       spec.ipFamilies = families.slice(0, 1)
     return []
   }
-  const isReduced = (before: readonly string[] = [], after: readonly string[] = []): boolean =>
+  const isReduced = (before: readonly string[] = [], after: readonly string[]): boolean =>
     after.length > 0 && after.length < before.length
   const release = (what: string): FieldError =>
     invalid(

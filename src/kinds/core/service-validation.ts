@@ -129,16 +129,16 @@ const externalIpErrors = (ips: string[] = []): FieldError[] =>
   })
 
 /** The comparison key as upstream prints it: a ServicePort of the internal API with two fields set. */
-const portKey = (protocol: string, port: number, nodePort: number) => ({
+const portKey = (protocol: string, port: number) => ({
   Name: '',
   Protocol: protocol,
   AppProtocol: null,
   Port: port,
   TargetPort: 0,
-  NodePort: nodePort,
+  NodePort: 0,
 })
 
-const duplicatePortErrors = (ports: ServicePort[] = []): FieldError[] => {
+const duplicatePortErrors = (ports: ServicePort[]): FieldError[] => {
   const seenNodePorts = new Set<string>()
   const seenPorts = new Set<string>()
   const nodePorts = ports.flatMap(({ nodePort = 0, protocol }, i) => {
@@ -155,7 +155,7 @@ const duplicatePortErrors = (ports: ServicePort[] = []): FieldError[] => {
       seenPorts.add(key)
       return []
     }
-    return [duplicate(index('spec.ports', i), portKey(protocol, port, 0))]
+    return [duplicate(index('spec.ports', i), portKey(protocol, port))]
   })
   return [...nodePorts, ...plain]
 }

@@ -7,15 +7,12 @@ import { validLabelSelector } from '#validation/label-selector.js'
 import { nodeSelectorWarnings } from '#validation/node-labels.js'
 import { nonNegativeQuantity } from '#validation/number.js'
 
-const quantity = (path: string, value: string | undefined): FieldError[] =>
-  value === undefined ? [] : nonNegativeQuantity(path, value)
-
 const validate = (object: KubeObject): FieldError[] => {
-  const name: string = object.storageClassName ?? ''
+  const { storageClassName = '', capacity } = object
   return [
     ...validLabelSelector('nodeTopology', object.nodeTopology),
-    ...validDnsSubdomain('storageClassName', name),
-    ...quantity('capacity', object.capacity),
+    ...validDnsSubdomain('storageClassName', storageClassName),
+    ...(capacity === undefined ? [] : nonNegativeQuantity('capacity', capacity)),
   ]
 }
 

@@ -207,7 +207,7 @@ export const explain = (
   type: GoType,
   value: JsonValue,
   trace: JsonTrace | undefined,
-  path = '',
+  path: string,
 ): string[] => {
   const explainer = new Explainer(trace)
   explainer.value(type, value, { struct: '', fields: '', path })

@@ -65,15 +65,6 @@ const scalars: Readonly<Record<string, 'string' | 'int32' | 'int64' | 'float64' 
 const printedName = (key: string): string =>
   key.startsWith('meta.') ? `v1.${key.slice(5)}` : key.split('.').slice(-2).join('.')
 
-const closing = (text: string, open: number): number => {
-  let depth = 0
-  for (let at = open; at < text.length; at++) {
-    if (text[at] === '[' || text[at] === '{') depth++
-    else if ((text[at] === ']' || text[at] === '}') && --depth === 0) return at
-  }
-  return text.length
-}
-
 /** The struct of go-fields.json with this name, or the type that reads it by itself. */
 export const goTypeOfKey = (key: string): GoType => {
   const custom = customTypes[key]
@@ -113,7 +104,7 @@ const parseType = (text: string): GoType => {
     return { form: 'slice', name: `[]${item.name}`, item }
   }
   if (text.startsWith('map[')) {
-    const end = closing(text, 3)
+    const end = text.indexOf(']')
     const key = parseType(text.slice(4, end))
     const value = parseType(text.slice(end + 1))
     return { form: 'map', name: `map[${key.name}]${value.name}`, key, value }

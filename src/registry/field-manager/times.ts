@@ -5,15 +5,12 @@
 
 import type { KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import { jsonEqual } from '#json/object.js'
+import { sameContent } from '../object-meta.js'
 
 const withoutTime = (entry: ManagedFieldsEntry): unknown => ({ ...entry, time: undefined })
 
 /** Yields `next`, with the stored managedFields when they and everything else are equal but for the times. */
-export const keepManagedFieldsTimes = (
-  next: KubeObject,
-  stored: KubeObject,
-  sameObject: (a: KubeObject, b: KubeObject) => boolean = jsonEqual,
-): KubeObject => {
+export const keepManagedFieldsTimes = (next: KubeObject, stored: KubeObject): KubeObject => {
   const entries = next.metadata.managedFields
   const before = stored.metadata.managedFields
   if (entries === undefined || before === undefined || entries.length !== before.length) return next
@@ -23,5 +20,5 @@ export const keepManagedFieldsTimes = (
   )
   if (!same) return next
   const kept = { ...next, metadata: { ...next.metadata, managedFields: before } }
-  return sameObject(kept, stored) ? kept : next
+  return sameContent(kept, stored) ? kept : next
 }

@@ -139,9 +139,9 @@ const leaf = (keeper: Keeper, ca: Issued, now: number, wanted: Leaf): Certificat
 }
 
 /** A pair that the user has put there, as for kube-apiserver's --cert-dir. */
-const broughtPair = (keeper: Keeper, file: string): CertificatePair | undefined => {
-  const certPem = keeper.read(`${file}.crt`)
-  const keyPem = keeper.read(`${file}.key`)
+const broughtPair = (keeper: Keeper): CertificatePair | undefined => {
+  const certPem = keeper.read('apiserver.crt')
+  const keyPem = keeper.read('apiserver.key')
   if (certPem === undefined || keyPem === undefined) return undefined
   return isOf(new X509Certificate(certPem), servingSubject) ? undefined : { certPem, keyPem }
 }
@@ -155,7 +155,7 @@ const servingPairs = (
 ): Pick<ServerCredentials, 'serving' | 'loopback'> => {
   const own = (file: string, names: readonly string[]): CertificatePair =>
     leaf(keeper, ca, now, { file, use: 'server', subject: servingSubject, names })
-  const brought = serving ?? broughtPair(keeper, 'apiserver')
+  const brought = serving ?? broughtPair(keeper)
   return brought === undefined
     ? { serving: own('apiserver', names) }
     : { serving: brought, loopback: own(loopbackName, [loopbackName]) }

@@ -90,7 +90,7 @@ const tolerated = ({ key = '', operator = '', value = '', effect = '' }: Fields)
 const tolerationErrors = (
   next: Fields[] = [],
   previous: Fields[] = [],
-  areFine = false,
+  areFine: boolean,
 ): FieldError[] => {
   const path = 'spec.tolerations'
   const given = new Set(next.map(tolerated))

@@ -31,7 +31,7 @@ interface Placed {
   source: string
 }
 
-const placed = (path: string | undefined, source = ''): Placed => ({
+const placed = (path: string | undefined, source: string): Placed => ({
   path: trimRight(path ?? '', '/'),
   source,
 })

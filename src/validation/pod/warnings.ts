@@ -77,7 +77,7 @@ const goneAnnotations: Readonly<Record<string, string>> = {
   'security.alpha.kubernetes.io/unsafe-sysctls': goneText('v1.11', 'sysctls'),
 }
 
-const annotationWarnings = (path: string, annotations: Fields = {}): string[] =>
+const annotationWarnings = (path: string, annotations: Fields): string[] =>
   Object.keys(goneAnnotations)
     .filter((key) => annotations[key] !== undefined)
     .map((key) => `${index(path, key)}: ${goneAnnotations[key]}`)
