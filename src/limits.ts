@@ -126,8 +126,9 @@ export const limits = {
   generateNameAttemptsMax: 8,
   /** Characters of a generated name before the five that are random, whatever the kind allows; upstream's MaxGeneratedNameLength. */
   generatedNameBaseMax: 58,
-  /** Random draws before the free addresses of a range are searched in order. */
+  /** Random draws before the free addresses of a range are searched in order, and how many are looked at then. */
   randomAddressTriesMax: 8,
+  searchedAddressesMax: 65_536n,
   /** How long an Event is kept; upstream's --event-ttl. */
   eventTtlSeconds: 3_600,
   /** Operations in one JSON patch; upstream's maxJSONPatchOperations. */
@@ -369,8 +370,9 @@ export const limits = {
   restoreWritesMax: 256,
   /** Tries to restore one key that others write to. */
   restoreTriesMax: 100,
-  /** Bytes of one write of a restore; less than etcd's DefaultMaxRequestBytes. */
+  /** Bytes and keys of one write of a restore; less than etcd's DefaultMaxRequestBytes and DefaultMaxTxnOps. */
   restoredBytesMax: 1024 * 1024,
+  restoredKeysMax: 100,
   /** Keys of a KMS plugin that metrics tell apart; upstream's. */
   kmsKeysMeasuredMax: 100,
   /** Decrypted seeds of a KMS plugin that are kept, each some 300 bytes. There is one for each key and each start of a server since the objects were written. */

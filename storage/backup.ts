@@ -22,8 +22,6 @@ export interface BackupSummary {
 const format = 1
 /** A restored store starts this far ahead of the backup's revision: more than the number of writes lost since. */
 const restoredRevisionsAhead = 1_000_000
-/** Keys in one transaction of a restore. */
-const restoreLength = 100
 /** A backup does not hold when objects expire, so Events get upstream's lifetime again. */
 const expiring = { prefix: '/registry/events/', ttlSeconds: limits.eventTtlSeconds }
 
@@ -177,7 +175,8 @@ export const restore = async (driver: StorageDriver, file: string): Promise<Back
   }
   for (const operation of operations) {
     const size = operation.value.length
-    if (bytes + size > limits.restoredBytesMax || waiting.length === restoreLength) await write()
+    if (bytes + size > limits.restoredBytesMax || waiting.length === limits.restoredKeysMax)
+      await write()
     waiting.push(operation)
     bytes += size
   }

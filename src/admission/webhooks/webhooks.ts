@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { ApiError, forbidden } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
+import { oncePerObject } from '#async/once.js'
 import { whenKnown } from '#async/when-known.js'
 import { results } from '#cel/policy-environment.js'
 import { Kept } from '#collections/kept.js'
@@ -139,6 +140,11 @@ const ask = async (
   return answer
 }
 
+const webhooksOf = oncePerObject(
+  ({ metadata, webhooks = [] }: KubeObject): readonly ConfiguredWebhook[] =>
+    (webhooks as ConfiguredWebhook[]).map((one) => ({ ...one, configuration: metadata.name! })),
+)
+
 /** Calls `ask` with the webhooks of a resource's objects, unless there are none. */
 const withWebhooks = (
   attributes: AdmissionAttributes,
@@ -147,12 +153,7 @@ const withWebhooks = (
 ): void | Promise<void> => {
   if (isExempt(attributes)) return
   return whenKnown(listObjects(attributes.ctx, resource), (configurations) => {
-    const webhooks = configurations.flatMap((o: KubeObject) =>
-      ((o.webhooks ?? []) as ConfiguredWebhook[]).map((webhook) => ({
-        ...webhook,
-        configuration: o.metadata.name!,
-      })),
-    )
+    const webhooks = configurations.flatMap(webhooksOf)
     return webhooks.length === 0 ? undefined : ask(webhooks)
   })
 }

@@ -252,7 +252,7 @@ const spend = async (budget: KubeObject, { ctx, name, options }: Eviction): Prom
   }
   for (let attempt = 1; attempt <= limits.evictionAttemptsMax; attempt++)
     try {
-      await store.update(own, budgetName, (current) => decrement(current ?? budget, name, ctx.now))
+      await store.update(own, budgetName, (current) => decrement(current!, name, ctx.now))
       return
     } catch (error) {
       if (!isConflict(error)) throw error

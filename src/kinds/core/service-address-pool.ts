@@ -152,8 +152,7 @@ const takeFrom = async (
   // A range this full is looked through in order, starting behind the lower band.
   const { items } = await listAll(storeOf(ctx, 'ipaddresses'))
   const taken = new Set(items.map((item) => item.object.metadata.name))
-  const bound = count < 65_536n ? count : 65_536n
-  for (let i = 0n; i < bound; i++) {
+  for (let i = 0n; i < count && i < limits.searchedAddressesMax; i++) {
     const ip = ipAt((band + i) % count)
     if (!taken.has(ip) && (await take(ctx, ip, owner))) return ip
   }
