@@ -17,6 +17,7 @@ import { authorizationFlags, authorizationOptionsOf } from './authorization-flag
 import { configFlag } from './config-file.js'
 import { existingFile } from './flag-checks.js'
 import { kubeletAccessFlags, kubeletAccessOptionsOf } from './kubelet-access-flags.js'
+import { ownKubeconfig } from './running-server.js'
 import { serviceFlags, serviceOptionsOf } from './service-flags.js'
 import { pairOf, servingFlags, servingOptionsOf } from './serving-flags.js'
 
@@ -173,7 +174,7 @@ const logLevelOf = (verbosity: number): ServerOptions['logLevel'] => {
 }
 
 export const kubeconfigPathOf = (flags: Flags): string =>
-  flags.text('kubeconfig-out') ?? path.join(flags.text('data-dir')!, 'kubeconfig')
+  flags.text('kubeconfig-out') ?? ownKubeconfig(flags)
 
 const etcdFlags = ['etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix']
 
