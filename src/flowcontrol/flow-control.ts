@@ -59,7 +59,7 @@ export class FlowControl {
       return new FlowSchema(spec, level, this.#figuresOf(spec.level, spec.name))
     })
     const told = new Set(this.#schemas.map(({ figures }) => figures))
-    // Counts of removed schemas stay, as upstream's, but only a bounded number of them.
+    // Counts of removed schemas stay, as upstream's; those that counted nothing go.
     for (const [key, figures] of this.#figures)
       if (figures.seats.count === 0 && !told.has(figures)) this.#figures.delete(key)
   }

@@ -5,8 +5,8 @@
 import type { RequestInfo } from '#api/request-info.js'
 import { parseFieldSelector, SelectorError } from '#api/selectors.js'
 
-const keyOf = (resource: string, namespace: string, name: string): string =>
-  `${resource} ${namespace} ${name}`
+const keyOf = (info: RequestInfo, namespace: string, name: string): string =>
+  `${info.apiGroup} ${info.resource} ${namespace} ${name}`
 
 /** Not counted: watches of the Pods of one node, since a write concerns few of them. */
 const isOfOneNode = ({ resource, fieldSelector }: RequestInfo): boolean => {
@@ -22,34 +22,29 @@ const isOfOneNode = ({ resource, fieldSelector }: RequestInfo): boolean => {
 }
 
 export class WatchCounts {
-  /** By group, then by resource, namespace and name. */
-  readonly #groups = new Map<string, Map<string, number>>()
+  /** By group, resource, namespace and name; clients may name what is not there, so that none is kept when it is over. */
+  readonly #counts = new Map<string, number>()
 
   /** Returns a function that removes it again. */
   add(info: RequestInfo): () => void {
     if (isOfOneNode(info)) return () => {}
-    const { apiGroup, resource, namespace, name } = info
-    let counts = this.#groups.get(apiGroup)
-    if (counts === undefined) {
-      counts = new Map()
-      this.#groups.set(apiGroup, counts)
-    }
-    const ofGroup = counts
-    const key = keyOf(resource, namespace, name)
-    ofGroup.set(key, (ofGroup.get(key) ?? 0) + 1)
+    const counts = this.#counts
+    const key = keyOf(info, info.namespace, info.name)
+    counts.set(key, (counts.get(key) ?? 0) + 1)
     return () => {
-      const left = ofGroup.get(key)! - 1
-      if (left > 0) ofGroup.set(key, left)
-      else ofGroup.delete(key)
+      const left = counts.get(key)! - 1
+      if (left > 0) counts.set(key, left)
+      else counts.delete(key)
     }
   }
 
-  of({ apiGroup, resource, namespace, name }: RequestInfo): number {
-    const counts = this.#groups.get(apiGroup)
-    if (counts === undefined || counts.size === 0) return 0
-    let sum = counts.get(keyOf(resource, '', '')) ?? 0
-    if (namespace !== '') sum += counts.get(keyOf(resource, namespace, '')) ?? 0
-    if (name !== '') sum += counts.get(keyOf(resource, namespace, name)) ?? 0
+  of(info: RequestInfo): number {
+    const { namespace, name } = info
+    const count = (namespace: string, name: string): number =>
+      this.#counts.get(keyOf(info, namespace, name)) ?? 0
+    let sum = count('', '')
+    if (namespace !== '') sum += count(namespace, '')
+    if (name !== '') sum += count(namespace, name)
     return sum
   }
 }

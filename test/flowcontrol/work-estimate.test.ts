@@ -1,4 +1,5 @@
 /** How many seats requests are thought to take: lists with the figures of kube-apiserver 1.36.3 over 61 ConfigMaps of 30 KB. */
+import { queryObjects } from 'node:v8'
 import t from 'tap'
 import { parseRequestInfo } from '#filters/request-info.js'
 import { FlowFigures } from '#flowcontrol/flow-figures.js'
@@ -98,4 +99,15 @@ t.test('only watches that would see the write count, for as long as they last', 
   const token = asking('POST', 'namespaces/default/serviceaccounts/a/token')
   for (let i = 0; i < 20; i++) token.watch('serviceaccounts?watch=1')
   t.equal(token.estimate().finalSeats, 0, 'a token is written nowhere')
+})
+
+t.test('nothing is left of watches that are over, whatever group they named', async (t) => {
+  const watches = new WatchCounts()
+  const maps = () => Number(queryObjects(Map, { format: 'count' }))
+  const watchOnce = (n: number) =>
+    watches.add(parseRequestInfo('GET', `/apis/g${n}/v1/things?watch=1`))()
+  const before = maps()
+  for (let n = 0; n < 1_000; n++) watchOnce(n)
+  t.ok(maps() < before + 100)
+  t.equal(watches.of(parseRequestInfo('DELETE', '/apis/g1/v1/things/a')), 0)
 })
