@@ -18,7 +18,7 @@ const cellMin = 8
 const table = (rows: readonly Row[]): string => {
   const cells = rows.map((row) => row.map((cell, i) => `${cell}${i < row.length - 1 ? ',' : ''}`))
   const widths = cells[0]!.map((_, i) =>
-    Math.max(cellMin, ...cells.map((row) => [...row[i]!].length + 1)),
+    cells.reduce((widest, row) => Math.max(widest, [...row[i]!].length + 1), cellMin),
   )
   return cells
     .map((row) =>

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { allocateSeats } from '#flowcontrol/concurrency-allocation.js'
+import { FlowDumps } from '#flowcontrol/dumps.js'
 import { FlowControl } from '#flowcontrol/flow-control.js'
 import { FlowRequest } from '#flowcontrol/flow-request.js'
 import { InFlight } from '#flowcontrol/in-flight.js'
@@ -168,4 +169,11 @@ t.test('seats are divided by one multiple of all targets, within all bounds', as
       )
     }),
   )
+})
+
+t.test('the table of queues has a row for each, however many there are', async (t) => {
+  const queues = 150_000
+  const wide = level('wide', 5, { queuing: { queues, handSize: 1, queueLengthLimit: 1 } })
+  const { control } = controlOf(600, [wide])
+  t.equal(new FlowDumps(control).queues().split('\n').length, queues + 2)
 })
