@@ -91,6 +91,7 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
     const answer = async () => {
       const path = parsePath(request)
       await access.check(request, path.kind)
+      if (response.destroyed) return
       const serve = getOwn(answers, path.kind)
       if (!serve) throw new HttpError(404, '404 page not found')
       await serve({ kubelet, clock, path, request, response })

@@ -1,12 +1,15 @@
 /** Who leaves a kubelet's server early holds nothing there: what says so may have happened before anybody listens. */
 import { once } from 'node:events'
 import http from 'node:http'
+import https from 'node:https'
 import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import { createClient } from '#client/client.js'
 import type { Kubelet } from '#kubelet/kubelet.js'
 import type { Pod } from '#kubelet/pod.js'
+import { startKubeletServer } from '#kubelet/server/kubelet-server.js'
 import { serveLogs } from '#kubelet/server/serve-logs.js'
 import { serveSession } from '#kubelet/server/serve-session.js'
 import { StatusWriter } from '#kubelet/status/status-writer.js'
@@ -58,6 +61,48 @@ t.test('a log whose next piece comes when its reader has left is let go of', asy
   request.destroy()
   await served
   t.ok(left.signal.aborted)
+})
+
+t.test('no log is read for who has left while it was asked who that is', async (t) => {
+  let open = 0
+  async function* logs() {
+    open++
+    try {
+      yield Buffer.from('one')
+    } finally {
+      open--
+    }
+  }
+  const reviewed = new AbortController()
+  const asked = new AbortController()
+  const create = async () => {
+    asked.abort()
+    if (!reviewed.signal.aborted) await once(reviewed.signal, 'abort')
+    return { status: { authenticated: true, user: { username: 'u' }, allowed: true } }
+  }
+  const { port, close } = await startKubeletServer({
+    kubelet: kubeletWith({ logs }),
+    clock: systemClock,
+    log: {} as never,
+    address: '127.0.0.1',
+    port: 0,
+    client: { config: {}, create } as never,
+  })
+  t.teardown(close)
+  const request = https.get({
+    port,
+    host: '127.0.0.1',
+    path: '/containerLogs/n/p/c',
+    headers: { authorization: 'Bearer t' },
+    rejectUnauthorized: false,
+  })
+  request.on('error', () => {})
+  await once(asked.signal, 'abort')
+  request.destroy()
+  await sleep(200)
+  reviewed.abort()
+  await sleep(200)
+  t.equal(open, 0)
 })
 
 t.test('a session whose client gets no WebSocket is ended', async (t) => {
