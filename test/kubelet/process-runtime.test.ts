@@ -1,7 +1,15 @@
 /** Containers as real processes: they start, log, end, are ended, and survive the kubelet that started them. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
@@ -100,6 +108,14 @@ const startRuntime = async (t: Test, root?: string) => {
     return Buffer.concat(parts).toString()
   }
   return { runtime, close, folder, create, start, get, until, ended, log }
+}
+
+const unlessGone = (link: string): string | undefined => {
+  try {
+    return readlinkSync(link)
+  } catch {
+    return undefined
+  }
 }
 
 /** Processes on this host whose arguments hold the word. */
@@ -250,6 +266,19 @@ t.test('attach reads what is written from now on and writes to stdin', async (t)
   )
   t.equal(String(chunk), 'got one\n')
   session.kill()
+})
+
+t.test('whoever stops to follow a container that says nothing leaves its log closed', async (t) => {
+  const { runtime, start, get, until } = await startRuntime(t)
+  const id = await start('while :; do sleep 0.05; done')
+  const { logPath } = get(id)
+  const isOpen = () =>
+    readdirSync('/proc/self/fd').some((fd) => unlessGone(`/proc/self/fd/${fd}`) === logPath)
+  const session = runtime.attach(id, { stdin: false, tty: false })
+  session.stdout!.resume()
+  await until(isOpen)
+  session.kill()
+  await until(() => !isOpen())
 })
 
 t.test('an input for one client alone ends with it, and another says nothing', async (t) => {

@@ -308,10 +308,10 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
     const offset = statSync(file, { throwIfNoEntry: false })?.size ?? 0
     const log = readLog({ ...this.#logSource(id, file), offset }, following, ended.signal)
     const output = Readable.from(log, { objectMode: false })
-    output.once('close', () => ended.abort())
     return attachSession(output, stdin ? startInput(this.#files.prefix(id)) : undefined, {
       done: container.until(() => container.exited),
       resize: (columns, rows) => container.resize(columns, rows),
+      letGo: () => ended.abort(),
     })
   }
 

@@ -60,24 +60,26 @@ export const startSession = (
   }
 }
 
-/** A session on the main process: its output is the log's growth, its input what `writer` takes to it. */
+/**
+ * A session on the main process: its output is the log's growth, its input what `writer` takes to it. `letGo` ends the
+ * wait for more of the log, without which its end would wait for that, too.
+ */
 export const attachSession = (
   output: Readable,
   writer: ChildProcess | undefined,
-  { done, resize }: { done: Promise<void>; resize: Session['resize'] },
-): Session => {
-  return {
-    stdin: writer?.stdin ?? undefined,
-    stdout: output,
-    stderr: undefined,
-    done: done.then(() => 0),
-    resize,
-    kill: () => {
-      writer?.kill('SIGKILL')
-      output.destroy()
-    },
-  }
-}
+  { done, resize, letGo }: { done: Promise<void>; resize: Session['resize']; letGo: () => void },
+): Session => ({
+  stdin: writer?.stdin ?? undefined,
+  stdout: output,
+  stderr: undefined,
+  done: done.then(() => 0),
+  resize,
+  kill: () => {
+    writer?.kill('SIGKILL')
+    letGo()
+    output.destroy()
+  },
+})
 
 /**
  * Ends every process that carries the marker of one of these containers, wherever it has moved to: a child that has
