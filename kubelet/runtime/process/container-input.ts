@@ -21,14 +21,20 @@ export const makeInput = (state: string, { stdin, stdinOnce }: InputConfig): voi
 export const inputFile = (state: string, { stdin }: InputConfig): string =>
   stdin ? inputOf(state) : '/dev/null'
 
+/** How soon it is tried again to end an input that its shim, which has just been started, does not hold yet. */
+const letGoAgainMs = 50
+
+/** Ends the input: nothing that a later client sends may reach the container. */
 const letGo = (state: string): void => {
   if (!existsSync(heldOf(state))) return
-  // Nothing that a later client sends may reach the container.
   rmSync(inputOf(state), { force: true })
   try {
     closeSync(openSync(heldOf(state), constants.O_WRONLY | constants.O_NONBLOCK))
+    // A shim that came for the input when it was gone has made a file of that name.
+    for (const file of [inputOf(state), heldOf(state)]) rmSync(file, { force: true })
   } catch {
-    // Nobody holds it any more: the container has ended.
+    // Nobody holds it: not yet, or the container has ended.
+    if (!existsSync(`${state}.exit`)) setTimeout(letGo, letGoAgainMs, state).unref()
   }
 }
 
