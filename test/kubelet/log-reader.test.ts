@@ -1,14 +1,20 @@
 /** What `kubectl logs` asks for, against the same made of the whole text at once. */
-import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import files from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import { type LogSource, readLog } from '#kubelet/log-reader.js'
+import { rotatedLog } from '#kubelet/rotated-log.js'
 import { readCriLog } from '#kubelet/runtime/cri/cri-log.js'
 import { type LogMark, LogTimes } from '#kubelet/runtime/process/log-times.js'
 import type { LogOptions } from '#kubelet/runtime.js'
+import { limits } from '#limits'
+import { eventually } from '../eventually.js'
 
 interface Log {
   readonly text: string
@@ -176,6 +182,38 @@ t.test('each time of a long log is read once, and a line that never ends is show
     if (shown.length >= 100_000) break
   }
   t.equal(shown, `1970-01-01T00:00:00.009000000Z ${'y'.repeat(100_000)}`)
+})
+
+t.test('a log that grows while it is rotated is not rotated at the same time again', async (t) => {
+  const file = path.join(t.testdir(), 'a.log')
+  const { copyFile } = files
+  let underWay = 0
+  let most = 0
+  const before = t.intercept(files, 'copyFile', {
+    value: async (from: string, to: string) => {
+      most = Math.max(most, ++underWay)
+      await sleep(200)
+      await copyFile(from, to)
+      underWay--
+    },
+  })
+  syncBuiltinESMExports()
+  t.teardown(() => {
+    before.restore()
+    syncBuiltinESMExports()
+  })
+  const length = limits.containerLogBytesMax + 1
+  writeFileSync(file, Buffer.alloc(length))
+  const times = new LogTimes(path.dirname(file), systemClock)
+  times.open(['a'])
+  t.teardown(() => times.close())
+  await eventually('a rotation', () => underWay > 0)
+  appendFileSync(file, 'more')
+  await eventually('its end', () => underWay === 0 && statSync(file).size === 0)
+  t.equal(most, 1)
+  t.equal(statSync(rotatedLog(file)).size, length + 4)
+  appendFileSync(file, 'and more')
+  await eventually('a note', () => times.marks('a').marks.at(-1)?.offset === 8)
 })
 
 t.test('whoever follows a log goes on in the file that takes its place', async (t) => {

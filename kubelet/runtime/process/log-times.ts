@@ -93,25 +93,27 @@ export class LogTimes {
     if (this.#waiting.has(id)) return
     this.#waiting.add(id)
     // A moment later, so that a burst of lines is one mark.
-    setTimeout(() => {
+    setTimeout(async () => {
+      // The container may have been removed in the meantime.
+      const isNoted = await this.#note(id).catch(() => false)
       this.#waiting.delete(id)
-      this.#note(id).catch(() => {
-        // The container was removed in the meantime.
-      })
+      // It may have grown while it was noted, or rotated.
+      if (isNoted) this.#changed(id)
     }, noteIntervalMs).unref()
   }
 
-  async #note(id: string): Promise<void> {
+  /** False if there is nothing new. */
+  async #note(id: string): Promise<boolean> {
     const file = path.join(this.#folder, `${id}.log`)
     const size = statSync(file, { throwIfNoEntry: false })?.size
-    if (size === undefined) return
     const before = this.#sizes.get(id) ?? this.marks(id).marks.at(-1)?.offset ?? 0
-    if (size === before) return
+    if (size === undefined || size === before) return false
     this.#sizes.set(id, size)
     if (size < before) await rm(path.join(this.#folder, `${id}.times`), { force: true })
     await appendFile(path.join(this.#folder, `${id}.times`), `${size} ${this.#clock.now()}\n`)
     this.#grown.emit(id)
     if (size > limits.containerLogBytesMax) await this.#rotate(id, file)
+    return true
   }
 
   async #rotate(id: string, file: string): Promise<void> {
