@@ -491,6 +491,8 @@ export const limits = {
   /** Images in a Node's status, and names of each; upstream's nodeStatusMaxImages and MaxNamesPerImageInNodeStatus. */
   nodeImagesMax: 50,
   nodeImageNamesMax: 5,
+  /** Images whose last pull has failed, for their back-off. */
+  imageFailuresKept: 2_000,
   /** Secrets that are noted for an image without a pull; upstream's writeRecordWhileMatchingLimit. */
   imagePullSecretsNotedMax: 100,
   /** Kept answers of token and access reviews of a kubelet, and how long they are kept; upstream's defaults of webhook authentication and authorization. */

@@ -3,7 +3,9 @@
  * pkg/kubelet/images/image_manager.go.
  */
 import type { Clock } from '#api/clock.js'
+import { ExpiringCache } from '#collections/expiring-cache.js'
 import { aggregate } from '#go/aggregate.js'
+import { limits } from '#limits'
 import type { DataObject } from '../object-reader.js'
 import { type BackoffOptions, formatDuration } from '../restart-backoff.js'
 import { type ContainerRuntime, StartError } from '../runtime.js'
@@ -124,7 +126,7 @@ export class ImagePulls {
   readonly #backoff: BackoffOptions
   readonly #records: PullRecords
   readonly #nodeLogins: () => Promise<Logins>
-  readonly #failures = new Map<string, Failure>()
+  readonly #failures = new ExpiringCache<Failure>(limits.imageFailuresKept)
 
   constructor({ clock, backoff, pullRecords, nodeLogins }: ImagePullsOptions) {
     this.#clock = clock
@@ -196,8 +198,9 @@ export class ImagePulls {
     }
   }
   #holdBack(deps: ImagePullDeps, { image, containerName }: ImagePull): void {
-    const failure = this.#failures.get(image)
-    const leftMs = failure ? failure.at + failure.delayMs - this.#clock.now() : 0
+    const now = this.#clock.now()
+    const failure = this.#failures.get(image, now)
+    const leftMs = failure ? failure.at + failure.delayMs - now : 0
     if (!failure || leftMs <= 0) return
     const message = `Back-off pulling image "${image}"`
     deps.event('Normal', 'BackOff', message, containerName)
@@ -209,11 +212,10 @@ export class ImagePulls {
 
   #remember(image: string, why: string): void {
     const { initialMs, maxMs } = this.#backoff
-    const last = this.#failures.get(image)
     const at = this.#clock.now()
+    const last = this.#failures.get(image, at)
+    const delayMs = last ? Math.min(maxMs, 2 * last.delayMs) : initialMs
     // It begins anew after a time without failures, whether or not the image was pulled (client-go, flowcontrol).
-    const goesOn = last !== undefined && at - last.at <= 2 * maxMs
-    const delayMs = goesOn ? Math.min(maxMs, 2 * last.delayMs) : initialMs
-    this.#failures.set(image, { delayMs, at, why })
+    this.#failures.set(image, { delayMs, at, why }, at + 2 * maxMs)
   }
 }

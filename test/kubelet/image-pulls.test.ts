@@ -4,6 +4,7 @@ import { silentLog } from '#client/log.js'
 import { type ImagePullDeps, ImagePulls } from '#kubelet/images/image-pulls.js'
 import { PullRecords } from '#kubelet/images/pull-records.js'
 import type { StartError } from '#kubelet/runtime.js'
+import { limits } from '#limits'
 
 const pinned = 'registry.example/app:1'
 const { signal } = new AbortController()
@@ -45,10 +46,16 @@ const makeImages = (
     events: () => events.splice(0),
     asked: () => asked.splice(0),
     pass: (ms: number) => (now += ms),
-    ensure: (policy: string, ended = signal) =>
+    ensure: (policy: string, ended = signal, asked = image) =>
       pulls
         .ensure(deps, {
-          ...{ image, pullPolicy: policy, containerName: 'main', secrets: [], signal: ended },
+          ...{
+            image: asked,
+            pullPolicy: policy,
+            containerName: 'main',
+            secrets: [],
+            signal: ended,
+          },
         })
         .catch((error: StartError) => ({
           reason: error.reason,
@@ -156,4 +163,13 @@ t.test('it begins anew after twice its longest time, and not with a success', as
   await images.ensure('Always')
   images.pass(9_999)
   t.match(await images.ensure('Always'), { reason: 'ImagePullBackOff', retryMs: 1 })
+})
+
+t.test('of very many images that failed the first is forgotten', async (t) => {
+  const images = makeImages(false, refused)
+  await images.ensure('Always')
+  for (let n = 0; n < limits.imageFailuresKept; n++)
+    await images.ensure('Always', signal, `${pinned}.${n}`)
+  t.match(await images.ensure('Always', signal, `${pinned}.9`), { reason: 'ImagePullBackOff' })
+  t.match(await images.ensure('Always'), { reason: 'ErrImagePull' })
 })
