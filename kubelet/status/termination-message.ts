@@ -83,7 +83,10 @@ export class TerminationMessages {
     return [message, this.#said.get(id)].filter(Boolean).join(': ')
   }
 
-  /** `statusOf` is what was known of a container by its name, perhaps to an earlier kubelet. */
+  /**
+   * `containers`: all that there are, since a Pod may live for long and have very many one after the other. `statusOf` is
+   * what was known of a container by its name, perhaps to an earlier kubelet.
+   */
   async read(
     pod: Pod,
     containers: readonly Container[],
@@ -91,6 +94,8 @@ export class TerminationMessages {
   ): Promise<void> {
     const { runtime, volumes, log } = this.#context
     const folder = volumes.podFolder(pod.metadata.uid)
+    const there = new Set(containers.map(({ id }) => id))
+    for (const id of this.#said.keys()) if (!there.has(id)) this.#said.delete(id)
     for (const container of containers) {
       const { id, name, state } = container
       const spec = findContainer(pod, name)
