@@ -90,7 +90,7 @@ export class LogTimes {
   }
 
   #changed(id: string): void {
-    if (this.#waiting.has(id)) return
+    if (this.#watcher === undefined || this.#waiting.has(id)) return
     this.#waiting.add(id)
     // A moment later, so that a burst of lines is one mark.
     setTimeout(async () => {
