@@ -1,5 +1,6 @@
 /** The metrics in prom-client's registry. Loaded when somebody scrapes, and prom-client with it. */
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import { once } from '#async/once.js'
 import type { HistogramFigures } from '#metrics/histogram.js'
 import type { MetricFamily, MetricLabels, MetricValue } from '#metrics/metric-family.js'
 import type { HealthResults } from '../health-results.js'
@@ -131,6 +132,13 @@ const inQueueMetric = (inFlight: MetricSources['inFlight']) =>
     () => byKind(inFlight, 'waiting'),
   )
 
+/** Of this process, whatever servers it has: nobody could take back what is followed for them. */
+const ofProcess = once(() => {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  return registry
+})
+
 export const makeRegistry = ({
   requests,
   inFlight,
@@ -142,8 +150,7 @@ export const makeRegistry = ({
   audit,
   families,
 }: MetricSources): Registry => {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
+  const registry = Registry.merge([ofProcess()])
   const all = [
     ...auditMetrics(audit),
     ...families.map(familyMetric),

@@ -1,0 +1,32 @@
+/** The metrics of the servers of one process. */
+import { queryObjects } from 'node:v8'
+import { Registry } from 'prom-client'
+import t from 'tap'
+import { type MetricSources, makeRegistry } from '#routes/metrics/metric-registry.js'
+
+const highest = { executing: { highest: 0 }, waiting: { highest: 0 } }
+const sources: MetricSources = {
+  requests: { totals: [], durations: [] } as never,
+  health: {} as never,
+  inFlight: { readOnly: highest, mutating: highest },
+  flowControl: [],
+  build: {},
+  apiServices: { unavailable: () => [], unavailableTotals: () => [] },
+  disabled: ['process_open_fds'],
+  features: () => [],
+  audit: undefined,
+  families: [],
+}
+
+t.test('each has those of the process, and nothing is kept of a server that is gone', async (t) => {
+  for (const disabled of [['process_open_fds'], []]) {
+    const text = await makeRegistry({ ...sources, disabled }).metrics()
+    t.equal(text.includes('process_open_fds '), disabled.length === 0)
+    t.match(text, 'nodejs_gc_duration_seconds')
+    t.match(text, 'kubernetes_build_info')
+  }
+  const registries = () => Number(queryObjects(Registry, { format: 'count' }))
+  const before = registries()
+  for (let n = 0; n < 20; n++) makeRegistry(sources)
+  t.equal(registries(), before)
+})
