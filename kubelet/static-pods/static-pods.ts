@@ -145,7 +145,9 @@ export class StaticPods {
       .finally(() => {
         entry.busy = false
         const { wanted, worker, mirror } = entry
-        if (!wanted && !worker && !mirror && this.#entries.get(key) === entry)
+        // Something came when nobody looked any more.
+        if (entry.again) this.#reconcileMirror(key)
+        else if (!wanted && !worker && !mirror && this.#entries.get(key) === entry)
           this.#entries.delete(key)
       })
   }

@@ -3,10 +3,15 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
+import type { Client } from '#client/client.js'
 import { silentLog } from '#client/log.js'
 import { podManifestReader } from '#commands/pod-manifest.js'
 import type { Pod } from '#kubelet/pod.js'
+import type { PodWorker } from '#kubelet/pod-worker.js'
 import { Manifests } from '#kubelet/static-pods/manifests.js'
+import { makeStatic } from '#kubelet/static-pods/static-pod.js'
+import { StaticPods } from '#kubelet/static-pods/static-pods.js'
+import type { StatusWriter } from '#kubelet/status/status-writer.js'
 import { eventually } from '../eventually.js'
 import { processesWith, startNode } from './node.js'
 
@@ -208,4 +213,35 @@ t.test('static Pods are only gone where it is known that their manifests are', a
   t.equal(await listOf(path.join(folder, 'b.json')), undefined, 'half written, perhaps')
   t.equal(await listOf(path.join(folder, 'a.json', 'below')), undefined)
   t.same(await listOf(path.join(folder, 'none')), [])
+})
+
+t.test('a mirror that goes while the last one is hardly made is made again', async () => {
+  let made = 0
+  let atWake = () => {}
+  const client = {
+    get: async () => ({ metadata: { name: 'node-1', uid: 'n' } }),
+    create: async (_: unknown, { metadata, spec }: Pod) => {
+      const uid = `mirror-${++made}`
+      return { metadata: { ...metadata, uid, resourceVersion: `${made}` }, spec }
+    },
+  } as unknown as Client
+  const pod = { metadata: { name: 'web' }, spec: { containers: [] } } as unknown as Pod
+  makeStatic(pod, { nodeName: 'node-1', file: 'f', now: '' })
+  const statics = new StaticPods({
+    client,
+    log: silentLog,
+    nodeName: 'node-1',
+    writer: { forget: () => {} } as unknown as StatusWriter,
+    start: (started) => ({ pod: started, wake: () => atWake() }) as unknown as PodWorker,
+  })
+  const mirror = (uid: string) =>
+    ({ metadata: { namespace: 'default', name, uid } }) as unknown as Pod
+  // When nobody looks any more, and before that is known.
+  atWake = () => {
+    atWake = () => {}
+    queueMicrotask(() => statics.loseMirror(mirror('mirror-1')))
+  }
+  statics.set([pod])
+  statics.mirrorsSeen()
+  await eventually('another', () => made === 2)
 })
