@@ -549,7 +549,7 @@ export const limits = {
   /** Longest SPDY frame that is accepted, and what the headers of a stream may inflate to. */
   spdyFrameBytesMax: 1024 * 1024,
   spdyHeaderBytesMax: 64 * 1024,
-  /** A client that has upgraded opens its streams within this time; upstream's DefaultStreamCreationTimeout. */
+  /** A client opens the streams that belong together within this time; upstream's DefaultStreamCreationTimeout. */
   spdyStreamsWaitMsMax: 30_000,
   /** Longest time from the start of a shim to its first line, however busy the machine. */
   shimClaimMsMax: 3_600_000,

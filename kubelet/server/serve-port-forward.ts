@@ -6,6 +6,7 @@
 import type { Duplex } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 import { goNetError } from '#go/net-error.js'
+import { limits } from '#limits'
 import { formatPod, type Pod } from '../pod.js'
 import { ForwardError } from '../runtime.js'
 import { type Peer, sendAll, take } from './flow-control.js'
@@ -114,9 +115,16 @@ const pairStreams = (peerOf: () => Peer, pod: Forwarded): ((stream: SpdyStream) 
     const other = waiting.get(request)
     if (!other) {
       waiting.set(request, stream)
+      // Upstream's monitorStreamPair, which gives the stream up without a word.
+      const patience = setTimeout(() => stream.reset(), limits.spdyStreamsWaitMsMax)
+      stream.onReset = () => {
+        clearTimeout(patience)
+        if (waiting.get(request) === stream) waiting.delete(request)
+      }
       return
     }
-    waiting.delete(request)
+    // It waits no longer.
+    other.onReset()
     const isData = stream.headers.get('streamtype') === 'data'
     const [data, error] = isData ? [stream, other] : [other, stream]
     forwardStreams(peerOf(), pod, { data, error })

@@ -22,6 +22,8 @@ export interface SpdyStream {
   write(data: Buffer): void
   /** We send no more on it. */
   end(): void
+  /** Gives it up. */
+  reset(): void
 }
 
 interface OpenStream extends SpdyStream {
@@ -29,6 +31,8 @@ interface OpenStream extends SpdyStream {
 }
 
 const nobody = (): void => {}
+/** RST_STREAM's CANCEL. */
+const cancelled = 5
 
 /** A control frame without flags. */
 const control = (type: number, payload: Buffer): Buffer => {
@@ -119,11 +123,12 @@ export class SpdyConnection {
     else if (type === types.synStream) await this.#accept(payload, flags)
     // What it says is nothing to us, but all blocks are one stream of zlib.
     else if (type === types.synReply) await this.#codec.decode(payload.subarray(4))
-    else if (type === types.rstStream) {
-      const id = payload.readUInt32BE(0)
-      this.#streams.get(id)?.onReset()
-      this.#streams.delete(id)
-    }
+    else if (type === types.rstStream) this.#wasReset(payload.readUInt32BE(0))
+  }
+
+  #wasReset(id: number): void {
+    this.#streams.get(id)?.onReset()
+    this.#streams.delete(id)
   }
 
   async #accept(payload: Buffer, flags: number): Promise<void> {
@@ -150,6 +155,10 @@ export class SpdyConnection {
       end: () => {
         this.#send(data(id, finFlag, Buffer.alloc(0)))
         this.#closeHalf(stream)
+      },
+      reset: () => {
+        this.#send(control(types.rstStream, Buffer.concat([idBytes(id), idBytes(cancelled)])))
+        this.#wasReset(id)
       },
     }
     this.#streams.set(id, stream)

@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
 import { connect } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { mock } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
@@ -11,8 +13,11 @@ import type { Kubelet } from '#kubelet/kubelet.js'
 import type { Pod } from '#kubelet/pod.js'
 import { startKubeletServer } from '#kubelet/server/kubelet-server.js'
 import { serveLogs } from '#kubelet/server/serve-logs.js'
+import { servePortForward } from '#kubelet/server/serve-port-forward.js'
 import { serveSession } from '#kubelet/server/serve-session.js'
+import { SpdyConnection } from '#kubelet/server/spdy.js'
 import { StatusWriter } from '#kubelet/status/status-writer.js'
+import { limits } from '#limits'
 import { listen } from '../listen.js'
 
 const pod = {
@@ -135,4 +140,49 @@ t.test('nobody waits for the status of a Pod that was forgotten first', async (t
   writer.set(pod, { phase: 'Running' }, false)
   writer.forget('u')
   await writer.flush()
+})
+
+t.test('a stream of port forwarding whose other one does not come is given up', async (t) => {
+  const kubelet = kubeletWith({
+    sandboxesOf: () => [{ ready: true }],
+    connect: () => new PassThrough(),
+  })
+  const path = pathOf('portForward')
+  const server = http.createServer().on('upgrade', (request, socket, head) => {
+    servePortForward({ kubelet, path, request, socket: socket as never, head })
+  })
+  const port = await listen(t, server)
+  const headers = {
+    connection: 'Upgrade',
+    upgrade: 'SPDY/3.1',
+    'x-stream-protocol-version': 'portforward.k8s.io',
+  }
+  const [, socket] = await once(http.get({ port, host: '127.0.0.1', headers }), 'upgrade')
+  const client = new SpdyConnection((bytes) => socket.write(bytes))
+  socket.on('data', (bytes: Buffer) => void client.receive(bytes))
+  t.teardown(() => {
+    socket.destroy()
+    client.close()
+  })
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const given: string[] = []
+  const open = async (streamtype: string, requestid: string) => {
+    const stream = await client.open({ streamtype, requestid, port: '80' })
+    stream.onReset = () => given.push(`${streamtype} of ${requestid}`)
+    return stream
+  }
+  await open('error', '1')
+  await open('error', '2')
+  const data = await open('data', '2')
+  /** What came before it has come, too. */
+  const echo = async () => {
+    const said = new Promise((resolve) => (data.onData = resolve))
+    data.write(Buffer.from('x'))
+    await said
+  }
+  await echo()
+  mock.timers.tick(limits.spdyStreamsWaitMsMax)
+  await echo()
+  t.same(given, ['error of 1'])
 })
