@@ -47,9 +47,7 @@ class Autoscaler {
 
   /** Autoscalers with the same Pods would work against each other, so none of them acts. */
   #autoscalersOf(key: string, selector: Selector, pods: readonly Pod[]): string[] {
-    const { store } = this.#context.informers.for(resources.horizontalPodAutoscalers)
-    // An autoscaler that is gone by now would be remembered for ever.
-    if (store.get(key) !== undefined) this.#selectors.set(key, selector)
+    this.#selectors.set(key, selector)
     const namespace = key.slice(0, key.indexOf('/') + 1)
     return [...this.#selectors]
       .filter(
@@ -308,6 +306,8 @@ export const podAutoscalerController: Controller = {
       } catch (error) {
         context.log.info({ hpa: key, error: messageOf(error) }, 'autoscaler')
       }
+      // What was learned of it after it had gone would be taken for that of the next one of its name.
+      if (hpas.store.get(key)?.metadata.uid !== hpa.metadata.uid) autoscaler.forget(key)
       return { afterMs: periodMs }
     })
   },

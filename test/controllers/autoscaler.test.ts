@@ -1,4 +1,5 @@
 /** Autoscalers that meet; seen with kube-controller-manager 1.36. */
+import { once } from 'node:events'
 import t from 'tap'
 import type { Client } from '#client/client.js'
 import { resources } from '#client/resources.js'
@@ -7,9 +8,10 @@ import {
   tolerancesOf,
 } from '#controllers/podautoscaler/autoscaler.js'
 import { fetchResourceSamples } from '#controllers/podautoscaler/resource-metrics.js'
+import { eventually } from '../eventually.js'
 import { clientOf, startServer } from '../server/start-server.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
-import { manage } from './in-process.js'
+import { manage, startControllers } from './in-process.js'
 
 const namespace = 'default'
 const labels = { app: 'web' }
@@ -60,6 +62,57 @@ t.test('two autoscalers of the same Pods size nothing until one is gone', async 
   await client.delete(resources.horizontalPodAutoscalers, { namespace, name: 'b' })
   await until(() => isUnmeasured('a'))
   t.pass('the other goes on')
+})
+
+t.test('what was seen for an autoscaler that went meanwhile is not for the next one', async (t) => {
+  const seen = new AbortController()
+  const gone = new AbortController()
+  const client = await startControllers(
+    t,
+    ['horizontal-pod-autoscaler-controller'],
+    (real) => ({
+      request: async (asked: Parameters<Client['request']>[0]) =>
+        asked.path.startsWith('/apis/external.metrics.k8s.io/')
+          ? { items: [{ value: '1' }] }
+          : real.request(asked),
+      get: async (...asked: Parameters<Client['get']>) => {
+        const answer = await real.get(...asked)
+        if (asked[2]?.subresource !== 'scale' || gone.signal.aborted) return answer
+        seen.abort()
+        await once(gone.signal, 'abort')
+        return answer
+      },
+    }),
+    {},
+    { autoscalerPeriodMs: 100 },
+  )
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+  const at = { namespace, name: 'w' }
+  await client.create(resources.deployments, {
+    metadata: at,
+    spec: { replicas: 5, selector: { matchLabels: labels }, template },
+  })
+  const target = { type: 'AverageValue', averageValue: '10' }
+  const make = () =>
+    client.create(resources.horizontalPodAutoscalers, {
+      metadata: at,
+      spec: {
+        maxReplicas: 9,
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: at.name },
+        metrics: [{ type: 'External', external: { metric: { name: 'queue' }, target } }],
+      },
+    })
+  await make()
+  if (!seen.signal.aborted) await once(seen.signal, 'abort')
+  await client.delete(resources.horizontalPodAutoscalers, at)
+  await client.patch(resources.deployments, at, { spec: { replicas: 2 } }, { type: 'merge' })
+  await make()
+  gone.abort()
+  const status = await eventually('a size', async () => {
+    const hpa = await client.get<HorizontalPodAutoscaler>(resources.horizontalPodAutoscalers, at)
+    return hpa.status?.currentMetrics != null && hpa.status
+  })
+  t.equal(status.desiredReplicas, 2)
 })
 
 t.test('a tolerance is any quantity', (t) => {

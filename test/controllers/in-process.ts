@@ -63,5 +63,6 @@ export const startControllers = (
   controllers: string[],
   own?: (client: Client) => Replaced,
   options?: ServerOptions,
+  settings: ControllerManagerOptions['settings'] = {},
 ): Promise<Client> =>
-  startBeside(t, (deps) => runControllerManager({ ...deps, controllers }), own, options)
+  startBeside(t, (deps) => runControllerManager({ ...deps, controllers, settings }), own, options)
