@@ -1,6 +1,6 @@
 /** Every namespace has the CA of the API server as a ConfigMap; upstream's root-ca-certificate-publisher-controller. */
 import type { NamespacedObject } from '#api/object.js'
-import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '#client/errors.js'
+import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import { Informer } from '#client/informer.js'
 import { resources } from '#client/resources.js'
 import {
@@ -45,7 +45,8 @@ const publish = async (
         : await client.update(ref, { ...map, metadata: { ...map.metadata, annotations }, data }),
     )
   } catch (error) {
-    if (isAlreadyExists(error) || isNamespaceTerminating(error) || isNotFound(error)) return
+    // One that is there already may hold anything: it is looked at again.
+    if (isNamespaceTerminating(error) || isNotFound(error)) return
     throw error
   }
 }

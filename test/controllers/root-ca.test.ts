@@ -1,6 +1,7 @@
 /** The ConfigMap that every Pod with a token mounts. */
 import t from 'tap'
 import type { NamespacedObject } from '#api/object.js'
+import type { Client } from '#client/client.js'
 import { resources } from '#client/resources.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
@@ -49,3 +50,27 @@ t.test(
     t.same((await now())?.metadata.annotations, { ...described, own: 'a' })
   },
 )
+
+t.test('one that somebody else has made first is put right, too', async (t) => {
+  const { configMaps } = resources
+  const metadata = { namespace: 'default', name: 'kube-root-ca.crt' }
+  let isFirst = true
+  const client = await startControllers(
+    t,
+    ['root-ca-certificate-publisher-controller'],
+    (real) => ({
+      create: async (...asked: Parameters<Client['create']>) => {
+        const wanted = asked[1] as { metadata: { namespace?: string } }
+        if (isFirst && wanted.metadata.namespace === metadata.namespace) {
+          isFirst = false
+          await real.create(configMaps, { metadata, data: { 'ca.crt': 'x' } })
+        }
+        return real.create(...asked)
+      },
+    }),
+  )
+  await until(async () => {
+    const map = await client.get<NamespacedObject>(configMaps, metadata).catch(() => undefined)
+    return map?.data['ca.crt'].startsWith('-----BEGIN CERTIFICATE')
+  })
+})
