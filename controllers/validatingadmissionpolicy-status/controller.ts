@@ -80,7 +80,7 @@ const expressionWarnings = async (
 }
 
 const sync = async (context: ControllerContext, policy: Policy): Promise<void> => {
-  const { name, generation = 0 } = policy.metadata
+  const { name, uid, generation = 0 } = policy.metadata
   if (generation <= (policy.status?.observedGeneration ?? 0)) return
   const warnings = await expressionWarnings(context, policy)
   const status = {
@@ -90,7 +90,8 @@ const sync = async (context: ControllerContext, policy: Policy): Promise<void> =
   await context.client.patch(
     policies,
     { name },
-    { apiVersion: apiVersionOf(policies), kind: policies.kind, metadata: { name }, status },
+    // The next policy of that name begins to count its generations anew.
+    { apiVersion: apiVersionOf(policies), kind: policies.kind, metadata: { name, uid }, status },
     { type: 'apply', subresource: 'status', fieldManager, force: true },
   )
 }

@@ -1,7 +1,9 @@
 /** What a policy's status tells of its expressions: the answers of a kube-controller-manager 1.36.3, recorded. */
+import { once } from 'node:events'
 import t from 'tap'
 import { formatGroupVersion } from '#api/group-version.js'
 import type { PersistedObject } from '#api/object.js'
+import type { Client } from '#client/client.js'
 import { resources } from '#client/resources.js'
 import { readRecorded } from '../recorded.js'
 import { until } from './cluster.js'
@@ -81,4 +83,34 @@ t.test('kinds of custom resources are known by their definitions', async (t) => 
   t.match((await status()).typeChecking.expressionWarnings, [
     { warning: `example.com/v1, Kind=Widget: ERROR: <input>:1:19: ${problem}` },
   ])
+})
+
+t.test('what was found out of a policy is not told of the next one of its name', async (t) => {
+  const asked = new AbortController()
+  const replaced = new AbortController()
+  const client = await startControllers(t, controllers, (real) => ({
+    request: async (what: Parameters<Client['request']>[0]) => {
+      if (what.path === '/openapi/v3/apis/apps/v1' && !replaced.signal.aborted) {
+        asked.abort()
+        await once(replaced.signal, 'abort')
+      }
+      return real.request(what)
+    },
+  }))
+  const name = 'replaced'
+  const rule = { apiGroups: ['apps'], apiVersions: ['v1'], resources: ['deployments'] }
+  const matchConstraints = { resourceRules: [{ ...rule, operations: ['*'] }] }
+  const make = (expression: string) =>
+    client.create(policies, {
+      metadata: { name },
+      spec: { matchConstraints, validations: [{ expression }] },
+    })
+  await make('object.nope == 1')
+  if (!asked.signal.aborted) await once(asked.signal, 'abort')
+  await client.delete(policies, { name })
+  await make('object.spec.replicas == 1')
+  replaced.abort()
+  const status = async () => (await client.get(policies, { name })).status
+  await until(async () => (await status())?.observedGeneration === 1)
+  t.same((await status()).typeChecking, {})
 })
