@@ -98,13 +98,10 @@ const estimateOf = (
 ) => {
   if (remaining.length === 0) return 0
   if (!isPods(resource)) return finalizerEstimateSeconds
-  return Math.max(
+  return remaining.reduce(
+    (longest, { metadata: { deletionTimestamp: end } }) =>
+      Math.max(longest, end === undefined ? 0 : Math.ceil((parseTime(end) - now) / 1000)),
     1,
-    ...remaining.map(({ metadata }) =>
-      metadata.deletionTimestamp === undefined
-        ? 0
-        : Math.ceil((parseTime(metadata.deletionTimestamp) - now) / 1000),
-    ),
   )
 }
 
@@ -147,13 +144,13 @@ export const emptyNamespace = async ({
     if (remaining.length > 0)
       return { ...result, estimateSeconds: estimateOf(pods, remaining, now) }
   }
-  const left: PersistedObject[] = []
+  let left: PersistedObject[] = []
   for (const resource of deletable) {
     if (resource === pods) continue
     const { remaining, error } = await emptyOne(client, resource, { namespace, now })
     if (error !== undefined) result.contentErrors.push(error)
     if (remaining.length === 0) continue
-    left.push(...remaining)
+    left = left.concat(remaining)
     result.remaining.push({ resource: label(resource), count: remaining.length })
     result.estimateSeconds = Math.max(result.estimateSeconds, estimateOf(resource, remaining, now))
   }

@@ -57,6 +57,21 @@ t.test('what else is in a namespace goes, too, if its Pods cannot be deleted at 
   t.same({ deleted, contentErrors }, { deleted: ['configmaps'], contentErrors: ['no Pod may go'] })
 })
 
+t.test('there may be more in a namespace than a call has room for', async (t) => {
+  const finalizers = ['x.io/f']
+  const items = Array.from({ length: 300_000 }, () => ({ metadata: { name: 'a', finalizers } }))
+  const client = { deleteCollection: async () => ({}), list: async () => ({ items }) }
+  for (const ref of [resources.pods, resources.configMaps]) {
+    const { estimateSeconds } = await emptyNamespace({
+      client: client as unknown as Client,
+      namespace: 'x',
+      resources: [{ ...ref, verbs }],
+      now,
+    })
+    t.equal(estimateSeconds, ref === resources.pods ? 1 : 15)
+  }
+})
+
 t.test('a namespace that others hold is emptied, too, and left to them', async (t) => {
   const client = await startControllers(t, ['namespace-controller'])
   const { namespaces, configMaps } = resources
