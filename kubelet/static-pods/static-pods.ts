@@ -29,6 +29,8 @@ interface Entry {
   wanted: Pod | undefined
   worker: PodWorker | undefined
   mirror: Pod | undefined
+  /** The uid of the last mirror that has gone. */
+  gone: string | undefined
   status: PodStatus | undefined
   busy: boolean
   again: boolean
@@ -75,6 +77,7 @@ export class StaticPods {
     const key = `${metadata.namespace}/${metadata.name}`
     const entry = this.#entry(key)
     if (entry.mirror?.metadata.uid === metadata.uid) entry.mirror = undefined
+    entry.gone = metadata.uid
     this.#reconcileMirror(key)
   }
 
@@ -90,7 +93,8 @@ export class StaticPods {
   #entry(key: string): Entry {
     const known = this.#entries.get(key)
     if (known) return known
-    const nothing = { wanted: undefined, worker: undefined, mirror: undefined, status: undefined }
+    const none = undefined
+    const nothing = { wanted: none, worker: none, mirror: none, gone: none, status: none }
     const fresh = { ...nothing, busy: false, again: false }
     this.#entries.set(key, fresh)
     return fresh
@@ -163,7 +167,11 @@ export class StaticPods {
         await deletePod(this.#deps.client, mirror)
         if (entry.mirror === mirror) entry.mirror = undefined
       }
-      if (wanted) entry.mirror = await this.#create(wanted)
+      if (wanted) {
+        const made = await this.#create(wanted)
+        // The watch may have told of its end before.
+        if (made.metadata.uid !== entry.gone) entry.mirror = made
+      }
       entry.worker?.wake()
     }
   }

@@ -215,13 +215,15 @@ t.test('static Pods are only gone where it is known that their manifests are', a
   t.same(await listOf(path.join(folder, 'none')), [])
 })
 
-t.test('a mirror that goes while the last one is hardly made is made again', async () => {
+t.test('a mirror that goes as soon as it is made is made again', async () => {
   let made = 0
   let atWake = () => {}
+  let beforeAnswer = () => {}
   const client = {
     get: async () => ({ metadata: { name: 'node-1', uid: 'n' } }),
     create: async (_: unknown, { metadata, spec }: Pod) => {
       const uid = `mirror-${++made}`
+      beforeAnswer()
       return { metadata: { ...metadata, uid, resourceVersion: `${made}` }, spec }
     },
   } as unknown as Client
@@ -234,14 +236,23 @@ t.test('a mirror that goes while the last one is hardly made is made again', asy
     writer: { forget: () => {} } as unknown as StatusWriter,
     start: (started) => ({ pod: started, wake: () => atWake() }) as unknown as PodWorker,
   })
-  const mirror = (uid: string) =>
-    ({ metadata: { namespace: 'default', name, uid } }) as unknown as Pod
+  const lose = () =>
+    statics.loseMirror({
+      metadata: { namespace: 'default', name, uid: `mirror-${made}` },
+    } as unknown as Pod)
   // When nobody looks any more, and before that is known.
   atWake = () => {
     atWake = () => {}
-    queueMicrotask(() => statics.loseMirror(mirror('mirror-1')))
+    queueMicrotask(lose)
   }
   statics.set([pod])
   statics.mirrorsSeen()
   await eventually('another', () => made === 2)
+  // The watch tells before the answer comes.
+  beforeAnswer = () => {
+    beforeAnswer = () => {}
+    lose()
+  }
+  lose()
+  await eventually('another, and one for that', () => made === 4)
 })
