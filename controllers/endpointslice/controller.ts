@@ -119,6 +119,8 @@ class EndpointSlices {
     const selected = podsOfService(service, this.#pods)
     if (selected === undefined) return 0
     const { pods, strange } = await this.#onKnownNodes(service, selected)
+    // What is remembered of one that has gone meanwhile would be taken for that of the next one of its name.
+    if (this.#services.store.get(key)?.metadata.uid !== service.metadata.uid) return 0
     const slices = this.#slices.store
       .byIndex('service', keyOf(service))
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)

@@ -1,4 +1,5 @@
 /** Which slices are written when endpoints change, and what is told when that is refused. */
+import { once } from 'node:events'
 import t from 'tap'
 import { failure } from '#api/errors.js'
 import type { NamespacedObject } from '#api/object.js'
@@ -7,6 +8,7 @@ import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { Service } from '#controllers/endpointslice/endpoint.js'
 import { type EndpointSlice, reconcileSlices } from '#controllers/endpointslice/reconcile.js'
+import { triggerTimeAnnotation } from '#controllers/endpointslice/trigger-time.js'
 import { storedMetadata } from '../stored-metadata.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
@@ -154,4 +156,49 @@ t.test('what cannot be written is told, on the Service and on its Endpoints', as
     const told = await toldEvents(client, namespace)
     return expected.every((line) => told.includes(line))
   })
+})
+
+t.test('a Service that goes while it is looked at leaves nothing to the next one', async (t) => {
+  const asked = new AbortController()
+  const replaced = new AbortController()
+  const client = await startControllers(
+    t,
+    ['endpointslice-controller'],
+    (real) => ({
+      get: async (...what: Parameters<Client['get']>) => {
+        if (what[0].resource === 'nodes' && !replaced.signal.aborted) {
+          asked.abort()
+          await once(replaced.signal, 'abort')
+        }
+        return real.get(...what)
+      },
+    }),
+    { disableAdmissionPlugins: ['ServiceAccount'] },
+  )
+  const name = 'a'
+  await create(client, name)
+  await client.create(resources.pods, {
+    metadata: { name: 'p', namespace, labels: { app: name } },
+    spec: { nodeName: 'nowhere', containers: [{ name: 'c', image: 'i' }] },
+  })
+  const status = { podIP: '192.0.2.1', podIPs: [{ ip: '192.0.2.1' }] }
+  const at = { namespace, name: 'p' }
+  await client.patch(resources.pods, at, { status }, { type: 'merge', subresource: 'status' })
+  if (!asked.signal.aborted) await once(asked.signal, 'abort')
+  const [old] = await slicesOf(client, name)
+  if (old) await client.delete(resources.endpointSlices, { namespace, name: old.metadata.name })
+  await client.delete(resources.services, { namespace, name })
+  await create(client, name)
+  replaced.abort()
+  const service = await client.get<NamespacedObject>(resources.services, { namespace, name })
+  await until(async () =>
+    (await slicesOf(client, name)).some(
+      ({ metadata }) => metadata.ownerReferences?.[0]?.uid === service.metadata.uid,
+    ),
+  )
+  const slices = await slicesOf(client, name)
+  t.same(
+    slices.map(({ metadata }) => metadata.annotations?.[triggerTimeAnnotation]),
+    [service.metadata.creationTimestamp],
+  )
 })
