@@ -36,17 +36,19 @@ const nextChange = (
   signal: AbortSignal,
 ): Promise<void> =>
   new Promise((resolve) => {
-    let timer = setTimeout(done, checkMs)
+    const latest = setTimeout(done, checkMs)
+    let settled: NodeJS.Timeout | undefined
     const watchers: FSWatcher[] = []
     function done(): void {
-      clearTimeout(timer)
+      clearTimeout(latest)
+      clearTimeout(settled)
       for (const watcher of watchers) watcher.close()
       signal.removeEventListener('abort', done)
       resolve()
     }
     const changed = (): void => {
-      clearTimeout(timer)
-      timer = setTimeout(done, settleMs)
+      clearTimeout(settled)
+      settled = setTimeout(done, settleMs)
     }
     signal.addEventListener('abort', done)
     for (const path of paths) {
