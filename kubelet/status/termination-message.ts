@@ -51,10 +51,12 @@ const readEnd = (file: string): Promise<string> =>
   })
 
 const endOfLog = async (runtime: ContainerRuntime, container: Container): Promise<string> => {
-  const chunks: Buffer[] = []
+  let end = Buffer.alloc(0)
   const { signal } = new AbortController()
-  for await (const chunk of runtime.logs(container, logTail, signal)) chunks.push(chunk)
-  return Buffer.concat(chunks).subarray(-limits.terminationLogBytesMax).toString('utf8')
+  // No more of it is held: the lines may be as long as the log.
+  for await (const chunk of runtime.logs(container, logTail, signal))
+    end = Buffer.concat([end, chunk]).subarray(-limits.terminationLogBytesMax)
+  return end.toString('utf8')
 }
 
 /** Undefined if there is no such file: then the message was read before, or there will be none. */

@@ -1,9 +1,35 @@
 /** What is remembered of what containers have said at their end. */
 import { writeFileSync } from 'node:fs'
+import v8 from 'node:v8'
+import vm from 'node:vm'
 import t from 'tap'
 import type { Pod } from '#kubelet/pod.js'
 import type { Container } from '#kubelet/runtime.js'
 import { makeTerminationFile, TerminationMessages } from '#kubelet/status/termination-message.js'
+
+v8.setFlagsFromString('--expose-gc')
+const collect = vm.runInNewContext('gc') as () => void
+
+t.test('of a log with very long lines only the end is held', async (t) => {
+  const folder = t.testdir()
+  const spec = { name: 'c', terminationMessagePolicy: 'FallbackToLogsOnError' }
+  const pod = { metadata: { uid: 'u' }, spec: { containers: [spec] } } as unknown as Pod
+  let held = 0
+  async function* logs() {
+    for (let i = 0; i < 200; i++) yield Buffer.alloc(1024 * 1024, 'x')
+    collect()
+    held = process.memoryUsage().arrayBuffers
+    yield Buffer.from('the end')
+  }
+  const context = { runtime: { logs }, volumes: { podFolder: () => folder }, log: {} } as never
+  const messages = new TerminationMessages(context)
+  await makeTerminationFile(folder, spec as never, 0)
+  const facts = { id: 'i', name: 'c', attempt: 0, state: 'exited', exitCode: 1, message: '' }
+  const container = facts as Container
+  await messages.read(pod, [container], () => undefined)
+  t.match(messages.with(container), /^x+the end$/)
+  t.ok(held < 50 * 1024 * 1024, `${held} bytes`)
+})
 
 t.test('the words of a container are kept for as long as there is one', async (t) => {
   const folder = t.testdir()
