@@ -29,6 +29,8 @@ interface Entry {
   /** It was deleted from here; a finalizer may hold it. */
   deleted: boolean
   busy: boolean
+  /** Something came while it was busy. */
+  again: boolean
   retryMs: number
 }
 
@@ -107,8 +109,8 @@ export class StatusWriter {
     const { uid } = pod.metadata
     const entry = this.#entries.get(uid)
     if (!entry) {
-      const begin = { gone: false, deleted: false, busy: false, retryMs: retryMinMs }
-      this.#entries.set(uid, { known: pod, status, finished, ...begin })
+      const begin = { gone: false, deleted: false, busy: false, again: false }
+      this.#entries.set(uid, { known: pod, status, finished, ...begin, retryMs: retryMinMs })
     } else {
       entry.status = status
       entry.finished = finished
@@ -154,13 +156,16 @@ export class StatusWriter {
       if (uid === undefined) break
       this.#queued.delete(uid)
       const entry = this.#entries.get(uid)
-      // A Pod whose write is under way comes again when that is done.
-      if (!entry || entry.busy) continue
+      if (!entry) continue
+      // It comes again when the write that is under way is done.
+      entry.again = entry.busy
+      if (entry.busy) continue
       this.#inFlight++
       entry.busy = true
       void this.#write(uid, entry).finally(() => {
         this.#inFlight--
         entry.busy = false
+        if (entry.again) this.#enqueue(uid)
         this.#next()
       })
     }
@@ -173,7 +178,6 @@ export class StatusWriter {
     try {
       const wrote = await this.#patch(entry)
       entry.retryMs = retryMinMs
-      if (entry.status !== status) this.#enqueue(uid)
       if (wrote || entry.status === status) await this.#deleteIfDue(entry)
     } catch (error) {
       // The object is gone, or (a conflict) another has its name: the watch will say so, which ends the retries.

@@ -1,4 +1,6 @@
 /** What the API is told of a Pod that has ended, and how often. */
+import { once } from 'node:events'
+import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
 import type { Client } from '#client/client.js'
 import { silentLog } from '#client/log.js'
@@ -39,4 +41,31 @@ t.test('a Pod that a finalizer holds is deleted once, and again if it is restore
   t.equal(await told(podOf('2', 30)), 1, 'before the watch tells of it')
   t.equal(await told(podOf('3', 0)), 1)
   t.equal(await told(podOf('4', 30)), 2)
+})
+
+t.test('what is told while the Pod is being deleted is written, too', async (t) => {
+  const asked = new AbortController()
+  const answered = new AbortController()
+  const written: unknown[] = []
+  const client = {
+    delete: async () => {
+      asked.abort()
+      await once(answered.signal, 'abort')
+      return podOf('3', 0)
+    },
+    patch: async (...[, , { status }]: [unknown, unknown, { status: PodStatus }]) => {
+      written.push(status)
+      return { ...podOf('4', 0), status: { ...podOf('4', 0).status, ...status } }
+    },
+  } as unknown as Client
+  const writer = new StatusWriter(client, silentLog)
+  const asks = once(asked.signal, 'abort')
+  writer.set(podOf('2', 30), status, true)
+  await asks
+  writer.set(podOf('2', 30), { ...status, message: 'more' }, true)
+  await turn()
+  await turn()
+  answered.abort()
+  await writer.flush()
+  t.same(written, [{ message: 'more' }])
 })
