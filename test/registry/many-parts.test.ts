@@ -1,10 +1,16 @@
 /** Objects with tens of thousands of parts, each of which could be told with each: they cost as much as they are long. */
 import t from 'tap'
+import type { JsonObject } from '#json/value.js'
 import { capOwners } from '#registry/field-manager/cap-owners.js'
 import { conflictStatus } from '#registry/field-manager/conflict-status.js'
-import { pathsOf, setOfPath } from '#registry/field-manager/field-set.js'
+import { emptySet, pathsOf, setOfPath } from '#registry/field-manager/field-set.js'
 import { fieldTypeOf } from '#registry/field-manager/field-type.js'
-import { identityOf, type Owner } from '#registry/field-manager/managed-fields.js'
+import {
+  identityOf,
+  type Owner,
+  readManagedFields,
+} from '#registry/field-manager/managed-fields.js'
+import { ownersAfterUpdate } from '#registry/field-manager/updater.js'
 import { mismatchOf } from '#registry/field-manager/validate-typed.js'
 import { validateMeta } from '#registry/validate-object-meta.js'
 import { validateFieldManager } from '#registry/validate-options.js'
@@ -135,4 +141,35 @@ t.test('what is wrong under a long name is told as far as an answer holds it', a
   const { message, details } = conflictStatus(conflicts).status
   t.match(message, /^Apply failed with 25000 conflicts: conflicts with "m":\n- \.data\.k+\.k0\n/)
   t.equal(details!.causes!.length, 26)
+})
+
+t.test('what a write changes is taken from each of very many owners', async (t) => {
+  const type = fieldTypeOf('io.k8s.api.core.v1.ConfigMap')
+  const versions = {
+    typeOf: () => type,
+    convert: (o: JsonObject) => o,
+    resetFields: () => emptySet,
+  }
+  const owners = readManagedFields(
+    many((i) => ({
+      manager: `m${i}`,
+      operation: 'Apply' as const,
+      apiVersion: 'v1',
+      fieldsType: 'FieldsV1' as const,
+      fieldsV1: { 'f:data': { [`f:c${i}`]: {}, 'f:stays': {} } },
+    })),
+  )
+  const data = (name: string, value: string) =>
+    Object.fromEntries(many((i) => [`${name}${i}`, value]))
+  const live = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    data: { ...data('c', '1'), ...data('r', '1') },
+  }
+  const next = { ...live, data: { ...data('c', '2'), ...data('a', '1') } }
+  const after = ownersAfterUpdate({ versions, live, apiVersion: 'v1', owners }, next)
+  t.equal(after.owners.size, 25_000)
+  const stays = { 'f:data': { 'f:stays': {} } }
+  t.ok([...after.owners.values()].every(({ set }) => JSON.stringify(set) === JSON.stringify(stays)))
+  t.equal(Object.keys(after.changed['f:data'] as object).length, 50_000)
 })

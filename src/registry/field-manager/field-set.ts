@@ -7,6 +7,7 @@
  * very argument when nothing did. Callers rely on that identity to skip work.
  * Source of the algebra: structured-merge-diff, fieldpath/set.go.
  */
+import { oncePerObject } from '#async/once.js'
 import { copyWith } from '#json/copy-with.js'
 import type { JsonObject } from '#json/value.js'
 import { compareElements } from './path-element.js'
@@ -22,8 +23,11 @@ export const isEmptySet = (set: FieldSet): boolean => {
   return true
 }
 
+/** Looked at once: V8 lists all keys of a large object before it yields the first, and one set is compared with many. */
+const isEmptyNode = oncePerObject(isEmptySet)
+
 /** Whether the path that leads to this node is in the set. */
-const isMember = (node: FieldSet): boolean => '.' in node || isEmptySet(node)
+const isMember = (node: FieldSet): boolean => node === leaf || '.' in node || isEmptyNode(node)
 
 const childOf = (set: FieldSet, key: string): FieldSet | undefined =>
   set[key] as FieldSet | undefined
@@ -93,13 +97,15 @@ export const difference = (a: FieldSet, b: FieldSet): FieldSet => subtract(a, b,
 /** Everything of `a` that is not in `b` and does not lie under a member of `b`. */
 export const recursiveDifference = (a: FieldSet, b: FieldSet): FieldSet => subtract(a, b, true)
 
+/** Looks through `a`, however large `b` is: what a write changed is taken from each of very many owners. */
 const subtract = (a: FieldSet, b: FieldSet, recursive: boolean): FieldSet => {
-  if (isEmptySet(b)) return a
+  if (b === leaf) return a
   let changed: Map<string, FieldSet | undefined> | undefined
-  for (const key in b) {
-    const mine = childOf(a, key)
-    if (mine === undefined || key === '.') continue
-    const left = subtractNode(mine, childOf(b, key)!, recursive)
+  for (const key in a) {
+    const theirs = childOf(b, key)
+    if (theirs === undefined || key === '.') continue
+    const mine = childOf(a, key)!
+    const left = subtractNode(mine, theirs, recursive)
     if (left === mine) continue
     changed ??= new Map()
     changed.set(key, left)

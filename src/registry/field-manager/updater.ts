@@ -2,6 +2,7 @@
  * Owners through a write: who loses what was changed, who gets it, what an applier gave up, who is in conflict.
  * Source of the rules: structured-merge-diff, merge/update.go.
  */
+import { oncePer } from '#async/once.js'
 import { addToList } from '#collections/add-to-list.js'
 import { jsonEqual } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
@@ -81,6 +82,11 @@ const compareIn = (
   return filtered(compareObjects(before, after, type), versions.resetFields(apiVersion))
 }
 
+interface Changes {
+  readonly given: FieldSet
+  readonly removed: FieldSet
+}
+
 /** Takes from everyone else what the write changed. */
 const takeFromOthers = (
   write: Write,
@@ -88,7 +94,12 @@ const takeFromOthers = (
   force: boolean,
 ): { owners: Owners; comparison: Comparison } => {
   const comparison = compareIn(write, next, write.apiVersion) ?? nothingChanged
-  const byVersion = new Map<string, Comparison | undefined>([[write.apiVersion, comparison]])
+  const changesIn = oncePer((apiVersion): Changes | null => {
+    const compared =
+      apiVersion === write.apiVersion ? comparison : compareIn(write, next, apiVersion)
+    if (compared === undefined) return null
+    return { given: union(compared.modified, compared.added), removed: compared.removed }
+  })
   const owners: Owners = new Map()
   const conflicts: FieldConflict[] = []
   for (const [identity, owner] of write.owners) {
@@ -96,16 +107,13 @@ const takeFromOthers = (
       if (!isEmptySet(owner.set)) owners.set(identity, owner)
       continue
     }
-    if (!byVersion.has(owner.apiVersion)) {
-      byVersion.set(owner.apiVersion, compareIn(write, next, owner.apiVersion))
-    }
-    const compared = byVersion.get(owner.apiVersion)
-    if (compared === undefined) continue
-    const taken = intersection(owner.set, union(compared.modified, compared.added))
+    const changes = changesIn(owner.apiVersion)
+    if (changes === null) continue
+    const taken = intersection(owner.set, changes.given)
     if (!force) {
       for (const path of pathsOf(taken)) conflicts.push({ owner, path })
     }
-    const left = difference(difference(owner.set, taken), compared.removed)
+    const left = difference(difference(owner.set, taken), changes.removed)
     if (!isEmptySet(left)) owners.set(identity, withSet(owner, left))
   }
   if (conflicts.length > 0) throw new FieldConflicts(conflicts)
