@@ -194,4 +194,16 @@ t.test('patches do not make an object ever deeper', async (t) => {
     codeOf(() => on({}, deepen(1), deepen(900), deepen(1800), deepen(2700))),
     422,
   )
+  const moved = (from: string, path: string): JsonObject => ({ op: 'move', from, path })
+  const within = (levels: number) => [
+    moved('/a', '/b'),
+    deepen(1),
+    moved('/b', '/a'.repeat(levels)),
+  ]
+  const copied = { op: 'copy', from: '/a', path: '/c' }
+  const much = Array.from({ length: 10 }, () => within(901)).flat()
+  t.equal(
+    codeOf(() => on({}, deepen(1), ...much, copied)),
+    422,
+  )
 })

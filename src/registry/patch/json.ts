@@ -62,8 +62,12 @@ const carryOut = (document: JsonObject, operations: readonly JsonObject[]): Stat
   const state: State = { root: document, own: new Set(), compared: new Set(), copiedBytes: 0 }
   for (const operation of operations) applyOperation(state, operation)
   // Each of them reads no deeper than a body may be, but adds that to what is there.
-  if (isDeeperThan(state.root, limits.patchedDepthMax)) throw problem('exceeded max depth')
+  checkDepth(state.root)
   return state
+}
+
+const checkDepth = (value: JsonValue): void => {
+  if (isDeeperThan(value, limits.patchedDepthMax)) throw problem('exceeded max depth')
 }
 
 const isDeeperThan = (value: JsonValue, levels: number): boolean =>
@@ -164,7 +168,11 @@ const copy = (state: State, operation: JsonObject, path: string): void => {
   // The way to the target may have led through what is copied.
   const copied = read()
   // Doubling by copies would fill the memory: upstream counts the bytes that all copies add.
-  if (copied !== undefined) state.copiedBytes += Buffer.byteLength(printWritten(copied))
+  if (copied !== undefined) {
+    // Moves may have made it so deep that there is no stack to print it.
+    checkDepth(copied)
+    state.copiedBytes += Buffer.byteLength(printWritten(copied))
+  }
   if (state.copiedBytes > limits.jsonPatchCopyBytesMax)
     throw problem(
       `Unable to complete the copy, the accumulated size increase of copy is ${state.copiedBytes}, exceeding the limit ${limits.jsonPatchCopyBytesMax}`,
