@@ -135,6 +135,8 @@ export const limits = {
   jsonPatchOperationsMax: 10_000,
   /** Bytes that all copies of one JSON patch may add; upstream's JSONPatchMaxCopyBytes. */
   jsonPatchCopyBytesMax: 3 * 1024 * 1024,
+  /** Entries of lists and maps that one strategic merge patch goes through: the largest object has a quarter of them, and a patch may name one again and again. */
+  mergedPartsMax: 1_000_000,
   /** Characters of a field manager's name, also of one made of a User-Agent; upstream's FieldManagerMaxLength. */
   fieldManagerLengthMax: 128,
   /** Entries of operation Update in managedFields; upstream's DefaultMaxUpdateManagers. */

@@ -291,3 +291,19 @@ t.test('an order that names every entry is the order of the result', async () =>
     }),
   )
 })
+
+t.test('an entry may be named again and again, if little is gone through each time', async (t) => {
+  const env = Array.from({ length: 50_000 }, (_, i) => ({ name: `e${i}`, value: '' }))
+  const containers = (times: number, part: JsonObject) =>
+    pod({ containers: Array.from({ length: times }, () => ({ name: 'a', ...part })) })
+  const refuses = (part: JsonObject, change: JsonObject) => {
+    const patched = patchPod(containers(1, part), containers(3, change))
+    t.same(names(patched), ['a'])
+    const why = refusal(() => patchPod(containers(1, part), containers(50_000, change)))
+    t.match(why, /^413 Request entity too large: a strategic merge patch may go through/)
+  }
+  refuses({ env }, { env: [{ name: 'e7', value: 'x' }] })
+  refuses({ env }, { '$setElementOrder/env': [{ name: 'e7' }] })
+  const limits = Object.fromEntries(env.map(({ name }) => [name, '1']))
+  refuses({ resources: { limits } }, { resources: { limits: { e7: '2' } } })
+})

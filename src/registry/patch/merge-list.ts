@@ -9,6 +9,7 @@ import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { goPrint, goTypeOf } from '../go-print.js'
 import { patchDirective, removeDirectives } from './directives.js'
+import type { MergeWork } from './merge-work.js'
 import { kindNameOf, type ListField } from './patch-field.js'
 import { mergeList, mergeMap } from './strategic.js'
 import { badPatchType, cannotMerge, noMergeKey, wrongType } from './strategic-errors.js'
@@ -18,7 +19,9 @@ export const mergeSlice = (
   patch: JsonValue[],
   field: ListField,
   isDeleteList: boolean,
+  work: MergeWork,
 ): JsonValue[] => {
+  work.look(original.length)
   if (original.length === 0 && patch.length === 0) return original
   if (!holdObjects(original, patch)) {
     const given = new Set(patch)
@@ -33,7 +36,7 @@ export const mergeSlice = (
   }
   const { kept, entries } = followListDirectives(original as JsonObject[], patch, mergeKey)
   const before = [...kept]
-  const merged = mergeEntries(kept, entries, field)
+  const merged = mergeEntries(kept, entries, field, work)
   const keys = new Set(entries.map((entry) => entry[mergeKey]))
   const [named, others] = partition(merged, (entry) => keys.has(keyOf(entry, mergeKey)))
   return inOrder(named, others, entries, before, (entry) => (entry as JsonObject)[mergeKey])
@@ -86,6 +89,7 @@ const mergeEntries = (
   original: JsonObject[],
   entries: JsonObject[],
   field: ListField,
+  work: MergeWork,
 ): JsonObject[] => {
   const positions = new Map<JsonValue, number>()
   const merged = [...original]
@@ -99,7 +103,7 @@ const mergeEntries = (
     if (at !== undefined) {
       // Entries of the patch are merged in place, as all of it is.
       const into = at < original.length ? copyWith(merged[at]!) : merged[at]!
-      merged[at] = mergeMap(into, entry, field.item)
+      merged[at] = mergeMap(into, entry, field.item, work)
     } else {
       positions.set(key, merged.length)
       merged.push(entry)
@@ -160,6 +164,7 @@ interface OrderedList {
   patched: JsonValue[] | undefined
   order: JsonValue[]
   field: ListField
+  work: MergeWork
 }
 
 /** Undefined when there is no list to order. */
@@ -168,8 +173,10 @@ export const orderBySetElementOrder = ({
   patched,
   order,
   field,
+  work,
 }: OrderedList): JsonValue[] | undefined => {
   const { mergeKey } = field
+  work.look(current?.length ?? 0)
   if (patched !== undefined) checkAgainstOrder(patched, order, mergeKey)
   if (current === undefined && patched === undefined) return undefined
   const merged =
@@ -177,7 +184,7 @@ export const orderBySetElementOrder = ({
       ? current!
       : current === undefined
         ? (removeDirectives(patched) as JsonValue[])
-        : mergeList(current, patched, field, false)
+        : mergeList(current, patched, field, false, work)
   const isKeyed = mergeKey !== ''
   const identify: Identify = (entry) =>
     isKeyed && isJsonObject(entry) ? entry[mergeKey] : isKeyed ? undefined : entry

@@ -10,7 +10,7 @@
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
 import { copyWith } from '#json/copy-with.js'
-import { cloneJson, getOwn, isJsonObject, setOwn } from '#json/object.js'
+import { cloneJson, getOwn, isJsonObject, lengthOf, setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { type GoType, goTypeOfKey } from '../decode/go-type.js'
@@ -24,12 +24,13 @@ import {
   setElementOrderPrefix,
 } from './directives.js'
 import { mergeSlice, orderBySetElementOrder } from './merge-list.js'
+import { MergeWork } from './merge-work.js'
 import { type ListField, lookUp, lookUpList } from './patch-field.js'
 import { badPatchType, wrongType } from './strategic-errors.js'
 
 /**
  * Yields the patched document, still to be decoded and defaulted. `schemaName` is the type of the document.
- * Throws 400 and 500 for patches that make no sense, 422 for values that the type cannot hold.
+ * Throws 400 and 500 for patches that make no sense, 413 for what is too much work, 422 for values that the type cannot hold.
  */
 export const applyStrategicMergePatch = (
   document: JsonObject,
@@ -60,7 +61,8 @@ const merge = (
     )
   }
   const left = cloneJson(patch)
-  return { left, merged: mergeMap(copyWith(document), left, goTypeOfKey(goTypeName(schemaName))) }
+  const type = goTypeOfKey(goTypeName(schemaName))
+  return { left, merged: mergeMap(copyWith(document), left, type, new MergeWork()) }
 }
 
 const changed = (merged: JsonObject, document: JsonObject): JsonObject => {
@@ -71,13 +73,19 @@ const changed = (merged: JsonObject, document: JsonObject): JsonObject => {
 }
 
 /** Changes and yields `original`, but nothing under it; uses up `patch`. */
-export const mergeMap = (original: JsonObject, patch: JsonObject, type: GoType): JsonObject => {
+export const mergeMap = (
+  original: JsonObject,
+  patch: JsonObject,
+  type: GoType,
+  work: MergeWork,
+): JsonObject => {
+  work.look(lengthOf(original))
   if (Object.hasOwn(patch, patchDirective)) return followPatchDirective(patch)
   retainKeys(original, patch)
   for (const key of Object.keys(patch)) {
-    if (key.startsWith(setElementOrderPrefix)) mergeOrderedList(original, patch, key, type)
+    if (key.startsWith(setElementOrderPrefix)) mergeOrderedList(original, patch, key, type, work)
   }
-  for (const key of Object.keys(patch)) mergeField(original, patch, key, type)
+  for (const key of Object.keys(patch)) mergeField(original, patch, key, type, work)
   return original
 }
 
@@ -122,6 +130,7 @@ const mergeOrderedList = (
   patch: JsonObject,
   directive: string,
   type: GoType,
+  work: MergeWork,
 ): void => {
   const order = patch[directive]
   delete patch[directive]
@@ -134,7 +143,7 @@ const mergeOrderedList = (
   const current = listOrUndefined(original, key)
   const patched = listOrUndefined(patch, key)
   const field = lookUpList(type, key)
-  const ordered = orderBySetElementOrder({ current, patched, order, field })
+  const ordered = orderBySetElementOrder({ current, patched, order, field, work })
   if (ordered === undefined) return
   setOwn(original, key, ordered)
   delete patch[key]
@@ -145,6 +154,7 @@ const mergeField = (
   patch: JsonObject,
   patchKey: string,
   type: GoType,
+  work: MergeWork,
 ): void => {
   const isDeleteList = patchKey.startsWith(deleteFromListPrefix)
   const key = isDeleteList
@@ -162,13 +172,14 @@ const mergeField = (
   }
   if (Array.isArray(value)) {
     const field = lookUpList(type, key)
-    setOwn(original, key, mergeList(current as JsonValue[], value, field, isDeleteList))
+    const merged = mergeList(current as JsonValue[], value, field, isDeleteList, work)
+    setOwn(original, key, merged)
   } else if (isJsonObject(value)) {
     const field = lookUp(type, key)
     const merged =
       field.strategy === 'replace'
         ? value
-        : mergeMap(copyWith(current as JsonObject), value, field.type)
+        : mergeMap(copyWith(current as JsonObject), value, field.type, work)
     setOwn(original, key, merged)
   } else setOwn(original, key, value)
 }
@@ -178,9 +189,10 @@ export const mergeList = (
   patch: JsonValue[],
   field: ListField,
   isDeleteList: boolean,
+  work: MergeWork,
 ): JsonValue[] =>
   field.strategy === 'merge' || isDeleteList
-    ? mergeSlice(original, patch, field, isDeleteList)
+    ? mergeSlice(original, patch, field, isDeleteList, work)
     : patch
 
 /** Puts a value where there is none: nulls have nothing to remove and directives nothing to act on. */
