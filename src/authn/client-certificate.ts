@@ -8,9 +8,8 @@ import type { FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
 import type { UserInfo } from '#api/user-info.js'
 import { commonNameOf, organizationsOf, uidsOf } from '#net/certificate-names.js'
-import { der } from '#net/der.js'
 import { certificatesOf } from '#net/pem.js'
-import { criticalExtensions } from '#net/x509.js'
+import { isUnderstood } from '#net/x509.js'
 import { type Credentials, withAuthenticatedGroup } from './authenticator.js'
 import { connectionOf } from './connection.js'
 import { headerClearer, type RequestHeaders, userOfHeaders } from './request-header.js'
@@ -92,9 +91,6 @@ const isSignedBy = (
   return false
 }
 
-/** Key usage, alternative names, basic constraints, extended key usage: Go and OpenSSL both understand these. */
-const understood = ['2.5.29.15', '2.5.29.17', '2.5.29.19', '2.5.29.37'].map(der.oid)
-
 /** TLS clients, or anything. */
 const clientPurposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
 
@@ -103,7 +99,7 @@ const servesClients = (certificate: X509Certificate): boolean => {
   const purposes = certificate.keyUsage as string[] | undefined
   return (
     (purposes === undefined || clientPurposes.some((id) => purposes.includes(id))) &&
-    criticalExtensions(certificate).every((id) => understood.some((known) => known.equals(id)))
+    isUnderstood(certificate)
   )
 }
 

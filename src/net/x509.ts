@@ -100,11 +100,37 @@ const extensionsIn = (fields: readonly Element[]): Element[][] => {
 const fieldsOf = ({ raw }: X509Certificate): Element[] =>
   readElements(readElements(readElements(raw)[0]!.content)[0]!.content)
 
-/** The ids, as DER, of the extensions without which a certificate must not be understood. */
-export const criticalExtensions = (certificate: X509Certificate): Buffer[] =>
+const hasId = (id: Element | undefined, ids: readonly Buffer[]): boolean =>
+  ids.some((known) => id?.whole.equals(known))
+
+/** Key usage, alternative names, basic constraints, extended key usage: Go and OpenSSL both understand these. */
+const understood = ['2.5.29.15', '2.5.29.17', '2.5.29.19', '2.5.29.37'].map(oid)
+
+/** Whether nothing else is in the certificate without which it must not be understood. */
+export const isUnderstood = (certificate: X509Certificate): boolean =>
   extensionsIn(fieldsOf(certificate))
     .filter(([, critical]) => critical?.tag === 0x01 && critical.content[0] !== 0)
-    .map(([id]) => id!.whole)
+    .every(([id]) => hasId(id, understood))
+
+const nameConstraints = [oid('2.5.29.30')]
+
+/** Whether an authority may sign for some names alone. */
+export const boundsNames = (authority: X509Certificate): boolean =>
+  extensionsIn(fieldsOf(authority)).some(([id]) => hasId(id, nameConstraints))
+
+/** RSA (PKCS #1) and ECDSA with SHA-256, SHA-384 and SHA-512; Ed25519. */
+const soundSignatures = [
+  ...['1.2.840.113549.1.1.11', '1.2.840.113549.1.1.12', '1.2.840.113549.1.1.13'],
+  ...['1.2.840.10045.4.3.2', '1.2.840.10045.4.3.3', '1.2.840.10045.4.3.4'],
+  '1.3.101.112',
+].map(oid)
+
+/** Whether nobody else can have made the signature: Go takes none with MD5 or SHA-1 (crypto/x509, checkSignature). */
+export const isSoundlySigned = (certificate: X509Certificate): boolean => {
+  // version, serial, algorithm; a signature is checked by what stands behind these fields, which says the same.
+  const [algorithm] = readElements(fieldsOf(certificate)[2]!.content)
+  return hasId(algorithm, soundSignatures)
+}
 
 export const signerOf = (certPem: string, key: KeyObject): Signer => {
   // version, serial, algorithm, issuer, validity, subject.

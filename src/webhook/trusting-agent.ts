@@ -10,6 +10,7 @@ import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { systemClock } from '#api/clock.js'
 import { certificatesOf } from '#net/pem.js'
 import { certificateIsFor } from '#net/server-name.js'
+import { boundsNames, isSoundlySigned, isUnderstood } from '#net/x509.js'
 
 /** TLS servers, or anything. */
 const purposes = ['1.3.6.1.5.5.7.3.1', '2.5.29.37.0']
@@ -24,12 +25,20 @@ const isInForce = ({ validFrom, validTo }: X509Certificate): boolean => {
   return Date.parse(validFrom) <= now && now <= Date.parse(validTo)
 }
 
+/**
+ * What OpenSSL has not asked, or has hidden behind what it told last. An authority for some names alone is none here: its
+ * servers have to do without the excuse.
+ */
 const isSignedBy = (leaf: X509Certificate, authorities: string): boolean =>
   servesServers(leaf) &&
+  isUnderstood(leaf) &&
+  isSoundlySigned(leaf) &&
   certificatesOf(authorities).some(
     (ca) =>
       ca.ca &&
       servesServers(ca) &&
+      isUnderstood(ca) &&
+      !boundsNames(ca) &&
       isInForce(ca) &&
       leaf.checkIssued(ca) &&
       leaf.verify(ca.publicKey),
@@ -77,8 +86,9 @@ export class TrustingAgent extends https.Agent {
       },
     }
     const socket = super.createConnection(lenient, callback) as TLSSocket
-    // In the same turn in which Node would refuse it: nothing has been sent yet.
-    socket.prependOnceListener('secureConnect', () => {
+    // In the same turn in which Node would refuse it: nothing has been sent yet. TLS 1.2 may show another certificate
+    // later on.
+    socket.prependListener('secureConnect', () => {
       const host = options.servername || options.host || ''
       const error = mismatch ?? refusal(socket, host, { ca, checkServerIdentity })
       if (error) socket.destroy(error)
