@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { AuditWebhook } from '#server/audit/webhook.js'
 import { eventually } from '../eventually.js'
 import { listen } from '../listen.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
@@ -91,3 +92,26 @@ t.test('a server that closes sends what waits', async (t) => {
   await server.close()
   t.equal(collected.events.length, 2)
 })
+
+for (const [what, answer] of [
+  ['says nothing', () => undefined],
+  ['does not end its answer', (response: http.ServerResponse) => response.write('{')],
+] as const)
+  t.test(`a webhook that ${what} is waited for as long as it is told`, async (t) => {
+    const paths: string[] = []
+    const silent = http.createServer((request, response) => {
+      paths.push(request.url!)
+      answer(response)
+    })
+    const port = await listen(t, silent)
+    const problems: unknown[] = []
+    const webhook = new AuditWebhook(
+      { server: `http://127.0.0.1:${port}/audit`, namespace: '' },
+      { initialBackoffMs: 1, timeoutMs: 250 },
+      { closing: AbortSignal.abort(), warn: (_, error) => problems.push(error) },
+    )
+    t.equal(await webhook.take([]), false)
+    t.same(paths, ['/audit?timeout=250ms'])
+    t.match(problems, [Error])
+    await webhook.close()
+  })

@@ -127,12 +127,15 @@ export const openAudit = async (
   const closing = new AbortController()
   if (log !== undefined) {
     const options = { ...logDefaults, ...log }
-    sinks.push(finish(new LogFile(options, { clock, warn: told('log') }), 'log', options))
+    const sink =
+      options.path === '-'
+        ? new StandardOutput(options.format, told('log'))
+        : new LogFile(options, { clock, warn: told('log') })
+    sinks.push(finish(sink, 'log', options))
   }
   if (webhook !== undefined) {
     const options = { ...webhookDefaults, ...webhook }
-    const { configFile, initialBackoffMs } = options
-    const sink = new AuditWebhook(await loadKubeconfig(configFile), initialBackoffMs, {
+    const sink = new AuditWebhook(await loadKubeconfig(options.configFile), options, {
       closing: closing.signal,
       warn: told('webhook'),
     })

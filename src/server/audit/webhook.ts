@@ -5,6 +5,7 @@ import type { AuditRecord } from '#audit/audit-record.js'
 import type { AuditSink } from '#audit/sink.js'
 import type { ClientConfig } from '#client/kubeconfig.js'
 import { createTransport, type Transport } from '#client/transport.js'
+import { printedDuration } from '#go/duration.js'
 import { limits } from '#limits'
 import { webhookWaitMs } from '../review-webhook.js'
 
@@ -14,20 +15,25 @@ const listOf = (records: readonly AuditRecord[]): string =>
 export class AuditWebhook implements AuditSink {
   readonly #transport: Transport
   readonly #path: string
+  readonly #timeoutMs: number
   readonly #initialBackoffMs: number
   readonly #warn: (message: string, error: unknown) => void
   readonly #closing: AbortSignal
 
-  /** What waits to be sent again when `closing` fires is sent once more at once. */
+  /** What waits to be sent again when `closing` fires is sent once more at once. `timeoutMs` is that of one try. */
   constructor(
     config: ClientConfig,
-    initialBackoffMs: number,
+    {
+      initialBackoffMs,
+      timeoutMs = limits.webhookTimeoutMs,
+    }: { initialBackoffMs: number; timeoutMs?: number },
     { closing, warn }: { closing: AbortSignal; warn: (message: string, error: unknown) => void },
   ) {
     this.#closing = closing
     const { origin, pathname } = new URL(config.server)
-    this.#path = `${pathname}?timeout=30s`
+    this.#path = `${pathname}?timeout=${printedDuration(timeoutMs)}`
     this.#transport = createTransport({ ...config, server: origin })
+    this.#timeoutMs = timeoutMs
     this.#initialBackoffMs = initialBackoffMs
     this.#warn = warn
   }
@@ -57,6 +63,8 @@ export class AuditWebhook implements AuditSink {
       path: this.#path,
       body,
       headers: { 'content-type': 'application/json', accept: 'application/json, */*' },
+      // The end of the answer, too, has to come in time.
+      signal: AbortSignal.timeout(this.#timeoutMs),
     })
     const code = answer.statusCode ?? 0
     for await (const _ of answer);
