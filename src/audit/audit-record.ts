@@ -45,6 +45,8 @@ interface EventFields {
   readonly annotations?: Readonly<Record<string, string>> | undefined
 }
 
+export type LogFormat = 'json' | 'legacy'
+
 const quoted = (texts: readonly string[]): string => texts.map(goQuote).join(',')
 
 export class AuditRecord {
@@ -65,13 +67,14 @@ export class AuditRecord {
     return Buffer.byteLength(this.json)
   }
 
-  /** A line of the log file. */
-  get line(): string {
+  /** A line of the log. */
+  lineOf(format: LogFormat): string {
+    if (format === 'legacy') return this.#legacyLine()
     return `{"kind":"Event","apiVersion":"audit.k8s.io/v1",${this.json.slice(1)}\n`
   }
 
   /** --audit-log-format=legacy (apiserver, pkg/audit/format.go). */
-  get legacyLine(): string {
+  #legacyLine(): string {
     const { user, impersonatedUser, objectRef, responseStatus, sourceIPs = [] } = this.#fields
     const { requestReceivedTimestamp, auditID, stage, verb, userAgent, requestURI } = this.#fields
     const groups = user.username && user.groups?.length ? quoted(user.groups) : '<none>'

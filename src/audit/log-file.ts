@@ -18,13 +18,12 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Clock } from '#api/clock.js'
-import type { AuditRecord } from './audit-record.js'
+import type { AuditRecord, LogFormat } from './audit-record.js'
 import type { AuditSink } from './sink.js'
 
 export interface LogFileOptions {
-  /** `-` is standard output. */
   readonly path: string
-  readonly format: 'json' | 'legacy'
+  readonly format: LogFormat
   /** Megabytes; 0 never begins a new one. */
   readonly maxSize: number
   /** How many old files are kept, and for how many days; 0 is no bound. */
@@ -38,7 +37,6 @@ interface LogFileDeps {
   readonly warn: (message: string, error: unknown) => void
 }
 
-const standardOutput = 1
 const megabyte = 1024 * 1024
 const dayMs = 24 * 60 * 60 * 1000
 const compressed = promisify(gzip)
@@ -57,7 +55,8 @@ interface Backup {
 export class LogFile implements AuditSink {
   readonly #options: LogFileOptions
   readonly #deps: LogFileDeps
-  #fd: number
+  /** Undefined once it is closed: its number may then be that of another file. */
+  #fd: number | undefined
   #bytes = 0
   #tidying: Promise<void> = Promise.resolve()
 
@@ -65,13 +64,13 @@ export class LogFile implements AuditSink {
   constructor(options: LogFileOptions, deps: LogFileDeps) {
     this.#options = options
     this.#deps = deps
-    this.#fd = options.path === '-' ? standardOutput : this.#open()
+    this.#fd = this.#open()
   }
 
   take(records: readonly AuditRecord[]): boolean {
     let isKept = true
     for (const record of records) {
-      const line = this.#options.format === 'json' ? record.line : record.legacyLine
+      const line = record.lineOf(this.#options.format)
       isKept = this.#write(Buffer.from(line)) && isKept
     }
     return isKept
@@ -79,13 +78,15 @@ export class LogFile implements AuditSink {
 
   async close(): Promise<void> {
     await this.#tidying
-    if (this.#fd !== standardOutput) closeSync(this.#fd)
+    if (this.#fd !== undefined) closeSync(this.#fd)
+    this.#fd = undefined
   }
 
   #write(line: Buffer): boolean {
     const { maxSize } = this.#options
     try {
-      if (this.#fd !== standardOutput && maxSize > 0) {
+      if (this.#fd === undefined) throw new Error('the log is closed')
+      if (maxSize > 0) {
         const bytesMax = maxSize * megabyte
         if (line.length > bytesMax)
           throw new Error(`write length ${line.length} exceeds maximum file size ${bytesMax}`)
@@ -112,7 +113,7 @@ export class LogFile implements AuditSink {
     const { path: file } = this.#options
     if (existsSync(file)) renameSync(file, this.#backupName(this.#deps.clock.now()))
     // Closed last: if no new file can be opened, further events still go to the old one.
-    const old = this.#fd
+    const old = this.#fd!
     this.#fd = this.#open()
     closeSync(old)
     this.#tidying = this.#tidying.then(() => this.#tidy())

@@ -1,5 +1,5 @@
 /** What becomes of an audit log that grows. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
@@ -99,4 +99,28 @@ t.test('no new one begins where no size is given', async (t) => {
     'audit-of-others.log': '',
     'audit.log': '0 1 2 3 4',
   })
+})
+
+t.test('what comes after its end is written nowhere', async (t) => {
+  const folder = temporaryDirectory(t)
+  const warned: string[] = []
+  const file = new LogFile(
+    {
+      path: path.join(folder, 'audit.log'),
+      format: 'json',
+      maxSize: 1,
+      maxBackups: 0,
+      maxAge: 0,
+      compress: false,
+    },
+    { clock: { now: () => start }, warn: (_, error) => warned.push(String(error)) },
+  )
+  await file.close()
+  // Gets the number that the log had.
+  const other = path.join(folder, 'of-others')
+  const fd = openSync(other, 'w')
+  t.equal(file.take([record(1)]), false)
+  closeSync(fd)
+  t.equal(readFileSync(other, 'utf8'), '')
+  t.same(warned, ['Error: the log is closed'])
 })

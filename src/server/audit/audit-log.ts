@@ -8,6 +8,7 @@ import { LogFile, type LogFileOptions } from '#audit/log-file.js'
 import { verdictsOf } from '#audit/policy.js'
 import { readPolicy } from '#audit/read-policy.js'
 import { type AuditSink, allKept } from '#audit/sink.js'
+import { StandardOutput } from '#audit/standard-output.js'
 import { Truncated, type TruncateOptions } from '#audit/truncated.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
 import type { Auditor } from '#filters/audit.js'
@@ -34,6 +35,7 @@ interface WebhookOptions {
   readonly initialBackoffMs: number
 }
 
+/** The path `-` is standard output. */
 type LogBackend = AuditBackend & LogFileOptions
 type WebhookBackend = AuditBackend & WebhookOptions
 
