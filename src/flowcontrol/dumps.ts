@@ -4,6 +4,7 @@
  */
 
 import { formatGroupVersion } from '#api/group-version.js'
+import { Turn } from '#async/turns.js'
 import { printedDuration } from '#go/duration.js'
 import { zeroTime } from '#go/zero-time.js'
 import type { FlowControl } from './flow-control.js'
@@ -14,21 +15,33 @@ type Row = readonly (string | number | boolean)[]
 
 const cellMin = 8
 
+const cellsOf = (row: Row): string[] =>
+  row.map((cell, i) => `${cell}${i < row.length - 1 ? ',' : ''}`)
+
 /** Go's text/tabwriter with upstream's settings: each cell but the last of a row is as wide as the widest of its column. */
-const table = (rows: readonly Row[]): string => {
-  const cells = rows.map((row) => row.map((cell, i) => `${cell}${i < row.length - 1 ? ',' : ''}`))
-  const widths = cells[0]!.map((_, i) =>
-    cells.reduce((widest, row) => Math.max(widest, [...row[i]!].length + 1), cellMin),
-  )
-  return cells
-    .map((row) =>
-      row.map((cell, i) => (i < row.length - 1 ? padded(cell, widths[i]!) : cell)).join(''),
-    )
-    .map((line) => `${line}\n`)
-    .join('')
+const widthsOf = (rows: Iterable<Row>): number[] => {
+  const widths: number[] = []
+  for (const row of rows)
+    for (const [i, cell] of cellsOf(row).entries())
+      widths[i] = Math.max(widths[i] ?? cellMin, [...cell].length + 1)
+  return widths
 }
 
-const padded = (cell: string, width: number): string => cell + ' '.repeat(width - [...cell].length)
+const lineOf = (row: Row, widths: readonly number[]): string => {
+  const cells = cellsOf(row).map((cell, i) =>
+    i < row.length - 1 ? padded(cell, widths[i]!) : cell,
+  )
+  return `${cells.join('')}\n`
+}
+
+const table = (rows: readonly Row[]): string => {
+  const widths = widthsOf(rows)
+  return rows.map((row) => lineOf(row, widths)).join('')
+}
+
+/** What is told in turns may have grown since the widths were taken. */
+const padded = (cell: string, width: number): string =>
+  cell + ' '.repeat(Math.max(1, width - [...cell].length))
 
 const seatSeconds = (value: number): string => `${value.toFixed(8)}ss`
 
@@ -71,6 +84,21 @@ const queueRow = (level: PriorityLevel, index: number): Row => {
     queue?.seatsWaiting ?? 0,
     seatSeconds(queue?.workWaiting ?? 0),
   ]
+}
+
+const rowsAtOnce = 100
+
+const queuesOf = ({ spec }: PriorityLevel): number => spec.queuing?.queues ?? 0
+
+/** The last one has the longest number, and those that no request has come to have nothing else that is long. */
+const widestRows = function* (columns: Row, levels: readonly PriorityLevel[]): Generator<Row> {
+  yield columns
+  for (const level of levels) {
+    const count = queuesOf(level)
+    if (count > 0) yield queueRow(level, count - 1)
+    for (const { index } of level.queues.knownQueues)
+      if (index < count) yield queueRow(level, index)
+  }
 }
 
 const requestRow = (
@@ -119,11 +147,22 @@ export class FlowDumps {
     return table([levelColumns.split(' '), ...this.#control.levels.map(levelRow)])
   }
 
-  queues(): string {
-    const rows = this.#control.levels.flatMap((level) =>
-      Array.from({ length: level.spec.queuing?.queues ?? 0 }, (_, i) => queueRow(level, i)),
-    )
-    return table([queueColumns.split(' '), ...rows])
+  /** In pieces: a level may have ten million of them. */
+  async *queues(): AsyncGenerator<string, void> {
+    const { levels } = this.#control
+    const columns = queueColumns.split(' ')
+    const widths = widthsOf(widestRows(columns, levels))
+    const turn = new Turn()
+    yield lineOf(columns, widths)
+    for (const level of levels) {
+      const count = queuesOf(level)
+      for (let first = 0; first < count; first += rowsAtOnce) {
+        if (turn.isOver) await turn.next()
+        const length = Math.min(rowsAtOnce, count - first)
+        const lines = Array.from({ length }, (_, i) => lineOf(queueRow(level, first + i), widths))
+        yield lines.join('')
+      }
+    }
   }
 
   requests(withDetails: boolean): string {

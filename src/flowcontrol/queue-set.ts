@@ -119,6 +119,10 @@ export class QueueSet {
     return this.#queues.get(index)
   }
 
+  get knownQueues(): Iterable<FairQueue> {
+    return this.#queues.values()
+  }
+
   /** With their places in their queues. */
   *waitingRequests(): Generator<{ request: FlowRequest; place: number }, void> {
     const queues = [...this.#withWaiting].sort((a, b) => a.index - b.index)

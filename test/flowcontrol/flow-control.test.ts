@@ -171,9 +171,31 @@ t.test('seats are divided by one multiple of all targets, within all bounds', as
   )
 })
 
-t.test('the table of queues has a row for each, however many there are', async (t) => {
-  const queues = 150_000
-  const wide = level('wide', 5, { queuing: { queues, handSize: 1, queueLengthLimit: 1 } })
-  const { control } = controlOf(600, [wide])
-  t.equal(new FlowDumps(control).queues().split('\n').length, queues + 2)
+const wideLevel = (queues: number) =>
+  level('wide', 5, { queuing: { queues, handSize: 1, queueLengthLimit: 1 } })
+
+t.test('the table of queues has a row for each', async (t) => {
+  const { control, take } = controlOf(600, [wideLevel(2_345)])
+  take('wide', 1)
+  let text = ''
+  for await (const piece of new FlowDumps(control).queues()) text += piece
+  const lines = text.split('\n')
+  t.equal(lines.length, 2_345 + 2)
+  const places = lines.slice(0, -1).map((line) => line.lastIndexOf(' '))
+  t.equal(new Set(places).size, 1, 'in columns')
+  t.match(lines[1], /^wide, +0, +0, +1, +1, +0\.003\d+ss, +0, +0, +0\.0+ss$/)
+  t.match(lines[2_345], /^wide, +2344, +0, +0, +0, +0\.0+ss, +0, +0, +0\.0+ss$/)
+})
+
+t.test('it is told piece by piece, so that ten million fit into memory', async (t) => {
+  const { control } = controlOf(600, [wideLevel(10_000_000)])
+  const pieces = new FlowDumps(control).queues()
+  await pieces.next()
+  const before = process.memoryUsage().heapUsed
+  for (let i = 0; i < 50; i++) {
+    const { value } = await pieces.next()
+    t.equal(String(value).split('\n').length, 101)
+  }
+  await pieces.return()
+  t.ok(process.memoryUsage().heapUsed - before < 100_000_000)
 })

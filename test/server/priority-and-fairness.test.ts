@@ -160,6 +160,13 @@ t.test('with one seat, requests wait, are refused, and have their turn in order'
   }
   t.equal((await write('bob', 'b3')).status, 429)
   t.same(await counts(), { waiting: 4, executing: 1, dispatched: 2, refused: 2, cancelled: 0 })
+  const { text: ofQueues } = await call(server, { path: `${dumps}/dump_queues` })
+  const waitingOf = (line: string): number => Number(line.split(/,\s+/)[2])
+  const narrow = ofQueues.split('\n').filter((line) => line.startsWith('narrow,'))
+  t.equal(
+    narrow.reduce((sum, line) => sum + waitingOf(line), 0),
+    4,
+  )
   const { text } = await call(server, { path: `${dumps}/dump_requests?includeRequestDetails=1` })
   const seen = text
     .split('\n')
