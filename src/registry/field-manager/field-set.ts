@@ -23,11 +23,15 @@ export const isEmptySet = (set: FieldSet): boolean => {
   return true
 }
 
-/** Looked at once: V8 lists all keys of a large object before it yields the first, and one set is compared with many. */
+/** Whether the path that leads to this node is in the set. */
+const isMember = (node: FieldSet): boolean => '.' in node || isEmptySet(node)
+
+/** Looked at once: V8 lists all keys of a large object before it yields the first. */
 const isEmptyNode = oncePerObject(isEmptySet)
 
-/** Whether the path that leads to this node is in the set. */
-const isMember = (node: FieldSet): boolean => node === leaf || '.' in node || isEmptyNode(node)
+/** The same, of a set that is compared with many. */
+const isMemberForMany = (node: FieldSet): boolean =>
+  node === leaf || '.' in node || isEmptyNode(node)
 
 const childOf = (set: FieldSet, key: string): FieldSet | undefined =>
   set[key] as FieldSet | undefined
@@ -85,7 +89,7 @@ export const intersection = (a: FieldSet, b: FieldSet): FieldSet => {
     const mine = childOf(a, key)!
     const theirs = childOf(b, key)
     if (theirs === undefined || key === '.') continue
-    const both = node(isMember(mine) && isMember(theirs), intersection(mine, theirs))
+    const both = node(isMember(mine) && isMemberForMany(theirs), intersection(mine, theirs))
     if (both !== undefined) result[key] = both
   }
   return result
@@ -99,7 +103,7 @@ export const recursiveDifference = (a: FieldSet, b: FieldSet): FieldSet => subtr
 
 /** Looks through `a`, however large `b` is: what a write changed is taken from each of very many owners. */
 const subtract = (a: FieldSet, b: FieldSet, recursive: boolean): FieldSet => {
-  if (b === leaf) return a
+  if (b === leaf || a === leaf) return a
   let changed: Map<string, FieldSet | undefined> | undefined
   for (const key in a) {
     const theirs = childOf(b, key)
@@ -120,7 +124,7 @@ const subtract = (a: FieldSet, b: FieldSet, recursive: boolean): FieldSet => {
 }
 
 const subtractNode = (a: FieldSet, b: FieldSet, recursive: boolean): FieldSet | undefined => {
-  const removed = isMember(b)
+  const removed = isMemberForMany(b)
   if (removed && recursive) return undefined
   const children = subtract(a, b, recursive)
   const stays = isMember(a) && !removed
