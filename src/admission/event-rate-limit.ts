@@ -1,5 +1,5 @@
 /** Bounds how many Events are written (kubernetes, plugin/pkg/admission/eventratelimit). */
-
+import { createHash } from 'node:crypto'
 import { failure } from '#api/errors.js'
 import { type Rate, TokenBucket } from '#async/token-bucket.js'
 import { Lru } from '#collections/lru.js'
@@ -32,13 +32,18 @@ export interface EventLimit extends Rate {
 /** Yields why the Event is refused; undefined if it is accepted. */
 type Accept = (attributes: WriteAttributes, now: number) => string | undefined
 
+/** A text of few characters for each key: clients choose what an Event says of its object. */
+const shortened = (key: string): string =>
+  key.length <= limits.keptTextLengthMax ? key : createHash('sha256').update(key).digest('hex')
+
 const enforce = (limit: EventLimit): Accept => {
   const { type, cacheSize = 0 } = limit
   const buckets = new Lru<TokenBucket>(cacheSize || limits.eventLimitBucketsDefault)
   return (attributes, now) => {
     const key = keys[type](attributes)
-    let bucket = buckets.get(key)
-    if (bucket === undefined) buckets.set(key, (bucket = new TokenBucket(limit, now)))
+    const short = shortened(key)
+    let bucket = buckets.get(short)
+    if (bucket === undefined) buckets.set(short, (bucket = new TokenBucket(limit, now)))
     return bucket.tryTake(now) ? undefined : `limit reached on type ${type} for key ${key}`
   }
 }

@@ -1,4 +1,5 @@
 /** How many Events may be written, on a clock of the test's own; the texts are those of kube-apiserver v1.36.3. */
+import { getHeapStatistics, queryObjects } from 'node:v8'
 import t from 'tap'
 import { type EventLimit, eventRateLimit } from '#admission/event-rate-limit.js'
 import { ApiError } from '#api/errors.js'
@@ -108,4 +109,17 @@ t.test('a bucket that is forgotten begins again, and that of the longest rest is
   t.equal(write({ user: 'eve' }), undefined)
   t.type(write({ user: 'ann' }), 'string', 'still known')
   t.equal(write({ user: 'bob' }), undefined, 'forgotten')
+})
+
+t.test('of what Events say of their objects little is kept', async (t) => {
+  const { write } = startLimits({ type: 'SourceAndObject', qps: 1, burst: 1 })
+  const heap = (): number => {
+    // Counts after a collection of garbage.
+    queryObjects(URL)
+    return getHeapStatistics().used_heap_size
+  }
+  const before = heap()
+  for (let i = 0; i < 100; i++) t.equal(write({ name: `${i}${'n'.repeat(1_000_000)}` }), undefined)
+  t.ok(heap() - before < 20_000_000)
+  t.match(write({ name: `7${'n'.repeat(1_000_000)}` }), /limit reached on type SourceAndObject/)
 })
