@@ -16,6 +16,8 @@ export const limits = {
   headerMeaningsKept: 256,
   /** Characters of a text by which something is kept, if clients choose it. */
   keptTextLengthMax: 4_096,
+  /** Characters of what an answer is kept by for a time, such as a token with its audiences. */
+  keptQuestionLengthMax: 16 * 1024,
   /** Types of an Accept header that are inserted one after the other, as by Go's sort up to this many. */
   insertedTypesMax: 12,
   /** Global deadline of a request that is not long-running; upstream's --request-timeout. */
@@ -146,6 +148,8 @@ export const limits = {
   /** Children of a field set that objects may share, and nodes of the tree in which such sets are found (2 MB). */
   sharedSetLengthMax: 128,
   sharedSetStepsMax: 20_000,
+  /** Characters of an element that is shared: a key of an annotation has 317 at most. */
+  sharedElementLengthMax: 512,
   /** A write that etcd takes (DefaultMaxRequestBytes), and one that its client sends (defaultMaxCallSendMsgSize). */
   etcdRequestBytesMax: 1.5 * 1024 * 1024,
   etcdSentBytesMax: 2 * 1024 * 1024,

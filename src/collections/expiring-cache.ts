@@ -1,4 +1,8 @@
-/** A bounded cache in which each entry has a lifetime of its own (apimachinery, pkg/util/cache: LRUExpireCache). */
+/**
+ * A bounded cache in which each entry has a lifetime of its own (apimachinery, pkg/util/cache: LRUExpireCache). What has a
+ * long key is not kept: clients choose most of them, and could fill the memory with a few thousand.
+ */
+import { limits } from '#limits'
 import { Lru } from './lru.js'
 
 export class ExpiringCache<T> {
@@ -16,6 +20,6 @@ export class ExpiringCache<T> {
   }
 
   set(key: string, value: T, untilMs: number): void {
-    this.#entries.set(key, { value, untilMs })
+    if (key.length <= limits.keptQuestionLengthMax) this.#entries.set(key, { value, untilMs })
   }
 }

@@ -22,7 +22,7 @@ export class SetStep {
   readonly #parent: SetStep | undefined
   readonly #element: string
   readonly #child: FieldSet
-  /** False for a set that is too large, or too rare, to be looked for. */
+  /** False for a set that is too large, or too rare, to be looked for, or has a name that is too long to be remembered. */
   readonly #isKept: boolean
   #latest: SetStep | undefined
   #others: Map<string, SetStep[]> | undefined
@@ -32,7 +32,7 @@ export class SetStep {
     this.#parent = parent
     this.#element = element
     this.#child = child
-    this.#isKept = isKept && shared.has(child)
+    this.#isKept = isKept && shared.has(child) && element.length <= limits.sharedElementLengthMax
   }
 
   /** The same set with `child` at `element`. A child that comes twice is a leaf. */
