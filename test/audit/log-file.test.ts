@@ -23,6 +23,8 @@ const record = (id: number): AuditRecord =>
 const start = Date.UTC(2026, 0, 31, 12)
 const day = 24 * 60 * 60 * 1000
 
+const plain = { format: 'json', maxSize: 1, maxBackups: 0, maxAge: 0, compress: false } as const
+
 /** Writes events a day apart, three of which fit into a file; yields the files by name and which events they hold. */
 const written = async (
   t: Test,
@@ -34,15 +36,7 @@ const written = async (
   let now = start
   const warned: string[] = []
   const file = new LogFile(
-    {
-      path: path.join(folder, 'audit.log'),
-      format: 'json',
-      maxSize: 1,
-      maxBackups: 0,
-      maxAge: 0,
-      compress: false,
-      ...options,
-    },
+    { ...plain, path: path.join(folder, 'audit.log'), ...options },
     { clock: { now: () => now }, warn: (message, error) => warned.push(`${message}: ${error}`) },
   )
   for (let i = 0; i < events; i++) {
@@ -105,14 +99,7 @@ t.test('what comes after its end is written nowhere', async (t) => {
   const folder = temporaryDirectory(t)
   const warned: string[] = []
   const file = new LogFile(
-    {
-      path: path.join(folder, 'audit.log'),
-      format: 'json',
-      maxSize: 1,
-      maxBackups: 0,
-      maxAge: 0,
-      compress: false,
-    },
+    { ...plain, path: path.join(folder, 'audit.log') },
     { clock: { now: () => start }, warn: (_, error) => warned.push(String(error)) },
   )
   await file.close()
