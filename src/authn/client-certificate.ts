@@ -8,8 +8,8 @@ import type { FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
 import type { UserInfo } from '#api/user-info.js'
 import { commonNameOf, organizationsOf, uidsOf } from '#net/certificate-names.js'
+import { hasSigned, serves } from '#net/certificate-use.js'
 import { certificatesOf } from '#net/pem.js'
-import { isUnderstood } from '#net/x509.js'
 import { type Credentials, withAuthenticatedGroup } from './authenticator.js'
 import { connectionOf } from './connection.js'
 import { headerClearer, type RequestHeaders, userOfHeaders } from './request-header.js'
@@ -91,23 +91,10 @@ const isSignedBy = (
   return false
 }
 
-/** TLS clients, or anything. */
-const clientPurposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
-
-/** Node's `keyUsage` is the extended one, by its ids; undefined where the certificate does not bound its use. */
-const servesClients = (certificate: X509Certificate): boolean => {
-  const purposes = certificate.keyUsage as string[] | undefined
-  return (
-    (purposes === undefined || clientPurposes.some((id) => purposes.includes(id))) &&
-    isUnderstood(certificate)
-  )
-}
-
 /**
  * OpenSSL refuses a client whose key usage has no digitalSignature, or that is for any purpose. Go's x509.Verify does not
- * look at key usage, and takes that purpose. OpenSSL tells its last finding alone: signatures and times come after this
- * one, what comes before it could be hidden behind it. So this is for certificates that an authority itself has signed, and
- * what OpenSSL would have said of the two is asked again.
+ * look at key usage, and takes that purpose. Signatures and times come after this finding, what comes before it could be
+ * hidden behind it (`certificate-use.ts`).
  */
 const isRefusedForUsageAlone = (
   { authorizationError }: TLSSocket,
@@ -117,10 +104,8 @@ const isRefusedForUsageAlone = (
   // A code, whatever the types of Node say.
   (authorizationError as unknown) === 'INVALID_PURPOSE' &&
   leaf !== undefined &&
-  servesClients(leaf) &&
-  authorities.some(
-    (ca) => ca.ca && servesClients(ca) && leaf.checkIssued(ca) && leaf.verify(ca.publicKey),
-  )
+  serves(leaf, 'client') &&
+  authorities.some((ca) => hasSigned(ca, leaf, 'client'))
 
 /** Without a name it speaks for nobody, and is no mistake. Upstream: CommonNameUserConversion. */
 const userOf = (certificate: PeerCertificate): Credentials['certificate'] => {

@@ -8,16 +8,10 @@ import type { X509Certificate } from 'node:crypto'
 import https, { type RequestOptions } from 'node:https'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { systemClock } from '#api/clock.js'
+import { hasSigned, serves } from '#net/certificate-use.js'
 import { certificatesOf } from '#net/pem.js'
 import { certificateIsFor } from '#net/server-name.js'
-import { boundsNames, isSoundlySigned, isUnderstood } from '#net/x509.js'
-
-/** TLS servers, or anything. */
-const purposes = ['1.3.6.1.5.5.7.3.1', '2.5.29.37.0']
-
-/** Node's `keyUsage` is the extended one, by its ids; undefined where the certificate does not bound its use. */
-const servesServers = ({ keyUsage }: X509Certificate): boolean =>
-  (keyUsage as string[] | undefined)?.some((purpose) => purposes.includes(purpose)) ?? true
+import { boundsNames, isSoundlySigned } from '#net/x509.js'
 
 /** By the system's clock, as TLS itself. */
 const isInForce = ({ validFrom, validTo }: X509Certificate): boolean => {
@@ -25,23 +19,12 @@ const isInForce = ({ validFrom, validTo }: X509Certificate): boolean => {
   return Date.parse(validFrom) <= now && now <= Date.parse(validTo)
 }
 
-/**
- * What OpenSSL has not asked, or has hidden behind what it told last. An authority for some names alone is none here: its
- * servers have to do without the excuse.
- */
+/** An authority for some names alone is none here: its servers have to do without the excuse. */
 const isSignedBy = (leaf: X509Certificate, authorities: string): boolean =>
-  servesServers(leaf) &&
-  isUnderstood(leaf) &&
+  serves(leaf, 'server') &&
   isSoundlySigned(leaf) &&
   certificatesOf(authorities).some(
-    (ca) =>
-      ca.ca &&
-      servesServers(ca) &&
-      isUnderstood(ca) &&
-      !boundsNames(ca) &&
-      isInForce(ca) &&
-      leaf.checkIssued(ca) &&
-      leaf.verify(ca.publicKey),
+    (ca) => !boundsNames(ca) && isInForce(ca) && hasSigned(ca, leaf, 'server'),
   )
 
 const excused: readonly unknown[] = ['DEPTH_ZERO_SELF_SIGNED_CERT', 'INVALID_PURPOSE']
