@@ -27,6 +27,9 @@ const agents = {
   'https:': new https.Agent({ keepAlive: true, rejectUnauthorized: false }),
 }
 
+/** The header of a body. */
+export const typed = (type: string) => ({ 'content-type': `application/${type}` })
+
 export const textOf = (body: unknown): string =>
   typeof body === 'string' ? body : JSON.stringify(body)
 

@@ -2,7 +2,7 @@
 import type { Dice } from '../dice.js'
 import { given } from '../dice.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
-import type { Answer, Request } from '../target.js'
+import { type Answer, type Request, typed } from '../target.js'
 import {
   account,
   bindingsOf,
@@ -77,8 +77,8 @@ const grant = async (sweep: Sweep, dice: Dice, round: string): Promise<() => Pro
   }
 }
 
-const merge = { 'content-type': 'application/merge-patch+json' }
-const apply = { 'content-type': 'application/apply-patch+yaml' }
+const merge = typed('merge-patch+json')
+const apply = typed('apply-patch+yaml')
 const subresources = [
   ...['/api/v1:pods/a/status', '/api/v1:pods/b/log', '/api/v1:pods/a/eviction'],
   ...['/apis/apps/v1:deployments/a/scale', '/api/v1:pods/a/exec', '/apis/batch/v1:jobs/b/status'],

@@ -3,9 +3,9 @@ import type { Dice } from '../dice.js'
 import type { Example } from '../report.js'
 import { remove } from '../subjects.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
-import type { Request } from '../target.js'
+import { type Request, typed } from '../target.js'
 import { type RandomSchema, randomSchema, randomValue } from './random-schemas.js'
-import { awaitServed, definitions } from './served.js'
+import { awaitServed, definitions, kindOf } from './served.js'
 
 const group = 'random.sweep.example.com'
 const apiVersion = `${group}/v1`
@@ -27,9 +27,6 @@ const definitionOf = (plural: string, spec: RandomSchema) => ({
   },
 })
 
-const kindOf = (plural: string): string => `${plural[0]!.toUpperCase()}${plural.slice(1, -1)}`
-
-const typed = (type: string) => ({ 'content-type': `application/${type}` })
 const validations = ['Strict', 'Warn', 'Ignore']
 const name = 'one'
 

@@ -4,7 +4,7 @@ import { type Resource, readApi } from '../api-documents.js'
 import type { Dice } from '../dice.js'
 import { type Subject, subjectsOf, withStored } from '../subjects.js'
 import { namespace, type Part } from '../sweep.js'
-import type { Request } from '../target.js'
+import { type Request, typed } from '../target.js'
 
 const form = (as: string, type = 'json', version = 'v1', group = 'meta.k8s.io'): string =>
   `application/${type};as=${as};g=${group};v=${version}`
@@ -16,8 +16,6 @@ const medias = [
   ...[`${form('Table')},${form('PartialObjectMetadata')},application/json`],
   ...[`${form('Scale')},application/json`, `text/plain,${form('Table')};q=0.5`, 'application/json'],
 ]
-
-const typed = (type: string) => ({ 'content-type': `application/${type}` })
 
 type Make = (subject: Subject, dice: Dice) => Request
 

@@ -1,7 +1,7 @@
 /** What is done to one object, move after move, until both servers part. */
 import { sameAnswer, sameCauses } from '../harmless.js'
 import type { Answers, Sweep } from '../sweep.js'
-import type { Answer, Request } from '../target.js'
+import { type Answer, type Request, typed } from '../target.js'
 
 export interface Metadata {
   readonly name: string
@@ -18,8 +18,6 @@ export interface Stored {
 
 /** The same for both servers, but for what each calls its object's version and uid. */
 export type Move = (stored: Stored) => Request
-
-export const typed = (type: string) => ({ 'content-type': `application/${type}` })
 
 export const patchOf = (path: string, type: string, body: unknown): Move => {
   const headers = typed(type)

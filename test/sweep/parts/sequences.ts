@@ -2,7 +2,7 @@
 import type { Dice } from '../dice.js'
 import { remove } from '../subjects.js'
 import type { Part, Sweep } from '../sweep.js'
-import type { Request } from '../target.js'
+import { type Request, typed } from '../target.js'
 import { containerOf, metadataOf, type RandomKind, randomKinds } from './random-objects.js'
 import { withWidgets } from './served.js'
 
@@ -37,7 +37,6 @@ const partOf = (value: unknown, dice: Dice): unknown => {
   )
 }
 
-const typed = (type: string) => ({ 'content-type': `application/${type}` })
 const patchOf = (turn: Turn, type: string, body: unknown, suffix = '', query = ''): Request => ({
   method: 'PATCH',
   path: `${turn.url}${suffix}?fieldManager=${turn.manager}${query}`,

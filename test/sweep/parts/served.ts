@@ -23,6 +23,10 @@ export const awaitServed = (sweep: Sweep, path: string): Promise<void> =>
   until(sweep, { method: 'GET', path }, ({ code }) => code === 200)
 
 export const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+/** Of the resources in `plural`, which ends in an s. */
+export const kindOf = (plural: string): string =>
+  `${plural[0]!.toUpperCase()}${plural.slice(1, -1)}`
+
 const path = `${definitions}/${widgetDefinition.metadata.name}`
 
 /** Widgets are served while the work is done. What a run that was cut has left goes first. */

@@ -3,10 +3,10 @@ import type { Dice } from '../dice.js'
 import { given } from '../dice.js'
 import { remove } from '../subjects.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
-import type { Request } from '../target.js'
-import { type Move, patchOf, playMoves, typed } from './moves.js'
+import { type Request, typed } from '../target.js'
+import { type Move, patchOf, playMoves } from './moves.js'
 import { type RandomSchema, randomSchema, randomValue } from './random-schemas.js'
-import { definitions, until } from './served.js'
+import { definitions, kindOf, until } from './served.js'
 
 const group = 'versions.sweep.example.com'
 const names = ['v1', 'v2beta1', 'v1alpha1']
@@ -70,8 +70,6 @@ const randomDefinition = (plural: string, dice: Dice): Definition => {
     stored: dice.pick(versions).name,
   }
 }
-
-const kindOf = (plural: string): string => `${plural[0]!.toUpperCase()}${plural.slice(1, -1)}`
 
 const statusSchema = {
   type: 'object',

@@ -1,7 +1,7 @@
 /** The ways that an object with changes in it reaches a server; nothing is kept of any. */
 import { type Change, withChange } from '../fields.js'
 import type { Subject } from '../subjects.js'
-import type { Request } from '../target.js'
+import { type Request, typed } from '../target.js'
 
 export interface Way {
   readonly name: string
@@ -13,7 +13,6 @@ export interface Way {
   request(subject: Subject, body: unknown, query?: string): Request
 }
 
-const typed = (type: string) => ({ 'content-type': `application/${type}` })
 const tables = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }
 
 const create =
