@@ -1,14 +1,9 @@
 /** /healthz, /livez and /readyz, whole and check by check. Upstream: pkg/server/healthz. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { answerAllChecks, type HealthCheck } from '#api/health-checks.js'
+import type { HealthResults } from '#metrics/health-results.js'
 import { Query } from '#registry/query.js'
-import type { HealthResults } from './health-results.js'
 import { sendNotFound } from './not-found.js'
-
-export interface HealthCheck {
-  readonly name: string
-  /** Undefined when all is well, else one line for the log: clients are only told that it failed. */
-  check(): string | undefined | Promise<string | undefined>
-}
 
 export interface HealthChecks {
   readonly healthz: readonly HealthCheck[]
@@ -36,30 +31,12 @@ const answerAll =
   (endpoint: string, checks: readonly HealthCheck[], { warn, results }: Told) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const query = new Query(request.url)
-    const excluded = new Set(query.texts('exclude'))
-    const lines: string[] = []
-    let failed = false
-    for (const { name, check } of checks) {
-      if (excluded.delete(name)) {
-        lines.push(`[+]${name} excluded: ok`)
-        continue
-      }
-      // One after the other, as upstream's.
-      const problem = await check()
-      results.observe(name, endpoint, problem === undefined ? 'success' : 'error')
-      if (problem !== undefined) {
-        failed = true
-        warn({ check: name, endpoint }, problem)
-        lines.push(`[-]${name} failed: reason withheld`)
-      } else lines.push(`[+]${name} ok`)
-    }
-    if (excluded.size > 0) {
-      const names = [...excluded].map((name) => JSON.stringify(name)).join(', ')
-      lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`)
-    }
-    const text = lines.map((line) => `${line}\n`).join('')
-    if (failed) return plain(reply, 500, `${text}${endpoint} check failed\n`)
-    return plain(reply, 200, query.has('verbose') ? `${text}${endpoint} check passed\n` : 'ok')
+    const asked = { exclude: query.texts('exclude'), isVerbose: query.has('verbose') }
+    const { code, text } = await answerAllChecks(endpoint, checks, asked, (check, problem) => {
+      results.observe(check, endpoint, problem === undefined ? 'success' : 'error')
+      if (problem !== undefined) warn({ check, endpoint }, problem)
+    })
+    return plain(reply, code, text)
   }
 
 const answerOne =

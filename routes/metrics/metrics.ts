@@ -6,7 +6,7 @@ import type { Registry } from 'prom-client'
 import { once } from '#async/once.js'
 import { parseAccept } from '../answers/accept.js'
 import { acceptsGzip } from '../answers/send-bytes.js'
-import type { MetricSources } from './metric-registry.js'
+import { familiesOf, type MetricSources } from './metric-families.js'
 
 const compress = promisify(gzip)
 
@@ -42,12 +42,14 @@ const sendRegistry = async (
 /** DELETE sets back what has been counted; every other method reads, as upstream's handlers do. */
 export const installMetrics = (app: FastifyInstance, sources: MetricSources): void => {
   const { requests, health } = sources
-  const load = () => import('./metric-registry.js')
+  const load = () => import('#metrics/registry.js')
   const pages = [
     {
       url: '/metrics',
       counted: requests,
-      registry: once(async () => (await load()).makeRegistry(sources)),
+      registry: once(async () =>
+        (await load()).makeRegistry(familiesOf(sources), sources.disabled),
+      ),
     },
     {
       url: '/metrics/slis',

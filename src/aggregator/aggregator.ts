@@ -16,7 +16,7 @@ import type {
   RemoteSource,
   RemoteVersion,
 } from '#routes/discovery/remote-versions.js'
-import type { ApiServiceFigures } from '#routes/metrics/metric-registry.js'
+import type { ApiServiceFigures } from '#routes/metrics/metric-families.js'
 import { type APIService, isAvailable, statusWith } from './api-service.js'
 import { checkAvailability, isKnownLocal } from './availability.js'
 import { Backends } from './backends.js'

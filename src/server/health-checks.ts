@@ -1,6 +1,8 @@
 /** What /healthz, /livez and /readyz look at. */
+
+import type { HealthCheck } from '#api/health-checks.js'
 import type { OpenRequests } from '#filters/open-requests.js'
-import type { HealthCheck, HealthChecks } from '#routes/healthz.js'
+import type { HealthChecks } from '#routes/healthz.js'
 import type { OpenedEncryption } from './encryption/open-encryption.js'
 import type { PostStartHooks } from './post-start-hooks.js'
 import type { RegistryStores } from './registry-stores.js'

@@ -1,7 +1,7 @@
 /**
  * Upstream's checks poststarthook/…, in its order. Each succeeds once the matching step of this server's start is done.
  */
-import type { HealthCheck } from '#routes/healthz.js'
+import type { HealthCheck } from '#api/health-checks.js'
 
 const names = [
   'start-apiserver-admission-initializer',

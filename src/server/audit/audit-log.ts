@@ -12,7 +12,7 @@ import { StandardOutput } from '#audit/standard-output.js'
 import { Truncated, type TruncateOptions } from '#audit/truncated.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
 import type { Auditor } from '#filters/audit.js'
-import type { AuditFigures } from '#routes/metrics/metric-registry.js'
+import type { AuditFigures } from '#routes/metrics/metric-families.js'
 import type { StartedParts } from '../started-parts.js'
 import { AuditWebhook } from './webhook.js'
 

@@ -5,10 +5,10 @@
 
 import type { Clock } from '#api/clock.js'
 import { formatGroupResource, type GroupResource } from '#api/group-version.js'
+import type { HealthCheck } from '#api/health-checks.js'
 import { sleep } from '#async/sleep.js'
 import { aggregate } from '#go/aggregate.js'
 import { limits } from '#limits'
-import type { HealthCheck } from '#routes/healthz.js'
 import type { Encryption, Transformers } from '#storage/encrypted/encrypted-driver.js'
 import type { EncryptionFigures } from '#storage/encrypted/figures.js'
 import { followFile } from '../follow-file.js'

@@ -3,6 +3,8 @@
  * component-base/metrics/prometheus/slis.
  */
 
+import type { MetricFamily } from './metric-family.js'
+
 type Outcome = 'success' | 'error'
 
 interface HealthResult {
@@ -15,6 +17,27 @@ interface HealthResult {
 }
 
 export class HealthResults {
+  readonly families: readonly MetricFamily[] = [
+    {
+      name: 'kubernetes_healthcheck',
+      help: '[STABLE] This metric records the result of a single healthcheck.',
+      type: 'gauge',
+      values: () =>
+        this.#inOrder().map(({ name, type, outcome }) => ({
+          labels: { name, type },
+          value: outcome === 'success' ? 1 : 0,
+        })),
+    },
+    {
+      name: 'kubernetes_healthchecks_total',
+      help: '[STABLE] This metric records the results of all healthcheck.',
+      type: 'counter',
+      values: () =>
+        this.#inOrder().flatMap(({ name, type, totals }) =>
+          [...totals].map(([status, value]) => ({ labels: { name, status, type }, value })),
+        ),
+    },
+  ]
   readonly #results = new Map<string, HealthResult>()
 
   observe(name: string, type: string, outcome: Outcome): void {
@@ -28,8 +51,8 @@ export class HealthResults {
     result.totals.set(outcome, (result.totals.get(outcome) ?? 0) + 1)
   }
 
-  /** In order of name and type. */
-  get results(): readonly HealthResult[] {
+  /** By name and type. */
+  #inOrder(): readonly HealthResult[] {
     const keys = [...this.#results.keys()].sort()
     return keys.map((key) => this.#results.get(key)!)
   }

@@ -2,7 +2,8 @@
 import { queryObjects } from 'node:v8'
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { type MetricSources, makeRegistry } from '#routes/metrics/metric-registry.js'
+import { makeRegistry } from '#metrics/registry.js'
+import { familiesOf, type MetricSources } from '#routes/metrics/metric-families.js'
 
 const highest = { executing: { highest: 0 }, waiting: { highest: 0 } }
 const sources: MetricSources = {
@@ -12,7 +13,7 @@ const sources: MetricSources = {
   flowControl: [],
   build: {},
   apiServices: { unavailable: () => [], unavailableTotals: () => [] },
-  disabled: ['process_open_fds'],
+  disabled: [],
   features: () => [],
   audit: undefined,
   families: [],
@@ -20,13 +21,13 @@ const sources: MetricSources = {
 
 t.test('each has those of the process, and nothing is kept of a server that is gone', async (t) => {
   for (const disabled of [['process_open_fds'], []]) {
-    const text = await makeRegistry({ ...sources, disabled }).metrics()
+    const text = await makeRegistry(familiesOf(sources), disabled).metrics()
     t.equal(text.includes('process_open_fds '), disabled.length === 0)
     t.match(text, 'nodejs_gc_duration_seconds')
     t.match(text, 'kubernetes_build_info')
   }
   const registries = () => Number(queryObjects(Registry, { format: 'count' }))
   const before = registries()
-  for (let n = 0; n < 20; n++) makeRegistry(sources)
+  for (let n = 0; n < 20; n++) makeRegistry(familiesOf(sources))
   t.equal(registries(), before)
 })
