@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { messageOf } from '#client/errors.js'
 import { leaderElectionFlags } from '#client/leader-election-flags.js'
+import { servingFlags } from '#component/serving-flags.js'
 import { limits } from '#limits'
 import {
   between,
@@ -53,6 +54,7 @@ export const flagTable: readonly Flag[] = [
     help: "controllers to run, by upstream's names: '*' means all that are on by default, 'name' adds one, '-name' leaves one out",
   },
   ...leaderElectionFlags('kube-controller-manager'),
+  ...servingFlags(10257),
   {
     name: 'node-monitor-grace-period',
     type: 'duration',

@@ -4,7 +4,16 @@ import { InformerFactory } from '#client/informer-factory.js'
 import { type ElectionSettings, runElected } from '#client/leader-election.js'
 import { electionSettingsOf } from '#client/leader-election-flags.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
-import { type ControllerContext, type ControllerSettings, workersDefault } from './controller.js'
+import { Leadership } from '#component/leadership.js'
+import type { ComponentPages } from '#component/pages.js'
+import { whileServing } from '#component/serve-component.js'
+import { servingSettingsOf } from '#component/serving-flags.js'
+import {
+  type Controller,
+  type ControllerContext,
+  type ControllerSettings,
+  workersDefault,
+} from './controller.js'
 import { controllers } from './controllers.js'
 import { flagTable, settingsDefault, settingsFrom } from './flags.js'
 import { selectControllers } from './select-controllers.js'
@@ -16,7 +25,11 @@ export interface ControllerManagerOptions extends ProcessDeps {
   settings?: Partial<ControllerSettings>
   /** Given: it waits for this Lease before it works. Default: one manager runs. */
   election?: ElectionSettings | undefined
+  /** What its port shows. */
+  pages?: ComponentPages
 }
+
+const manager = 'kube-controller-manager'
 
 const control = async (options: ControllerManagerOptions, signal: AbortSignal): Promise<void> => {
   const { client, clock, log } = options
@@ -36,38 +49,60 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
     log,
     settings,
   }
-  const runs = selectControllers(options.controllers ?? ['*'], controllers).map((c) =>
+  const selected = selectControllers(options.controllers ?? ['*'], controllers)
+  const runs = selected.map((c) =>
     c.start({ ...context, workers: settings.workers[c.name] ?? workersDefault }),
   )
   // Acting on half of what is there would create or delete too much.
   await informers.start(signal)
   log.info({ controllers: runs.length }, 'controllers run')
+  if (options.pages !== undefined) show(options.pages, selected)
   await Promise.all(runs.map((run) => run(signal)))
   await informers.stopped()
   await Promise.all([...recorders.values()].map((r) => r.flush()))
 }
 
+/** One that fails ends the process, so that those of a process that answers run. */
+const show = ({ health, metrics }: ComponentPages, running: readonly Controller[]): void => {
+  for (const { name } of running) health.healthz?.push({ name, check: () => undefined })
+  metrics.push({
+    name: 'running_managed_controllers',
+    help: '[BETA] Indicates where instances of a controller are currently running',
+    type: 'gauge',
+    values: () => running.map(({ name }) => ({ labels: { manager, name }, value: 1 })),
+  })
+}
+
 /** Resolves after the signal of `options` fired and everything has ended. */
 export const runControllerManager = async (options: ControllerManagerOptions): Promise<void> => {
-  const { election } = options
+  const { election, pages } = options
   if (election === undefined) return control(options, options.signal)
+  const leadership = new Leadership(election)
+  pages?.health.healthz?.unshift(leadership.check)
+  pages?.metrics.push(leadership.metric)
   return runElected(options, {
     settings: election,
-    component: 'kube-controller-manager',
+    component: manager,
+    onHeld: () => leadership.held(),
     lead: (signal) => control(options, signal),
   })
 }
 
 export const controllerManagerProcess: ProcessSpec = {
   name: 'controller-manager',
-  agent: 'kube-controller-manager',
+  agent: manager,
   flags: flagTable,
   ignored: ignoredFlags,
-  run: (deps, flags) =>
-    runControllerManager({
+  run: (deps, flags) => {
+    const options = {
       ...deps,
       controllers: flags.list('controllers')!,
       election: electionSettingsOf(flags),
       settings: settingsFrom(flags),
-    }),
+    }
+    const pages = { health: { healthz: [] }, metrics: [...deps.client.metrics] }
+    return whileServing(deps, servingSettingsOf(flags), pages, () =>
+      runControllerManager({ ...options, pages }),
+    )
+  },
 }

@@ -1,9 +1,14 @@
 /** The scheduler process: `kubelevel scheduler`. */
+import type { HealthCheck } from '#api/health-checks.js'
 import { createEventSeriesRecorder } from '#client/event-series-recorder.js'
 import { InformerFactory } from '#client/informer-factory.js'
 import { type ElectionSettings, runElected } from '#client/leader-election.js'
 import { electionSettingsOf, leaderElectionFlags } from '#client/leader-election-flags.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
+import { Leadership } from '#component/leadership.js'
+import type { ComponentPages } from '#component/pages.js'
+import { whileServing } from '#component/serve-component.js'
+import { servingFlags, servingSettingsOf } from '#component/serving-flags.js'
 import { type Flags, UsageError } from '#program/flags.js'
 import {
   defaultConfiguration,
@@ -19,6 +24,10 @@ interface SchedulerOptions extends ProcessDeps {
   configuration: SchedulerConfiguration
   /** Given: it waits for this Lease before it works. */
   election: ElectionSettings | undefined
+  /** What its port shows. */
+  pages: ComponentPages
+  /** Whether it has begun to read the cluster and has not read all of it. */
+  handlers: { areBehind: boolean }
 }
 
 const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise<void> => {
@@ -40,8 +49,11 @@ const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise
     backoff,
     extenders,
   })
+  options.pages.metrics.push(...scheduler.metrics)
+  options.handlers.areBehind = true
   // Deciding before all running Pods are known would overfill nodes.
   await informers.start(signal)
+  options.handlers.areBehind = false
   log.info({}, 'scheduler runs')
   await scheduler.run(signal)
   for (const extender of extenders) extender.close()
@@ -51,11 +63,16 @@ const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise
 
 /** Resolves after the signal of `options` fired and everything has ended. */
 const runScheduler = async (options: SchedulerOptions): Promise<void> => {
-  const { election: settings } = options
+  const { election: settings, pages } = options
   if (settings === undefined) return schedule(options, options.signal)
+  const leadership = new Leadership(settings)
+  pages.health.healthz?.unshift(leadership.check)
+  pages.health.readyz?.unshift(leadership.check)
+  pages.metrics.push(leadership.metric)
   return runElected(options, {
     settings,
     component: 'default-scheduler',
+    onHeld: () => leadership.held(),
     lead: (signal) => schedule(options, signal),
   })
 }
@@ -74,6 +91,7 @@ export const schedulerProcess: ProcessSpec = {
   agent: 'kube-scheduler',
   flags: [
     ...leaderElectionFlags('kube-scheduler'),
+    ...servingFlags(10259),
     {
       name: 'config',
       type: 'string',
@@ -88,10 +106,24 @@ export const schedulerProcess: ProcessSpec = {
   ],
   ignored: ignoredFlags,
   configuredFlags: async (flags) => (await configurationOf(flags)).flags,
-  run: async (deps, flags) =>
-    runScheduler({
-      ...deps,
-      configuration: await configurationOf(flags),
-      election: electionSettingsOf(flags),
-    }),
+  run: async (deps, flags) => {
+    const configuration = await configurationOf(flags)
+    const election = electionSettingsOf(flags)
+    const shutdown: HealthCheck = {
+      name: 'shutdown',
+      check: () => (deps.signal.aborted ? 'process is shutting down' : undefined),
+    }
+    const handlers = { areBehind: false }
+    const sync: HealthCheck = {
+      name: 'sched-handler-sync',
+      check: () => (handlers.areBehind ? 'handlers are not fully synchronized' : undefined),
+    }
+    const pages: ComponentPages = {
+      health: { healthz: [], livez: [], readyz: [shutdown, sync] },
+      metrics: [...deps.client.metrics],
+    }
+    await whileServing(deps, servingSettingsOf(flags), pages, () =>
+      runScheduler({ ...deps, configuration, election, pages, handlers }),
+    )
+  },
 }

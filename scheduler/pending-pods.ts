@@ -113,6 +113,18 @@ export class PendingPods {
     this.#wake?.()
   }
 
+  /** By what they wait for. */
+  counts(): { active: number; backoff: number; unschedulable: number } {
+    const counts = { active: 0, backoff: 0, unschedulable: 0 }
+    const now = this.#now()
+    for (const { notBeforeMs, parkedUntilMs = 0 } of this.#entries.values()) {
+      if (parkedUntilMs > now) counts.unschedulable++
+      else if (notBeforeMs > now) counts.backoff++
+      else counts.active++
+    }
+    return counts
+  }
+
   /** The next Pod that is due; undefined when the signal fired. The Pod stays known until `remove`. */
   async next(busy: ReadonlySet<string>, signal: AbortSignal): Promise<Pod | undefined> {
     while (!signal.aborted) {

@@ -5,6 +5,7 @@ import { keyOf } from '#client/object-store.js'
 import { isPodTerminal, isTerminating, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
+import type { MetricFamily } from '#metrics/metric-family.js'
 import type { ChosenVolumes } from './bound-claims.js'
 import { ClusterState, type ClusterView, type Service } from './cluster-state.js'
 import type { Backoff } from './configuration/read-configuration.js'
@@ -18,6 +19,7 @@ import { NamedSchedulers, type NamedSchedulersDeps } from './named-schedulers.js
 import { PendingPods } from './pending-pods.js'
 import { PreBind } from './pre-bind.js'
 import { type FoundPreemption, findCandidates, noPreemption, preemptionOf } from './preemption.js'
+import { type PendingCounts, SchedulingMetrics } from './scheduling-metrics.js'
 import type { Budget } from './victims.js'
 import { VolumeBinding } from './volume-binding.js'
 import {
@@ -51,6 +53,7 @@ export class Scheduler {
   readonly #busy = new Set<string>()
   /** Bound by us, not yet seen bound on the watch: key → uid. */
   readonly #assumed = new Map<string, string>()
+  readonly #metrics = new SchedulingMetrics(() => this.#pendingCounts())
   #idle: (() => void) | undefined
 
   constructor(deps: SchedulerDeps) {
@@ -97,6 +100,19 @@ export class Scheduler {
         this.#podGone(keyOf(pod))
       },
     })
+  }
+
+  get metrics(): readonly MetricFamily[] {
+    return this.#metrics.families
+  }
+
+  #pendingCounts(): PendingCounts {
+    const waits = (pod: Pod): boolean => !pod.spec.nodeName && !isPodTerminal(pod)
+    const gated = this.#deps.informers
+      .for<Pod>(resources.pods)
+      .store.list()
+      .filter((pod) => isGated(pod) && waits(pod) && this.#schedulers.own(pod))
+    return { ...this.#pending.counts(), gated: gated.length }
   }
 
   /** As the watch has shown it; undefined: it is there no more, though another one of its name may be. */
@@ -166,8 +182,7 @@ export class Scheduler {
 
   #podWaits(pod: Pod, key: string): void {
     const mine = this.#schedulers.own(pod)
-    const gated = (pod.spec.schedulingGates ?? []).length > 0
-    if (!mine || gated) this.#pending.remove(key)
+    if (!mine || isGated(pod)) this.#pending.remove(key)
     else if (!this.#busy.has(key)) {
       this.#state.nominate(pod, pod.status?.nominatedNodeName)
       this.#pending.put(pod)
@@ -262,7 +277,8 @@ export class Scheduler {
       isWokenByAny: decision.isWokenByAny ?? false,
       needsRoom: decision.refused.some(({ refusal }) => !refusal.hopeless),
     })
-    const { writer } = this.#schedulers.of(pod)
+    const { profile, writer } = this.#schedulers.of(pod)
+    this.#metrics.attempted(profile.schedulerName, 'unschedulable')
     // Plugins that look for a remedy (upstream's PostFilter) are asked only if nodes were looked at.
     const remedy = decision.refused.length > 0 ? this.#devices.remedy(devices, pod) : undefined
     const { message } = decision
@@ -323,10 +339,11 @@ export class Scheduler {
         pod = await this.#schedulers.of(waiting).writer.nominate(waiting, node)
       // Claims stay as they are: whoever schedules next waits for their devices, too.
       if (!(await this.#preBind.run(pod, node, { chosen, devices }, signal))) return
-      const { writer } = this.#schedulers.of(pod)
+      const { profile, writer } = this.#schedulers.of(pod)
       if (!(await this.#extendersFor(pod)?.bind(pod, node)))
         await failsAs('running Bind plugin "DefaultBinder"', () => writer.bind(pod, node))
       writer.tellBound(pod, node)
+      this.#metrics.attempted(profile.schedulerName, 'scheduled')
       if (this.#seen(pod)?.spec.nodeName === undefined)
         this.#assumed.set(keyOf(pod), pod.metadata.uid)
       this.#pending.remove(keyOf(pod))
@@ -345,7 +362,9 @@ export class Scheduler {
 
   /** Something went wrong that is nobody's lack of room: the Pod is tried again soon. */
   async #fail(pod: Pod, error: Error): Promise<never> {
-    await this.#schedulers.of(pod).writer.reportFailure(pod, {
+    const { profile, writer } = this.#schedulers.of(pod)
+    this.#metrics.attempted(profile.schedulerName, 'error')
+    await writer.reportFailure(pod, {
       reason: 'SchedulerError',
       message: error.message,
       keepsNomination: false,
@@ -353,3 +372,5 @@ export class Scheduler {
     throw error
   }
 }
+
+const isGated = ({ spec }: Pod): boolean => (spec.schedulingGates ?? []).length > 0

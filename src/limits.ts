@@ -501,11 +501,13 @@ export const limits = {
   imageFailuresKept: 2_000,
   /** Secrets that are noted for an image without a pull; upstream's writeRecordWhileMatchingLimit. */
   imagePullSecretsNotedMax: 100,
-  /** Kept answers of token and access reviews of a kubelet, and how long they are kept; upstream's defaults of webhook authentication and authorization. */
-  kubeletReviewsKept: 1_024,
+  /** Kept answers of token and access reviews of a component that serves a port, and how long they are kept; upstream's defaults of webhook authentication and authorization. */
+  componentReviewsKept: 1_024,
   tokenReviewMs: 120_000,
   allowedReviewMs: 300_000,
   deniedReviewMs: 30_000,
+  /** How long after its end a Lease that was not renewed makes its holder unhealthy; kube-scheduler's and kube-controller-manager's. */
+  expiredLeaseMs: 20_000,
   /** Longest file of variables that a container may leave to another: no process could start with more. */
   envFileBytesMax: 2 * 1024 * 1024,
   /** Characters of all variables of a container, and of the words of its command: Linux starts nothing with more (three quarters of _STK_LIM). */

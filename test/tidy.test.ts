@@ -47,6 +47,7 @@ const layerOf = (file: string): string => {
     ['src/flowcontrol/', 'access'],
     ['src/filters/', 'access'],
     ['src/client/', 'client'],
+    ['src/component/', 'component'],
     ['src/timeline/', 'process'],
     ['src/commands/', 'commands'],
     ['src/main.ts', 'commands'],
@@ -93,8 +94,9 @@ const mayImport: Record<string, readonly string[]> = {
   // Of client-go's there are the work queue and names of errors.
   server: [...belowServer, 'routes', 'access', 'client', 'server'],
   client: [...low, 'client'],
+  component: [...low, 'client', 'component'],
   // CEL checks the expressions of policies for their status.
-  process: [...low, 'cel', 'client', 'process'],
+  process: [...low, 'cel', 'client', 'component', 'process'],
 }
 
 const importsOf = (source: string): string[] =>

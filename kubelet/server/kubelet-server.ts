@@ -8,6 +8,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Clock } from '#api/clock.js'
 import type { Client } from '#client/client.js'
 import type { Log } from '#client/log.js'
+import { Callers } from '#component/callers.js'
 import { getOwn } from '#json/object.js'
 import { limits } from '#limits'
 import { issueCertificate } from '#net/x509.js'
@@ -86,7 +87,9 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
     keepAliveInitialDelay: limits.serverKeepAliveMs,
   })
   const { nodeName } = kubelet
-  const access = new Access({ client, log, nodeName, knowsCa: clientCa !== undefined })
+  const knowsCa = clientCa !== undefined
+  const callers = new Callers({ client, log, knowsCa, takesAnonymous: false })
+  const access = new Access({ callers, log, nodeName })
   server.on('request', (request, response) => {
     const answer = async () => {
       const path = parsePath(request)

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { ApiError } from '#api/errors.js'
 import type { ListMeta, ObjectMeta, PersistedObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
+import { type MetricFamily, MetricNumber } from '#metrics/metric-family.js'
 import { errorFromAnswer } from './errors.js'
 import { readJson, writeJson } from './exact-json.js'
 import type { ClientConfig } from './kubeconfig.js'
@@ -119,11 +120,24 @@ export class Client {
   readonly #transport: Transport
   readonly #userAgent: string
   readonly config: ClientConfig
+  readonly #requests = new MetricNumber(
+    'counter',
+    'rest_client_requests_total',
+    '[ALPHA] Number of HTTP requests, partitioned by status code, method, and host.',
+    { hasLabels: true },
+  )
+  readonly #host: string
 
   constructor(config: ClientConfig, userAgent: string) {
     this.config = config
     this.#transport = createTransport(config)
     this.#userAgent = userAgent
+    this.#host = new URL(config.server).host
+  }
+
+  /** What client-go counts. */
+  get metrics(): readonly MetricFamily[] {
+    return [this.#requests]
   }
 
   close(): void {
@@ -132,21 +146,29 @@ export class Client {
 
   /** The head of a successful answer with its body unread; anything else is thrown as ApiError. */
   async stream(request: RawRequest): Promise<IncomingMessage> {
-    const message = await this.#transport.send({
-      method: request.method,
-      path: withQuery(request.path, request.query),
-      headers: {
-        accept: request.accept ?? 'application/json',
-        'user-agent': this.#userAgent,
-        ...(request.body === undefined
-          ? {}
-          : { 'content-type': request.contentType ?? 'application/json' }),
-      },
-      ...(request.body === undefined ? {} : { body: writeJson(request.body) }),
-      ...(request.signal ? { signal: request.signal } : {}),
-      ...(request.longRunning ? { longRunning: true } : {}),
-    })
+    const { method } = request
+    const count = (code: string): void => this.#requests.add({ code, host: this.#host, method })
+    const message = await this.#transport
+      .send({
+        method,
+        path: withQuery(request.path, request.query),
+        headers: {
+          accept: request.accept ?? 'application/json',
+          'user-agent': this.#userAgent,
+          ...(request.body === undefined
+            ? {}
+            : { 'content-type': request.contentType ?? 'application/json' }),
+        },
+        ...(request.body === undefined ? {} : { body: writeJson(request.body) }),
+        ...(request.signal ? { signal: request.signal } : {}),
+        ...(request.longRunning ? { longRunning: true } : {}),
+      })
+      .catch((error) => {
+        count('<error>')
+        throw error
+      })
     const code = message.statusCode ?? 0
+    count(String(code))
     if (code >= 200 && code < 300) return message
     throw errorFromAnswer(code, await readText(message))
   }

@@ -27,6 +27,8 @@ interface LeaderElectionOptions {
   /** Runs while the Lease is held; its signal fires when it is lost or the process ends. */
   lead(signal: AbortSignal): Promise<void>
   onEvent?(lease: PersistedObject, message: string): void
+  /** Called whenever the Lease was taken or renewed. */
+  onHeld?(): void
 }
 
 /** The settings that flags have. */
@@ -130,8 +132,12 @@ export const runElected = (
   {
     settings,
     component,
+    onHeld,
     lead,
-  }: Pick<LeaderElectionOptions, 'lead'> & { settings: ElectionSettings; component: string },
+  }: Pick<LeaderElectionOptions, 'lead' | 'onHeld'> & {
+    settings: ElectionSettings
+    component: string
+  },
 ): Promise<void> => {
   const recorder = createEventRecorder({ ...deps, component })
   return runAsLeader({
@@ -139,6 +145,7 @@ export const runElected = (
     ...settings,
     identity: `${deps.hostname}_${randomUUID()}`,
     onEvent: (lease, message) => recorder.event(lease, 'Normal', 'LeaderElection', message),
+    ...(onHeld ? { onHeld } : {}),
     lead,
   })
 }
@@ -177,7 +184,7 @@ class Elector {
   }
 
   async #hold(): Promise<boolean> {
-    const { client, clock, namespace, name, identity, onEvent } = this.#options
+    const { client, clock, namespace, name, identity, onEvent, onHeld } = this.#options
     const lease = await this.#read()
     if (lease !== undefined && this.#isHeldByOther(lease)) return false
     const spec = this.#specAfter(lease, clock.now())
@@ -185,6 +192,7 @@ class Elector {
       lease === undefined
         ? await client.create(resources.leases, { metadata: { name, namespace }, spec })
         : await client.update(resources.leases, { ...lease, spec })
+    onHeld?.()
     if (lease?.spec?.holderIdentity !== identity) onEvent?.(written, `${identity} became leader`)
     return true
   }

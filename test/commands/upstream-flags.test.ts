@@ -49,13 +49,13 @@ const programs: Readonly<Record<string, Program>> = {
     flags: schedulerProcess.flags,
     ignored: schedulerProcess.ignored!,
     own: ['scheduler-name'],
-    defaults: { 'leader-elect': 'false' },
+    defaults: { 'bind-address': '127.0.0.1', 'leader-elect': 'false' },
   },
   'kube-controller-manager': {
     flags: controllerManagerProcess.flags,
     ignored: controllerManagerProcess.ignored!,
     own: [],
-    defaults: { 'leader-elect': 'false' },
+    defaults: { 'bind-address': '127.0.0.1', 'leader-elect': 'false' },
   },
 }
 
