@@ -139,6 +139,24 @@ t.test(
   },
 )
 
+t.test('a patch that leaves no apiVersion leaves an object without a name', async (t) => {
+  const { api } = await startApiServer(t)
+  await post(api, '{"metadata":{"name":"a"},"data":{"k":"v"}}')
+  const message =
+    'the name of the object (a based on URL) was undeterminable: name must be provided'
+  for (const [type, raw] of [
+    ['json-patch+json', '[{"op":"remove","path":"/apiVersion"}]'],
+    ['merge-patch+json', '{"apiVersion":null}'],
+    ['merge-patch+json', '{"apiVersion":""}'],
+  ] as const) {
+    const patch = { raw, type: `application/${type}` }
+    const { body } = await api.send('PATCH', `${configMaps}/a`, patch)
+    t.match(body, { code: 400, message })
+    const strict = await api.send('PATCH', `${configMaps}/a?fieldValidation=Strict`, patch)
+    t.match(strict.body, { code: 422, message: /unknown field "data", unknown field "metadata"/ })
+  }
+})
+
 t.test('bytes that are no UTF-8 do no harm', async (t) => {
   const { api } = await startApiServer(t)
   const raw = Buffer.concat([
