@@ -271,6 +271,8 @@ export const limits = {
   tokenLeewaySeconds: 60,
   /** How long a token that was found good stays so; upstream's TokenSuccessCacheTTL. */
   goodTokenKeptMs: 10_000,
+  /** Signatures that are checked to find the authority of a client's certificate (crypto/x509, maxChainSignatureChecks). */
+  signatureChecksMax: 100,
   /** Tokens that are remembered as found good, or by a webhook as nobody's. */
   verifiedTokensKept: 10_000,
   /** How long a webhook's answer about a token is kept; upstream's default. */

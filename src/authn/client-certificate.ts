@@ -7,6 +7,7 @@ import type { PeerCertificate, TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
 import type { UserInfo } from '#api/user-info.js'
+import { limits } from '#limits'
 import { commonNameOf, organizationsOf, uidsOf } from '#net/certificate-names.js'
 import { hasSigned, serves } from '#net/certificate-use.js'
 import { certificatesOf } from '#net/pem.js'
@@ -77,16 +78,33 @@ const untrusted: Shown = {
 }
 const nobody: Shown = { ...untrusted, identity: undefined }
 
-/** TLS has checked the chain against all authorities together; this tells which one it ends at. */
+/** What a client sent behind its certificate. Node calls each the issuer of the one before, whoever has signed that. */
+const sentBehind = (leaf: X509Certificate): X509Certificate[] => {
+  const sent: X509Certificate[] = []
+  for (let next = leaf.issuerCertificate; next !== undefined; next = next.issuerCertificate)
+    sent.push(next)
+  return sent
+}
+
+/**
+ * TLS has checked that the certificate leads to one of all authorities together; this tells to which of them, by
+ * signatures: a client may send any certificates behind its own, also those of others.
+ */
 const isSignedBy = (
   leaf: X509Certificate | undefined,
   authorities: readonly X509Certificate[],
 ): boolean => {
-  for (let link = leaf; link !== undefined; link = link.issuerCertificate) {
-    const current = link
-    if (authorities.some((ca) => current.checkIssued(ca) && current.verify(ca.publicKey)))
-      return true
-    if (current.issuerCertificate?.fingerprint256 === current.fingerprint256) return false
+  if (leaf === undefined) return false
+  const sent = sentBehind(leaf)
+  const links = new Set([leaf])
+  let checks = 0
+  for (const link of links) {
+    if (authorities.some((ca) => link.checkIssued(ca) && link.verify(ca.publicKey))) return true
+    for (const next of sent) {
+      if (links.has(next) || !link.checkIssued(next)) continue
+      if (++checks > limits.signatureChecksMax) return false
+      if (hasSigned(next, link, 'client')) links.add(next)
+    }
   }
   return false
 }

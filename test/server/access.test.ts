@@ -121,6 +121,59 @@ t.test("a certificate may say its user's uid, and without a name speaks for nobo
   t.match(await answerTo([uid, 'c-1']), { code: 403, message: /"system:anonymous" cannot create/ })
 })
 
+t.test(
+  'a certificate counts for whom its authority has signed, whatever else is sent with it',
+  async (t) => {
+    const authority = (commonName: string, issuer?: typeof clientCa) =>
+      issueCertificate({ use: 'authority', subject: { commonName }, issuer, ...times })
+    const proxyCa = authority('proxies')
+    const proxyCaFile = path.join(folder, 'proxies.crt')
+    writeFileSync(proxyCaFile, proxyCa.certPem)
+    const open = await startServer(t, {
+      clientCaFile: caFile,
+      requestheaderClientCaFile: proxyCaFile,
+      requestheaderAllowedNames: [],
+    })
+    const headers = { 'x-remote-user': 'root' }
+    const user = async (sent: object) =>
+      (await call(open, whoAmI({ token: '', headers, ...sent }))).body.status?.userInfo.username
+    const behind = (
+      { cert, key }: { cert: string; key: string },
+      ...others: { certPem: string }[]
+    ) => ({
+      cert: [cert, ...others.map(({ certPem }) => certPem)].join(''),
+      key,
+    })
+    const carol = certificateOf(clientCa, 'carol')
+    const proxy = certificateOf(proxyCa, 'proxy')
+    t.equal(await user(behind(carol, { certPem: proxy.cert })), 'carol')
+    t.equal(await user(behind(proxy, { certPem: carol.cert })), 'root')
+    const inner = authority('inner', clientCa)
+    const innermost = authority('innermost', inner)
+    const dave = certificateOf(innermost, 'dave')
+    t.equal(await user(behind(dave, proxyCa, inner, { certPem: proxy.cert }, innermost)), 'dave')
+  },
+)
+
+t.test(
+  'a client that takes up an earlier session is known by what leads to its authority',
+  async (t) => {
+    const inner = issueCertificate({
+      use: 'authority',
+      subject: { commonName: 'inner' },
+      issuer: clientCa,
+      ...times,
+    })
+    const { cert, key } = certificateOf(inner, 'dave')
+    // Shows the last session again on each new connection.
+    const agent = new https.Agent()
+    for (let times = 0; times < 3; times++)
+      t.match(await call(server, whoAmI({ token: '', cert: cert + inner.certPem, key, agent })), {
+        body: { status: { userInfo: { username: 'dave' } } },
+      })
+  },
+)
+
 t.test('the certificate of a connection is read once for all requests on it', async (t) => {
   const reads = t.capture(
     TLSSocket.prototype,
