@@ -3,7 +3,6 @@
  * account is gone; upstream's serviceaccount-token-controller. New accounts get none: kubelets ask for tokens.
  */
 
-import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
 import {
   accountNameAnnotation,
   accountUidAnnotation,
@@ -14,6 +13,7 @@ import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isConflict, isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
+import { privateKeyOf } from '#net/token-keys.js'
 import {
   type Controller,
   type ControllerContext,
@@ -44,8 +44,7 @@ const signToken = async (
   secret: Secret,
 ): Promise<string> => {
   const { SignJWT } = await import('jose')
-  const key = createPrivateKey(keyPem)
-  const der = createPublicKey(key).export({ type: 'spki', format: 'der' })
+  const { id: kid, key, algorithm: alg } = privateKeyOf(keyPem)
   const { namespace, name, uid } = account.metadata
   // In the order of their names, as Go writes them.
   return new SignJWT({
@@ -55,10 +54,7 @@ const signToken = async (
     [claim('service-account.name')]: name,
     [claim('service-account.uid')]: uid,
   })
-    .setProtectedHeader({
-      alg: key.asymmetricKeyType === 'ec' ? 'ES256' : 'RS256',
-      kid: createHash('sha256').update(der).digest('base64url'),
-    })
+    .setProtectedHeader({ alg, kid })
     .setSubject(`system:serviceaccount:${namespace}:${name}`)
     .sign(key)
 }

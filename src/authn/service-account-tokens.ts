@@ -1,12 +1,12 @@
 /** Signs and checks the JWTs of ServiceAccounts, in the form of upstream's pkg/serviceaccount. */
 
-import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import type { Clock } from '#api/clock.js'
 import { legacyIssuer } from '#api/legacy-tokens.js'
 import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import { goQuoteList } from '#go/quote.js'
 import { limits } from '#limits'
+import { privateKeyOf, publicKeysOf, type TokenKey } from '#net/token-keys.js'
 import type { TokenNotes, Verified } from './authenticator.js'
 import { boundUser, privateClaim, type ServiceAccountClaims } from './bound-token.js'
 import { legacyUser } from './legacy-token.js'
@@ -34,34 +34,17 @@ interface ServiceAccountTokensOptions {
   }
   /** PEM of the private key that signs; asked for at first use. */
   readonly signingKeyPem: () => string
-  /** PEM of further keys, public or private, that verify. */
-  readonly verifyingKeyPems: readonly string[]
+  /** Further ones that verify. */
+  readonly verifyingKeys: readonly TokenKey[]
   readonly references: TokenReferences
   readonly clock: Clock
 }
 
-interface Key {
-  readonly id: string
-  readonly key: KeyObject
-  readonly algorithm: 'RS256' | 'ES256'
-}
-
-const keyOf = (key: KeyObject): Key => {
-  const der = key.export({ type: 'spki', format: 'der' })
-  return {
-    id: createHash('sha256').update(der).digest('base64url'),
-    key,
-    algorithm: key.asymmetricKeyType === 'ec' ? 'ES256' : 'RS256',
-  }
-}
-
-const publicKeyOf = (pem: string): Key => keyOf(createPublicKey(pem))
-
 export class ServiceAccountTokens {
   readonly uses = new TokenUses()
   readonly #options: ServiceAccountTokensOptions
-  #signing: Key | undefined
-  #verifying: readonly Key[] | undefined
+  #signing: TokenKey | undefined
+  #verifying: readonly TokenKey[] | undefined
 
   constructor(options: ServiceAccountTokensOptions) {
     this.#options = options
@@ -74,22 +57,17 @@ export class ServiceAccountTokens {
     return this.#options.audiences
   }
 
-  get #signingKey(): Key {
-    if (this.#signing === undefined) {
-      const key = createPrivateKey(this.#options.signingKeyPem())
-      this.#signing = { ...keyOf(createPublicKey(key)), key }
-    }
+  get #signingKey(): TokenKey {
+    this.#signing ??= privateKeyOf(this.#options.signingKeyPem())
     return this.#signing
   }
 
-  get verifyingKeys(): readonly Key[] {
-    this.#verifying ??= [
-      ...new Map(
-        [this.#options.signingKeyPem(), ...this.#options.verifyingKeyPems]
-          .map(publicKeyOf)
-          .map((key) => [key.id, key]),
-      ).values(),
-    ]
+  get verifyingKeys(): readonly TokenKey[] {
+    if (this.#verifying === undefined) {
+      const own = publicKeysOf(this.#options.signingKeyPem())
+      const all = [...own, ...this.#options.verifyingKeys]
+      this.#verifying = [...new Map(all.map((key) => [key.id, key])).values()]
+    }
     return this.#verifying
   }
 

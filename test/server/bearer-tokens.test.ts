@@ -1,9 +1,12 @@
 /** Bearer tokens that Secrets hold or another server knows, and how long those of ServiceAccounts last. */
+import { generateKeyPairSync } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { decodeJwt } from 'jose'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'
 import { limits } from '#limits'
 import type { Server } from '#src/index.js'
+import { createServer } from '../create-server.js'
 import { startReviewer } from './reviewer.js'
 import { call, startServer } from './start-server.js'
 
@@ -214,6 +217,64 @@ t.test('how long a ServiceAccount’s token holds, and for whom', async (t) => {
     toldSeconds: 7200,
     warning: '299 - "requested expiration of 10000 seconds shortened to 7200 seconds"',
   })
+})
+
+t.test('a key of any curve signs tokens, and a file may have several that verify', async (t) => {
+  const folder = t.testdir()
+  const keyFile = (name: string, ...texts: string[]): string => {
+    const file = path.join(folder, name)
+    writeFileSync(file, texts.join(''))
+    return file
+  }
+  const pair = (namedCurve: string) => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
+    return {
+      privatePem: privateKey.export({ type: 'sec1', format: 'pem' }) as string,
+      publicPem: publicKey.export({ type: 'spki', format: 'pem' }) as string,
+    }
+  }
+  const storage = `level:${path.join(folder, 'db')}`
+  const accounts = '/api/v1/namespaces/default/serviceaccounts'
+  const tokens: string[] = []
+  const publicPems: string[] = []
+  for (const [curve, algorithm] of [
+    ['P-384', 'ES384'],
+    ['P-521', 'ES512'],
+  ] as const) {
+    const { privatePem, publicPem } = pair(curve)
+    publicPems.push(publicPem)
+    const parameters = '-----BEGIN EC PARAMETERS-----\nBgUrgQQAIg==\n-----END EC PARAMETERS-----\n'
+    const server = await startServer(t, {
+      storage,
+      serviceAccountSigningKeyFile: keyFile(algorithm, parameters, privatePem),
+    })
+    const post = (path: string, body: object) => call(server, { method: 'POST', path, body })
+    await post(accounts, { metadata: { name: 'sa' } })
+    const { token } = (await post(`${accounts}/sa/token`, { spec: {} })).body.status
+    t.equal(decodeProtectedHeader(token).alg, algorithm)
+    t.match(await whoIs(server, token), { username: 'system:serviceaccount:default:sa' })
+    const { body } = await call(server, { path: '/openid/v1/jwks' })
+    t.match(body.keys, [{ kty: 'EC', crv: curve, alg: algorithm }])
+    tokens.push(token)
+    await server.close()
+  }
+  const files = { serviceAccountKeyFiles: [keyFile('both', ...publicPems)] }
+  const server = await startServer(t, { storage, ...files })
+  for (const token of tokens)
+    t.match(await whoIs(server, token), { username: 'system:serviceaccount:default:sa' })
+  const empty = keyFile('none', publicPems[0]!.replaceAll('PUBLIC', 'NO'))
+  const damaged = keyFile('damaged', 'no key')
+  for (const [options, message] of [
+    [
+      { serviceAccountKeyFiles: [damaged] },
+      `error reading public key file ${damaged}: data does not contain any valid RSA or ECDSA public keys`,
+    ],
+    [
+      { serviceAccountSigningKeyFile: empty },
+      `failed to parse service-account-issuer-key-file: error reading private key file ${empty}: data does not contain a valid RSA or ECDSA private key`,
+    ],
+  ] as const)
+    await t.rejects(createServer({ storage: 'memory:', port: 0, ...options }), { message })
 })
 
 t.test('tokens of a former issuer hold for as long as it is named', async (t) => {

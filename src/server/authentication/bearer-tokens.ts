@@ -19,6 +19,7 @@ import { webhookTokens } from '#authn/webhook-tokens.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
 import { limits } from '#limits'
 import type { MetricFamily } from '#metrics/metric-family.js'
+import { privateKeyOf, publicKeysOf, type TokenKey } from '#net/token-keys.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { Store } from '#registry/store.js'
 import type { ServerCredentials } from '../credentials/credentials.js'
@@ -94,6 +95,28 @@ export const serviceAccountIssuers = ({
   return [issuer, ...former]
 }
 
+/** Throws an Error in upstream's words, as `keysIn` does. */
+const signingKeyIn = (file: string): (() => string) => {
+  const pem = readFileSync(file, 'utf8')
+  try {
+    privateKeyOf(pem)
+  } catch (error) {
+    const why = (error as Error).message
+    throw new Error(
+      `failed to parse service-account-issuer-key-file: error reading private key file ${file}: ${why}`,
+    )
+  }
+  return () => pem
+}
+
+const keysIn = (file: string): readonly TokenKey[] => {
+  try {
+    return publicKeysOf(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new Error(`error reading public key file ${file}: ${(error as Error).message}`)
+  }
+}
+
 const serviceAccountTokens = (
   options: ServerOptions,
   deps: BearerTokenDeps,
@@ -109,11 +132,11 @@ const serviceAccountTokens = (
       maxSeconds: (options.serviceAccountMaxTokenExpirationMs ?? 0) / 1000,
       extends: options.serviceAccountExtendTokenExpiration ?? true,
     },
-    signingKeyPem: () =>
+    signingKeyPem:
       serviceAccountSigningKeyFile === undefined
-        ? credentials.serviceAccountKeyPem()
-        : readFileSync(serviceAccountSigningKeyFile, 'utf8'),
-    verifyingKeyPems: serviceAccountKeyFiles.map((file) => readFileSync(file, 'utf8')),
+        ? () => credentials.serviceAccountKeyPem()
+        : signingKeyIn(serviceAccountSigningKeyFile),
+    verifyingKeys: serviceAccountKeyFiles.flatMap(keysIn),
     clock,
     references: { find, label: labeller(deps) },
   })
