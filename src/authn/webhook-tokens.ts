@@ -49,7 +49,7 @@ export const webhookTokens = (options: WebhookTokensOptions): TokenVerifier => {
     const answer = await ask({ group, kind: 'TokenReview', review: body })
     const status = (answer.status ?? {}) as ReviewStatus
     const goodFor = status.audiences?.length ? status.audiences : options.audiences
-    const common = audiences.filter((audience) => goodFor.includes(audience))
+    const common = goodFor.filter((audience) => audiences.includes(audience))
     if (common.length === 0) return undefined
     if (status.authenticated) return { user: userOf(status.user ?? {}), audiences: common }
     return status.error || undefined

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { noKindText, noObjectText } from '#api/decoder-texts.js'
 import { goQuote } from '#go/quote.js'
+import { parse } from '#json/json.js'
 import { isJsonObject } from '#json/object.js'
 import { jsonSyntaxMessage } from '#json/syntax.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
@@ -62,7 +63,7 @@ const messages: Readonly<Record<number, string>> = {
 const statusText = (text: string): string | undefined => {
   let value: JsonValue
   try {
-    value = JSON.parse(text)
+    value = parse(text)
   } catch {
     return undefined
   }
@@ -104,7 +105,7 @@ const decode = (reply: Reply, { group, kind, review }: SentReview): JsonObject =
     )
   let value: JsonValue
   try {
-    value = JSON.parse(reply.text)
+    value = parse(reply.text)
   } catch {
     const text = reply.text.trimStart()
     if (text.startsWith('{'))

@@ -35,6 +35,8 @@ t.test('a token that nobody here knows is another server’s', async (t) => {
       }
     if (token === 'elsewhere')
       return { authenticated: true, user: { username: 'eve' }, audiences: ['elsewhere'] }
+    if (token === 'many')
+      return { authenticated: true, user: { username: 'eve' }, audiences: ['b', 'a', 'c'] }
     if (token === 'bad') return { authenticated: false, error: 'no such token' }
     if (token === 'gone') response.statusCode = 404
     if (token === 'shaky' && failures++ === 0) response.statusCode = 500
@@ -68,6 +70,7 @@ t.test('a token that nobody here knows is another server’s', async (t) => {
     user: { username: 'eve', groups: ['system:authenticated'] },
     audiences: ['elsewhere'],
   })
+  t.same((await review(server, 'many', ['x', 'a', 'b'])).audiences, ['b', 'a'])
   t.match(await review(server, 'ada', ['x']), { error: 'invalid bearer token' })
   t.same(await review(server, 'bad'), {
     user: {},

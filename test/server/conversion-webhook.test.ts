@@ -101,6 +101,38 @@ t.test('each version reads, lists, writes, patches and selects in its own words'
   t.equal(webhook.reviews.length, asked, 'what was converted once is not converted again')
 })
 
+t.test('integers beyond what a double counts exactly come back as they were sent', async (t) => {
+  const { server, answerWith } = await start(t)
+  answerWith((objects) => ({
+    convertedObjects: objects.map(({ metadata, ...rest }) => ({
+      ...rest,
+      metadata: { ...metadata, labels: { large: 'yes' } },
+      large: 2n ** 53n + 1n,
+    })),
+  }))
+  const add = (index: number) => ({
+    op: 'add',
+    path: `/spec/versions/${index}/schema/openAPIV3Schema/properties/large`,
+    value: { type: 'integer', format: 'int64' },
+  })
+  await call(server, {
+    method: 'PATCH',
+    path: `${crds}/addresses.${group}`,
+    body: [add(0), add(1)],
+    headers: { 'content-type': 'application/json-patch+json' },
+  })
+  const sent = async (name: string) =>
+    call(server, {
+      method: 'POST',
+      path: path('v2'),
+      body: { apiVersion: `${group}/v2`, kind: 'Address', metadata: { name } },
+    })
+  let tries = 0
+  await eventually('both versions have the field', async () =>
+    (await sent(`a${tries++}`)).text.includes('"large":9007199254740993'),
+  )
+})
+
 t.test('a watch sees objects enter and leave its selection in its own version', async (t) => {
   const { server, create } = await start(t)
   const first = (await create('v1', 'a', { host: 'h', port: '1' })).body

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { isIPv6 } from 'node:net'
 import type { Test } from 'tap'
+import { parse, write } from '#json/json.js'
 import { issueCertificate } from '#net/x509.js'
 import { listen } from '../listen.js'
 
@@ -41,7 +42,7 @@ export const startWebhook = async (
     const chunks: Buffer[] = []
     request.on('data', (chunk) => chunks.push(chunk))
     request.on('end', async () => {
-      const review = JSON.parse(Buffer.concat(chunks).toString())
+      const review = parse(Buffer.concat(chunks).toString()) as Review
       reviews.push(review)
       requests.push(request)
       const { kind, apiVersion, request: asked } = review
@@ -50,7 +51,7 @@ export const startWebhook = async (
       const given = await answer(review, pathname, searchParams.get('timeout'))
       if ('refusal' in given) response.statusCode = 404
       const answered = { kind, apiVersion, response: { uid: asked.uid, ...given } }
-      response.end(JSON.stringify('refusal' in given ? given.refusal : answered))
+      response.end(write('refusal' in given ? given.refusal : answered))
     })
   })
   const port = await listen(t, server, address)
