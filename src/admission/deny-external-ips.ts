@@ -12,9 +12,9 @@ export const denyServiceExternalIps: AdmissionPlugin = {
   resources: ['services'],
   validate: (attributes) => {
     if (!isAbout(attributes, serviceWrites)) return
-    const known: string[] = attributes.oldObject?.spec.externalIPs ?? []
+    const known = new Set<string>(attributes.oldObject?.spec.externalIPs)
     const wanted: string[] = attributes.object.spec.externalIPs ?? []
-    if (wanted.some((ip) => !known.includes(ip)))
+    if (wanted.some((ip) => !known.has(ip)))
       throw refuse(attributes, 'Use of external IPs is denied by admission control')
   },
 }

@@ -52,7 +52,7 @@ const merged = (
   const own: Labels = pod.spec.nodeSelector ?? {}
   const text = namespace?.metadata.annotations?.[annotation]
   const selector = readSelector(text ?? getOwn(selectors, clusterDefault))
-  if (Object.keys(selector).some((key) => own[key] !== undefined && own[key] !== selector[key]))
+  if (Object.keys(selector).some((key) => (getOwn(own, key) ?? selector[key]) !== selector[key]))
     throw conflicts(pod, 'conflicts with its namespace node label selector')
   return { ...selector, ...own }
 }

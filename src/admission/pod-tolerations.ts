@@ -3,6 +3,7 @@
  * namespace, which may also bound them (podtolerationrestriction).
  */
 
+import { goKindOf } from '#api/decoder-texts.js'
 import { failure } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { podQos } from '#api/pod-qos.js'
@@ -11,9 +12,11 @@ import { whenKnown } from '#async/when-known.js'
 import { copyWith } from '#json/copy-with.js'
 import { JsonSyntaxError, parse } from '#json/json.js'
 import type { WriteAttributes } from '#registry/admission.js'
+import { DecodeError } from '#registry/decode/explain.js'
+import { decodeType } from '#registry/decode.js'
 import type { Toleration } from '#validation/toleration.js'
 import { type AdmissionPlugin, findNamespace, isAbout, podWrites } from './plugin.js'
-import { areAllowed, mergeTolerations, withToleration } from './tolerations.js'
+import { areAllowed, mergeTolerations, withTolerations } from './tolerations.js'
 
 interface Container {
   resources?: { requests?: Record<string, unknown> }
@@ -25,6 +28,8 @@ const tolerationsOf = ({ spec }: KubeObject): Toleration[] => spec.tolerations ?
 const setTolerations = (pod: KubeObject, tolerations: readonly Toleration[]): void => {
   pod.spec = copyWith(pod.spec, { tolerations: [...tolerations] })
 }
+
+const ofResources = { operator: 'Exists', effect: 'NoSchedule' }
 
 export const extendedResourceToleration: AdmissionPlugin = {
   name: 'ExtendedResourceToleration',
@@ -41,10 +46,8 @@ export const extendedResourceToleration: AdmissionPlugin = {
         .flatMap(({ resources }) => Object.keys(resources?.requests ?? {}))
         .filter(isExtendedResource),
     )
-    let tolerations = tolerationsOf(pod)
-    for (const key of [...names].sort())
-      tolerations = withToleration(tolerations, { key, operator: 'Exists', effect: 'NoSchedule' })
-    if (names.size > 0) setTolerations(pod, tolerations)
+    const added = [...names].sort().map((key) => ({ key, ...ofResources }))
+    if (added.length > 0) setTolerations(pod, withTolerations(tolerationsOf(pod), added))
   },
 }
 
@@ -71,12 +74,13 @@ const saidBy = (
   try {
     const value = parse(text) ?? []
     if (!Array.isArray(value))
-      throw new JsonSyntaxError(
-        `json: cannot unmarshal ${typeof value} into Go value of type []v1.Toleration`,
+      throw new DecodeError(
+        `json: cannot unmarshal ${goKindOf(value)} into Go value of type []v1.Toleration`,
       )
-    return value as unknown as Toleration[]
+    return value.map((one) => decodeType('io.k8s.api.core.v1.Toleration', one).value as Toleration)
   } catch (error) {
-    if (error instanceof JsonSyntaxError) throw failure({ code: 500, message: error.message })
+    if (error instanceof JsonSyntaxError || error instanceof DecodeError)
+      throw failure({ code: 500, message: error.message })
     throw error
   }
 }

@@ -7,6 +7,7 @@ import { whenKnown } from '#async/when-known.js'
 import { goQuote } from '#go/quote.js'
 import { isGiven } from '#json/given-empty.js'
 import { stringify } from '#json/json.js'
+import { getOwn } from '#json/object.js'
 import type { AttributesOf } from '#registry/admission.js'
 import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
 
@@ -42,12 +43,14 @@ const classOf = (
 const setScheduling = (attributes: AttributesOf<'CREATE'>, found: KubeObject): void => {
   const { spec } = attributes.object
   const { nodeSelector = {}, tolerations = [] } = found.scheduling ?? {}
-  for (const [key, value] of Object.entries(nodeSelector))
-    if (spec.nodeSelector?.[key] !== undefined && spec.nodeSelector[key] !== value)
+  for (const [key, value] of Object.entries(nodeSelector)) {
+    const own = getOwn(spec.nodeSelector ?? {}, key)
+    if (own !== undefined && own !== value)
       throw refuse(
         attributes,
-        `conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${spec.nodeSelector[key]}`,
+        `conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${own}`,
       )
+  }
   if (Object.keys(nodeSelector).length > 0)
     spec.nodeSelector = { ...spec.nodeSelector, ...nodeSelector }
   const text = (t: object): string => stringify(Object.entries(t).sort())

@@ -42,14 +42,15 @@ export const areAllowed = (
 ): boolean =>
   allowed.length === 0 || tolerations.every((one) => allowed.some((wide) => covers(wide, one)))
 
-/** Replaces one that differs only in its seconds; otherwise the toleration comes last. */
-export const withToleration = (
+/** Each replaces those that differ from it only in their seconds; where there is none it comes last. */
+export const withTolerations = (
   tolerations: readonly Toleration[],
-  added: Toleration,
+  added: readonly Toleration[],
 ): Toleration[] => {
-  const matches = (one: Toleration): boolean =>
-    isSame({ ...one, tolerationSeconds: undefined }, { ...added, tolerationSeconds: undefined })
-  return tolerations.some(matches)
-    ? tolerations.map((one) => (matches(one) ? added : one))
-    : [...tolerations, added]
+  const textOf = ({ key = '', operator = '', value = '', effect = '' }: Toleration): string =>
+    JSON.stringify([key, operator, value, effect])
+  const left = new Map(added.map((one) => [textOf(one), one]))
+  const kept = tolerations.map((one) => left.get(textOf(one)) ?? one)
+  for (const one of tolerations) left.delete(textOf(one))
+  return [...kept, ...left.values()]
 }

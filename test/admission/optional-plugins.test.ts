@@ -64,3 +64,26 @@ for (const [story, steps] of Object.entries(recorded))
       else t.same(shown(answer.body.spec), shown(wanted.spec), what)
     }
   })
+
+t.test('tolerations of a namespace that are none are refused as Go reads them', async (t) => {
+  const server = await startServer(t, {
+    enableAdmissionPlugins: ['PodTolerationRestriction'],
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  const post = (path: string, body: object) => call(server, { method: 'POST', path, body })
+  const texts = {
+    '["a"]': 'string into Go value of type v1.Toleration',
+    '[{"key":5}]': 'number into Go struct field Toleration.key of type string',
+    true: 'bool into Go value of type []v1.Toleration',
+  }
+  for (const [i, [text, why]] of Object.entries(texts).entries()) {
+    const annotations = { 'scheduler.alpha.kubernetes.io/defaultTolerations': text }
+    const name = `tolerant-${i}`
+    await post('/api/v1/namespaces', { metadata: { name, annotations } })
+    const pod = { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+    t.match(await post(`/api/v1/namespaces/${name}/pods`, pod), {
+      status: 500,
+      body: { message: `json: cannot unmarshal ${why}` },
+    })
+  }
+})

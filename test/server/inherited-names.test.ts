@@ -48,6 +48,26 @@ t.test('a type of Secret is one that nobody knows', async (t) => {
   }
 })
 
+t.test('a label of nodes is one that a Pod does not name', async (t) => {
+  const other = await startServer(t, {
+    enableAdmissionPlugins: ['PodNodeSelector'],
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  const send = (path: string, body: object) => call(other, { method: 'POST', path, body })
+  const name = 'selected'
+  const annotations = { 'scheduler.alpha.kubernetes.io/node-selector': 'constructor=a' }
+  await send('/api/v1/namespaces', { metadata: { name, annotations } })
+  const scheduling = { nodeSelector: { toString: 'b' } }
+  const classOf = { metadata: { name: 'class' }, handler: 'h', scheduling }
+  t.equal((await send('/apis/node.k8s.io/v1/runtimeclasses', classOf)).status, 201)
+  const containers = [{ name: 'c', image: 'i' }]
+  const spec = { containers, runtimeClassName: 'class', nodeSelector: { own: 'c' } }
+  t.match(await send(`/api/v1/namespaces/${name}/pods`, { metadata: { name: 'p' }, spec }), {
+    status: 201,
+    body: { spec: { nodeSelector: { constructor: 'a', own: 'c', toString: 'b' } } },
+  })
+})
+
 t.test('who is impersonated may have more of such a name', async (t) => {
   const { body } = await post(
     '/apis/authentication.k8s.io/v1/selfsubjectreviews',

@@ -81,12 +81,17 @@ const isSignificant = ({ object, oldObject }: AttributesOf<'UPDATE'>): boolean =
       next!.length !== previous!.length || next!.some((c, i) => c.image !== previous![i]!.image)
     )
   }
-  const debuggers: Container[] = oldObject.spec.ephemeralContainers ?? []
+  const debuggers = new Map(
+    ((oldObject.spec.ephemeralContainers ?? []) as Container[]).map(({ name, image }) => [
+      name,
+      image,
+    ]),
+  )
   return (
     differs('containers') ||
     differs('initContainers') ||
     ((object.spec.ephemeralContainers ?? []) as Container[]).some(
-      ({ name, image }) => debuggers.find((d) => d.name === name)?.image !== image,
+      ({ name, image }) => debuggers.get(name) !== image,
     )
   )
 }
