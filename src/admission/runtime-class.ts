@@ -1,15 +1,15 @@
 /** Overhead and scheduling of a RuntimeClass for its Pods (kubernetes, plugin/pkg/admission/runtimeclass). */
-import { failure } from '#api/errors.js'
+import { type ApiError, failure } from '#api/errors.js'
 import { pathSegmentName } from '#api/names.js'
-import type { KubeObject } from '#api/object.js'
+import type { Fields, KubeObject } from '#api/object.js'
 import { compareQuantityTexts } from '#api/quantity.js'
 import { whenKnown } from '#async/when-known.js'
 import { goQuote } from '#go/quote.js'
-import { isGiven } from '#json/given-empty.js'
-import { stringify } from '#json/json.js'
+import { forgetGivenEmptyField, isGiven } from '#json/given-empty.js'
 import { getOwn } from '#json/object.js'
 import type { AttributesOf } from '#registry/admission.js'
 import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
+import { mergeTolerations } from './tolerations.js'
 
 const runtimeClasses = { group: 'node.k8s.io', resource: 'runtimeclasses' }
 type Quantities = Record<string, string>
@@ -40,9 +40,9 @@ const classOf = (
   })
 }
 
-const setScheduling = (attributes: AttributesOf<'CREATE'>, found: KubeObject): void => {
+const setScheduling = (attributes: AttributesOf<'CREATE'>, scheduling: Fields): void => {
   const { spec } = attributes.object
-  const { nodeSelector = {}, tolerations = [] } = found.scheduling ?? {}
+  const { nodeSelector = {}, tolerations = [] } = scheduling
   for (const [key, value] of Object.entries(nodeSelector)) {
     const own = getOwn(spec.nodeSelector ?? {}, key)
     if (own !== undefined && own !== value)
@@ -53,24 +53,27 @@ const setScheduling = (attributes: AttributesOf<'CREATE'>, found: KubeObject): v
   }
   if (Object.keys(nodeSelector).length > 0)
     spec.nodeSelector = { ...spec.nodeSelector, ...nodeSelector }
-  const text = (t: object): string => stringify(Object.entries(t).sort())
-  const had = new Set((spec.tolerations ?? []).map(text))
-  const added = tolerations.filter((t: object) => !had.has(text(t)))
-  if (added.length > 0) spec.tolerations = [...(spec.tolerations ?? []), ...added]
+  const { tolerations: own = [] } = spec
+  if (own.length + tolerations.length > 0)
+    spec.tolerations = mergeTolerations([...own, ...tolerations])
 }
+
+const differs = (attributes: AttributesOf<'CREATE'>): ApiError =>
+  refuse(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
 
 const applyClass = (attributes: AttributesOf<'CREATE'>, found: KubeObject): void => {
   const { spec } = attributes.object
-  const fixed: Quantities | undefined = found.overhead?.podFixed
-  if (fixed !== undefined) {
-    if (isGiven(spec, 'overhead') && !sameQuantities(spec.overhead ?? {}, fixed))
-      throw refuse(
-        attributes,
-        "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
-      )
-    spec.overhead = { ...fixed }
+  const { overhead, scheduling } = found
+  if (overhead !== undefined) {
+    const { podFixed }: { podFixed?: Quantities } = overhead
+    const own: Quantities = spec.overhead ?? {}
+    if (Object.keys(own).length > 0 && !sameQuantities(own, podFixed ?? {}))
+      throw differs(attributes)
+    forgetGivenEmptyField(spec, 'overhead')
+    if (podFixed === undefined) delete spec.overhead
+    else spec.overhead = { ...podFixed }
   }
-  setScheduling(attributes, found)
+  if (scheduling !== undefined) setScheduling(attributes, scheduling)
 }
 
 export const runtimeClass: AdmissionPlugin = {
@@ -85,20 +88,15 @@ export const runtimeClass: AdmissionPlugin = {
   validate: (attributes) => {
     if (!isPodCreate(attributes)) return
     const { spec } = attributes.object
-    if (!isGiven(spec, 'overhead')) return
-    const overhead: Quantities = spec.overhead ?? {}
     return whenKnown(classOf(attributes), (found) => {
-      const fixed: Quantities | undefined = found?.overhead?.podFixed
-      if (fixed === undefined)
-        throw refuse(
-          attributes,
-          'pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead',
-        )
-      if (!sameQuantities(overhead, fixed))
-        throw refuse(
-          attributes,
-          "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
-        )
+      if (found?.overhead === undefined) {
+        if (isGiven(spec, 'overhead'))
+          throw refuse(
+            attributes,
+            'pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead',
+          )
+      } else if (!sameQuantities(spec.overhead ?? {}, found.overhead.podFixed ?? {}))
+        throw differs(attributes)
     })
   },
 }
