@@ -89,9 +89,10 @@ export const podPriority: AdmissionPlugin = {
   validate: (attributes) => {
     if (!isAbout(attributes, classWrites)) return
     const { globalDefault, metadata } = attributes.object
+    const isNew = attributes.operation === 'CREATE'
     if (!globalDefault) return
     return whenKnown(listObjects(attributes.ctx, classes), (all) => {
-      const other = all.find((c) => c.globalDefault && c.metadata.name !== metadata.name)
+      const other = all.find((c) => c.globalDefault && (isNew || c.metadata.name !== metadata.name))
       if (other !== undefined)
         throw refuse(
           attributes,

@@ -104,15 +104,19 @@ const addition = {
   operations: ['UPDATE'],
 } as const
 
-const checkAddition = (attributes: WriteAttributes): void | Promise<void> => {
+const namedAccount = (attributes: WriteAttributes): KubeObject | Promise<KubeObject> => {
   const { object: pod, namespace } = attributes
   const { serviceAccountName } = pod.spec
-  if (!serviceAccountName)
-    throw refuse(
-      attributes,
-      `no service account specified for pod ${namespace}/${pod.metadata.name}`,
-    )
-  return whenKnown(accountOf(attributes, serviceAccountName), (account) => {
+  if (serviceAccountName) return accountOf(attributes, serviceAccountName)
+  throw refuse(
+    attributes,
+    `no service account specified for pod ${namespace}/${pod.metadata.name ?? ''}`,
+  )
+}
+
+const checkAddition = (attributes: WriteAttributes): void | Promise<void> => {
+  const { object: pod } = attributes
+  return whenKnown(namedAccount(attributes), (account) => {
     const foreign = limitsSecrets(account) ? foreignEphemeralSecret(pod, account) : undefined
     // Upstream returns the bare error, which becomes a 500.
     if (foreign !== undefined) throw failure({ code: 500, message: foreign })
@@ -130,7 +134,7 @@ const checkNew = (attributes: AttributesOf<'CREATE'>): void | Promise<void> => {
       throw refuse(attributes, 'a mirror pod may not use ServiceAccountToken volume projections')
     return
   }
-  return whenKnown(accountOf(attributes, spec.serviceAccountName ?? ''), (account) => {
+  return whenKnown(namedAccount(attributes), (account) => {
     const foreign = limitsSecrets(account) ? foreignSecret(pod, account) : undefined
     if (foreign !== undefined) throw refuse(attributes, foreign)
   })

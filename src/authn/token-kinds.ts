@@ -50,7 +50,7 @@ const selfSubjectReview: KindDefinition = {
   sample: { metadata: {} },
 }
 
-/** Tries one token: yields the user and the valid audiences, or the error. */
+/** Tries one token: yields the user and the valid audiences, or the error, which is empty where there was no token. */
 export type ReviewToken = (
   token: string,
   audiences: readonly string[],
@@ -73,7 +73,11 @@ const tokenReview = (review: ReviewToken): KindDefinition => ({
       const { user = {}, audiences: given, error }: JsonObject = body.status ?? {}
       const status =
         'error' in answer
-          ? { user, ...(given ? { audiences: given } : {}), error: answer.error }
+          ? {
+              user,
+              ...(given ? { audiences: given } : {}),
+              ...(answer.error || error ? { error: answer.error || error } : {}),
+            }
           : {
               authenticated: true,
               user: userJson(answer.user),

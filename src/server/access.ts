@@ -6,6 +6,7 @@ import type { FastifyRequest } from 'fastify'
 import { internalError } from '#api/errors.js'
 import type { GroupVersionKind } from '#api/group-version.js'
 import type { KubeObject, ObjectMeta } from '#api/object.js'
+import { anonymousUser } from '#api/user-info.js'
 import { once } from '#async/once.js'
 import {
   type Authenticator,
@@ -25,6 +26,7 @@ import { authorizationKinds } from '#authz/review-kinds.js'
 import { alwaysAllow, alwaysDeny } from '#authz/rule-resolver.js'
 import { forbiddenError } from '#filters/authorization.js'
 import { aggregate } from '#go/aggregate.js'
+import { trimSpace } from '#go/trim-space.js'
 import { beginStatusUpdate } from '#kinds/resource/resource-claim.js'
 import type { MetricFamily } from '#metrics/metric-family.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
@@ -111,11 +113,20 @@ const withTokens = (kind: KindDefinition, tokens: ServiceAccountTokens): KindDef
 /** A TokenReview asks about a token without using it: its warnings and annotations are not those of the request. */
 const unheard: TokenNotes = { warn() {}, annotate() {} }
 
+/** As if it came with a request: up to its first space, and what has none left is no token at all. */
+const shownAs = (token: string): string => trimSpace(`Bearer ${token}`).split(' ')[1] ?? ''
+
 const makeReview =
-  ({ all, serviceAccounts }: BearerTokens): ReviewToken =>
+  (
+    { all, serviceAccounts }: BearerTokens,
+    allowsAnonymous: Access['allowsAnonymous'],
+  ): ReviewToken =>
   async (token, audiences) => {
     const wanted = audiences.length === 0 ? serviceAccounts.audiences : audiences
-    const verified = await all(token, wanted, unheard)
+    const shown = shownAs(token)
+    if (shown === '')
+      return allowsAnonymous('') ? { user: anonymousUser, audiences: wanted } : { error: '' }
+    const verified = await all(shown, wanted, unheard)
     return 'user' in verified
       ? verified
       : { error: aggregate(['invalid bearer token', ...verified])! }
@@ -185,7 +196,7 @@ export const openAccess = async (
         .map((kind) => withStatusRights(kind, authorizer))
         .map((kind) => withParamRights(kind, { authorizer, resourceOf }))
         .map((kind) => withTokens(kind, tokens)),
-      ...authenticationKinds(makeReview(bearerTokens)),
+      ...authenticationKinds(makeReview(bearerTokens, allowsAnonymous)),
       ...authorizationKinds(authorizer, authorizer),
     ],
     authorizeCreate: ({ kube }) =>

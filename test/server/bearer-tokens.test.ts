@@ -71,6 +71,12 @@ t.test('a token that nobody here knows is another server’s', async (t) => {
     audiences: ['elsewhere'],
   })
   t.same((await review(server, 'many', ['x', 'a', 'b'])).audiences, ['b', 'a'])
+  t.match(await review(server, 'ada lovelace'), { user: { username: 'ada' } })
+  t.same(await review(server, ' ada', ['x']), {
+    authenticated: true,
+    user: { username: 'system:anonymous', groups: ['system:unauthenticated'] },
+    audiences: ['x'],
+  })
   t.match(await review(server, 'ada', ['x']), { error: 'invalid bearer token' })
   t.same(await review(server, 'bad'), {
     user: {},
