@@ -66,8 +66,8 @@ const check = async (
   const subject = { ...ctx.user, username: ctx.user.name }
   const ask = async (question: Question) => authorize({ ...question, subject })
   const insist = async (question: Question, problem: string): Promise<void> => {
-    const { allowed, reason } = await ask(question)
-    if (!allowed) throw refuse(attributes, `${problem}: ${reason}, <nil>`)
+    const { allowed, reason, error = '<nil>' } = await ask(question)
+    if (!allowed) throw refuse(attributes, `${problem}: ${reason}, ${error}`)
   }
   // Whoever creates the object could have left the reference out.
   if (attributes.operation === 'UPDATE')

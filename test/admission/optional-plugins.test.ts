@@ -2,6 +2,8 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
+import { ownerReferencesPermissionEnforcement } from '#admission/owner-references.js'
+import type { AdmissionAttributes } from '#registry/admission.js'
 import { readRecorded } from '../recorded.js'
 import { call, startServer } from '../server/start-server.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
@@ -64,6 +66,23 @@ for (const [story, steps] of Object.entries(recorded))
       else t.same(shown(answer.body.spec), shown(wanted.spec), what)
     }
   })
+
+t.test('why an authorizer could not tell is told with the refusal of an owner', async (t) => {
+  const { validate } = ownerReferencesPermissionEnforcement({
+    authorize: async () => ({ allowed: false, reason: 'because', error: 'webhook is away' }),
+    resourceOfKind: () => undefined,
+  })
+  const object = { metadata: { name: 'a', ownerReferences: [{ uid: 'u' }] } }
+  const attributes = {
+    ...{ operation: 'UPDATE', object, oldObject: { metadata: { name: 'a' } } },
+    ...{ resource: { group: '', resource: 'pods' }, subresource: '', name: 'a' },
+    ctx: { user: { name: 'u', groups: [] } },
+  }
+  await t.rejects(async () => validate!(attributes as unknown as AdmissionAttributes), {
+    message:
+      'pods "a" is forbidden: cannot set an ownerRef on a resource you can\'t delete: because, webhook is away',
+  })
+})
 
 t.test('tolerations of a namespace that are none are refused as Go reads them', async (t) => {
   const server = await startServer(t, {

@@ -98,6 +98,21 @@ t.test('tokens of the file and client certificates say who somebody is', async (
   )
 })
 
+t.test('a token of the file has a user with a uid, and is that of the last line', async (t) => {
+  const file = path.join(folder, 'others.csv')
+  const start = async (...lines: string[]) => {
+    writeFileSync(file, lines.join('\n'))
+    return startServer(t, { tokenAuthFile: file })
+  }
+  const open = await start('same,first,1', 'same,"last, but not least",2')
+  t.match(await call(open, whoAmI({ token: 'same' })), {
+    body: { status: { userInfo: { username: 'last, but not least', uid: '2' } } },
+  })
+  await t.rejects(start('token,"name, uid"'), {
+    message: `token auth file ${file}, line 1: token, user name and user uid are needed`,
+  })
+})
+
 t.test("a certificate may say its user's uid, and without a name speaks for nobody", async (t) => {
   const { oid, sequence, set, text } = der
   const certificateWith = (...names: [id: string, value: string][]) => {

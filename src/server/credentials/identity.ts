@@ -205,8 +205,8 @@ export const frontProxyOf = (options: RequestHeaderOptions): FrontProxy => ({
 const adminUser: UserInfo = { name: 'admin', groups: [mastersGroup] }
 
 export const staticTokens = (options: ServerOptions, adminToken: string): StaticToken[] => [
+  { token: adminToken, user: adminUser },
   ...(options.tokenAuthFile === undefined
     ? []
     : parseTokenCsv(readFileSync(options.tokenAuthFile, 'utf8'), options.tokenAuthFile)),
-  { token: adminToken, user: adminUser },
 ]
