@@ -2,6 +2,7 @@
 import type { KubeObject } from '#api/object.js'
 import { signers } from '#api/signers.js'
 import { mastersGroup, type UserInfo } from '#api/user-info.js'
+import { semanticEqual } from '#json/object.js'
 import { parseCertificateRequest } from '#net/certificate-request.js'
 import type { AttributesOf } from '#registry/admission.js'
 import { type AdmissionPlugin, isAbout, refuse } from './plugin.js'
@@ -52,19 +53,18 @@ export const certificateApproval = (authorize: AuthorizeSigner): AdmissionPlugin
   },
 })
 
-const issued = ({ status }: KubeObject): string =>
-  JSON.stringify([
-    status?.certificate ?? '',
-    (status?.conditions ?? []).filter((c: { type: string }) => c.type === 'Failed'),
-  ])
+const issued = ({ status }: KubeObject): readonly unknown[] => [
+  status?.certificate ?? '',
+  status?.conditions ?? [],
+]
 
 export const certificateSigning = (authorize: AuthorizeSigner): AdmissionPlugin => ({
   name: 'CertificateSigning',
   resources: ['certificatesigningrequests'],
   validate: async (attributes) => {
     if (!isAbout(attributes, { ...requests, subresource: 'status', operations: ['UPDATE'] })) return
-    // A write that changes neither the certificate nor the failure signs nothing.
-    if (issued(attributes.object) === issued(attributes.oldObject)) return
+    // A write that changes neither the certificate nor conditions signs nothing.
+    if (semanticEqual(issued(attributes.object), issued(attributes.oldObject))) return
     if (!(await mayActFor(authorize, attributes, 'sign')))
       throw refuse(
         attributes,

@@ -180,8 +180,11 @@ const claimErrors = (claim: KubeObject, limitRange: KubeObject): string[] =>
 const isPodSized = (attributes: AdmissionAttributes): attributes is WriteAttributes =>
   isPodCreate(attributes) || isAbout(attributes, podResizes)
 
-const rangesFor = ({ ctx, namespace }: AdmissionAttributes) =>
-  listObjects(ctx, limitRanges, namespace)
+/** Nothing holds up the end of an object that is being deleted. */
+const rangesFor = ({ ctx, namespace, oldObject }: AdmissionAttributes) =>
+  oldObject?.metadata.deletionTimestamp === undefined
+    ? listObjects(ctx, limitRanges, namespace)
+    : []
 
 export const limitRanger: AdmissionPlugin = {
   name: 'LimitRanger',
