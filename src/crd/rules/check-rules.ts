@@ -58,12 +58,11 @@ const partsOf = (schema: StructuralSchema): StructuralSchema[] => {
   ]
 }
 
-const hasRules = (schema: StructuralSchema): boolean =>
-  (schema['x-kubernetes-validations'] ?? []).length > 0 || partsOf(schema).some(hasRules)
+const hasOwnRules = (schema: StructuralSchema): boolean =>
+  (schema['x-kubernetes-validations'] ?? []).length > 0
 
-/** Those under `allOf` count as well, once there is a rule that stands in no combination. */
-const hasRulesInAll = (schema: StructuralSchema): boolean =>
-  hasRules(schema) || [...partsOf(schema), ...(schema.allOf ?? [])].some(hasRulesInAll)
+const hasRules = (schema: StructuralSchema): boolean =>
+  hasOwnRules(schema) || partsOf(schema).some(hasRules)
 
 /** A rule, or why it does not compile: that is said of a default which it is asked of before the rule itself is looked at. */
 type Rule = CompiledRule | string
@@ -103,10 +102,11 @@ export const makeRuleChecker = (
     return found
   }
   const inside = new Map<StructuralSchema, boolean>()
+  // Those under `allOf` count as well, once there is a rule that stands in no combination.
   const hasRulesInside = (at: StructuralSchema): boolean => {
     let found = inside.get(at)
     if (found === undefined) {
-      found = hasRulesInAll(at)
+      found = hasOwnRules(at) || [...partsOf(at), ...(at.allOf ?? [])].some(hasRulesInside)
       inside.set(at, found)
     }
     return found
