@@ -6,6 +6,7 @@ import { daysIn } from '#api/clock.js'
 import { parseRequestUri } from '#go/url.js'
 import { getOwn } from '#json/object.js'
 import { isSloppyIp } from '#validation/network.js'
+import { parseFormatDuration } from './duration-format.js'
 import { isEmailAddress } from './email-address.js'
 import { mapSchemas, type StructuralSchema } from './structural-schema.js'
 
@@ -30,24 +31,6 @@ const isCidr = (text: string): boolean => {
   if (!isSloppyIp(address!)) return false
   return Number(bits) <= (address!.includes(':') ? 128 : 32)
 }
-
-const goDuration =
-  /^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*$/
-/** Scala's units: the last of each row is a beginning. */
-const wordUnits = [
-  ['ns', 'nano'],
-  ['us', 'µs', 'micro'],
-  ['ms', 'milli'],
-  ['s', 'sec'],
-  ['m', 'min'],
-  ['h', 'hr', 'hour'],
-  ['d', 'day'],
-  ['w', 'wk', 'week'],
-]
-const isUnit = (word: string): boolean =>
-  wordUnits.some((row) => row.includes(word) || word.startsWith(row.at(-1)!))
-const hasWordDuration = (text: string): boolean =>
-  [...text.matchAll(/(?<!\d)\d+[\t\n\f\r ]*([A-Za-zµ]+)/g)].some((m) => isUnit(m[1]!.toLowerCase()))
 
 const isUrl = (text: string): boolean => typeof parseRequestUri(text) !== 'string'
 const uuid = (version: string, variant: string) =>
@@ -110,7 +93,7 @@ const isMac = (text: string): boolean =>
 const stringFormats: Readonly<Record<string, (text: string) => boolean>> = {
   date: isDate,
   datetime: isDateTime,
-  duration: (text) => goDuration.test(text) || text === '0' || hasWordDuration(text),
+  duration: (text) => parseFormatDuration(text) !== undefined,
   ipv4: (text) => text.includes('.') && isSloppyIp(text),
   ipv6: (text) => text.includes(':') && isSloppyIp(text),
   cidr: isCidr,

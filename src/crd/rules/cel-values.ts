@@ -2,11 +2,12 @@
 
 import { type FieldReader, fromJson, ObjectMap } from '#cel/json-values.js'
 import { celName, isEmbedded, propertiesOf, reserved } from '#cel/schema-types.js'
-import { parseDate, parseDuration, parseTimestamp } from '#cel/times.js'
+import { parseDate, parseTimestamp } from '#cel/times.js'
 import { asTyped, CelError, type CelValue, withListKind } from '#cel/values.js'
 import { getOwn, isJsonObject } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import { goTypeOf } from '#registry/go-print.js'
+import { parseFormatDuration } from '../duration-format.js'
 import { type StructuralSchema, valueSchemaOf } from '../structural-schema.js'
 import { DeclaredObject } from './declared-object.js'
 import { listKindOf } from './unordered-lists.js'
@@ -49,7 +50,7 @@ const scalar = (value: JsonValue, schema: StructuralSchema): CelValue => {
 const text = (value: string, format: string | undefined): CelValue => {
   if (format === 'date') return parseDate(value) ?? value
   if (format === 'date-time') return parseTimestamp(value) ?? value
-  if (format === 'duration') return parseDuration(value) ?? value
+  if (format === 'duration') return parseFormatDuration(value) ?? value
   return format === 'byte' ? Buffer.from(value, 'base64') : value
 }
 
