@@ -51,7 +51,9 @@ const fits = (type: Type, value: CelValue, looksInside: boolean): boolean => {
 }
 
 /** Functions whose overloads are not looked at so closely, and say no more than that there is none. */
-const unguarded = new Set(['contains', 'endsWith', 'startsWith', 'flatten', 'matches'])
+const unguarded = new Set(
+  'contains endsWith find findAll flatten matches sort startsWith @sortByAssociatedKeys'.split(' '),
+)
 
 /** What is read or made of texts. */
 const charge = (value: CelValue): void => {

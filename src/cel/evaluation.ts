@@ -2,12 +2,20 @@
 import type { CelValue } from './values.js'
 import { CostExceeded } from './work.js'
 
+/** What a loop starts with is evaluated only if somebody asks for it (cel-go, folder.ResolveName). */
+export class Unasked {
+  readonly run: () => CelValue
+  constructor(run: () => CelValue) {
+    this.run = run
+  }
+}
+
 export class Evaluation {
   readonly #variables: (name: string) => CelValue | undefined
   readonly #costMax: number
   #cost = 0
   /** Variables of loops. An Error there is thrown by whoever reads it. */
-  readonly slots: (CelValue | Error)[] = []
+  readonly slots: (CelValue | Error | Unasked)[] = []
 
   constructor(variables: (name: string) => CelValue | undefined, costMax: number) {
     this.#variables = variables

@@ -9,10 +9,12 @@ import type {
   Select,
   StructLiteral,
 } from './ast.js'
+import { appending, inserting } from './collecting.js'
 import { implementationOf } from './dispatch.js'
-import { type Evaluate, Evaluation } from './evaluation.js'
+import { type Evaluate, Evaluation, Unasked } from './evaluation.js'
 import { checkPattern } from './functions/strings.js'
 import { accumulator } from './macros.js'
+import { membersOf } from './membership.js'
 import {
   booleanOrError,
   constant,
@@ -24,12 +26,12 @@ import {
   settle,
 } from './planned.js'
 import { callCost, paidAfter } from './runtime-cost.js'
-import { isPresent, printKey, select, selectOptional } from './selection.js'
+import { checkKey, isPresent, printKey, select, selectOptional } from './selection.js'
 import {
   CelError,
   type CelValue,
   EntryMap,
-  MapValue,
+  keyOf,
   noSuchOverload,
   Optional,
   StructValue,
@@ -65,7 +67,10 @@ class Planner {
         isAttribute: true,
         run: (evaluation) => {
           evaluation.spend(1)
-          const value = evaluation.slots[slot]!
+          const { slots } = evaluation
+          const found = slots[slot]!
+          const value = found instanceof Unasked ? settle(found.run) : found
+          if (found instanceof Unasked) slots[slot] = value
           if (value instanceof Error) throw value
           return value
         },
@@ -90,39 +95,54 @@ class Planner {
     if (e.qualifiedName !== undefined) return this.#variable(e.qualifiedName, e)
     const operand = this.plan(e.operand)
     const { field } = e
+    const isPath = operand.isAttribute === true || operand.isConditional === true
     if (e.isTest)
       return {
         run: (evaluation) => {
           const value = operand.run(evaluation)
-          if (!operand.isAttribute) evaluation.spend(1)
+          evaluation.spend((isPath ? 0 : 1) - (value === Optional.none ? 1 : 0))
           return isPresent(value, field)
         },
       }
-    const cost = operand.isAttribute || operand.isConditional ? 1 : 2
+    const cost = isPath ? 1 : 2
     return {
       isAttribute: true,
       run: (evaluation) => {
         const value = operand.run(evaluation)
         evaluation.spend(cost)
-        return select(value, field)
+        return this.#paid(evaluation, select(value, field), value instanceof Optional)
       },
     }
   }
 
   #index(e: Call, isOptional: boolean): Planned {
     const [operand, index] = e.args.map((arg) => this.plan(arg)) as [Planned, Planned]
-    const own = index.isAttribute || index.isConditional ? 0 : 1
-    const cost = own + (operand.isAttribute || operand.isConditional ? 0 : 1)
+    const cost =
+      (index.isAttribute ? 0 : 1) + (operand.isAttribute || operand.isConditional ? 0 : 1)
     const get = isOptional ? selectOptional : select
+    if (e.name !== '_?._' && index.constant !== undefined) {
+      const { value } = index.constant
+      this.#now(() => {
+        checkKey(value)
+        return value
+      })
+    }
     return {
       isAttribute: true,
       run: (evaluation) => {
         const value = operand.run(evaluation)
         const key = index.run(evaluation)
         evaluation.spend(cost)
-        return get(value, key)
+        checkKey(key)
+        return this.#paid(evaluation, get(value, key), isOptional || value instanceof Optional)
       },
     }
+  }
+
+  /** What may be missing costs nothing when it is. */
+  #paid(evaluation: Evaluation, found: CelValue, isOptional: boolean): CelValue {
+    if (isOptional && found === Optional.none) evaluation.spend(-1)
+    return found
   }
 
   /** A term decides when it equals `stop`; an error stands only when no term does. */
@@ -175,45 +195,10 @@ class Planner {
     return {
       run: (evaluation) => {
         const value = optional.run(evaluation)
-        if (!(value instanceof Optional)) throw new CelError(`no such overload`)
+        // What is no optional is its own answer.
+        if (!(value instanceof Optional)) return value
         if (value.value !== undefined) return isValue ? value.value : value
         return otherwise.run(evaluation)
-      },
-    }
-  }
-
-  /** Adding to the accumulator of a macro, which nothing else can see: in place. */
-  #append(e: Call): Planned {
-    const [into, added] = e.args.map((arg) => this.plan(arg)) as [Planned, Planned]
-    const add = implementationOf('_+_', e.overloads ?? [])
-    return {
-      run: (evaluation) => {
-        const value = into.run(evaluation)
-        const more = added.run(evaluation)
-        evaluation.spend(1)
-        if (!Array.isArray(value) || !Array.isArray(more)) return add(value, more)
-        value.push(...more)
-        return value
-      },
-    }
-  }
-
-  #mapInsert(e: Call): Planned {
-    const [into, ...added] = e.args.map((arg) => this.plan(arg)) as [Planned, Planned, Planned]
-    const insert = (map: EntryMap, key: CelValue, value: CelValue): void => {
-      if (!map.add(key, value))
-        throw new CelError(`insert failed: key ${printKey(key)} already exists`)
-    }
-    return {
-      run: (evaluation) => {
-        const map = into.run(evaluation) as EntryMap
-        const [first, second] = added.map((part) => part.run(evaluation)) as [CelValue, CelValue]
-        evaluation.spend(1)
-        if (second !== undefined) insert(map, first, second)
-        else if (first instanceof MapValue)
-          for (const key of first.keys()) insert(map, key, first.get(key)!)
-        else throw noSuchOverload()
-        return map
       },
     }
   }
@@ -226,10 +211,13 @@ class Planner {
     if (e.name === '_[_]') return this.#index(e, false)
     if (e.name === '_[?_]' || e.name === '_?._') return this.#index(e, true)
     if (e.name === '@not_strictly_false') return this.#notFalse(e)
-    if (e.name === 'cel.@mapInsert') return this.#mapInsert(e)
+    if (e.name === 'cel.@mapInsert') {
+      const [into, ...added] = e.args.map((arg) => this.plan(arg)) as [Planned, ...Planned[]]
+      return inserting(into, added)
+    }
     if ((e.name === 'or' || e.name === 'orValue') && e.target !== undefined) return this.#orElse(e)
     if (e.name === '_+_' && first?.kind === 'identifier' && first.name === accumulator)
-      return this.#append(e)
+      return appending(this.plan(first), this.plan(e.args[1]!))
     return this.#function(e)
   }
 
@@ -242,22 +230,30 @@ class Planner {
     const { name } = e
     if (args.length === 1 && args[0]!.constant !== undefined && conversions.has(name))
       return constant(this.#now(() => call(args[0]!.constant!.value)))
+    const listed = only === 'in_list' ? args[1]!.constant?.value : undefined
+    const membership = Array.isArray(listed) ? this.#membership(args[0]!, listed) : undefined
+    if (membership !== undefined) return membership
     const isPattern = name === 'matches' || name === 'find' || name === 'findAll'
     const pattern = isPattern ? args[1]?.constant?.value : undefined
     if (typeof pattern === 'string') this.#now(() => checkPattern(pattern))
-    // A list of constants is looked up in constant time, which costs nothing.
     const isPaidAfter = paidAfter.has(name)
-    const isFree = name === '@in' && Array.isArray(args[1]?.constant?.value)
     return {
       run: (evaluation) => {
         const values = args.map((arg) => arg.run(evaluation))
         // What costs too much is not done.
-        if (!isFree && !isPaidAfter) evaluation.spend(callCost(name, only, values, null))
+        if (!isPaidAfter) evaluation.spend(callCost(name, only, values, null))
         const result = call(...values)
         if (isPaidAfter) evaluation.spend(callCost(name, only, values, result))
         return result
       },
     }
+  }
+
+  /** A list of constants is looked up in constant time, which costs nothing; of an empty one nothing is asked. */
+  #membership(item: Planned, list: readonly CelValue[]): Planned | undefined {
+    if (list.length === 0) return constant(false)
+    const members = membersOf(list)
+    return members && { run: (evaluation) => members.has(keyOf(item.run(evaluation))) }
   }
 
   /** Evaluates what is constant while the program is made. */
@@ -311,6 +307,7 @@ class Planner {
         const value = entry.value.run(evaluation)
         const present = entry.isOptional ? this.#optionalEntry(key, value) : value
         if (present !== undefined) map.set(key, present)
+        else map.delete(key)
       }
       return map
     }
@@ -338,6 +335,7 @@ class Planner {
           const value = planned.run(evaluation)
           const present = isOptional ? this.#optionalEntry(name, value) : value
           if (present !== undefined) values.set(name, present)
+          else values.delete(name)
         }
         evaluation.spend(40)
         return new StructValue(typeName, values)
@@ -366,7 +364,7 @@ class Planner {
       run: (evaluation) => {
         const { slots } = evaluation
         const pairs = pairsOf(range.run(evaluation), e.variable2 !== undefined)
-        slots[accumulated] = initial(evaluation)
+        slots[accumulated] = new Unasked(() => initial(evaluation))
         for (const [one, two] of pairs) {
           slots[first] = one
           slots[second] = two

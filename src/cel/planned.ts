@@ -1,6 +1,7 @@
 /** What planning is made of: parts that run, and how their values and errors are taken. */
 import type { Evaluate } from './evaluation.js'
-import { CelError, type CelValue, MapValue, noSuchOverload, typeNameOf } from './values.js'
+import { goTypeNameOf } from './go-type-names.js'
+import { CelError, type CelValue, MapValue, noSuchOverload } from './values.js'
 
 /** The program cannot be made: a conversion of a constant fails, or a pattern does not parse. */
 export class PlanError extends Error {}
@@ -24,18 +25,6 @@ export const constant = (value: CelValue): Planned => ({ run: () => value, const
 export const conversions = new Set(
   'bool bytes double duration dyn int string timestamp type uint'.split(' '),
 )
-
-/** How Go names the types of what is no range. */
-const goTypes: Readonly<Record<string, string>> = {
-  bool: 'types.Bool',
-  bytes: 'types.Bytes',
-  double: 'types.Double',
-  int: 'types.Int',
-  null_type: 'types.Null',
-  optional_type: '*types.Optional',
-  string: 'types.String',
-  uint: 'types.Uint',
-}
 
 export const settle = (run: () => CelValue): CelValue | CelError => {
   try {
@@ -62,8 +51,7 @@ export function* pairsOf(
     for (const key of range.keys()) yield [key, isPair ? range.get(key)! : key]
     return
   }
-  const name = typeNameOf(range)
-  const shown = goTypes[name] ?? name
+  const shown = goTypeNameOf(range)
   throw new CelError(
     isPair
       ? `unsupported comprehension range type: ${shown}`

@@ -36,7 +36,9 @@ const matching = (text: CelValue, pattern: CelValue): number =>
 const selectorCost = (size: number): number =>
   10 + Math.ceil(size * traversal) + Math.ceil(Math.ceil(size * 0.5) * 50)
 
-const selfCompare = (list: readonly CelValue[]): number => {
+/** Nothing, for what is no list: it is refused when it is called. */
+const selfCompare = (list: CelValue | undefined): number => {
+  if (!Array.isArray(list)) return 0
   const [first] = list
   const isText = typeof first === 'string' || first instanceof Uint8Array
   return Math.floor(list.length * list.length * (isText ? 2 + traversal : 2)) + 11
@@ -101,9 +103,9 @@ const byFunction: Readonly<Record<string, Cost>> = {
   'lists.range': (_args, result) => actualSize(result) + 11,
   reverse: (_args, result) => actualSize(result) + 11,
   flatten: ([list, depth]) => Math.floor(actualSize(list!) * Number(depth ?? 1n)) + 11,
-  distinct: ([list]) => selfCompare(list as readonly CelValue[]),
-  sort: ([list]) => selfCompare(list as readonly CelValue[]),
-  '@sortByAssociatedKeys': ([, keys]) => selfCompare(keys as readonly CelValue[]),
+  distinct: ([list]) => selfCompare(list),
+  sort: ([list]) => selfCompare(list),
+  '@sortByAssociatedKeys': ([, keys]) => selfCompare(keys),
 }
 
 const byOverload: Readonly<Record<string, Cost>> = {

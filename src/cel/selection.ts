@@ -1,4 +1,5 @@
 /** Fields and elements of values: `a.b`, `a[b]`, `a.?b`, `has(a.b)` (cel-go, interpreter/attributes.go). */
+import { goTypeNameOf } from './go-type-names.js'
 import {
   CelError,
   type CelValue,
@@ -14,6 +15,12 @@ import {
 /** As Go prints a key or an index. */
 export const printKey = (key: CelValue): string =>
   key instanceof Uint ? String(key.value) : String(key)
+
+/** Keys and indexes of other types are refused wherever they are looked for (cel-go, newQualifier). */
+export const checkKey = (key: CelValue): void => {
+  if (typeof key === 'object' && !(key instanceof Uint))
+    throw new CelError(`invalid qualifier type: ${goTypeNameOf(key)}`)
+}
 
 /** The place in a list; undefined outside of it. */
 const elementOf = (list: readonly CelValue[], index: CelValue): CelValue | undefined => {
@@ -60,6 +67,7 @@ export const selectOptional = (value: CelValue, key: CelValue): Optional => {
 export const isPresent = (value: CelValue, key: string): boolean => {
   const target = value instanceof Optional ? value.value : value
   if (target === undefined) return false
+  if (Array.isArray(target)) return elementOf(target, key) !== undefined
   const hasFields = target instanceof MapValue || target instanceof StructValue
   return hasFields && find(target, key) !== undefined
 }

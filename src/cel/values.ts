@@ -84,7 +84,7 @@ export abstract class MapValue {
       this.size === other.size &&
       this.keys().every((key) => {
         const value = other.get(key)
-        return value !== undefined && equal(this.get(key)!, value)
+        return value !== undefined && partsEqual(this, this.get(key)!, value)
       })
     )
   }
@@ -107,17 +107,21 @@ export type CelValue =
   | StructValue
   | KubernetesValue
 
-/**
- * Keys that are equal in CEL are one key: `1`, `1u` and `1.0`. Of types that are no keys, upstream takes any value, but
- * finds none of it again but null.
- */
-const keyOf = (key: CelValue): unknown => {
+/** Of types that are no keys, upstream takes any value, but finds none of it again but null. */
+export const keyOf = (key: CelValue): unknown => {
   if (typeof key === 'string') return `s${key}`
   if (typeof key === 'boolean') return `b${key}`
-  if (typeof key === 'bigint') return `n${key}`
-  if (key instanceof Uint) return `n${key.value}`
-  if (typeof key === 'number') return Number.isInteger(key) ? `n${BigInt(key)}` : `n${key}`
+  if (typeof key === 'bigint') return `i${key}`
+  if (key instanceof Uint) return `u${key.value}`
+  if (typeof key === 'number') return Number.isNaN(key) ? {} : `d${key}`
   return key
+}
+
+/** Keys of other types that are found, too: those of doubles by nothing else (cel-go, refValMapAccessor.Find). */
+const likeKeysOf = (key: CelValue): string[] => {
+  if (typeof key === 'bigint') return [`u${key}`]
+  if (key instanceof Uint) return [`i${key.value}`]
+  return Number.isInteger(key) ? [`i${BigInt(key as number)}`, `u${BigInt(key as number)}`] : []
 }
 
 /** A map made in an expression. */
@@ -134,8 +138,13 @@ export class EntryMap extends MapValue {
   set(key: CelValue, value: CelValue): void {
     this.#entries.set(keyOf(key), [key, value])
   }
+  delete(key: CelValue): void {
+    this.#entries.delete(keyOf(key))
+  }
   get(key: CelValue): CelValue | undefined {
-    return this.#entries.get(keyOf(key))?.[1]
+    let found = this.#entries.get(keyOf(key))
+    if (found === undefined) for (const like of likeKeysOf(key)) found ??= this.#entries.get(like)
+    return found?.[1]
   }
   keys(): CelValue[] {
     return [...this.#entries.values()].map(([key]) => key)
@@ -243,10 +252,20 @@ export const isSame = (a: CelValue, b: CelValue): boolean => {
   }
 }
 
+/** Of what has no schema, parts that nobody can compare are taken for equal (cel-go, baseList.Equal and baseMap.Equal). */
+const partsEqual = (whole: object, a: CelValue, b: CelValue): boolean => {
+  try {
+    return equal(a, b)
+  } catch (error) {
+    if (error instanceof CelError && !isTyped(whole)) return true
+    throw error
+  }
+}
+
 const listsEqual = (a: readonly CelValue[], b: readonly CelValue[]): boolean => {
   if (a.length !== b.length) return false
   const kind = listKinds.get(a)
-  if (kind === undefined) return a.every((item, i) => equal(item, b[i]!))
+  if (kind === undefined) return a.every((item, i) => partsEqual(a, item, b[i]!))
   const places = placesIn(kind)
   return b.every((item) => {
     const at = places.get(kind.identityOf(item) ?? '')

@@ -8,8 +8,10 @@ const properties = {
   l: { type: 'array', items: { type: 'integer' } },
   m: { type: 'object', additionalProperties: text },
   set: { type: 'array', 'x-kubernetes-list-type': 'set', items: text },
+  d: { type: 'string', format: 'duration' },
+  w: { type: 'string', format: 'duration' },
 }
-const self = { l: [3, 1], m: { x: '1' }, set: ['x', 'y'] }
+const self = { l: [3, 1], m: { x: '1' }, set: ['x', 'y'], d: '2 days', w: '1 Week and 3 mins' }
 
 /** The value as `format` shows it, or why there is none. */
 const yields = (expression: string): string => {
@@ -58,6 +60,114 @@ t.test('a literal takes keys of any type', (t) =>
   ]),
 )
 
+t.test(
+  'numbers of different types are different keys, of which those of ints find one another',
+  (t) =>
+    answers(t, [
+      ["{dyn(1): 'a', dyn(1u): 'b', dyn(1.0): 'c'}.size()", '= 3'],
+      ["{dyn(1): 'a', dyn(1.0): 'c'}[1]", '= a'],
+      ["{dyn(1u): 'a'}[1]", '= a'],
+      ["{dyn(1): 'a'}[1.0]", '= a'],
+      ["1 in {dyn(1.0): 'a'}", '= false'],
+      ['{dyn(0.0/0.0): 1, dyn(0.0/0.0): 2}.size()', '= 2'],
+    ]),
+)
+
+t.test('what may be missing takes an entry away that was there before', (t) =>
+  answers(t, [["{'a': 1, ?'a': optional.none()}.size()", '= 0']]),
+)
+
+t.test('what nobody can compare is not equal by itself, and equal as a part', (t) =>
+  answers(t, [
+    ["quantity('1') == dyn(1)", noOverload],
+    ["quantity('1') != dyn(1)", '= true'],
+    ['dyn(self.l) != dyn(1)', '= true'],
+    ["[quantity('1')] == [dyn(1)]", '= true'],
+    ["{'a': quantity('1')} == {'a': dyn(1)}", '= true'],
+    ['[self.l] == [dyn(1)]', '= true'],
+  ]),
+)
+
+t.test('nobody asks what is looked for in nothing, and for a value that no one names', (t) =>
+  answers(t, [
+    ['1/0 in []', '= false'],
+    ['1/0 in [1]', 'division by zero'],
+    ['optional.of(1/0).optMap(x, 2).value()', 'division by zero'],
+    ['optional.of(1).optMap(x, 2).value()', '= 2'],
+    ['dyn(9007199254740993) in [9007199254740992.0]', '= false'],
+    ['dyn(9007199254740992) in [9007199254740992.0]', '= true'],
+    ['5u in [dyn(5), dyn("a")]', '= true'],
+    ['null in [null]', '= true'],
+  ]),
+)
+
+t.test('keys are of some types only', (t) =>
+  answers(t, [
+    ["dyn(self.m)[[dyn(b'x')][0]]", 'invalid qualifier type: types.Bytes'],
+    ["dyn(self.m)[[dyn(quantity('1'))][0]]", 'invalid qualifier type: cel.Quantity'],
+    [
+      'dyn(self.m)[null]',
+      'rule compile error: program instantiation failed: invalid qualifier type: types.Null',
+    ],
+    ['has(dyn(self.l).y)', "unsupported index type 'string' in list"],
+    ['has(dyn([1]).y)', "unsupported index type 'string' in list"],
+    ['has(dyn("a").y)', '= false'],
+  ]),
+)
+
+t.test('a list is sorted as far as its elements can be compared', (t) =>
+  answers(t, [
+    ['[0.0/0.0, 1.0].sort()', '= ["NaN", 1.000000]'],
+    ['[2.0, 0.0/0.0, 1.0].isSorted()', '= true'],
+    ['[2.0, 0.0/0.0, 3.0].max()', '= 3'],
+    ["[dyn('a'), dyn(1)].max()", '= a'],
+    ['[dyn([1]), dyn([2])].sort()', 'list elements must be comparable'],
+    ['dyn(1).sort()', noOverload],
+    [
+      'dyn(1).distinct()',
+      "'no such overload: distinct(int)': call arguments did not match a supported operator, function or macro signature",
+    ],
+  ]),
+)
+
+t.test('what is no optional is what its or yields, and one of nothing is something', (t) =>
+  answers(t, [
+    ['dyn(1).orValue(2)', '= 1'],
+    ['optional.ofNonZeroValue(optional.none()).hasValue()', '= true'],
+  ]),
+)
+
+t.test('durations and times', (t) =>
+  answers(t, [
+    ['self.d', '= 172800s'],
+    ["self.d > duration('1h')", '= true'],
+    ['self.w', '= 604980s'],
+    ["timestamp('1960-01-01T00:00:00.123456789Z').getMilliseconds()", '= 123'],
+    ["timestamp(0).getHours('america/new_york')", 'unknown time zone america/new_york'],
+    ["timestamp(0).getHours('EUROPE/PARIS')", 'unknown time zone EUROPE/PARIS'],
+    ["timestamp(0).getHours('US/Pacific')", '= 16'],
+  ]),
+)
+
+t.test('URLs are compared by what is printed of them', (t) =>
+  answers(t, [
+    ["url('http://a?') == url('http://a')", '= false'],
+    ["url('http://a/b%20c') == url('http://a/b c')", '= true'],
+    ["url('http://a?x=%ff&y=%zz').getQuery().size()", '= 1'],
+  ]),
+)
+
+t.test('of a quotient that is no int there is no remainder', (t) =>
+  answers(t, [
+    ['-9223372036854775808 % -1', 'integer overflow'],
+    ['18446744073709551615u % 10u', '= 5'],
+    [
+      "cidr('10.0.0.0/99999999999999999999')",
+      'network address parse error during conversion from string: network address parse error during conversion from string: netip.ParsePrefix("10.0.0.0/99999999999999999999"): bad bits after slash: "99999999999999999999"',
+    ],
+  ]),
+)
+
 t.test('numbers are printed and read as in Go', (t) =>
   answers(t, [
     ['"%.0f".format([0.5])', '= 0'],
@@ -72,7 +182,12 @@ t.test('numbers are printed and read as in Go', (t) =>
     ],
     ['"%.1000f".format([0.5])', `= 0.5${'0'.repeat(231)}`],
     ['"%.256f".format([1.0])', '= 1'],
-    ['"%.2000000f".format([1.0])', '= %!(NOVERB)'],
+    ['"%.2000000f".format([1.0])', `= 1.${'0'.repeat(128)}`],
+    ['"%.10000010f".format([1.0])', '= %!(NOVERB)'],
+    [
+      'self.m["x"] + ("%" + ".9223372036854775808s").format([1])',
+      'could not parse formatting clause: error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "9223372036854775808": value out of range',
+    ],
     ['[0.0078125]', '= [0.007812]'],
     ['double("1_0.2_5e0_1")', '= 102.5'],
     ['double("0x1.8p1")', '= 3'],

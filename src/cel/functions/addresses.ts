@@ -2,6 +2,7 @@
 
 import { type IpAddress as Address, parseAddress } from '#go/ip-address.js'
 import { goQuote } from '#go/quote.js'
+import { parseInt64 } from '#json/int64.js'
 import { isGlobalUnicast } from '#net/global-unicast.js'
 import type { Implementations } from '../evaluation.js'
 import { CelError, KubernetesValue, noSuchOverload } from '../values.js'
@@ -76,7 +77,8 @@ const parsePrefix = (text: string): Cidr => {
   }
   if (parsed.zone !== '') prefixError(text, 'IPv6 zones cannot be present in a prefix')
   const digits = text.slice(slash + 1)
-  if (!/^(?:0|[1-9]\d*)$/.test(digits))
+  // strconv.Atoi reads no more than an int.
+  if (!/^(?:0|[1-9]\d*)$/.test(digits) || parseInt64(digits) === undefined)
     prefixError(text, `bad bits after slash: ${goQuote(digits)}`)
   if (Number(digits) > widthOf(parsed.address.family))
     prefixError(text, 'prefix length out of range')

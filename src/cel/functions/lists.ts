@@ -15,8 +15,18 @@ import { add, contains } from './operators.js'
 
 type List = readonly CelValue[]
 
+/** Which of two comes first; neither does of what cannot be compared. */
+const orderOf = (a: CelValue, b: CelValue): number => {
+  try {
+    return compareValues(a, b)
+  } catch (error) {
+    if (error instanceof CelError) return 0
+    throw error
+  }
+}
+
 const isSorted = (list: List): boolean =>
-  list.every((item, i) => i === 0 || compareValues(list[i - 1]!, item) <= 0)
+  list.every((item, i) => i === 0 || orderOf(list[i - 1]!, item) <= 0)
 
 const sum =
   (zero: CelValue) =>
@@ -27,7 +37,7 @@ const extreme =
   (name: string, sign: number) =>
   (list: List): CelValue => {
     if (list.length === 0) throw new CelError(`${name} called on empty list`)
-    return list.reduce((best, item) => (sign * compareValues(best, item) > 0 ? item : best))
+    return list.reduce((best, item) => (sign * orderOf(best, item) > 0 ? item : best))
   }
 
 const slice = (list: List, start: bigint, end: bigint): List => {
@@ -54,16 +64,26 @@ const flatten = (list: List, depth: number): CelValue[] => {
   return flat
 }
 
+const ordered =
+  'int uint double bool duration timestamp string bytes google.protobuf.Duration google.protobuf.Timestamp'.split(
+    ' ',
+  )
+
+const isOrdered = (value: CelValue): boolean =>
+  value !== null && ordered.includes(typeNameOf(value))
+
 const sortByKeys = (list: List, keys: List): List => {
   if (list.length !== keys.length)
     throw new CelError(
       `@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got ${list.length} and ${keys.length} elements respectively`,
     )
   const [first] = keys
+  if (first !== undefined && !isOrdered(first))
+    throw new CelError('list elements must be comparable')
   if (keys.some((key) => typeNameOf(key) !== typeNameOf(first!)))
     throw new CelError('list elements must have the same type')
   const order = list.map((_item, i) => i)
-  order.sort((i, j) => compareValues(keys[i]!, keys[j]!))
+  order.sort((i, j) => orderOf(keys[i]!, keys[j]!))
   return order.map((i) => list[i]!)
 }
 
@@ -80,11 +100,6 @@ const range = (count: bigint): List => {
 }
 
 const containsAll = (list: List, part: List): boolean => part.every((item) => contains(list, item))
-
-const ordered =
-  'int uint double bool duration timestamp string bytes google.protobuf.Duration google.protobuf.Timestamp'.split(
-    ' ',
-  )
 
 const zeros: Readonly<Record<string, CelValue>> = {
   int: 0n,

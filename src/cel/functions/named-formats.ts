@@ -52,13 +52,13 @@ const formats: Readonly<Record<string, NamedFormat>> = {
     dns1035LabelName(text, true),
   ),
   labelValue: new NamedFormat('LabelValue', 40, isLabelValue),
-  uri: new NamedFormat('URI', 2_000, (text) => {
+  uri: new NamedFormat('URI', 1_103, (text) => {
     const problem = uriProblem(text)
     return problem === undefined ? [] : [problem]
   }),
   uuid: new NamedFormat(
     'uuid',
-    92,
+    70,
     unless((text) => uuid.test(text), 'does not match the UUID format'),
   ),
   byte: new NamedFormat(
@@ -68,12 +68,12 @@ const formats: Readonly<Record<string, NamedFormat>> = {
   ),
   date: new NamedFormat(
     'date',
-    156,
+    71,
     unless((text) => parseDate(text) !== undefined, 'invalid date'),
   ),
   datetime: new NamedFormat(
     'datetime',
-    156,
+    71,
     unless((text) => parseTimestamp(text) !== undefined, 'invalid datetime'),
   ),
 }

@@ -40,11 +40,14 @@ const compute = (a: CelValue, b: CelValue, { ints, doubles }: Arithmetic): CelVa
   return undefined
 }
 
-/** What has no such operator at all is named; a wrong second value is not. */
+/** What has no such operator at all is named, unless its type answers calls itself; a wrong second value is not. */
 const orNoOverload = (value: CelValue | undefined, a: CelValue, name: string): CelValue => {
   if (value !== undefined) return value
   const isNumber = typeof a === 'bigint' || typeof a === 'number' || a instanceof Uint
-  throw isNumber ? noSuchOverload() : new CelError(`no such overload: ${name}`)
+  const answers = typeof a === 'string' || a instanceof Duration || a instanceof Timestamp
+  throw answers || (isNumber && !(typeof a === 'number' && name === '_%_'))
+    ? noSuchOverload()
+    : new CelError(`no such overload: ${name}`)
 }
 
 export const add = (a: CelValue, b: CelValue): CelValue => {
@@ -77,6 +80,12 @@ const divide =
     if (b === 0n) throw new CelError(why)
     return apply(a, b)
   }
+
+/** Where the quotient is no int, there is no remainder either. */
+const modulo = (a: bigint, b: bigint): bigint => {
+  if (b === -1n) int(-a)
+  return a % b
+}
 
 const negate = (a: CelValue): CelValue => {
   if (typeof a === 'bigint') return int(-a)
@@ -118,7 +127,8 @@ const size = (value: CelValue): bigint => {
 
 export const operators: Implementations = {
   '_==_': equal,
-  '_!=_': (a: CelValue, b: CelValue) => !equal(a, b),
+  // What nobody can compare is not equal.
+  '_!=_': (a: CelValue, b: CelValue) => !isSame(a, b),
   '_<_': comparer('_<_', (order) => order < 0),
   '_<=_': comparer('_<=_', (order) => order <= 0),
   '_>_': comparer('_>_', (order) => order > 0),
@@ -137,7 +147,7 @@ export const operators: Implementations = {
       '_/_',
     ),
   '_%_': (a: CelValue, b: CelValue) =>
-    orNoOverload(compute(a, b, { ints: divide('modulus by zero', (x, y) => x % y) }), a, '_%_'),
+    orNoOverload(compute(a, b, { ints: divide('modulus by zero', modulo) }), a, '_%_'),
   '-_': negate,
   '!_': (a: CelValue) => {
     if (typeof a !== 'boolean') throw noSuchOverload()

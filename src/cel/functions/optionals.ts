@@ -16,7 +16,6 @@ const isZero = (value: CelValue): boolean => {
   if (value instanceof Uint) return value.value === 0n
   if (value instanceof Duration) return value.nanos === 0n
   if (value instanceof Timestamp) return value.nanos === -62_135_596_800_000_000_000n
-  if (value instanceof Optional) return value.value === undefined || isZero(value.value)
   if (value instanceof StructValue) return value.fields.size === 0
   return sizeOf(value) === 0
 }

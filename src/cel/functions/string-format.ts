@@ -2,6 +2,7 @@
 import { compareTexts } from '#go/compare-texts.js'
 import { formatDouble } from '#go/number.js'
 import { goQuote } from '#go/quote.js'
+import { parseInt64, parseIntMessage } from '#json/int64.js'
 import { limits } from '#limits'
 import { formatDuration, formatTimestamp } from '../times.js'
 import {
@@ -79,6 +80,10 @@ const readClause = (format: string, start: number): { clause: Clause; end: numbe
     if (digits === '')
       throw unparsable(
         'error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax',
+      )
+    if (parseInt64(digits) === undefined)
+      throw unparsable(
+        `error while parsing precision: error while converting precision to integer: ${parseIntMessage(digits, 'Atoi')}`,
       )
     precision = Number(digits)
   }
@@ -207,8 +212,8 @@ const hex = (value: CelValue): string | undefined => {
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : undefined
 }
 
-/** Go's printer, which upstream hands the number to, reads no larger one and then finds no verb. */
-const largestGoPrecision = 1_000_000
+/** Go's printer, which upstream hands the number to, reads no digit behind more than a million, and then finds no verb. */
+const largestGoPrecision = 10_000_009
 
 const formatClause = ({ kind, precision }: Clause, value: CelValue): string | undefined => {
   if (kind === 's') return asText(value)

@@ -1,7 +1,8 @@
 /** `getHours()` and the like, of timestamps in a zone and of durations (cel-go, common/stdlib/standard.go). */
+import { once } from '#async/once.js'
 import { parseInt64, parseIntMessage } from '#json/int64.js'
 import type { Implementations } from '../evaluation.js'
-import { calendarOf } from '../times.js'
+import { calendarOf, secondsOf } from '../times.js'
 import { CelError, type Duration, type Timestamp } from '../values.js'
 
 const dayMs = 86_400_000
@@ -9,12 +10,20 @@ const dayMs = 86_400_000
 /** By name in small letters, as Intl takes any: objects may name zones, and there are only so many. */
 const zoneFormats = new Map<string, Intl.DateTimeFormat>()
 
+const zonesByName = once(
+  () => new Map(Intl.supportedValuesOf('timeZone').map((zone) => [zone.toLowerCase(), zone])),
+)
+/** Intl takes names in letters of any size, and offsets, too; to Go they are the names of files. */
+const isWrittenSo = (zone: string): boolean =>
+  /^[A-Z]/.test(zone) && (zonesByName().get(zone.toLowerCase()) ?? zone) === zone
+
 /** Seconds that a named zone is east of UTC at a time. */
 const namedOffset = (timestamp: Timestamp, zone: string): number => {
   if (zone === 'UTC' || zone === '') return 0
   if (/^[/\\]|\.\./.test(zone)) throw new CelError('time: invalid location name')
   // The zone of the server.
   const isLocal = zone === 'Local'
+  if (!isLocal && !isWrittenSo(zone)) throw new CelError(`unknown time zone ${zone}`)
   const name = isLocal ? zone : zone.toLowerCase()
   let format = zoneFormats.get(name)
   if (format === undefined) {
@@ -63,7 +72,8 @@ const parts: Readonly<Record<string, (at: Date, timestamp: Timestamp) => number>
   getHours: (at) => at.getUTCHours(),
   getMinutes: (at) => at.getUTCMinutes(),
   getSeconds: (at) => at.getUTCSeconds(),
-  getMilliseconds: (_at, { nanos }) => Number((((nanos / 1_000_000n) % 1000n) + 1000n) % 1000n),
+  getMilliseconds: (_at, timestamp) =>
+    Number((timestamp.nanos - secondsOf(timestamp) * 1_000_000_000n) / 1_000_000n),
 }
 
 const durationUnits: Readonly<Record<string, bigint>> = {

@@ -8,12 +8,17 @@ import { work } from '../work.js'
 class CelUrl extends KubernetesValue {
   readonly typeName = 'kubernetes.URL'
   readonly url: GoUrl
-  constructor(url: GoUrl) {
+  /** A question mark that nothing follows is printed, too. */
+  readonly #asksNothing: boolean
+  constructor(url: GoUrl, text: string) {
     super()
     this.url = url
+    this.#asksNothing = /^[^?#]*\?(?:#|$)/.test(text)
   }
+  /** By what Go prints of them. */
   equals(other: this): boolean {
-    return JSON.stringify(this.url) === JSON.stringify(other.url)
+    const shown = ({ url }: CelUrl) => JSON.stringify({ ...url, path: escapedPath(url) })
+    return this.#asksNothing === other.#asksNothing && shown(this) === shown(other)
   }
 }
 
@@ -29,7 +34,7 @@ const parse = (text: string): CelUrl => {
   const url = problem ?? parseUrl(text)
   if (typeof url === 'string')
     throw new CelError(`URL parse error during conversion from string: ${url}`)
-  return new CelUrl(url)
+  return new CelUrl(url, text)
 }
 
 const hostname = ({ url: { host } }: CelUrl): string =>
@@ -38,7 +43,18 @@ const hostname = ({ url: { host } }: CelUrl): string =>
 const port = ({ url: { host } }: CelUrl): string =>
   /:(\d*)$/.exec(host.replace(/^\[.*\]/, ''))?.[1] ?? ''
 
-const decode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
+/** Byte by byte: what is no UTF-8 stays as little of it as in any text of Go's that is printed. */
+const unescaped = (text: string): Buffer => {
+  const bytes = Buffer.from(text).toString('latin1')
+  const plain = bytes.replace(/%(..)/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  )
+  return Buffer.from(plain, 'latin1')
+}
+
+/** Undefined for what Go cannot read (url.QueryUnescape). */
+const decode = (text: string): string | undefined =>
+  /%(?![0-9a-f]{2})/i.test(text) ? undefined : unescaped(text.replaceAll('+', ' ')).toString()
 
 const query = ({ url }: CelUrl): EntryMap => {
   work(url.query.length / 10)
@@ -46,13 +62,9 @@ const query = ({ url }: CelUrl): EntryMap => {
   for (const pair of url.query.split('&')) {
     if (pair === '' || pair.includes(';')) continue
     const equals = pair.indexOf('=')
-    try {
-      const key = decode(equals < 0 ? pair : pair.slice(0, equals))
-      const value = equals < 0 ? '' : decode(pair.slice(equals + 1))
-      addToList(values, key, value)
-    } catch {
-      // Go leaves out what it cannot read.
-    }
+    const key = decode(equals < 0 ? pair : pair.slice(0, equals))
+    const value = equals < 0 ? '' : decode(pair.slice(equals + 1))
+    if (key !== undefined && value !== undefined) addToList(values, key, value)
   }
   const map = new EntryMap()
   for (const [key, list] of values) map.add(key, list)
@@ -60,16 +72,14 @@ const query = ({ url }: CelUrl): EntryMap => {
 }
 
 /** As it was given where that is escaped, escaped anew where it is not (net/url, URL.EscapedPath). */
-const escapedPath = ({ url: { path } }: CelUrl): string => {
+const escapedPath = ({ path }: GoUrl): string => {
   if (/^[\w\-.~!$&'()*+,;=:@[\]/%]*$/.test(path)) return path
-  const bytes = Buffer.from(path).toString('latin1')
-  const plain = bytes.replace(/%(..)/g, (_, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  )
-  return plain.replace(
-    /[^\w\-.~$&+,/:;=@]/g,
-    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
-  )
+  return unescaped(path)
+    .toString('latin1')
+    .replace(
+      /[^\w\-.~$&+,/:;=@]/g,
+      (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+    )
 }
 
 export const urlFunctions: Implementations = {
@@ -79,6 +89,6 @@ export const urlFunctions: Implementations = {
   url_get_host: ({ url }: CelUrl) => url.host,
   url_get_hostname: hostname,
   url_get_port: port,
-  url_get_escaped_path: escapedPath,
+  url_get_escaped_path: ({ url }: CelUrl) => escapedPath(url),
   url_get_query: query,
 }
