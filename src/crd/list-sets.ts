@@ -4,6 +4,7 @@ import { pushAll } from '#collections/push-all.js'
 import { stringify } from '#json/json.js'
 import { getOwn, isJsonObject, withKeysInOrder } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
+import { isWholeFloat } from '#registry/decode/whole-floats.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 /**
@@ -66,7 +67,12 @@ const duplicatesIn = (
                 isJsonObject(item) && Object.hasOwn(item, k) ? [[k, item[k]!]] : [],
               ),
           )
-    const text = stringify(withKeysInOrder(identity))
+    // To Go 1.0 is another number than 1, where it is not inside of something that is compared by its JSON.
+    const isFloat =
+      listType === 'set'
+        ? isWholeFloat(list, i)
+        : keys.length === 1 && isJsonObject(item) && isWholeFloat(item, keys[0]!)
+    const text = `${stringify(withKeysInOrder(identity))}${isFloat ? '.0' : ''}`
     const seen = times.get(text) ?? 0
     times.set(text, seen + 1)
     // Only the second occurrence is reported.

@@ -62,3 +62,40 @@ t.test('an integer of YAML beyond an int64 is a float', (t) => {
   t.same(object.spec, { n: 2 ** 63, any: { x: 2n ** 63n - 1n } })
   t.end()
 })
+
+t.test('in sets and as the key of a list a float is another number than the integer', (t) => {
+  const list = { type: 'array', 'x-kubernetes-list-type': 'set', items: number }
+  const item = { type: 'object', properties: { k: number, m: number } }
+  const byKeys = (keys: string[]) => ({
+    ...{ type: 'array', items: item },
+    ...{ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys },
+  })
+  const version = {
+    ...{ name: 'v1', served: true, storage: true },
+    schema: {
+      openAPIV3Schema: {
+        type: 'object',
+        properties: { set: list, one: byKeys(['k']), two: byKeys(['k', 'm']) },
+      },
+    },
+  }
+  const [withLists] = customRows({
+    metadata: { name: 'things.e.com' },
+    spec: { group: 'e.com', scope: 'Cluster', names, versions: [version] },
+    status: { acceptedNames: names },
+  } as unknown as CustomResourceDefinition)
+  const wrong = (content: string): string => {
+    const text = `{"apiVersion":"e.com/v1","kind":"Thing","metadata":{"name":"a"},${content}}`
+    const { value, trace } = parseWithTrace(text)
+    const { object } = decodeObject(withLists!, value, trace)
+    const errors = withLists!.strategy.validate!(object as never, {} as never)
+    return errors.map(({ field }) => field).join()
+  }
+  t.equal(wrong('"set":[1,1]'), 'set[1]')
+  t.equal(wrong('"set":[1,1.0]'), '')
+  t.equal(wrong('"set":[1.0,1,1e0]'), 'set[2]')
+  t.equal(wrong('"one":[{"k":1},{"k":1.0}]'), '')
+  t.equal(wrong('"one":[{"k":1.0},{"k":1.0}]'), 'one[1]')
+  t.equal(wrong('"two":[{"k":1,"m":2},{"k":1.0,"m":2}]'), 'two[1]', 'keys together are JSON')
+  t.end()
+})

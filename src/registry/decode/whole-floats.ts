@@ -22,6 +22,10 @@ export const noteFloat = (
   marked.set(container, keys.add(key))
 }
 
+/** Whether the value at the key is such a float. */
+export const isWholeFloat = (container: object, key: string | number): boolean =>
+  marked.get(container)?.has(key) === true
+
 /** Whether such a float is still in the value: what was pruned is gone. */
 export const holdsWholeFloat = (value: unknown): boolean => {
   if (typeof value !== 'object' || value === null) return false
