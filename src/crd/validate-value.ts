@@ -11,6 +11,7 @@ import {
   tooLong,
   tooMany,
 } from '#api/field-error.js'
+import { oncePerObject } from '#async/once.js'
 import { matchesPattern } from '#cel/patterns.js'
 import { goQuote } from '#go/quote.js'
 import { stringify } from '#json/json.js'
@@ -266,10 +267,17 @@ const isAllowed = (value: JsonValue, one: JsonValue): boolean =>
   (jsonEqual(one, value) ||
     (typeof value === 'number' && isGoInteger(one) && Math.trunc(value) === Number(one)))
 
+/** There may be very many of them, and as many values. */
+const setOf = oncePerObject((allowed: readonly JsonValue[]) => new Set(allowed))
+
 const validateEnum = (value: JsonValue, schema: StructuralSchema, path: string): FieldError[] => {
   const allowed = schema.enum
   if (allowed === undefined || allowed.length === 0) return []
-  if (value !== null && allowed.some((one) => isAllowed(value, one))) return []
+  const isOne =
+    typeof value === 'string' || Number.isSafeInteger(value)
+      ? setOf(allowed).has(value)
+      : value !== null && allowed.some((one) => isAllowed(value, one))
+  if (isOne) return []
   return [notSupported(path, withKeysInOrder(value), allowed.map(printEnum))]
 }
 

@@ -22,6 +22,13 @@ t.test('a list that is wrong in every item', async (t) => {
   t.match(errors.at(-1), { field: `l[${count - 1}]`, body: /must be of type string: "integer"/ })
 })
 
+t.test('a list of very many values, of which each is one of very many', async (t) => {
+  const count = 200_000
+  const allowed = [...numbers(count), ...numbers(count).map(String)]
+  const schema = { type: 'array', items: { 'x-kubernetes-int-or-string': true, enum: allowed } }
+  t.same(validateValue(allowed.toReversed(), schema, 'l'), [])
+})
+
 t.test('a long name of a map whose values are all wrong', async (t) => {
   const long = 'k'.repeat(1_000_000)
   const maps = { type: 'object', additionalProperties: { type: 'object' } as StructuralSchema }
