@@ -44,16 +44,18 @@ const stillTerminating = (reason: string, message: string): DefinitionCondition 
   message,
 })
 
-/** Waits for objects with finalizers, checking again after each deletion. False if the time is over. */
+/** Waits for objects with finalizers: they are counted once, and from then on by their events. False if the time is over. */
 const untilNoneIsLeft = (store: Store, asServer: AsServer): Promise<boolean> =>
   withinTime(asServer().caller.signal, limits.definitionCleanupMsMax, async (signal) => {
-    let { items, revision } = await listAll(store)
-    if (items.length === 0) return true
+    const { items, revision } = await listAll(store)
+    const left = new Set(items.map(({ key }) => key))
+    if (left.size === 0) return true
     const selection = selectAll(store)
-    for await (const batch of store.watch({ selection, after: revision, signal })) {
-      if (!batch.events.some(({ type }) => type === 'DELETED')) continue
-      ;({ items, revision } = await listAll(store))
-      if (items.length === 0) return true
+    for await (const { events } of store.watch({ selection, after: revision, signal })) {
+      for (const { type, stored } of events)
+        if (type === 'DELETED') left.delete(stored.key)
+        else left.add(stored.key)
+      if (left.size === 0) return true
     }
     return false
   })

@@ -40,6 +40,28 @@ t.test('objects that are held for longer than a minute are reported', async (t) 
   })
 })
 
+t.test('objects that go one by one are not listed each time', async (t) => {
+  const keys = Array.from({ length: 100 }, (_none, i) => `e.com/widgets/${i}`)
+  let lists = 0
+  const store = storeWith({
+    list: async () => {
+      lists++
+      return { items: keys.map((key) => ({ ...held, key }) as StoredObject), revision: 1 }
+    },
+    async *watch() {
+      const events = (type: 'ADDED' | 'DELETED', key: string) => ({
+        events: [{ type, stored: { ...held, key } as StoredObject, revision: 2 }],
+        revision: 2,
+      })
+      yield events('ADDED', 'e.com/widgets/new')
+      for (const key of [...keys, 'e.com/widgets/new']) yield events('DELETED', key)
+      throw new Error('they are all gone')
+    },
+  })
+  t.match(await deleteObjects(store, asServer, terminates), { status: 'False' })
+  t.equal(lists, 2)
+})
+
 t.test('objects that cannot be read or deleted are reported, and nothing is thrown', async (t) => {
   const reason = 'InstanceDeletionFailed'
   t.match(await deleteObjects(storeWith({ list: fails }), asServer, terminates), {
