@@ -3,6 +3,7 @@
  * shows the outcome.
  */
 import { goQuote } from '#go/quote.js'
+import { parseRequestUri } from '#go/url.js'
 import type { CustomResourceDefinition, DefinitionCondition } from './definition.js'
 
 export const approvalAnnotation = 'api-approved.kubernetes.io'
@@ -16,7 +17,8 @@ export const approvalOf = ({ metadata }: CustomResourceDefinition): Approval => 
   const value = metadata.annotations?.[approvalAnnotation]
   if (!value) return 'missing'
   if (value.startsWith('unapproved')) return 'bypassed'
-  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+/i.test(value) ? 'approved' : 'invalid'
+  const url = parseRequestUri(value)
+  return typeof url !== 'string' && url.scheme !== '' && url.host !== '' ? 'approved' : 'invalid'
 }
 
 const see = 'see https://github.com/kubernetes/enhancements/pull/1111'

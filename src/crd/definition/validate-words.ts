@@ -302,12 +302,13 @@ const nullableErrors = (
         `cannot be nullable when x-kubernetes-list-type is ${listType}`,
       ),
     )
+  const needed = new Set(items.required)
   for (const key of keys) {
     const property = getOwn(items.properties, key)
     if (property === undefined) continue
     const at = index(child(itemsAt, 'properties'), key)
     const inKeys = 'this property is in x-kubernetes-list-map-keys, so it'
-    if (property.default === undefined && !(items.required ?? []).includes(key))
+    if (property.default === undefined && !needed.has(key))
       errors.push(
         required(child(at, 'default'), `${inKeys} must have a default or be a required property`),
       )

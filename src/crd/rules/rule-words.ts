@@ -1,6 +1,7 @@
 /** Checks of validation rules that do not look at their expressions. */
 
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
+import { once } from '#async/once.js'
 import { trimSpace } from '#go/trim-space.js'
 import { followFieldPath } from '../field-path.js'
 import type { StructuralSchema, ValidationRule } from '../structural-schema.js'
@@ -19,16 +20,18 @@ export const ruleWords = (
   schema: StructuralSchema,
   path: string,
   isStructural: (schema: StructuralSchema) => boolean,
-): FieldError[] =>
-  (schema['x-kubernetes-validations'] ?? []).flatMap((rule, i) => {
+): FieldError[] => {
+  const hasForm = once(() => isStructural(schema))
+  return (schema['x-kubernetes-validations'] ?? []).flatMap((rule, i) => {
     const at = index(child(path, 'x-kubernetes-validations'), i)
     const errors = wordsOf(rule, at)
     const { fieldPath } = rule
     const isWrong = fieldPath && typeof followFieldPath(schema, fieldPath) === 'string'
-    if (isWrong && isStructural(schema))
+    if (isWrong && hasForm())
       errors.push(invalid(child(at, 'fieldPath'), fieldPath, 'must be a valid path'))
     return errors
   })
+}
 
 const textErrors = (rule: ValidationRule, at: (part: string) => string): FieldError[] => {
   const text = trimSpace(rule.rule ?? '')
