@@ -1,4 +1,5 @@
 /** What a call costs when it runs (cel-go, interpreter/runtimecost.go; apiserver, pkg/cel/library/cost.go, CallCost). */
+import { NamedFormat } from './functions/named-formats.js'
 import { type CelValue, KubernetesValue, MapValue, Optional, sizeOf } from './values.js'
 import { work } from './work.js'
 
@@ -29,8 +30,10 @@ const traversalCost = (value: CelValue): number => {
   return 1
 }
 
+const matchingSize = (text: CelValue, patternSize: number): number =>
+  Math.ceil((1 + actualSize(text)) * traversal) * Math.ceil(patternSize * patternLength)
 const matching = (text: CelValue, pattern: CelValue): number =>
-  Math.ceil((1 + actualSize(text)) * traversal) * Math.ceil(actualSize(pattern) * patternLength)
+  matchingSize(text, actualSize(pattern))
 
 /** A requirement of a selector is at least two characters, and costs a list and a struct. */
 const selectorCost = (size: number): number =>
@@ -44,7 +47,7 @@ const selfCompare = (list: CelValue | undefined): number => {
   return Math.floor(list.length * list.length * (isText ? 2 + traversal : 2)) + 11
 }
 
-type Cost = (args: readonly CelValue[], result: CelValue) => number
+type Cost = (args: readonly CelValue[], result: CelValue, overload: string) => number
 
 const whole: Cost = ([list]) => traversalCost(list!)
 const once: Cost = ([text]) => reading(text)
@@ -79,22 +82,24 @@ const byFunction: Readonly<Record<string, Cost>> = {
   isCIDR: once,
   ip: ([text]) => (typeof text === 'string' ? reading(text) : 1),
   'ip.isCanonical': twice,
-  containsIP: ([cidr, other]) =>
-    reading(cidr, 2) + (typeof other === 'string' ? reading(other) : 0),
-  containsCIDR: ([cidr, other]) =>
-    reading(cidr, 2) + reading(cidr) + 1 + (typeof other === 'string' ? reading(other) : 0),
+  containsIP: ([cidr, other], _result, overload) =>
+    reading(cidr, 2) + (overload === 'cidr_contains_ip_string' ? reading(other) : 0),
+  containsCIDR: ([cidr, other], _result, overload) =>
+    reading(cidr, 2) +
+    reading(cidr) +
+    1 +
+    (overload === 'cidr_contains_cidr_string' ? reading(other) : 0),
   quantity: once,
   isQuantity: once,
   semver: once,
   isSemver: once,
   validate: ([format, text]) =>
-    Math.ceil((1 + actualSize(text!)) * traversal) * Math.ceil(actualSize(format!) * patternLength),
-  '_==_': (args, result) => (args[0] instanceof KubernetesValue ? 1 : smaller(args, result)),
+    format instanceof NamedFormat ? matchingSize(text!, format.patternSize) : 1,
+  '_==_': (args, ...more) => (args[0] instanceof KubernetesValue ? 1 : smaller(args, ...more)),
   '_!=_': smaller,
   startsWith: once,
   endsWith: once,
   format: once,
-  matches: found,
   contains: ([text, part]) => reading(text) * reading(part),
   'sets.contains': ([a, b]) => 1 + actualSize(a!) * actualSize(b!),
   'sets.intersects': ([a, b]) => 1 + actualSize(a!) * actualSize(b!),
@@ -104,12 +109,16 @@ const byFunction: Readonly<Record<string, Cost>> = {
   reverse: (_args, result) => actualSize(result) + 11,
   flatten: ([list, depth]) => Math.floor(actualSize(list!) * Number(depth ?? 1n)) + 11,
   distinct: ([list]) => selfCompare(list),
-  sort: ([list]) => selfCompare(list),
-  '@sortByAssociatedKeys': ([, keys]) => selfCompare(keys),
+  // Counted by the overload, where that is known.
+  sort: ([list], _result, overload) => (overload === '' ? 1 : selfCompare(list)),
+  '@sortByAssociatedKeys': ([, keys], _result, overload) =>
+    overload === '' ? 1 : selfCompare(keys),
 }
 
 const byOverload: Readonly<Record<string, Cost>> = {
+  matches_string: found,
   string_to_bytes: once,
+  strings_quote: once,
   bytes_to_string: once,
   in_list: ([, list]) => actualSize(list!),
   add_string: ([a, b]) => Math.ceil((actualSize(a!) + actualSize(b!)) * traversal),
@@ -130,5 +139,5 @@ export const callCost = (
   result: CelValue,
 ): number => {
   const cost = byFunction[name] ?? byOverload[overload]
-  return cost === undefined ? 1 : cost(args, result)
+  return cost === undefined ? 1 : cost(args, result, overload)
 }

@@ -82,6 +82,7 @@ const sortByKeys = (list: List, keys: List): List => {
     throw new CelError('list elements must be comparable')
   if (keys.some((key) => typeNameOf(key) !== typeNameOf(first!)))
     throw new CelError('list elements must have the same type')
+  work(list.length)
   const order = list.map((_item, i) => i)
   order.sort((i, j) => orderOf(keys[i]!, keys[j]!))
   return order.map((i) => list[i]!)

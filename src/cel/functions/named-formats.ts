@@ -11,23 +11,20 @@ import { parseDate, parseTimestamp } from '../times.js'
 import { type CelValue, KubernetesValue, Optional } from '../values.js'
 import { uriProblem } from './urls.js'
 
-class NamedFormat extends KubernetesValue {
+export class NamedFormat extends KubernetesValue {
   readonly typeName = 'kubernetes.NamedFormat'
   readonly name: string
   readonly check: (text: string) => string[]
-  readonly #patternLength: number
-  constructor(name: string, patternLength: number, check: (text: string) => string[]) {
+  /** Of the pattern that stands for it in costs. */
+  readonly patternSize: number
+  constructor(name: string, patternSize: number, check: (text: string) => string[]) {
     super()
     this.name = name
-    this.#patternLength = patternLength
+    this.patternSize = patternSize
     this.check = check
   }
   equals(other: this): boolean {
     return this.name === other.name
-  }
-  /** Length of the pattern that stands for it in costs. */
-  override get size(): number {
-    return this.#patternLength
   }
 }
 
