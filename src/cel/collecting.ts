@@ -28,7 +28,7 @@ export const inserting = (into: Planned, added: readonly Planned[]): Planned => 
     evaluation.spend(1)
     if (second !== undefined) insert(map, first, second)
     else if (first instanceof MapValue)
-      for (const key of first.keys()) insert(map, key, first.get(key)!)
+      for (const key of first.keys()) insert(map, key, first.valueAt(key))
     else throw new CelError(`no such overload: cel.@mapInsert(map, ${typeNameOf(first)})`)
     return map
   },

@@ -45,7 +45,8 @@ const fits = (type: Type, value: CelValue, looksInside: boolean): boolean => {
   if (type.kind === 'map') {
     if (!(value instanceof MapValue)) return false
     const [key] = looksInside ? value.keys() : []
-    return key === undefined || (fits(first!, key, true) && fits(second!, value.get(key)!, true))
+    const inner = key === undefined ? undefined : value.get(key)
+    return inner === undefined || (fits(first!, key!, true) && fits(second!, inner, true))
   }
   return type.name === typeNameOf(value)
 }

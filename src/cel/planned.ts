@@ -48,7 +48,7 @@ export function* pairsOf(
     return
   }
   if (range instanceof MapValue) {
-    for (const key of range.keys()) yield [key, isPair ? range.get(key)! : key]
+    for (const key of range.keys()) yield [key, isPair ? range.valueAt(key) : key]
     return
   }
   const shown = goTypeNameOf(range)

@@ -26,7 +26,10 @@ const traversalCost = (value: CelValue): number => {
   if (value instanceof MapValue)
     return value
       .keys()
-      .reduce<number>((sum, key) => sum + traversalCost(key) + traversalCost(value.get(key)!), 0)
+      .reduce<number>(
+        (sum, key) => sum + traversalCost(key) + traversalCost(value.get(key) ?? null),
+        0,
+      )
   return 1
 }
 

@@ -60,11 +60,14 @@ const escapes: Readonly<Record<string, string>> = {
   slash: '/',
 }
 
-/** The property that a name in CEL means. */
-export const propertyName = (name: string): string => {
-  const keyword = /^__(.*)__$/.exec(name)?.[1]
-  if (keyword !== undefined && reserved.has(keyword)) return keyword
-  return name.replace(/__(underscores|dot|dash|slash)__/g, (_, word: string) => escapes[word]!)
+/** The property that a name in CEL means; undefined if it is escaped in a way that nobody knows (apiserver, cel.Unescape). */
+export const propertyName = (name: string): string | undefined => {
+  let isKnown = true
+  const plain = name.replace(/__([^_]+)__/g, (all, word: string) => {
+    isKnown &&= reserved.has(word) ? all === name : Object.hasOwn(escapes, word)
+    return escapes[word] ?? word
+  })
+  return isKnown ? plain : undefined
 }
 
 const requestBytes = limits.requestBodyBytesMax
@@ -87,10 +90,9 @@ const declareString = (schema: CelSchema): DeclaredType => {
   if (format === 'duration') return simple(types.duration, 32, 3)
   if (format === 'date') return simple(types.timestamp, 12, 12)
   if (format === 'date-time') return simple(types.timestamp, 32, 21)
-  const longest = Math.max(
-    0,
-    ...values.map((v) => (typeof v === 'string' ? Buffer.byteLength(v) : 0)),
-  )
+  let longest = 0
+  for (const value of values)
+    if (typeof value === 'string') longest = Math.max(longest, Buffer.byteLength(value))
   return simple(types.string, lengthMax(schema) ?? (values.length > 0 ? longest : quotedRequest), 2)
 }
 

@@ -72,7 +72,13 @@ export abstract class KubernetesValue {
 
 export abstract class MapValue {
   abstract get(key: CelValue): CelValue | undefined
+  /** Objects with a schema have keys that they do not find again. */
   abstract keys(): CelValue[]
+  valueAt(key: CelValue): CelValue {
+    const value = this.get(key)
+    if (value === undefined) throw noSuchOverload()
+    return value
+  }
   abstract readonly size: number
   /** What `in` says; a map may yield values for keys that are not in it. */
   has(key: CelValue): boolean {

@@ -8,10 +8,22 @@ const properties = {
   l: { type: 'array', items: { type: 'integer' } },
   m: { type: 'object', additionalProperties: text },
   set: { type: 'array', 'x-kubernetes-list-type': 'set', items: text },
+  o: {
+    type: 'object',
+    'x-kubernetes-preserve-unknown-fields': true,
+    properties: { 'a-b': text, namespace: text, none: { ...text, nullable: true } },
+  },
   d: { type: 'string', format: 'duration' },
   w: { type: 'string', format: 'duration' },
 }
-const self = { l: [3, 1], m: { x: '1' }, set: ['x', 'y'], d: '2 days', w: '1 Week and 3 mins' }
+const self = {
+  l: [3, 1],
+  m: { x: '1' },
+  set: ['x', 'y'],
+  o: { 'a-b': 'x', namespace: 'n', none: null, unknown: 1 },
+  d: '2 days',
+  w: '1 Week and 3 mins',
+}
 
 /** The value as `format` shows it, or why there is none. */
 const yields = (expression: string): string => {
@@ -134,6 +146,22 @@ t.test('what is no optional is what its or yields, and one of nothing is somethi
   answers(t, [
     ['dyn(1).orValue(2)', '= 1'],
     ['optional.ofNonZeroValue(optional.none()).hasValue()', '= true'],
+  ]),
+)
+
+t.test('an object with declared fields is as large as it is, and finds them by either name', (t) =>
+  answers(t, [
+    ['dyn(self.o).size()', '= 4'],
+    ['dyn(self.o).map(k, k)', '= ["a__dash__b", "__namespace__", "none", null]'],
+    ["dyn(self.o)['a-b']", '= x'],
+    ["dyn(self.o)['a__dash__b']", '= x'],
+    ["'a-b' in dyn(self.o)", '= true'],
+    ["'none' in dyn(self.o)", '= false'],
+    ["'__wrong__' in dyn(self.o)", '= false'],
+    ["'%s'.format([dyn(self.o)])", 'error during formatting: could not find key: "none"'],
+    ['dyn(self.o).transformList(k, v, v)', noOverload],
+    ['optional.ofNonZeroValue(dyn(self.l).filter(x, false)).hasValue()', '= false'],
+    ['optional.ofNonZeroValue(self.o).hasValue()', '= true'],
   ]),
 )
 

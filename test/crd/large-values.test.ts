@@ -1,6 +1,7 @@
 /** Values as large as a request may be: each is judged in one walk, as nobody else is answered meanwhile. */
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
+import { declareType } from '#cel/schema-types.js'
 import { customTable } from '#crd/columns.js'
 import { customStrategy } from '#crd/custom-strategy.js'
 import type { CustomResourceDefinition, DefinitionVersion } from '#crd/definition/definition.js'
@@ -27,6 +28,11 @@ t.test('a list of very many values, of which each is one of very many', async (t
   const allowed = [...numbers(count), ...numbers(count).map(String)]
   const schema = { type: 'array', items: { 'x-kubernetes-int-or-string': true, enum: allowed } }
   t.same(validateValue(allowed.toReversed(), schema, 'l'), [])
+})
+
+t.test('the longest of very many texts', async (t) => {
+  const schema = { type: 'string', enum: numbers(200_000).map(String) }
+  t.equal(declareType(schema, 'self', false)?.sizeMax, 6)
 })
 
 t.test('a long name of a map whose values are all wrong', async (t) => {

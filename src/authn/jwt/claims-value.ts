@@ -11,7 +11,7 @@ class NamedMap extends ObjectMap {
     super(source, (_key, value) => celValueOf(value))
   }
   override get(key: CelValue): CelValue | undefined {
-    return super.get(typeof key === 'string' ? propertyName(key) : key)
+    return super.get(typeof key === 'string' ? (propertyName(key) ?? key) : key)
   }
 }
 

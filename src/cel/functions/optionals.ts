@@ -4,6 +4,7 @@ import {
   CelError,
   type CelValue,
   Duration,
+  isTyped,
   Optional,
   StructValue,
   sizeOf,
@@ -11,7 +12,9 @@ import {
   Uint,
 } from '../values.js'
 
+/** Of lists and maps with a schema nobody asks whether they are empty. */
 const isZero = (value: CelValue): boolean => {
+  if (typeof value === 'object' && value !== null && isTyped(value)) return false
   if (value === null || value === false || value === 0n || value === 0) return true
   if (value instanceof Uint) return value.value === 0n
   if (value instanceof Duration) return value.nanos === 0n

@@ -164,7 +164,9 @@ const asText = (value: CelValue): string => {
   const entries = value.keys().map((key) => {
     if (typeof key === 'number')
       throw new FormatError('no formatting function for map key of type double')
-    return [nested(key), nested(value.get(key)!)] as const
+    const inner = value.get(key)
+    if (inner === undefined) throw new FormatError(`could not find key: ${nested(key)}`)
+    return [nested(key), nested(inner)] as const
   })
   entries.sort(([a], [b]) => compareTexts(a, b))
   return `{${entries.map(([key, inner]) => `${key}:${inner}`).join(', ')}}`

@@ -1,11 +1,10 @@
 /** CEL values of what a structural schema describes (apiserver, pkg/cel/common/values.go). */
 
-import { oncePerObject } from '#async/once.js'
 import { type FieldReader, fromJson, ObjectMap } from '#cel/json-values.js'
-import { celName, isEmbedded, propertiesOf, reserved } from '#cel/schema-types.js'
+import { isEmbedded, propertiesOf } from '#cel/schema-types.js'
 import { parseDate, parseTimestamp } from '#cel/times.js'
 import { asTyped, CelError, type CelValue, withListKind } from '#cel/values.js'
-import { isJsonObject } from '#json/object.js'
+import { getOwn, isJsonObject } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import { goTypeOf } from '#registry/go-print.js'
 import { parseFormatDuration } from '../duration-format.js'
@@ -68,32 +67,6 @@ const celItem = (value: JsonValue, schema: StructuralSchema): CelValue => {
 const isOfType = (schema: StructuralSchema, type: 'array' | 'object'): boolean =>
   schema.type === type || (schema.type ?? '') === ''
 
-interface DeclaredFields {
-  /** What CEL calls a property: no name, one, or a reserved word by itself, too. */
-  readonly names: ReadonlyMap<string, readonly string[]>
-  readonly read: FieldReader
-}
-
-const declareFields = (schema: StructuralSchema, isResource: boolean): DeclaredFields => {
-  const names = new Map<string, string[]>()
-  const schemas = new Map<string, StructuralSchema>()
-  for (const [key, property] of Object.entries(propertiesOf(schema, isResource))) {
-    const name = celName(key)
-    const all = name === undefined ? [] : reserved.has(key) ? [name, key] : [name]
-    names.set(key, all)
-    for (const one of all) schemas.set(one, property)
-  }
-  const read: FieldReader = (name, inner) => {
-    const property = schemas.get(name)!
-    return celValue(inner, property, isEmbedded(property))
-  }
-  return { names, read }
-}
-
-/** A list may have very many objects. */
-const fieldsOf = oncePerObject((schema: StructuralSchema) => declareFields(schema, false))
-const fieldsOfResource = oncePerObject((schema: StructuralSchema) => declareFields(schema, true))
-
 /**
  * A JSON value as CEL sees it under its schema: dates are timestamps, unknown fields are hidden. Throws CelError where it
  * does not fit; what is inside an object is looked at when a rule does.
@@ -114,12 +87,10 @@ export const celValue = (
     return asTyped(
       new ObjectMap(value, (_key, inner) => celValue(inner, values, isEmbedded(values))),
     )
-  const { names, read } = isResource ? fieldsOfResource(schema) : fieldsOf(schema)
-  const named: Record<string, JsonValue> = {}
-  for (const [key, inner] of Object.entries(value)) {
-    // No rule finds a field that is null, nullable as it may be.
-    if (inner === null) continue
-    for (const name of names.get(key) ?? []) named[name] = inner
+  const properties = propertiesOf(schema, isResource)
+  const read: FieldReader = (key, inner) => {
+    const property = getOwn(properties, key)
+    return property && celValue(inner, property, isEmbedded(property))
   }
-  return asTyped(new DeclaredObject(value, named, read))
+  return asTyped(new DeclaredObject(value, properties, read))
 }
