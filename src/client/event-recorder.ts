@@ -3,6 +3,7 @@
  * only become one; an object that has very many is cut off for a while. The rules of client-go's record package.
  */
 import { type Clock, formatTime } from '#api/clock.js'
+import { Lru } from '#collections/lru.js'
 import { limits } from '#limits'
 import type { Client } from './client.js'
 import { isNotFound } from './errors.js'
@@ -43,10 +44,11 @@ const coreEvents: ResourceRef = {
   namespaced: true,
 }
 
+/** What was told before of the same. */
 interface KnownEvent {
-  namespace: string
-  name: string
-  count: number
+  readonly name: string
+  readonly count: number
+  readonly firstTimestamp: string
 }
 interface Similar {
   messages: Set<string>
@@ -57,13 +59,9 @@ interface Bucket {
   atMs: number
 }
 
-export const evictOldest = <V>(map: Map<string, V>, max: number): void => {
-  while (map.size > max) map.delete(map.keys().next().value!)
-}
-
 /** Whether an object may have one more event of a type now: a burst, then one at a time. */
 const makeSpamFilter = (clock: Clock): ((subjectKey: string, type: EventType) => boolean) => {
-  const buckets = new Map<string, Bucket>()
+  const buckets = new Lru<Bucket>(limits.eventsKept)
   return (subjectKey, type) => {
     const key = `${subjectKey}/${type}`
     const now = clock.now()
@@ -73,14 +71,13 @@ const makeSpamFilter = (clock: Clock): ((subjectKey: string, type: EventType) =>
       bucket.tokens + (now - bucket.atMs) / limits.eventRefillMs,
     )
     buckets.set(key, { tokens: tokens >= 1 ? tokens - 1 : tokens, atMs: now })
-    evictOldest(buckets, limits.eventsKept)
     return tokens >= 1
   }
 }
 
 /** Whether an event is one of too many that differ in their message only. */
 const makeAggregator = (clock: Clock): ((group: string, message: string) => boolean) => {
-  const similar = new Map<string, Similar>()
+  const similar = new Lru<Similar>(limits.eventsKept)
   return (group, message) => {
     const now = clock.now()
     const seen = similar.get(group)
@@ -89,40 +86,10 @@ const makeAggregator = (clock: Clock): ((group: string, message: string) => bool
         ? seen.messages
         : new Set<string>()
     messages.add(message)
-    similar.delete(group)
     similar.set(group, { messages, atMs: now })
-    evictOldest(similar, limits.eventsKept)
     if (messages.size < limits.similarEventsMax) return false
     messages.delete(messages.keys().next().value!)
     return true
-  }
-}
-
-/** What creates an event, or raises the count of the one that was written under `key` before. It may be called again. */
-const makeWriter = (client: Client): ((key: string, body: EventBody) => () => Promise<void>) => {
-  const known = new Map<string, KnownEvent>()
-  const create = async (key: string, body: EventBody): Promise<void> => {
-    const { namespace, name } = body.metadata
-    await createEvent(client, coreEvents, body)
-    known.set(key, { namespace, name, count: 1 })
-    evictOldest(known, limits.eventsKept)
-  }
-  return (key, body) => {
-    const seen = known.get(key)
-    if (seen === undefined) return () => create(key, body)
-    seen.count++
-    const { lastTimestamp, message } = body
-    const patch = { count: seen.count, lastTimestamp, message }
-    return async () => {
-      try {
-        await client.patch(coreEvents, seen, patch, { type: 'merge' })
-      } catch (error) {
-        // Events expire by themselves: then it starts again at one.
-        if (!isNotFound(error)) throw error
-        known.delete(key)
-        await create(key, body)
-      }
-    }
   }
 }
 
@@ -148,13 +115,27 @@ export const createEventRecorder = ({
 }: EventRecorderOptions): EventRecorder => {
   const admits = makeSpamFilter(clock)
   const isCombined = makeAggregator(clock)
-  const write = makeWriter(client)
+  const known = new Lru<KnownEvent>(limits.eventsKept)
   const sink = new EventSink({ log, retryMs })
+  const raiseCount = async ({ metadata, count, lastTimestamp, message }: EventBody) => {
+    try {
+      await client.patch(coreEvents, metadata, { count, lastTimestamp, message }, { type: 'merge' })
+      return true
+    } catch (error) {
+      // Events expire by themselves, and the first may never have been written.
+      if (!isNotFound(error)) throw error
+      return false
+    }
+  }
+  const write = async (body: EventBody): Promise<void> => {
+    if (Number(body.count) > 1 && (await raiseCount(body))) return
+    await createEvent(client, coreEvents, body)
+  }
   return {
     event(subject, type, reason, message, { fieldPath, annotations, action } = {}) {
       const { namespace, name = '', uid = '' } = subject.metadata
       const subjectKey = `${subject.kind}/${namespace}/${name}/${uid}`
-      if (sink.isFull || !admits(subjectKey, type)) return
+      if (sink.isFull) return
       const now = clock.now()
       const group = [subjectKey, type, reason, action].join('\n')
       const combined = isCombined(group, message)
@@ -163,11 +144,20 @@ export const createEventRecorder = ({
         limits.eventMessageLengthMax,
       )
       const key = combined ? group : [group, text, fieldPath].join('\n')
+      const before = known.get(key)
+      const told: KnownEvent = {
+        name: before?.name ?? sink.nameOf(subject, now),
+        count: (before?.count ?? 0) + 1,
+        firstTimestamp: before?.firstTimestamp ?? formatTime(now),
+      }
+      known.set(key, told)
+      // One that is not written counts, too: the next one tells how many there were.
+      if (!admits(subjectKey, type)) return
       const body: EventBody = {
         kind: 'Event',
         apiVersion: 'v1',
         metadata: {
-          name: sink.nameOf(subject, now),
+          name: told.name,
           namespace: namespace || 'default',
           ...(annotations && !combined ? { annotations } : {}),
         },
@@ -175,8 +165,8 @@ export const createEventRecorder = ({
         reason,
         message: text,
         type,
-        count: 1,
-        firstTimestamp: formatTime(now),
+        count: told.count,
+        firstTimestamp: told.firstTimestamp,
         lastTimestamp: formatTime(now),
         source: { component, ...(host ? { host } : {}) },
         // One that stands for many names nobody there (as client-go's EventAggregate).
@@ -184,7 +174,7 @@ export const createEventRecorder = ({
         reportingInstance: combined ? '' : host,
         ...(action && !combined ? { action } : {}),
       }
-      sink.add(reason, () => write(key, body))
+      sink.add(reason, () => write(body))
     },
     flush: () => sink.flush(),
   }

@@ -7,7 +7,7 @@ import { type Clock, formatMicroTime } from '#api/clock.js'
 import { limits } from '#limits'
 import type { Client } from './client.js'
 import { isNotFound } from './errors.js'
-import { type EventType, evictOldest } from './event-recorder.js'
+import type { EventType } from './event-recorder.js'
 import {
   createEvent,
   type EventBody,
@@ -70,7 +70,7 @@ export const createEventSeriesRecorder = ({
     one.writtenMs = clock.now()
     const { body, count, lastMs } = one
     const series = { count, lastObservedTime: formatMicroTime(lastMs) }
-    sink.add(String(body.reason), () => async () => {
+    sink.add(String(body.reason), async () => {
       try {
         await client.patch(resources.events, body.metadata, { series }, { type: 'strategic' })
       } catch (error) {
@@ -121,8 +121,8 @@ export const createEventSeriesRecorder = ({
         type,
       }
       known.set(key, { body, count: 1, lastMs: now, writtenMs: now })
-      evictOldest(known, limits.eventsKept)
-      sink.add(reason, () => () => create(body))
+      if (known.size > limits.eventsKept) known.delete(known.keys().next().value!)
+      sink.add(reason, () => create(body))
     },
     flush: () => {
       clearInterval(looking)

@@ -80,11 +80,11 @@ export class EventSink {
     return isDns1123Subdomain(name).length === 0 ? name : randomUUID()
   }
 
-  /** `begin` is called when those before are written or dropped; what it returns may be called several times. */
-  add(reason: string, begin: () => () => Promise<void>): void {
+  /** `attempt` is called when those before are written or dropped, maybe several times. */
+  add(reason: string, attempt: () => Promise<void>): void {
     this.#waiting++
     this.#tail = this.#tail
-      .then(() => this.#write(begin()))
+      .then(() => this.#write(attempt))
       .catch((error) =>
         this.#log.debug({ reason, error: messageOf(error) }, 'event was not recorded'),
       )

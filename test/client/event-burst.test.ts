@@ -1,6 +1,7 @@
 /** An object that has very many Events is cut off for a while, as by client-go. */
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
+import { MovableClock } from '#api/movable-clock.js'
 import type { KubeObject } from '#api/object.js'
 import { createEventRecorder } from '#client/event-recorder.js'
 import { silentLog } from '#client/log.js'
@@ -25,3 +26,33 @@ t.test('very many warnings of an object leave room for its normal Events', async
     Killing: 1,
   })
 })
+
+t.test(
+  'those that are cut off are counted, and so are those before an Event expired',
+  async (t) => {
+    const client = await startBeside(t, async () => {})
+    const clock = new MovableClock(systemClock)
+    const recorder = createEventRecorder({ client, component: 'tester', clock, log: silentLog })
+    const subject = { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'p', namespace: 'default' } }
+    const tell = () => recorder.event(subject, 'Warning', 'BackOff', 'Back-off restarting')
+    const path = '/api/v1/namespaces/default/events'
+    const written = async () => {
+      await recorder.flush()
+      const { items } = await client.request<{ items: KubeObject[] }>({ method: 'GET', path })
+      return items.map(({ metadata: { name }, count, firstTimestamp }) => ({
+        name,
+        count,
+        firstTimestamp,
+      }))
+    }
+    for (let i = 0; i < limits.eventBurstMax + 5; i++) tell()
+    const [first] = await written()
+    clock.setAhead(limits.eventRefillMs)
+    tell()
+    t.same(await written(), [{ ...first, count: limits.eventBurstMax + 6 }])
+    await client.request({ method: 'DELETE', path })
+    clock.setAhead(2 * limits.eventRefillMs)
+    tell()
+    t.same(await written(), [{ ...first, count: limits.eventBurstMax + 7 }])
+  },
+)
