@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { backupPath } from '#api/backup-path.js'
+import { whyNoAnswer } from '#client/why-no-answer.js'
 import { type Flag, type Flags, helpFlag } from '#program/flags.js'
 import {
   type BackupSummary,
@@ -78,12 +79,17 @@ const kubeconfigOf = (flags: Flags): string | undefined => {
   return existsSync(own) ? own : undefined
 }
 
+/** Whatever keeps it from being asked, the kubeconfig's mistakes included, is the operator's to read. */
 const backupFromServer = (kubeconfig: string, file: string): Promise<BackupSummary> =>
   withServer([kubeconfig], async (transport, { server }) => {
     const answer = await transport.send({ method: 'GET', path: backupPath, longRunning: true })
     if (answer.statusCode !== 200)
       throw new StorageError('Unavailable', `${server} answered ${answer.statusCode}`)
     return await saveBackup(answer, file)
+  }).catch((error) => {
+    throw error instanceof StorageError
+      ? error
+      : new StorageError('Unavailable', whyNoAnswer(error))
   })
 
 /** A LevelDB that a server has open, or none: its objects may be in memory or in an etcd. */

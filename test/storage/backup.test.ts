@@ -69,7 +69,7 @@ t.test('a backup of large objects comes back, whatever one write may hold', asyn
 })
 
 t.test('backup from the command line; a store in use is not read behind its back', async (t) => {
-  const { url, driver, file } = await filled(t)
+  const { directory, url, driver, file } = await filled(t)
   t.match(await runCommand('backup', file, '--storage', url), {
     code: 1,
     out: /in use.*stop it first/,
@@ -80,6 +80,14 @@ t.test('backup from the command line; a store in use is not read behind its back
     out: /700 keys at revision/,
   })
   t.match(await runCommand('backup', '--storage', url), { code: 2, out: /FILE is missing/ })
+  for (const [kubeconfig, out] of [
+    [join(directory, 'missing'), /^kubelevel backup: there is no file \S+: start a server .*\n$/],
+    [join(directory, 'empty'), /^kubelevel backup: kubeconfig has no context ""\n$/],
+  ] as const) {
+    writeFileSync(join(directory, 'empty'), '{}')
+    const where = ['--data-dir', join(directory, 'none'), '--kubeconfig', kubeconfig]
+    t.match(await runCommand('backup', file, ...where), { code: 1, out })
+  }
   t.match(await runCommand('verify', `${file}-not`), { code: 1, out: /ENOENT/ })
 })
 
