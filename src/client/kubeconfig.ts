@@ -148,7 +148,7 @@ const configOf = (document: KubeconfigDocument): ClientConfig => {
   const files = caFile ? { ...credentials.files, ca: caFile } : credentials.files
   return {
     server: trimRight(server, '/'),
-    namespace: ctx.namespace ?? 'default',
+    namespace: ctx.namespace || 'default',
     ...(ca ? { ca } : {}),
     ...(cluster['tls-server-name'] ? { serverName: cluster['tls-server-name'] } : {}),
     ...credentials,

@@ -50,12 +50,14 @@ t.test('a list without entries may be null, as kubectl writes it', async (t) => 
   })
   const rest = fileOf(folder, 'rest', {
     'current-context': 'x',
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: '' } }],
     clusters: [{ name: 'c', cluster: { server: 'https://c' } }],
     users: null,
   })
   const list = [users, rest].join(path.delimiter)
-  t.match(await readKubeconfigOf(flagsOf(), list), { server: 'https://c', token: 'one' })
+  t.match(await readKubeconfigOf(flagsOf(), list), {
+    ...{ server: 'https://c', token: 'one', namespace: 'default' },
+  })
 })
 
 t.test(
