@@ -82,9 +82,10 @@ t.test('versions and ciphers of TLS', async (t) => {
   await t.rejects(handshake(server, { maxVersion: 'TLSv1.2', ciphers }))
   const strict = await startServer(t, { tlsMinVersion: 'VersionTLS13' })
   await t.rejects(handshake(strict, { maxVersion: 'TLSv1.2' }))
-  await t.rejects(createServer({ tlsMinVersion: 'VersionTLS14' }), {
-    message: 'unknown tls version "VersionTLS14"',
-  })
+  for (const tlsMinVersion of ['VersionTLS14', 'toString'])
+    await t.rejects(createServer({ tlsMinVersion }), {
+      message: `unknown tls version "${tlsMinVersion}"`,
+    })
   await t.rejects(createServer({ tlsCipherSuites: ['NOPE'] }), {
     message: "Cipher suite NOPE not supported or doesn't exist",
   })

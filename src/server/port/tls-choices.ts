@@ -11,7 +11,7 @@ const versions: Readonly<Record<string, SecureVersion>> = {
 }
 
 export const tlsVersionProblem = (version: string): string | undefined =>
-  version in versions ? undefined : `unknown tls version ${goQuote(version)}`
+  Object.hasOwn(versions, version) ? undefined : `unknown tls version ${goQuote(version)}`
 
 /** TLS 1.3's suites cannot be chosen, as in Go. */
 const suitesOfTls13 = [
