@@ -1,5 +1,5 @@
 /** A file of configuration that may change while the server runs (apiserver, pkg/util/filesystem: WatchUntil). */
-import { watch } from 'node:fs'
+import { type FSWatcher, watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { limits } from '#limits'
@@ -14,6 +14,17 @@ interface FollowedFile {
   /** Called with each new text. An error is logged, and the same text is not passed again, unless it is NotYetUsable. */
   take(text: string): Promise<void>
   readonly warn: (error: unknown) => void
+}
+
+/** Undefined where the system has no watcher left, say: then it is looked at now and then alone. */
+const watched = (folder: string, changed: (name: string | null) => void): FSWatcher | undefined => {
+  try {
+    const watcher = watch(folder, { persistent: false }, (_event, name) => changed(name))
+    watcher.on('error', () => watcher.close())
+    return watcher
+  } catch {
+    return undefined
+  }
 }
 
 /**
@@ -41,13 +52,12 @@ export const followFile = ({ file, text, take, warn }: FollowedFile): (() => Pro
     looking = looking.then(look)
   }
   const timer = setInterval(lookAgain, limits.configurationRereadMs).unref()
-  const watcher = watch(path.dirname(file), { persistent: false }, (_event, name) => {
+  const watcher = watched(path.dirname(file), (name) => {
     if (name === path.basename(file)) lookAgain()
   })
-  watcher.on('error', () => watcher.close())
   return () => {
     clearInterval(timer)
-    watcher.close()
+    watcher?.close()
     return looking
   }
 }

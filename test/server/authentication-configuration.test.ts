@@ -234,3 +234,10 @@ t.test('a file is read again when it has changed, and mistakes are reported once
   replace('last')
   await eventually('the last', () => taken.at(-1) === 'last')
 })
+
+t.test('a folder that cannot be watched keeps no server from starting', async (t) => {
+  const file = path.join(t.testdir(), 'missing', 'file')
+  const take = async (): Promise<void> => void t.fail('there is nothing to take')
+  const stop = followFile({ file, text: '', take, warn: () => {} })
+  await stop()
+})
