@@ -7,6 +7,7 @@ import { createTransport, type Transport } from '#client/transport.js'
 import { printedDuration } from '#go/duration.js'
 import { goNetError } from '#go/net-error.js'
 import { goQuote } from '#go/quote.js'
+import { trimRight } from '#go/trim-right.js'
 import { stringify } from '#json/json.js'
 import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
@@ -15,6 +16,14 @@ import { readReply, reviewOf, type SentReview } from '#webhook/review-answer.js'
 /** Each wait is 1.5 times the one before, plus up to a fifth of jitter. */
 export const webhookWaitMs = (initialMs: number, tries: number): number =>
   initialMs * 1.5 ** tries * (1 + 0.2 * systemRandom())
+
+/** Where it is asked: client-go keeps neither a query of the server nor a slash at the end. */
+export const webhookUrl = ({ server }: ClientConfig, timeoutMs: number): URL => {
+  const url = new URL(server)
+  url.pathname = trimRight(url.pathname, '/')
+  url.search = `?timeout=${printedDuration(timeoutMs)}`
+  return url
+}
 
 const isTransient = ({ statusCode = 0, headers }: IncomingMessage): boolean =>
   statusCode === 500 ||
@@ -45,9 +54,8 @@ export class ReviewWebhook {
       initialBackoffMs = limits.webhookBackoffMs,
     }: { timeoutMs?: number; initialBackoffMs?: number } = {},
   ) {
-    this.#url = new URL(config.server)
+    this.#url = webhookUrl(config, timeoutMs)
     this.#timeoutMs = timeoutMs
-    this.#url.searchParams.set('timeout', printedDuration(timeoutMs))
     this.#path = `${this.#url.pathname}${this.#url.search}`
     this.#initialBackoffMs = initialBackoffMs
     this.#transport = createTransport({ ...config, server: this.#url.origin })

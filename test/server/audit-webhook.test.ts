@@ -1,9 +1,10 @@
 /** The audit log at a server that a kubeconfig names. */
-import { writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readlinkSync, realpathSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { AuditWebhook } from '#server/audit/webhook.js'
+import { createServer } from '#src/index.js'
 import { eventually } from '../eventually.js'
 import { listen } from '../listen.js'
 import { temporaryDirectory } from '../storage/level-fixture.js'
@@ -40,7 +41,7 @@ const startCollector = async (t: Test, failures = 0): Promise<Collected> => {
     })
   })
   const port = await listen(t, server)
-  collected.url = `http://127.0.0.1:${port}/audit/log`
+  collected.url = `http://127.0.0.1:${port}/audit/log/?not=kept`
   return collected
 }
 
@@ -115,3 +116,47 @@ for (const [what, answer] of [
     t.match(problems, [Error])
     await webhook.close()
   })
+
+t.test('a kept connection that the webhook has closed is no reason for a pause', async (t) => {
+  const seen = new WeakSet<object>()
+  const closing = http.createServer((request, response) => {
+    // As if it had ended the connection just before.
+    if (seen.has(request.socket)) request.socket.destroy()
+    seen.add(request.socket)
+    response.end()
+  })
+  const port = await listen(t, closing)
+  const webhook = new AuditWebhook(
+    { server: `http://127.0.0.1:${port}`, namespace: '' },
+    { initialBackoffMs: 1e9 },
+    { closing: new AbortController().signal, warn: (problem) => void t.fail(problem) },
+  )
+  t.equal(await webhook.take([]), true)
+  t.equal(await webhook.take([]), true)
+  await webhook.close()
+})
+
+const untold = existsSync('/proc/self/fd') ? false : 'the system does not tell'
+t.test(
+  'a server that cannot start for its webhook leaves no log open',
+  { skip: untold },
+  async (t) => {
+    const folder = temporaryDirectory(t)
+    const [policyFile, file] = [path.join(folder, 'policy'), path.join(folder, 'audit.log')]
+    writeFileSync(
+      policyFile,
+      'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Metadata\n',
+    )
+    const webhook = { configFile: path.join(folder, 'missing') }
+    await t.rejects(createServer({ audit: { policyFile, log: { path: file }, webhook } }))
+    t.ok(existsSync(file), 'it was open')
+    const open = readdirSync('/proc/self/fd').map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`)
+      } catch {
+        return ''
+      }
+    })
+    t.notOk(open.includes(realpathSync(file)))
+  },
+)

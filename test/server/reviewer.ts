@@ -30,7 +30,7 @@ export const startReviewer = async (
   const folder = t.testdir()
   const configFile = path.join(folder, 'kubeconfig')
   const named = { 'current-context': 'c', contexts: [{ name: 'c', context: { cluster: 'c' } }] }
-  const cluster = { server: `http://127.0.0.1:${port}/hook/` }
+  const cluster = { server: `http://127.0.0.1:${port}/hook/?not=kept` }
   writeFileSync(
     configFile,
     JSON.stringify({ ...named, clusters: [{ name: 'c', cluster }], users: [] }),

@@ -85,13 +85,6 @@ const inMode = (
   return mode === 'blocking' ? forgiving(sink) : sink
 }
 
-const both = (sinks: readonly AuditSink[]): AuditSink => ({
-  take: (records) => allKept(sinks.map((sink) => sink.take(records))),
-  close: async () => {
-    for (const sink of sinks) await sink.close()
-  },
-})
-
 const policyOf = (file: string) => {
   try {
     return readPolicy(readFileSync(file, 'utf8'))
@@ -126,6 +119,10 @@ export const openAudit = async (
     warn(message, error)
   }
   const sinks: AuditSink[] = []
+  const add = (sink: AuditSink): void => {
+    sinks.push(sink)
+    started.defer(() => sink.close())
+  }
   const closing = new AbortController()
   if (log !== undefined) {
     const options = { ...logDefaults, ...log }
@@ -133,7 +130,7 @@ export const openAudit = async (
       options.path === '-'
         ? new StandardOutput(options.format, told('log'))
         : new LogFile(options, { clock, warn: told('log') })
-    sinks.push(finish(sink, 'log', options))
+    add(finish(sink, 'log', options))
   }
   if (webhook !== undefined) {
     const options = { ...webhookDefaults, ...webhook }
@@ -141,13 +138,9 @@ export const openAudit = async (
       closing: closing.signal,
       warn: told('webhook'),
     })
-    sinks.push(finish(sink, 'webhook', options))
+    add(finish(sink, 'webhook', options))
   }
-  const sink = both(sinks)
-  started.defer(() => {
-    closing.abort()
-    return sink.close()
-  })
+  started.defer(async () => closing.abort())
   return {
     figures,
     auditor: {
@@ -158,7 +151,7 @@ export const openAudit = async (
       },
       deliver: (record: AuditRecord) => {
         figures.events++
-        return sink.take([record])
+        return allKept(sinks.map((sink) => sink.take([record])))
       },
       rejected: () => {
         figures.rejected++

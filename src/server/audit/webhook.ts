@@ -5,9 +5,8 @@ import type { AuditRecord } from '#audit/audit-record.js'
 import type { AuditSink } from '#audit/sink.js'
 import type { ClientConfig } from '#client/kubeconfig.js'
 import { createTransport, type Transport } from '#client/transport.js'
-import { printedDuration } from '#go/duration.js'
 import { limits } from '#limits'
-import { webhookWaitMs } from '../review-webhook.js'
+import { webhookUrl, webhookWaitMs } from '../review-webhook.js'
 
 const listOf = (records: readonly AuditRecord[]): string =>
   `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[${records.map(({ json }) => json).join(',')}]}\n`
@@ -30,8 +29,8 @@ export class AuditWebhook implements AuditSink {
     { closing, warn }: { closing: AbortSignal; warn: (message: string, error: unknown) => void },
   ) {
     this.#closing = closing
-    const { origin, pathname } = new URL(config.server)
-    this.#path = `${pathname}?timeout=${printedDuration(timeoutMs)}`
+    const { origin, pathname, search } = webhookUrl(config, timeoutMs)
+    this.#path = `${pathname}${search}`
     this.#transport = createTransport({ ...config, server: origin })
     this.#timeoutMs = timeoutMs
     this.#initialBackoffMs = initialBackoffMs
@@ -62,6 +61,8 @@ export class AuditWebhook implements AuditSink {
       method: 'POST',
       path: this.#path,
       body,
+      // What failed is sent again in any case, but after a pause.
+      canRepeat: true,
       headers: { 'content-type': 'application/json', accept: 'application/json, */*' },
       // The end of the answer, too, has to come in time.
       signal: AbortSignal.timeout(this.#timeoutMs),
