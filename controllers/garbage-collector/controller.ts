@@ -53,7 +53,9 @@ class GarbageCollector {
   readonly #orphanings = new WorkQueue<GraphNode>()
   readonly #graph: Graph
   readonly #collector: Collector
-  #discoverSoon: (() => void) | undefined
+  /** A definition has changed since the server was asked last. */
+  #hasNews = false
+  #wake: (() => void) | undefined
 
   constructor(context: ControllerContext) {
     this.#context = context
@@ -123,12 +125,14 @@ class GarbageCollector {
 
   async #keepDiscovering(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const isSoon = await withOwnSignal(signal, async (soon) => {
-        this.#discoverSoon = () => soon.abort()
-        await sleep(discoveryPeriodMs, soon.signal)
-        return soon.signal.aborted
-      })
-      if (isSoon) await sleep(discoverySoonMs, signal)
+      if (!this.#hasNews)
+        await withOwnSignal(signal, (soon) => {
+          this.#wake = () => soon.abort()
+          return sleep(discoveryPeriodMs, soon.signal)
+        })
+      if (this.#hasNews) await sleep(discoverySoonMs, signal)
+      // What changes while the server answers may be missing in the answer.
+      this.#hasNews = false
       if (!signal.aborted) await this.#discover(signal)
     }
   }
@@ -180,7 +184,10 @@ class GarbageCollector {
       },
     })
     if (resource.group === crds.group && resource.resource === crds.resource) {
-      const soon = (): void => this.#discoverSoon?.()
+      const soon = (): void => {
+        this.#hasNews = true
+        this.#wake?.()
+      }
       informer.handle({ onAdd: soon, onUpdate: soon, onDelete: soon })
     }
     let stop!: AbortController
