@@ -14,7 +14,6 @@ import {
 import { readLive } from '../read-live.js'
 import { belongsInSlice, type Service, usesTopology } from './endpoint.js'
 import { HintedServices, type ServiceEvent } from './hinted-services.js'
-import { OwnWrites } from './own-writes.js'
 import { PacedQueue } from './paced-queue.js'
 import {
   type EndpointSlice,
@@ -42,7 +41,8 @@ class EndpointSlices {
   /** Made of the nodes as they are now; undefined until somebody asks after they have changed. */
   #ratios: { of: Ratios | undefined } | undefined
   readonly #triggerTimes = new TriggerTimes()
-  readonly #own = new OwnWrites()
+  /** The informer is told what we have written, which wakes nobody. Upstream: EndpointSliceTracker. */
+  #isOwn = false
 
   constructor(context: ControllerContext) {
     const { informers } = context
@@ -66,13 +66,10 @@ class EndpointSlices {
     })
     servicesOfPods({ services: this.#services, pods: this.#pods }, (key) => queue.add(key))
     const changed = (slice: EndpointSlice): void => {
-      if (!this.#own.includes(slice)) queue.add(serviceKey(slice))
+      if (!this.#isOwn) queue.add(serviceKey(slice))
     }
     this.#slices.handle({
-      onDelete: (slice) => {
-        this.#own.forget(slice)
-        queue.add(serviceKey(slice))
-      },
+      onDelete: (slice) => queue.add(serviceKey(slice)),
       onAdd: changed,
       onUpdate(next, previous) {
         changed(next)
@@ -223,8 +220,9 @@ class EndpointSlices {
   }
 
   #written(slice: EndpointSlice): void {
-    this.#own.note(slice)
+    this.#isOwn = true
     this.#slices.observe(slice)
+    this.#isOwn = false
   }
 }
 
