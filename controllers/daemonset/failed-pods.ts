@@ -14,6 +14,7 @@ interface Entry {
 }
 
 export class FailedPods {
+  /** The oldest first. */
   readonly #entries = new Map<string, Entry>()
 
   /** Milliseconds until this Pod may be replaced; 0 grants it, and makes the next one wait longer. */
@@ -23,6 +24,7 @@ export class FailedPods {
     const known = this.#entries.get(key)
     const isFresh = known !== undefined && now - known.atMs <= 2 * maxMs
     if (isFresh && now - known.atMs < known.waitMs) return known.atMs + known.waitMs - now
+    this.#entries.delete(key)
     this.#entries.set(key, {
       waitMs: isFresh ? Math.min(maxMs, known.waitMs * 2) : firstMs,
       atMs: now,
@@ -32,7 +34,9 @@ export class FailedPods {
   }
 
   #forgetOld(now: number): void {
-    for (const [key, { atMs }] of this.#entries)
-      if (now - atMs > 2 * maxMs) this.#entries.delete(key)
+    for (const [key, { atMs }] of this.#entries) {
+      if (now - atMs <= 2 * maxMs) return
+      this.#entries.delete(key)
+    }
   }
 }

@@ -265,7 +265,13 @@ const jobs = ownerController<Job>({
     informer.handle({ onDelete: (job) => control.failures.delete(job.metadata.uid) })
     return async (job) => {
       if (job.spec.managedBy && job.spec.managedBy !== builtInManager) return undefined
-      return new JobSync(context, control, job).run()
+      try {
+        return await new JobSync(context, control, job).run()
+      } finally {
+        // It may have gone meanwhile.
+        if (informer.store.get(keyOf(job))?.metadata.uid !== job.metadata.uid)
+          control.failures.delete(job.metadata.uid)
+      }
     }
   },
 })

@@ -40,10 +40,11 @@ export const persistentVolumeBinderController: Controller = {
     volumes.store.addIndex('claim', ({ spec: { claimRef } }) =>
       claimRef?.uid ? [claimRef.uid] : [],
     )
+    claims.store.addIndex('unbound', ({ status }) => (status?.phase === 'Bound' ? [] : ['']))
     claims.store.addIndex('volume', ({ spec: { volumeName } }) => (volumeName ? [volumeName] : []))
     const waiting = (mayConcern: (claim: Claim) => boolean): void => {
-      for (const claim of claims.store.list())
-        if (claim.status?.phase !== 'Bound' && mayConcern(claim)) claimQueue.add(keyOf(claim))
+      for (const claim of claims.store.byIndex('unbound', ''))
+        if (mayConcern(claim)) claimQueue.add(keyOf(claim))
     }
     // A claim may have few Events: others are not for it.
     const lookAtClaims = (volume: Volume): void => {

@@ -148,7 +148,8 @@ export const serviceAccountTokenController: Controller = {
       const last = gone.get(key)
       if (secrets.store.get(key) === undefined && last !== undefined)
         await removeReference(context, last)
-      gone.delete(key)
+      // One of its name may have come and gone meanwhile.
+      if (gone.get(key) === last) gone.delete(key)
       return keep(key)
     })
   },
