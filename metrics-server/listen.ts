@@ -19,10 +19,12 @@ interface ListenOptions extends Answering {
   readonly log: Log
 }
 
-interface Listening {
+export interface Listening {
   readonly port: number
   /** PEM of the authority of its certificate, which is made at each start. */
   readonly caPem: string
+  /** For connections from now on. */
+  trust(next: FrontProxyTrust): void
   close(): Promise<void>
 }
 
@@ -46,9 +48,10 @@ const makeCertificate = (name: string, now: number) => {
 const respond = async (
   request: IncomingMessage,
   response: ServerResponse,
-  options: ListenOptions,
+  options: Answering & Pick<ListenOptions, 'log' | 'name'>,
+  trust: FrontProxyTrust,
 ): Promise<void> => {
-  const { log, name, trust } = options
+  const { log, name } = options
   const send = (code: number, body: unknown): void => {
     response.writeHead(code, { 'content-type': 'application/json' })
     response.end(`${JSON.stringify(body)}\n`)
@@ -68,24 +71,24 @@ const respond = async (
 }
 
 export const listen = async (options: ListenOptions): Promise<Listening> => {
-  const { address, clock, name, port, trust } = options
+  const { address, clock, name, port } = options
+  let { trust } = options
   const { ca, own } = makeCertificate(name, clock.now())
-  const tls = {
-    cert: own.certPem,
-    key: own.keyPem,
-    ca: trust.authority,
-    requestCert: true,
-    rejectUnauthorized: false,
-  }
+  const tls = () => ({ cert: own.certPem, key: own.keyPem, ca: trust.authority })
   const server = https.createServer(
-    tls,
-    (request, response) => void respond(request, response, options),
+    { ...tls(), requestCert: true, rejectUnauthorized: false },
+    (request, response) => void respond(request, response, options, trust),
   )
   server.listen(port, address)
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
     caPem: ca.certPem,
+    trust: (next) => {
+      const isOther = next.authority !== trust.authority
+      trust = next
+      if (isOther) server.setSecureContext(tls())
+    },
     close: async () => {
       const closed = once(server, 'close')
       server.close()

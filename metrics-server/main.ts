@@ -8,9 +8,9 @@ import { durationMs } from '#go/duration.js'
 import { machineAddress } from '#net/machine-address.js'
 import { portProblem } from '#program/flags.js'
 import { readFrontProxyTrust } from './front-proxy.js'
-import { listen } from './listen.js'
+import { type Listening, listen } from './listen.js'
 import { readKubelets } from './read-kubelets.js'
-import { register, serviceHost, unregister } from './register.js'
+import { type Place, register, serviceHost, unregister } from './register.js'
 import { UsageStore } from './usage-store.js'
 
 interface MetricsServerOptions extends ProcessDeps {
@@ -41,6 +41,26 @@ const retried = async <T>(
   return undefined
 }
 
+/**
+ * What tells of it may be deleted, or may be that of an earlier start that a restored snapshot has brought back; and the
+ * front proxy may get another authority.
+ */
+const keepKnown = async (
+  { client, log, signal }: ProcessDeps,
+  { place, server, everyMs }: { place: Place; server: Listening; everyMs: number },
+): Promise<void> => {
+  for (;;) {
+    await sleep(everyMs, signal)
+    if (signal.aborted) return
+    try {
+      server.trust(await readFrontProxyTrust(client))
+      await register(client, place)
+    } catch (error) {
+      log.info({ error: messageOf(error) }, 'metrics.k8s.io may not be registered')
+    }
+  }
+}
+
 /** Resolves after the signal of `options` fired and everything has ended. */
 const runMetricsServer = async (options: MetricsServerOptions): Promise<void> => {
   const { client, clock, log, signal } = options
@@ -64,7 +84,8 @@ const runMetricsServer = async (options: MetricsServerOptions): Promise<void> =>
     const place = { address, port: server.port, caPem: server.caPem }
     await retried(options, () => register(client, place))
     log.info({ address, port: server.port }, 'metrics.k8s.io is served')
-    await readKubelets({ client, clock, log, signal, store, resolutionMs })
+    const reading = readKubelets({ client, clock, log, signal, store, resolutionMs })
+    await Promise.all([reading, keepKnown(options, { place, server, everyMs: resolutionMs })])
     await unregister(client).catch((error) =>
       log.info({ error: messageOf(error) }, 'metrics.k8s.io is still registered'),
     )

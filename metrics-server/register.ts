@@ -13,7 +13,7 @@ export const serviceHost = `${name}.${namespace}.svc`
 
 const apiServiceName = `${version}.${group}`
 
-interface Place {
+export interface Place {
   readonly address: string
   readonly port: number
   readonly caPem: string
