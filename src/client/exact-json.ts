@@ -1,7 +1,8 @@
 /**
  * JSON of objects as our processes read and write them. Numbers are doubles, which is all that they reckon with. An integer
  * that a double cannot hold is noted beside its double, on the object that has the field, so that whoever passes a
- * template on writes what was read. Copies by spread keep the notes; a field that was set to another number has none.
+ * template on writes what was read. Copies by spread keep the notes; a field that was set to another number has none. In a
+ * list, with whose numbers nobody reckons, it stays itself.
  */
 import { parse, write } from '#json/json.js'
 import { canonicalJson, getOwn, isJsonObject, setOwn, withKeysInOrder } from '#json/object.js'
@@ -14,13 +15,17 @@ type Noted = { [key]?: Readonly<Record<string, bigint>> }
 let hasNotes = false
 
 const noted = (value: JsonValue): JsonValue => {
+  if (typeof value === 'bigint') hasNotes = true
   if (Array.isArray(value)) return value.map(noted)
   if (!isJsonObject(value)) return value
+  const exact: Record<string, bigint> = {}
   for (const [field, item] of Object.entries(value)) {
     value[field] = typeof item === 'bigint' ? Number(item) : noted(item)
-    if (typeof item !== 'bigint') continue
+    if (typeof item === 'bigint') setOwn(exact, field, item)
+  }
+  if (Object.keys(exact).length > 0) {
     const holder = value as Noted
-    holder[key] = { ...holder[key], [field]: item }
+    holder[key] = exact
     hasNotes = true
   }
   return value

@@ -21,6 +21,12 @@ t.test('what is passed on is written as it was read, what was changed is not', (
   t.end()
 })
 
+t.test('of an object with very many of them each is noted once', (t) => {
+  const text = `{${Array.from({ length: 150_000 }, (_, i) => `"f${i}":${int64Max}`).join()}}`
+  t.ok(writeJson(readJson(text)) === text)
+  t.end()
+})
+
 t.test('templates keep them', async (t) => {
   const client = await startControllers(
     t,
