@@ -19,6 +19,7 @@ import type { Store } from '#registry/store.js'
 import { managedLabel } from '../../aggregator/api-service.js'
 import { applyConditions, type FieldManagerOf } from '../apply-conditions.js'
 import type { ClientTrust } from '../credentials/client-trust.js'
+import { readOrNone } from '../read-or-none.js'
 import { serviceCidrsOf } from '../service-range.js'
 import { unlessRefused, untilStored } from '../until-stored.js'
 import { dataOf, type KeptConfigMap, keptConfigMaps } from './config-maps.js'
@@ -70,18 +71,8 @@ const storeOf = ({ stores }: ObjectDeps, path: string): Store => {
   return store
 }
 
-const readOrNone = async (
-  store: Store,
-  ctx: RequestContext,
-  name: string,
-): Promise<KubeObject | undefined> => {
-  try {
-    return (await store.get(ctx, name, { kind: 'any' })).object
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined
-    throw error
-  }
-}
+const known = (store: Store, ctx: RequestContext, name: string): Promise<KubeObject | undefined> =>
+  readOrNone(store, ctx, name, { kind: 'any' })
 
 /** How long another server may take between allocating a Service's address and writing the Service. */
 const otherServerMs = 2_000
@@ -89,7 +80,7 @@ const lookAgainMs = 50
 
 const appears = async (store: Store, ctx: RequestContext, name: string): Promise<boolean> => {
   for (let waited = 0; waited < otherServerMs; waited += lookAgainMs) {
-    if ((await readOrNone(store, ctx, name)) !== undefined) return true
+    if ((await known(store, ctx, name)) !== undefined) return true
     await sleep(lookAgainMs)
   }
   return false
@@ -141,7 +132,7 @@ export const ensure = (
   // If a try's answer got lost, its object is ours to complete.
   let wasTried = false
   return untilStored(deps.caller, async () => {
-    const existing = await readOrNone(store, ctx, metadata.name)
+    const existing = await known(store, ctx, metadata.name)
     if (existing !== undefined && !wasTried) return existing
     const { object } = decodeObject(store.definition, cloneJson(body))
     const isOurs = wasTried
@@ -150,7 +141,7 @@ export const ensure = (
     const conditions = (body.status as JsonObject | undefined)?.conditions
     if (created && conditions !== undefined && store.definition.hasStatus)
       await writeStatus(store, ctx, metadata.name, cloneJson(body.status as JsonObject))
-    return created ? undefined : readOrNone(store, ctx, metadata.name)
+    return created ? undefined : known(store, ctx, metadata.name)
   })
 }
 
@@ -172,7 +163,7 @@ export const keepConfigMap = async (deps: ObjectDeps, map: KeptConfigMap): Promi
 
 const remove = (ctx: RequestContext, store: Store, name: string): Promise<unknown> =>
   untilStored(ctx.caller, async () => {
-    if ((await readOrNone(store, ctx, name)) !== undefined) await store.delete(ctx, name, {})
+    if ((await known(store, ctx, name)) !== undefined) await store.delete(ctx, name, {})
   })
 
 /** Writes what `revise` makes of a stored object, if it makes anything of it. */
@@ -202,7 +193,7 @@ const keepApiService = async (deps: BootstrapDeps, body: JsonObject): Promise<vo
     return
   }
   const store = storeOf(deps, apiServicesPath)
-  const existing = await readOrNone(store, internalContext(deps), name)
+  const existing = await known(store, internalContext(deps), name)
   if (existing?.metadata.labels?.[managedLabel] === 'onstart')
     await remove(internalContext(deps), store, name)
 }
@@ -293,7 +284,7 @@ const ensureSplitBinding = async (deps: BootstrapDeps): Promise<void> => {
   const path = `${rbac}/clusterrolebindings`
   const made = bootstrapObjects()[path] ?? []
   const body = made.find(({ metadata }) => (metadata as JsonObject).name === splitBinding.to)
-  const from = await readOrNone(storeOf(deps, path), internalContext(deps), splitBinding.from)
+  const from = await known(storeOf(deps, path), internalContext(deps), splitBinding.from)
   if (body === undefined || from === undefined) return
   const { subjects = null } = from
   const { labels = {}, annotations = {} } = from.metadata

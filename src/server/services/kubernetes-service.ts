@@ -2,7 +2,6 @@
  * Maintains the Service `kubernetes` and its endpoints, where clients inside the cluster find its API servers (kubernetes,
  * pkg/controlplane/controller/kubernetesservice). It is checked every ten seconds, because others may change or delete it.
  */
-import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { cloneJson } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
@@ -14,6 +13,7 @@ import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import { type BootstrapDeps, ensure, servicePath } from '../bootstrap/bootstrap.js'
 import type { EndpointReconcilerType } from '../options.js'
+import { readOrNone } from '../read-or-none.js'
 import { Rounds } from '../rounds.js'
 import { firstServiceAddress } from '../service-range.js'
 import { unlessRefused, untilStored } from '../until-stored.js'
@@ -58,15 +58,6 @@ const serviceFor = (range: string, { port, nodePort }: ServerPlace): JsonObject 
   const ports = [nodePort > 0 ? { ...https, nodePort } : https]
   const spec = { ...(service!.spec as JsonObject), clusterIP, ports }
   return { ...service, spec: nodePort > 0 ? { ...spec, type: 'NodePort' } : spec }
-}
-
-const readOrNone = async (store: Store, ctx: RequestContext): Promise<KubeObject | undefined> => {
-  try {
-    return (await store.get(ctx, name)).object
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined
-    throw error
-  }
 }
 
 const emptyObject = ({ definition }: Store): KubeObject =>
@@ -169,7 +160,7 @@ export class KubernetesService {
   ): Promise<void> {
     const ctx = internalContext(deps, 'default')
     const store = deps.stores(endpointsResource)!
-    if (this.#isLeaving && (await readOrNone(store, ctx)) === undefined) return
+    if (this.#isLeaving && (await readOrNone(store, ctx, name)) === undefined) return
     const { stored } = await store.update(ctx, name, async (current) => {
       const base = current ?? emptyObject(store)
       const subsets = reconcileSubsets(base.subsets ?? [], await to.addresses(), to)
@@ -186,7 +177,7 @@ export class KubernetesService {
   ): Promise<void> {
     const store = deps.stores(slicesResource)!
     const slice = sliceFor(subsets)
-    const existing = await readOrNone(store, ctx)
+    const existing = await readOrNone(store, ctx, name)
     if (existing !== undefined && existing.addressType !== slice.addressType)
       await store.delete(ctx, name, {})
     const change = (current: KubeObject | undefined): KubeObject => {
