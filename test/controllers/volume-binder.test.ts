@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
-import type { Claim, Volume } from '#client/persistent-volume.js'
+import { type Claim, findVolume, type Volume } from '#client/persistent-volume.js'
 import { resources } from '#client/resources.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
@@ -153,4 +153,32 @@ t.test('a claim gets the default class, also one that comes later', async (t) =>
       'c WaitForFirstConsumer: waiting for first consumer to be created before binding',
     ),
   )
+})
+
+t.test('of the many volumes of other claims no size is read', (t) => {
+  const metadata = (name: string) => ({ name, namespace, uid: name, resourceVersion: '1' })
+  const kind = { apiVersion: 'v1', kind: 'PersistentVolume' }
+  const claim: Claim = {
+    ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: metadata('mine') },
+    spec: { resources: { requests: { storage: '1Gi' } } },
+    status: {},
+  }
+  const other: Volume = {
+    ...{ ...kind, metadata: metadata('other'), status: { phase: 'Bound' } },
+    spec: {
+      claimRef: { namespace, name: 'other', uid: 'other' },
+      get capacity(): { storage: string } {
+        throw new Error('it is another claim’s')
+      },
+    },
+  }
+  const free: Volume = {
+    ...{ ...kind, metadata: metadata('free'), status: { phase: 'Available' } },
+    spec: { capacity: { storage: '2Gi' } },
+  }
+  t.equal(
+    findVolume(claim, [other, free], () => true),
+    free,
+  )
+  t.end()
 })
