@@ -163,8 +163,13 @@ t.test('node ports that a killed server left are put right', async (t) => {
   }
   const used = async () => [30_001]
   t.ok(await ports.take(30_004), 'its Service is never stored')
+  let disturbances = 2
+  const usedWhileOthersWrite = async () => {
+    if (disturbances-- > 0) t.ok(await free(30_009))
+    return [30_001]
+  }
   for (let look = 0; look < 2; look++) {
-    await ports.repair(used)
+    await ports.repair(usedWhileOthersWrite)
     t.same([await free(30_001), await free(30_004)], [false, false])
   }
   await ports.repair(used)

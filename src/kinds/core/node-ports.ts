@@ -37,7 +37,7 @@ export class NodePorts {
   #storage: ObjectStorage | undefined
   #changing: Promise<unknown> = Promise.resolve()
   /** For how many more repairs a port without a Service stays taken. */
-  readonly #leaks = new Map<number, number>()
+  #leaks: ReadonlyMap<number, number> = new Map()
 
   constructor(range: PortRange) {
     this.range = range
@@ -68,33 +68,28 @@ export class NodePorts {
     const used = (await readUsed()).reduce((bits, port) => bits | this.#bitOf(port), 0n)
     const isOurs = stored !== undefined && this.#isOurRange(stored.object)
     const before = isOurs ? bitsOf(stored.object.data) : 0n
-    const next = used | this.#leaking(before & ~used)
-    if (isOurs && next === before) return
+    const leaks = this.#leaksOf(before & ~used)
+    const next = [...leaks.keys()].reduce((bits, port) => bits | this.#bitOf(port), used)
     try {
-      await (stored === undefined
-        ? storage.create(allocationKey, this.#allocation(next))
-        : storage.update(stored, this.#allocation(next)))
+      if (stored === undefined) await storage.create(allocationKey, this.#allocation(next))
+      else if (!isOurs || next !== before) await storage.update(stored, this.#allocation(next))
     } catch (error) {
       if (!(error instanceof WriteConflict)) throw error
-      await this.repair(readUsed)
+      return this.repair(readUsed)
     }
+    // Not before: what is tried again is still the same repair.
+    this.#leaks = leaks
   }
 
   /** Those of the unused ports that stay taken for now. */
-  #leaking(unused: bigint): bigint {
-    let kept = 0n
+  #leaksOf(unused: bigint): ReadonlyMap<number, number> {
+    const leaks = new Map<number, number>()
     const { first, last } = this.range
-    if (unused === 0n) this.#leaks.clear()
-    else
-      for (let port = first; port <= last; port++) {
-        const bit = this.#bitOf(port)
-        const looks = this.#leaks.get(port) ?? leakLooks
-        this.#leaks.delete(port)
-        if ((unused & bit) === 0n || looks === 0) continue
-        this.#leaks.set(port, looks - 1)
-        kept |= bit
-      }
-    return kept
+    for (let port = first; unused !== 0n && port <= last; port++) {
+      const looks = this.#leaks.get(port) ?? leakLooks
+      if ((unused & this.#bitOf(port)) !== 0n && looks > 0) leaks.set(port, looks - 1)
+    }
+    return leaks
   }
 
   /** False if `change` yields nothing. Changes run one after the other: at once they would only conflict with each other. */
