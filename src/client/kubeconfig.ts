@@ -47,6 +47,12 @@ interface KubeconfigUser {
   'client-certificate-data'?: string
   'client-key'?: string
   'client-key-data'?: string
+  as?: string
+  'as-uid'?: string
+  'as-groups'?: string[] | null
+  'as-user-extra'?: Record<string, string[]> | null
+  exec?: object | null
+  'auth-provider'?: object | null
 }
 
 const parseText = (text: string): KubeconfigDocument | null => {
@@ -106,7 +112,20 @@ const pem = (data: string | undefined, file: string | undefined): string | undef
 /** Where a file is, unless its contents are given. */
 const placeOf = (data: string | undefined, file: string | undefined) => (data ? undefined : file)
 
-const credentialsOf = (user: KubeconfigUser): ClientCredentials => {
+const impersonatedOf = (user: KubeconfigUser): Pick<ClientCredentials, 'impersonated'> => {
+  if (!user.as) return {}
+  return {
+    impersonated: {
+      user: user.as,
+      uid: user['as-uid'],
+      groups: user['as-groups'] ?? undefined,
+      extra: user['as-user-extra'] ?? undefined,
+    },
+  }
+}
+
+/** Throws an Error for a user whose credentials only a program knows: it would be nobody. */
+const credentialsOf = (name: string, user: KubeconfigUser): ClientCredentials => {
   const { username, password, tokenFile } = user
   // The file is the one that is kept up to date.
   const token = (tokenFile && readFileSync(tokenFile, 'utf8').trim()) || user.token
@@ -114,6 +133,11 @@ const credentialsOf = (user: KubeconfigUser): ClientCredentials => {
   const keyFile = placeOf(user['client-key-data'], user['client-key'])
   const cert = pem(user['client-certificate-data'], certFile)
   const key = pem(user['client-key-data'], keyFile)
+  const program = user.exec ? 'exec' : user['auth-provider'] && 'auth-provider'
+  if (program && !token && !cert && !username)
+    throw new Error(
+      `the user "${name}" of the kubeconfig has its credentials from ${program}, which is not supported`,
+    )
   const files = {
     ...(certFile && keyFile ? { cert: certFile, key: keyFile } : {}),
     ...(tokenFile ? { token: tokenFile } : {}),
@@ -125,6 +149,7 @@ const credentialsOf = (user: KubeconfigUser): ClientCredentials => {
     ...(token ? { token } : {}),
     ...(username ? { username } : {}),
     ...(password ? { password } : {}),
+    ...impersonatedOf(user),
   }
 }
 
@@ -144,7 +169,7 @@ const configOf = (document: KubeconfigDocument): ClientConfig => {
   const caData = cluster['certificate-authority-data']
   const caFile = placeOf(caData, cluster['certificate-authority'])
   const ca = pem(caData, caFile)
-  const credentials = credentialsOf(user)
+  const credentials = credentialsOf(ctx.user, user)
   const files = caFile ? { ...credentials.files, ca: caFile } : credentials.files
   return {
     server: trimRight(server, '/'),
@@ -172,7 +197,10 @@ export const loadKubeconfigUsers = async (
   const { users = [], contexts = [], ...document } = readDocument(file)
   const current = contexts.find((c) => c.name === document['current-context'])?.context?.user
   const known = new Map(
-    users.map(({ name, user }) => [name, followCredentials(credentialsOf(user ?? {}), rereadMs)]),
+    users.map(({ name, user }) => [
+      name,
+      followCredentials(credentialsOf(name, user ?? {}), rereadMs),
+    ]),
   )
   return (name = current) => (name === undefined ? undefined : known.get(name)?.())
 }

@@ -5,7 +5,7 @@ import tls from 'node:tls'
 import { trimRight } from '#go/trim-right.js'
 import { limits } from '#limits'
 import { cameTooLate } from '#net/came-too-late.js'
-import { authorizationOf } from '#net/client-credentials.js'
+import { authorizationOf, impersonationOf } from '#net/client-credentials.js'
 import { dialOptions } from '#net/dial-options.js'
 import { certificateIsFor, serverNamed } from '#net/server-name.js'
 import { trusted } from '#net/trusted.js'
@@ -116,6 +116,7 @@ export const createTransport = (
         headers: {
           // Credentials are not sent over plain HTTP, as client-go.
           ...(secure ? authorizationOf(config) : {}),
+          ...impersonationOf(config),
           ...request.headers,
           ...(request.body === undefined
             ? {}

@@ -7,7 +7,11 @@ import { goQuote } from '#go/quote.js'
 import { stringify } from '#json/json.js'
 import type { JsonObject } from '#json/value.js'
 import { cameTooLate } from '#net/came-too-late.js'
-import { authorizationOf, type ClientCredentials } from '#net/client-credentials.js'
+import {
+  authorizationOf,
+  type ClientCredentials,
+  impersonationOf,
+} from '#net/client-credentials.js'
 import { dialOptions } from '#net/dial-options.js'
 import { trusted } from '#net/trusted.js'
 import { urlHost } from '#net/url-host.js'
@@ -71,6 +75,7 @@ const post = (url: URL, config: WebhookClientConfig, call: AddressedCall): Promi
         ...(key && { key }),
         headers: {
           ...authorizationOf(credentials),
+          ...impersonationOf(credentials),
           host: url.host,
           'content-type': 'application/json',
           accept: 'application/json, */*',

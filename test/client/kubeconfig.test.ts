@@ -82,6 +82,14 @@ t.test(
       await t.rejects(read(cluster), /: kubeconfig has no server for the cluster "c"$/)
     for (const wrong of ['not a url', '127.0.0.1:6443', 'https://', 'ftp://c'])
       await t.rejects(read({ server: wrong }), /: the server ".*" is no URL such as/)
+    for (const program of ['exec', 'auth-provider']) {
+      const user = { [program]: { command: 'login' } }
+      await t.rejects(
+        read({ server }, user),
+        new RegExp(`: the user "u" of the kubeconfig has its credentials from ${program}, which`),
+      )
+      t.match(await read({ server }, { ...user, token: 'own' }), { token: 'own' })
+    }
     const text = Buffer.from('text').toString('base64')
     await t.rejects(
       read({ server }, { 'client-certificate-data': text, 'client-key-data': text }),
@@ -109,4 +117,50 @@ t.test('a server may lie below a path', async (t) => {
   t.teardown(() => client.close())
   await client.get(resources.nodes, { name: 'n' })
   t.same(asked, ['/clusters/one/api/v1/nodes/n'])
+})
+
+t.test('requests count as whom the user of a kubeconfig acts', async (t) => {
+  const shown: string[][] = []
+  const api = createServer(({ rawHeaders }, response) => {
+    shown.push(
+      rawHeaders.flatMap((name, i) =>
+        i % 2 === 0 && /^impersonate-/i.test(name)
+          ? [`${name}: ${Buffer.from(rawHeaders[i + 1]!, 'latin1')}`.toLowerCase()]
+          : [],
+      ),
+    )
+    response.end('{}')
+  })
+  t.teardown(() => api.close())
+  await once(api.listen(0, '127.0.0.1'), 'listening')
+  const folder = t.testdir()
+  const ask = async (name: string, user: object) => {
+    const file = fileOf(folder, name, {
+      'current-context': 'x',
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      clusters: [
+        {
+          name: 'c',
+          cluster: { server: `http://127.0.0.1:${(api.address() as AddressInfo).port}` },
+        },
+      ],
+      users: [{ name: 'u', user }],
+    })
+    const client = createClient(await readKubeconfigOf(flagsOf(`--kubeconfig=${file}`)))
+    t.teardown(() => client.close())
+    await client.get(resources.nodes, { name: 'n' })
+    return shown.at(-1)
+  }
+  t.same(await ask('groups', { 'as-groups': ['g'] }), [], 'of nobody')
+  t.same(await ask('user', { as: 'zoë' }), ['impersonate-user: zoë'])
+  const extra = { 'a.io/é': ['x', 'y'] }
+  t.same(
+    await ask('all', { as: 'a', 'as-uid': '7', 'as-groups': ['g', 'h'], 'as-user-extra': extra }),
+    [
+      'impersonate-user: a',
+      'impersonate-uid: 7',
+      ...['impersonate-group: g', 'impersonate-group: h'],
+      ...['impersonate-extra-a.io%2f%c3%a9: x', 'impersonate-extra-a.io%2f%c3%a9: y'],
+    ],
+  )
 })
