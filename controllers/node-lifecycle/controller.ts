@@ -3,7 +3,6 @@ import type { PersistedObject } from '#api/object.js'
 import { sleep } from '#async/sleep.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
-import { keyOf } from '#client/object-store.js'
 import { isNodeReady, isPodReady, type Node, type Pod, type Taint } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'
@@ -38,7 +37,7 @@ class NodeLifecycle {
   readonly #zones: Zones
   /** Nodes whose Pods are to be given up when it is their zone's turn. */
   readonly #awaiting = new Set<string>()
-  /** Pods that came to their node, or whose node was lost, and have not been looked at since. */
+  /** By UID: Pods that came to their node, or whose node was lost, and have not been looked at since. */
   readonly #unseen = new Set<string>()
   /** How far the cluster's clock was moved on while we looked. */
   #movedMs = 0
@@ -84,7 +83,7 @@ class NodeLifecycle {
       current = await updateStatus(this.#context, resources.nodes, node, status)
       if (isNodeReady(node)) {
         this.event(node, 'NodeNotReady', undefined)
-        for (const pod of this.#podsOfNode(node.metadata.name)) this.#unseen.add(keyOf(pod))
+        for (const pod of this.#podsOfNode(node.metadata.name)) this.#unseen.add(pod.metadata.uid)
       }
     }
     const taints = nodeTaints(current, { now: clock.now(), mayEvict: false })
@@ -158,9 +157,9 @@ class NodeLifecycle {
   async #markPods(node: Node): Promise<void> {
     const isLost = conditionOf(node, 'Ready') !== undefined && !isNodeReady(node)
     for (const pod of this.#podsOfNode(node.metadata.name)) {
-      if (!this.#unseen.has(keyOf(pod))) continue
+      if (!this.#unseen.has(pod.metadata.uid)) continue
       if (isLost && isPodReady(pod)) await this.#mark(pod)
-      this.#unseen.delete(keyOf(pod))
+      this.#unseen.delete(pod.metadata.uid)
     }
   }
 
@@ -182,7 +181,7 @@ class NodeLifecycle {
   followPods(queue: WorkQueue): void {
     const arrived = (pod: Pod): void => {
       if (!pod.spec.nodeName) return
-      this.#unseen.add(keyOf(pod))
+      this.#unseen.add(pod.metadata.uid)
       queue.add(pod.spec.nodeName)
     }
     this.#context.informers.for<Pod>(resources.pods).handle({
@@ -190,7 +189,7 @@ class NodeLifecycle {
       onUpdate(next, previous) {
         if (next.spec.nodeName !== previous.spec.nodeName) arrived(next)
       },
-      onDelete: (pod) => this.#unseen.delete(keyOf(pod)),
+      onDelete: (pod) => this.#unseen.delete(pod.metadata.uid),
     })
   }
 
