@@ -33,7 +33,9 @@ const watched = (folder: string, changed: (name: string | null) => void): FSWatc
  */
 export const followFile = ({ file, text, take, warn }: FollowedFile): (() => Promise<void>) => {
   let known = text
+  let isStopped = false
   const look = async (): Promise<void> => {
+    if (isStopped) return
     try {
       const found = await readFile(file, 'utf8')
       if (found === known) return
@@ -56,6 +58,7 @@ export const followFile = ({ file, text, take, warn }: FollowedFile): (() => Pro
     if (name === path.basename(file)) lookAgain()
   })
   return () => {
+    isStopped = true
     clearInterval(timer)
     watcher?.close()
     return looking

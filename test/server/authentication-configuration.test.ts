@@ -1,5 +1,7 @@
 /** The file of --authentication-config: users made of claims by expressions, who may be anonymous where, and files that change. */
+import { once } from 'node:events'
 import { renameSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import path from 'node:path'
 import type { JWTPayload } from 'jose'
 import t, { type Test } from 'tap'
@@ -194,6 +196,28 @@ t.test('issuers take the place of others once they have answered', async (t) => 
   t.same(await names(), ['ada', 'ada'], 'the former stay')
   await issuers.replace(named(second))
   t.same(await names(), [undefined, 'ada'])
+})
+
+t.test('an issuer that does not answer holds up no server that stops', async (t) => {
+  const asking: Socket[] = []
+  const silent = createServer((socket) => asking.push(socket.on('error', () => {})))
+  t.teardown(() => {
+    for (const socket of asking) socket.destroy()
+    silent.close()
+  })
+  await once(silent.listen(0, '127.0.0.1'), 'listening')
+  const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const claimMappings = { username: { claim: 'sub', prefix: '' } }
+  const jwt = [{ issuer: { url, audiences: ['kubelevel'] }, claimMappings }]
+  const file = path.join(t.testdir(), 'authentication.json')
+  const write = (more: object) => writeFileSync(file, JSON.stringify({ ...kind, ...more }))
+  write({})
+  const server = await startServer(t, { authenticationConfigFile: file })
+  write({ jwt })
+  await eventually('it is asked', async () => asking.length > 0)
+  const begun = performance.now()
+  await server.close()
+  t.ok(performance.now() - begun < 10_000)
 })
 
 t.test('a file is read again when it has changed, and mistakes are reported once', async (t) => {

@@ -6,6 +6,7 @@ import https from 'node:https'
 import type { createRemoteJWKSet } from 'jose'
 import type { Clock } from '#api/clock.js'
 import { goKindOf } from '#api/decoder-texts.js'
+import { withinTime } from '#async/within-time.js'
 import { goNetError } from '#go/net-error.js'
 import { goQuote, goQuoteList } from '#go/quote.js'
 import { zeroTime } from '#go/zero-time.js'
@@ -31,15 +32,23 @@ export interface IssuerOptions {
 /** Makes GET requests with these headers to servers with a certificate of that authority (PEM). */
 export const requestOf = (ca: string | undefined) => {
   const agent = new TrustingAgent({ ...trusted(ca), ...dialOptions })
-  return (url: string, headers: Record<string, string> = {}): Promise<Reply> =>
-    new Promise((resolve, reject) => {
-      const signal = AbortSignal.timeout(limits.issuerTimeoutMs)
-      https
-        .get(url, { agent, headers, signal }, (response) => resolve(readReply(response)))
-        .on('error', (error) =>
-          reject(new Error(`Get ${goQuote(url)}: ${goNetError(error)}`, { cause: error })),
-        )
-    })
+  return (
+    url: string,
+    headers: Record<string, string> = {},
+    { signal }: AbortController = new AbortController(),
+  ): Promise<Reply> =>
+    withinTime(
+      signal,
+      limits.issuerTimeoutMs,
+      (signal) =>
+        new Promise((resolve, reject) => {
+          https
+            .get(url, { agent, headers, signal }, (response) => resolve(readReply(response)))
+            .on('error', (error) =>
+              reject(new Error(`Get ${goQuote(url)}: ${goNetError(error)}`, { cause: error })),
+            )
+        }),
+    )
 }
 
 /** The claims of a token without verification. Undefined for a text that is not a JWT. */
@@ -94,7 +103,7 @@ export class Issuer {
   readonly #get: ReturnType<typeof requestOf>
   #keys: Keys | undefined
   #retry: NodeJS.Timeout | undefined
-  #closed = false
+  readonly #closing = new AbortController()
 
   constructor(options: IssuerOptions) {
     this.#options = options
@@ -109,9 +118,9 @@ export class Issuer {
   async start(): Promise<void> {
     try {
       const keys = await this.#discover()
-      if (!this.#closed) this.#keys = keys
+      if (!this.#closing.signal.aborted) this.#keys = keys
     } catch (error) {
-      if (this.#closed) return
+      if (this.#closing.signal.aborted) return
       this.#options.warn(`oidc authenticator: issuer ${this.#options.url} is not known yet`, error)
       this.#retry = setTimeout(() => this.start(), limits.issuerRetryMs)
       this.#retry.unref()
@@ -119,14 +128,14 @@ export class Issuer {
   }
 
   close(): void {
-    this.#closed = true
+    this.#closing.abort()
     clearTimeout(this.#retry)
   }
 
   async #discover(): Promise<Keys> {
     const { url, discoveryURL } = this.#options
     const document = `${url.replace(/\/$/, '')}/.well-known/openid-configuration`
-    const { code, text } = await this.#get(discoveryURL || document)
+    const { code, text } = await this.#get(discoveryURL || document, {}, this.#closing)
     if (code !== 200) throw new Error(`${code}: ${text}`)
     const about = JSON.parse(text) as { issuer?: string; jwks_uri?: string }
     if (about.issuer !== url)

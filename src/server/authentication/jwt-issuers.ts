@@ -60,6 +60,8 @@ interface JwtIssuerDeps {
 export class JwtIssuers {
   readonly #deps: JwtIssuerDeps
   #known: readonly KnownIssuer[] = []
+  /** Those that are to take their place. */
+  #coming: readonly KnownIssuer[] = []
   #authenticate = jwtTokens([])
 
   /** Throws an Error that says what is wrong with them. */
@@ -79,6 +81,7 @@ export class JwtIssuers {
    */
   async replace(named: NamedIssuers): Promise<void> {
     const known = this.#make(named)
+    this.#coming = known
     await Promise.all(known.map(({ issuer }) => issuer.start()))
     const missing = known.find(({ issuer }) => !issuer.isKnown)
     if (missing !== undefined) {
@@ -89,8 +92,9 @@ export class JwtIssuers {
     this.#take(known)
   }
 
+  /** A `replace` under way is given up. */
   close(): void {
-    closeAll(this.#known)
+    closeAll([...this.#known, ...this.#coming])
   }
 
   #take(known: readonly KnownIssuer[]): void {

@@ -85,8 +85,10 @@ const openFile = async (
     },
   })
   started.defer(async () => {
-    await stopFollowing()
+    const stopped = stopFollowing()
+    // It may wait for an issuer that does not answer.
     issuers.close()
+    await stopped
   })
   return { jwt: issuers.authenticate, allowsAnonymous }
 }
