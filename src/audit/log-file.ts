@@ -65,6 +65,7 @@ export class LogFile implements AuditSink {
     this.#options = options
     this.#deps = deps
     this.#fd = this.#open()
+    this.#tidyLater()
   }
 
   take(records: readonly AuditRecord[]): boolean {
@@ -116,6 +117,11 @@ export class LogFile implements AuditSink {
     const old = this.#fd!
     this.#fd = this.#open()
     closeSync(old)
+    this.#tidyLater()
+  }
+
+  /** Also at the start: the process before may have ended before it was done, or was told to keep more. */
+  #tidyLater(): void {
     this.#tidying = this.#tidying.then(() => this.#tidy())
   }
 

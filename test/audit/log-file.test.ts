@@ -88,6 +88,18 @@ t.test('old ones are packed', async (t) => {
   })
 })
 
+t.test('what the process before has left is put in order', async (t) => {
+  const folder = temporaryDirectory(t)
+  for (const date of ['01-01', '01-28', '01-29'])
+    writeFileSync(path.join(folder, `audit-2026-${date}T12-00-00.000.log`), '')
+  const file = new LogFile(
+    { ...plain, maxAge: 4, maxBackups: 1, compress: true, path: path.join(folder, 'audit.log') },
+    { clock: { now: () => start }, warn: (message) => t.fail(message) },
+  )
+  await file.close()
+  t.same(readdirSync(folder).sort(), ['audit-2026-01-29T12-00-00.000.log.gz', 'audit.log'])
+})
+
 t.test('no new one begins where no size is given', async (t) => {
   t.same(await written(t, { maxSize: 0 }, 5), {
     'audit-of-others.log': '',
