@@ -13,13 +13,11 @@ const assign = async (
   context: ControllerContext,
   node: Node,
   parts: readonly RangeParts[],
-  reserved: readonly Range[],
 ): Promise<void> => {
   const nodes = context.informers.for<Node>(resources.nodes)
-  const taken = [...reserved, ...nodes.store.list().flatMap(rangesOf)]
   const podCIDRs: string[] = []
   for (const part of parts) {
-    const range = part.next(taken)
+    const range = part.next()
     if (range === undefined) {
       const message = `Node ${node.metadata.name} status is now: CIDRNotAvailable`
       context.recorder(component).event(node, 'Normal', 'CIDRNotAvailable', message)
@@ -48,21 +46,37 @@ export const nodeIpamController: Controller = {
   start(context) {
     const { nodeCidrs } = context.settings
     if (nodeCidrs === undefined) return async () => {}
-    const reserved = nodeCidrs.reserved.map(parseRange)
     const parts = nodeCidrs.cluster.map(parseRange).map((range) => {
       const { maskSize4, maskSize6 } = nodeCidrs
       return new RangeParts(range, range.family === 4 ? maskSize4 : maskSize6)
     })
+    const held = new Map<string, readonly Range[]>()
+    const hold = (name: string, ranges: readonly Range[]): void => {
+      for (const part of parts) {
+        for (const range of held.get(name) ?? []) part.release(range)
+        for (const range of ranges) part.hold(range)
+      }
+      held.set(name, ranges)
+    }
+    hold('', nodeCidrs.reserved.map(parseRange))
     const nodes = context.informers.for<Node>(resources.nodes)
     const queue = newQueue()
     const look = (node: Node): void => {
+      hold(node.metadata.name, rangesOf(node))
       if ((node.spec.podCIDRs ?? []).length === 0) queue.add(node.metadata.name)
     }
-    nodes.handle({ onAdd: look, onUpdate: look })
+    nodes.handle({
+      onAdd: look,
+      onUpdate: look,
+      onDelete({ metadata: { name } }) {
+        hold(name, [])
+        held.delete(name)
+      },
+    })
     const sync = async (name: string): Promise<void> => {
       const node = nodes.store.get(name)
       if (node !== undefined && (node.spec.podCIDRs ?? []).length === 0)
-        await assign(context, node, parts, reserved)
+        await assign(context, node, parts)
     }
     // One at a time: what is taken is what the Nodes say.
     return queueRun(context, queue, sync, 1)

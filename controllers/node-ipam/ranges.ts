@@ -69,6 +69,8 @@ export class RangeParts {
   readonly #whole: Range
   readonly #partBits: number
   readonly #count: number
+  /** How many hold each part that is held, by its number. */
+  readonly #holders = new Map<number, number>()
   #next = 0
 
   constructor(whole: Range, partBits: number) {
@@ -86,17 +88,40 @@ export class RangeParts {
     this.#count = 2 ** cutBits
   }
 
-  /** The next part that overlaps none of `taken`; undefined when there is none. */
-  next(taken: readonly Range[]): Range | undefined {
-    const size = 1n << BigInt(widthOf(this.#whole.family) - this.#partBits)
+  /** Parts that overlap a range are handed out to nobody. */
+  hold(range: Range): void {
+    for (const at of this.#partsIn(range)) this.#holders.set(at, (this.#holders.get(at) ?? 0) + 1)
+  }
+  release(range: Range): void {
+    for (const at of this.#partsIn(range)) {
+      const left = this.#holders.get(at)! - 1
+      if (left > 0) this.#holders.set(at, left)
+      else this.#holders.delete(at)
+    }
+  }
+
+  /** The next part that nobody holds; undefined when there is none. */
+  next(): Range | undefined {
     for (let tries = 0; tries < this.#count; tries++) {
       const at = (this.#next + tries) % this.#count
-      const first = this.#whole.first + BigInt(at) * size
-      const part: Range = { family: this.#whole.family, first, prefixBits: this.#partBits }
-      if (taken.some((range) => overlap(range, part))) continue
+      if (this.#holders.has(at)) continue
       this.#next = (at + 1) % this.#count
-      return part
+      const { family, first } = this.#whole
+      return { family, first: first + BigInt(at) * this.#partSize, prefixBits: this.#partBits }
     }
     return undefined
+  }
+
+  get #partSize(): bigint {
+    return 1n << BigInt(widthOf(this.#whole.family) - this.#partBits)
+  }
+
+  /** Their numbers. */
+  #partsIn(range: Range): number[] {
+    if (!overlap(range, this.#whole)) return []
+    const numberAt = (address: bigint) => Number((address - this.#whole.first) / this.#partSize)
+    const from = Math.max(0, numberAt(range.first))
+    const to = Math.min(this.#count - 1, numberAt(endOf(range) - 1n))
+    return Array.from({ length: to - from + 1 }, (_, i) => from + i)
   }
 }

@@ -8,17 +8,21 @@ import { startCluster, until } from './cluster.js'
 t.test('a range is cut into parts, each for one', (t) => {
   const parts = new RangeParts(parseRange('10.244.0.0/22'), 24)
   const next = (...taken: string[]) => {
-    const range = parts.next(taken.map(parseRange))
+    const held = taken.map(parseRange)
+    for (const range of held) parts.hold(range)
+    const range = parts.next()
+    for (const range of held) parts.release(range)
     return range && formatRange(range)
   }
   t.equal(next(), '10.244.0.0/24')
   t.equal(next('10.244.1.0/25'), '10.244.2.0/24', 'one of which a half is taken is taken')
   t.equal(next(), '10.244.3.0/24')
   t.equal(next(), '10.244.0.0/24', 'from the beginning again')
-  t.equal(next('10.244.0.0/16'), undefined)
+  t.equal(next('10.244.0.0/16', '10.0.0.0/8', 'fd00::/8'), undefined)
+  t.equal(next('10.245.0.0/16', '10.244.1.0/24', '10.244.1.128/25'), '10.244.2.0/24')
   const six = new RangeParts(parseRange('fd00:10::/62'), 64)
   t.same(
-    [six.next([]), six.next([])].map((range) => formatRange(range!)),
+    [six.next(), six.next()].map((range) => formatRange(range!)),
     ['fd00:10::/64', 'fd00:10:0:1::/64'],
   )
   for (const wrong of ['10.0.0.0', '10.0.0.0/33', 'x/8', 'fd00::/129', '10.0.0.0/8/8'])
