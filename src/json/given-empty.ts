@@ -18,8 +18,14 @@ export const noteGivenEmpty = (holder: object, field: string, empty: JsonValue):
   noted[key] = { ...noted[key], [field]: empty }
 }
 
-/** `text`: the quantity as it was given. The field has the canonical one. */
-export const noteGivenText = noteGivenEmpty
+/** The quantities of a holder as they were given, by field, all at once: a map may have very many. The fields have the canonical ones. */
+export const noteGivenTexts = (
+  holder: object,
+  texts: Readonly<Record<string, JsonValue>>,
+): void => {
+  const noted = holder as Noted
+  noted[key] = { ...noted[key], ...texts }
+}
 
 /** What was noted of a field; undefined when it was not given, or not empty. */
 export const givenEmpty = (

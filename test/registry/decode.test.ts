@@ -342,3 +342,20 @@ t.test(
     t.same(object.metadata, { name: 'a' })
   },
 )
+
+t.test('a map of very many entries is read once, also where its key comes again', (t) => {
+  const many = (value: string) => Array.from({ length: 50_000 }, (_, i) => `"k${i}":${value}`)
+  const quota = decode('', 'ResourceQuota', `{"spec":{"hard":{${many('"0.50"').join()}}}}`).object
+  t.equal(quota.spec.hard.k49999, '500m')
+  t.equal(givenEmpty(quota.spec.hard, 'k0'), '0.50')
+  t.equal(givenEmpty(quota.spec.hard, 'k49999'), '0.50')
+  const again = (field: string, part: string) => `,"${field}":${part}`.repeat(50_000)
+  const labels = `{"metadata":{"labels":{${many('"0"').join()}}${again('labels', '{}')}}}`
+  const { object, strictErrors } = decode('', 'ConfigMap', labels)
+  t.equal(object.metadata.labels?.k49999, '0')
+  t.same(strictErrors, ['duplicate field "metadata.labels"'])
+  const text = `{"spec":{"hard":{${many('1e3').join()}}${again('hard', '{"k1":2e3}')}}}`
+  const { hard } = decode('', 'ResourceQuota', text).object.spec
+  t.same([hard.k0, hard.k1, hard.k49999], ['1e3', '2e3', '1e3'])
+  t.end()
+})

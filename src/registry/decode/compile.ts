@@ -7,7 +7,7 @@ import { isParsedAlike } from '#api/quantity.js'
 import { canonicalBase64 } from '#go/base64.js'
 import { trimSpace } from '#go/trim-space.js'
 import { sortedKeys } from '#json/entries.js'
-import { noteGivenEmpty, noteGivenText } from '#json/given-empty.js'
+import { noteGivenEmpty, noteGivenTexts } from '#json/given-empty.js'
 import { isJsonObject, setOwn, withKeysInOrder } from '#json/object.js'
 import type { JsonTrace } from '#json/traced.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
@@ -98,18 +98,26 @@ const asWritten = (
     ? (literals.get(holder)?.get(key) ?? value)
     : value
 
-/** Where a quantity was written in another way than it is stored. */
-const noteText = (
-  holder: JsonObject,
+/** The quantities of one object that were written in another way than they are stored; undefined where there are none. */
+type OtherTexts = JsonObject | undefined
+
+const withText = (
+  texts: OtherTexts,
   key: string,
   given: JsonValue,
-  read: JsonValue,
-  state: DecodeState,
-): void => {
-  if (given === read || typeof read !== 'string') return
+  read: JsonValue | undefined,
+): OtherTexts => {
+  if (given === read || typeof read !== 'string') return texts
   const text = trimSpace(String(given))
-  if (isParsedAlike(text, read)) return
-  noteGivenText(holder, key, text)
+  if (isParsedAlike(text, read)) return texts
+  const noted = texts ?? {}
+  setOwn(noted, key, text)
+  return noted
+}
+
+const noteTexts = (holder: JsonObject, texts: OtherTexts, state: DecodeState): void => {
+  if (texts === undefined) return
+  noteGivenTexts(holder, texts)
   state.givenEmpty = true
 }
 
@@ -130,14 +138,16 @@ const decodeMap = (type: GoType): Decode => {
   return (value, state) => {
     if (!isJsonObject(value)) return refuse(state)
     const result: JsonObject = {}
+    let texts: OtherTexts
     // Go writes maps in the order of their keys.
     for (const key of sortedKeys(value)) {
       const given = value[key]!
       const element = holdsQuantities ? asWritten(value, key, given, state) : given
       const read = element === null ? zeroOf(type) : decodeValue(element, state)
       setOwn(result, key, read)
-      if (holdsQuantities && element !== null) noteText(result, key, element, read, state)
+      if (holdsQuantities && element !== null) texts = withText(texts, key, element, read)
     }
+    noteTexts(result, texts, state)
     return result
   }
 }
@@ -263,11 +273,13 @@ const compileStruct = (key: string): Decode => {
       }
     }
     const result = assemble(fields, slots, state)
+    let texts: OtherTexts
     for (const { name } of amounts) {
       const given = value[name] ?? null
       if (given !== null)
-        noteText(result, name, asWritten(value, name, given, state), result[name]!, state)
+        texts = withText(texts, name, asWritten(value, name, given, state), result[name])
     }
+    noteTexts(result, texts, state)
     return result
   }
 }

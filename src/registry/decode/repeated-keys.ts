@@ -13,20 +13,18 @@ const fieldOf = (key: string, name: string): GoField | undefined =>
 
 type Literals = JsonTrace['literals']
 
-/** A merged copy knows how the numbers in it were written. */
-const mergeLiterals = (
-  literals: Literals,
-  result: JsonObject,
-  before: JsonObject,
-  after: JsonObject,
-): void => {
-  const merged = new Map<string | number, string>(literals.get(before))
-  for (const name of Object.keys(after)) merged.delete(name)
-  for (const [name, literal] of literals.get(after) ?? []) merged.set(name, literal)
-  if (merged.size > 0) literals.set(result, merged)
+/** What was merged knows how the numbers in it were written. */
+const mergeLiterals = (literals: Literals, before: JsonObject, after: JsonObject): void => {
+  const [merged, more] = [literals.get(before), literals.get(after)]
+  if (merged !== undefined) for (const name of Object.keys(after)) merged.delete(name)
+  if (merged === undefined && more !== undefined) literals.set(before, new Map(more))
+  else for (const [name, literal] of more ?? []) merged?.set(name, literal)
 }
 
-/** `after` as it is read where `before` is already; `isPointer`: null takes away what is there. */
+/**
+ * `after` as it is read where `before` is already; `isPointer`: null takes away what is there. Both are copies of ours,
+ * and `before` is written into: a large map may come first, and ten thousand small ones behind it.
+ */
 const readInto = (
   type: GoType,
   before: JsonValue,
@@ -44,15 +42,13 @@ const readInto = (
     )
   if (!isJsonObject(before) || !isJsonObject(after)) return after
   if (type.form !== 'struct' && type.form !== 'map') return after
-  const result = type.form === 'map' ? { ...before, ...after } : { ...before }
-  mergeLiterals(literals, result, before, after)
-  if (type.form === 'map') return result
+  mergeLiterals(literals, before, after)
   for (const [name, value] of Object.entries(after)) {
-    const field = fieldOf(type.key, name)
-    const known = field !== undefined && Object.hasOwn(result, name)
-    setOwn(result, name, known ? readField(field, result[name]!, value, literals) : value)
+    const field = type.form === 'struct' ? fieldOf(type.key, name) : undefined
+    const known = field !== undefined && Object.hasOwn(before, name)
+    setOwn(before, name, known ? readField(field, before[name]!, value, literals) : value)
   }
-  return result
+  return before
 }
 
 const readField = (
@@ -81,6 +77,6 @@ export const withRepeatedKeys = (type: GoType, value: JsonValue, trace: JsonTrac
     setOwn(result, name, again ? readField(field, result[name]!, read, trace.literals) : read)
   }
   const literals = trace.literals.get(value)
-  if (literals !== undefined) trace.literals.set(result, literals)
+  if (literals !== undefined) trace.literals.set(result, new Map(literals))
   return result
 }
