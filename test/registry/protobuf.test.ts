@@ -203,3 +203,32 @@ t.test('a message is read as gogo’s generated code reads it', (t) => {
   for (const [what, hex, pod] of cases) t.same(podOf(hex), pod, what)
   t.end()
 })
+
+t.test('a message as deep as no JSON may be is refused before the stack is full', (t) => {
+  const varint = (value: number): number[] =>
+    value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)]
+  const part = (tag: number[], content: Buffer): Buffer =>
+    Buffer.concat([Buffer.from([...tag, ...varint(content.length)]), content])
+  const nested = (depth: number, wrap: (inner: Buffer) => Buffer): Buffer => {
+    let schema: Buffer = Buffer.alloc(0)
+    for (let i = 0; i < depth; i++) schema = wrap(schema)
+    return schema
+  }
+  const read = (schema: Buffer) =>
+    messageToJson(
+      { kind: '', apiVersion: '', message: schema },
+      'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps',
+    )
+  const not = (inner: Buffer) => part([0xe2, 0x01], inner)
+  const allOf = (inner: Buffer) => part([0xca, 0x01], inner)
+  const property = (inner: Buffer) => part([0xea, 0x01], part([0x12], inner))
+  const tooDeep = new ProtobufError('exceeded max depth')
+  t.ok(read(nested(999, not)).not)
+  t.throws(() => read(nested(1000, not)), tooDeep)
+  t.throws(() => read(nested(100_000, not)), tooDeep)
+  for (const wrap of [allOf, property]) {
+    t.ok(stringify(read(nested(499, wrap))).length > 499)
+    t.throws(() => read(nested(500, wrap)), tooDeep)
+  }
+  t.end()
+})

@@ -4,6 +4,7 @@
  */
 import { type Int64, int64Max, int64Of } from '#json/int64.js'
 import { textOf } from '#json/utf8.js'
+import { limits } from '#limits'
 
 export class ProtobufError extends Error {}
 
@@ -34,16 +35,19 @@ export class MessageReader {
   /** The Go type of the message. */
   readonly #name: string
   readonly #end: number
+  /** How deep the message lies in the JSON that is made of it. */
+  readonly #depth: number
   #at: number
   /** Where the current field begins, and what its tag says. */
   #start = 0
   #tag: number | bigint = 0
 
-  constructor(bytes: Buffer, name: string, start = 0, end = bytes.length) {
+  constructor(bytes: Buffer, name: string, start = 0, end = bytes.length, depth = 1) {
     this.#bytes = bytes
     this.#name = name
     this.#at = start
     this.#end = end
+    this.#depth = depth
   }
 
   /** Goes to the next field and yields its number; 0 when there is none. */
@@ -145,9 +149,12 @@ export class MessageReader {
     return text
   }
 
-  message(name: string): MessageReader {
+  /** A message in the current field, so many levels deeper in JSON. Upstream has no bound, but a stack that grows to a gigabyte. */
+  message(name: string, levels = 1): MessageReader {
     const end = this.partEnd()
-    const reader = new MessageReader(this.#bytes, name, this.#at, end)
+    const depth = this.#depth + levels
+    if (depth > limits.jsonDepthMax) throw new ProtobufError('exceeded max depth')
+    const reader = new MessageReader(this.#bytes, name, this.#at, end, depth)
     this.#at = end
     return reader
   }

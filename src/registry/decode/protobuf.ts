@@ -72,7 +72,7 @@ const readItem = (list: JsonValue[], item: GoType, reader: MessageReader, goName
   const expected = wireTypeOf(item)
   if (expected === wireType.delimited || reader.wireType !== wireType.delimited) {
     reader.expect(expected, goName)
-    list.push(readValue(item, reader))
+    list.push(readPart(item, reader))
     return
   }
   const end = reader.partEnd()
@@ -94,15 +94,24 @@ const readEntry = (into: JsonObject, type: GoType, reader: MessageReader): void 
     const number = reader.nextOfEntry(end)
     if (number === undefined) break
     if (number === 1) key = reader.text()
-    else if (number === 2) value = readValue(type, reader)
+    else if (number === 2) value = readPart(type, reader)
     else reader.skip(end)
   }
   reader.leaveEntry(end)
   setOwn(into, key, value)
 }
 
+/** An item of a list or a value of a map, which in JSON lies below that. */
+const readPart = (type: GoType, reader: MessageReader): JsonValue =>
+  readValue(type, reader, undefined, 2)
+
 /** `before` is what an earlier part of the message said. */
-const readValue = (type: GoType, reader: MessageReader, before?: JsonValue): JsonValue => {
+const readValue = (
+  type: GoType,
+  reader: MessageReader,
+  before?: JsonValue,
+  levels = 1,
+): JsonValue => {
   switch (type.form) {
     case 'scalar':
       return readScalar(type.scalar, reader)
@@ -110,7 +119,8 @@ const readValue = (type: GoType, reader: MessageReader, before?: JsonValue): Jso
       return reader.bytes().toString('base64')
     case 'struct': {
       const into = (before as JsonObject | undefined) ?? {}
-      return readMessage(into, messagePlanOf(type.key), reader.message(lastName(type.name)))
+      const message = reader.message(lastName(type.name), levels)
+      return readMessage(into, messagePlanOf(type.key), message)
     }
     case 'slice': {
       // A list that Go names, or that is the value of a map, is a message with one repeated field.
@@ -123,7 +133,7 @@ const readValue = (type: GoType, reader: MessageReader, before?: JsonValue): Jso
     }
     case 'custom': {
       const name = lastName(type.name)
-      const message = reader.message(customMessageName(type.custom, name))
+      const message = reader.message(customMessageName(type.custom, name), levels)
       return customValues[type.custom](readMessage({}, customPlanOf(type.custom), message), name)
     }
     default:
