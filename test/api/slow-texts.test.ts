@@ -4,6 +4,7 @@
  */
 import t from 'tap'
 import { scheduleProblem } from '#api/cron-schedule.js'
+import { matchesLabels, parseLabelSelector } from '#api/selectors.js'
 import { userOfHeaders } from '#authn/request-header.js'
 import { type Attributes, allowed } from '#authz/authorizer.js'
 import { ruleAllows } from '#authz/rbac-rules.js'
@@ -40,6 +41,21 @@ t.test('of headers and rules of access', async (t) => {
   const asked = (path: string) => ({ verb: 'get', isResourceRequest: false, path }) as Attributes
   t.notOk(ruleAllows(asked('/y'), rule))
   t.ok(ruleAllows(asked('/logs/a'), rule))
+})
+
+t.test('of a selector with very many values', (t) => {
+  const values = Array.from({ length: 150_000 }, (_, i) => `v${i}`)
+  const among = parseLabelSelector(`a in (${values.join()})`)
+  const notAmong = parseLabelSelector(`a notin (${values.join()})`)
+  for (let i = 0; i < 100_000; i++) {
+    if (!matchesLabels(among, { a: `v${i}` })) t.fail(`v${i}`)
+    if (matchesLabels(among, { a: `w${i}` })) t.fail(`w${i}`)
+    if (!matchesLabels(notAmong, { a: `w${i}` })) t.fail(`not w${i}`)
+  }
+  t.notOk(matchesLabels(among, {}))
+  t.ok(matchesLabels(notAmong, {}))
+  t.notOk(matchesLabels(parseLabelSelector('a in (b)'), { a: 'toString' }))
+  t.end()
 })
 
 t.test('of many headers that say who is meant', async (t) => {
