@@ -204,6 +204,27 @@ t.test('a message is read as gogo’s generated code reads it', (t) => {
   t.end()
 })
 
+t.test('nanoseconds of more than a second, or of less than none, move the seconds', (t) => {
+  const renewed = (time: string) => {
+    const message = Buffer.from(time.replaceAll(' ', ''), 'hex')
+    const spec = Buffer.concat([Buffer.from([0x22, message.length]), message])
+    return messageToJson(
+      {
+        kind: '',
+        apiVersion: '',
+        message: Buffer.concat([Buffer.from([0x12, spec.length]), spec]),
+      },
+      'io.k8s.api.coordination.v1.Lease',
+    ).spec
+  }
+  const at = (time: string) => ({ renewTime: `1970-01-01T00:00:${time}Z` })
+  t.same(renewed('08 05 10 80 a8 d6 b9 07'), at('07.000000'))
+  t.same(renewed('08 05 10 ff a7 d6 b9 07'), at('06.999999'))
+  t.same(renewed('08 05 10 98 f8 ff ff ff ff ff ff ff 01'), at('04.999999'))
+  t.same(renewed('08 05 10 ff ff ff ff ff ff ff ff ff 01'), at('05.000000'))
+  t.end()
+})
+
 t.test('a message as deep as no JSON may be is refused before the stack is full', (t) => {
   const varint = (value: number): number[] =>
     value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)]

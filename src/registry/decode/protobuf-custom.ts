@@ -38,8 +38,11 @@ const lastDateSeconds = 8.64e12
 
 const timeOf = ({ seconds, nanos }: JsonObject, isMicro: boolean): JsonValue => {
   if (seconds === undefined && nanos === undefined) return null
-  const at = Number(seconds ?? 0)
-  const micros = isMicro ? Math.trunc(Number(nanos ?? 0) / 1000) : 0
+  const given = isMicro ? Math.trunc(Number(nanos ?? 0) / 1000) : 0
+  // More than a second of them, or less than none, moves the seconds.
+  const carried = Math.floor(given / 1e6)
+  const at = Number(seconds ?? 0) + carried
+  const micros = given - carried * 1e6
   if (at === zeroTimeSeconds && micros === 0) return null
   const bounded = Math.min(Math.max(at, -lastDateSeconds), lastDateSeconds)
   const whole = new Date(bounded * 1000).toISOString().slice(0, -'.000Z'.length)

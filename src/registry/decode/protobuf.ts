@@ -33,12 +33,11 @@ const readMessage = (into: JsonObject, plan: MessagePlan, reader: MessageReader)
 const isUnset = (field: GoField, value: JsonValue): boolean => {
   if (field.pointer) return false
   if (value === null) return true
-  // Raw JSON stays as it was written, the empty object included.
-  if (field.type.form === 'custom' && field.type.custom === 'Raw') return false
+  // Raw JSON stays as it was written, the empty object included; and an empty text is not port 0.
+  if (field.type.form === 'custom') return false
   if (typeof value === 'object' && !Array.isArray(value))
     return field.type.form !== 'map' && Object.keys(value).length === 0
-  if (value === '') return field.omitEmpty || field.type.form === 'custom'
-  return field.omitEmpty && (value === 0 || value === false)
+  return field.omitEmpty && (value === '' || value === 0 || value === false)
 }
 
 const wireTypeOf = (type: GoType): number => {
