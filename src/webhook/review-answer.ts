@@ -2,9 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import { noKindText, noObjectText } from '#api/decoder-texts.js'
 import { goQuote } from '#go/quote.js'
-import { parse } from '#json/json.js'
+import { JsonSyntaxError, parse } from '#json/json.js'
 import { isJsonObject } from '#json/object.js'
-import { jsonSyntaxMessage } from '#json/syntax.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import { decodeType } from '#registry/decode.js'
@@ -63,7 +62,7 @@ const messages: Readonly<Record<number, string>> = {
 const statusText = (text: string): string | undefined => {
   let value: JsonValue
   try {
-    value = parse(text)
+    value = JSON.parse(text)
   } catch {
     return undefined
   }
@@ -105,11 +104,12 @@ const decode = (reply: Reply, { group, kind, review }: SentReview): JsonObject =
     )
   let value: JsonValue
   try {
+    // Converted objects may have integers that JSON.parse rounds.
     value = parse(reply.text)
-  } catch {
-    const text = reply.text.trimStart()
-    if (text.startsWith('{'))
-      throw new Error(`couldn't get version/kind; json parse error: ${jsonSyntaxMessage(text)}`)
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error
+    if (reply.text.trimStart().startsWith('{'))
+      throw new Error(`couldn't get version/kind; json parse error: ${error.message}`)
     // Text that is no JSON is read as YAML, which makes a string of it.
     value = reply.text
   }
