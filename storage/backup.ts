@@ -8,8 +8,8 @@
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
 import { limits } from '#limits'
+import { linesOf } from '#net/lines.js'
 import { type KeyValue, type Operation, type StorageDriver, StorageError } from './driver.js'
 
 export interface BackupSummary {
@@ -78,8 +78,7 @@ export const verifyBackup = async (
   visit: (kv: Pick<KeyValue, 'key' | 'value'>) => void = () => {},
 ): Promise<BackupSummary> => {
   const reader = new BackupReader(file, visit)
-  const lines = createInterface({ input: createReadStream(file), crlfDelay: Infinity })
-  for await (const line of lines) reader.take(line)
+  for await (const line of linesOf(createReadStream(file))) reader.take(line)
   return reader.finish()
 }
 

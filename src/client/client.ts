@@ -4,6 +4,7 @@ import { ApiError } from '#api/errors.js'
 import type { ListMeta, ObjectMeta, PersistedObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
 import { type MetricFamily, MetricNumber } from '#metrics/metric-family.js'
+import { linesOf } from '#net/lines.js'
 import { errorFromAnswer } from './errors.js'
 import { readJson, writeJson } from './exact-json.js'
 import type { ClientConfig } from './kubeconfig.js'
@@ -101,19 +102,9 @@ const selectionQuery = (o: ListOptions) => ({
   resourceVersion: o.resourceVersion,
 })
 
-/** Splits a stream at newlines and parses each line. */
+/** Each line of a stream, parsed. */
 async function* readLines<T>(message: IncomingMessage): AsyncGenerator<T> {
-  let pending: Buffer[] = []
-  for await (const chunk of message as AsyncIterable<Buffer>) {
-    let from = 0
-    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
-      const line = Buffer.concat([...pending, chunk.subarray(from, at)]).toString('utf8')
-      pending = []
-      from = at + 1
-      if (line.trim() !== '') yield readJson(line) as T
-    }
-    if (from < chunk.length) pending.push(chunk.subarray(from))
-  }
+  for await (const line of linesOf(message)) if (line.trim() !== '') yield readJson(line) as T
 }
 
 export class Client {
