@@ -5,6 +5,7 @@ import { failure } from '#api/errors.js'
 import { isMirrorPod } from '#api/mirror-pods.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { whenKnown } from '#async/when-known.js'
+import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes, AttributesOf, WriteAttributes } from '#registry/admission.js'
 import { generatedName, randomIds } from '#registry/ids.js'
@@ -86,7 +87,7 @@ const awaitAccount = async (attributes: AdmissionAttributes, name: string): Prom
   if (found === undefined)
     throw refuse(
       attributes,
-      `error looking up service account ${namespace}/${name}: serviceaccount "${name}" not found`,
+      `error looking up service account ${namespace}/${name}: serviceaccount ${goQuote(name)} not found`,
     )
   return found
 }

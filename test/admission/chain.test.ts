@@ -257,6 +257,13 @@ t.test("the volume of a Pod's token is named as the API makes up names", async (
   t.equal(spec.containers[0].volumeMounts[0].name, spec.volumes[0].name)
 })
 
+t.test('an account that is not there is named as Go quotes', async (t) => {
+  const { create } = await start(t, {}, [])
+  const { code, body } = await create('v1/pods', pod({ serviceAccountName: 'a\x1f"' }))
+  t.equal(code, 403)
+  t.ok(body.message.endsWith('/a\x1f": serviceaccount "a\\x1f\\"" not found'), body.message)
+})
+
 t.test('a mirror Pod needs nothing of the API', async (t) => {
   const { create } = await start(t, {}, [])
   const mirror = async (spec: object) => {
