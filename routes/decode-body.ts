@@ -162,7 +162,7 @@ export const checkType = (
   }
   if (!isJsonObject(value)) throw unrecognized(noObjectText(value))
   const expected = formatGroupVersion(gvk)
-  const read = typeMetaOf(value, unrecognized)
+  const read = typeMetaOf(value, unrecognized, trace?.entries.get(value))
   const given = isCustom ? asWritten(value) : read
   if (given.kind === gvk.kind && given.apiVersion === expected) return gvk
   // Only built-in kinds may leave out what they are: without a Go type there is nothing to assume.

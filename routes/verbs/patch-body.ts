@@ -6,7 +6,7 @@ import { parseAsWritten, parseFloatsAsWritten, readWritten } from '#json/as-writ
 import { goNumber } from '#json/int64.js'
 import { JsonSyntaxError, parseWithTrace } from '#json/json.js'
 import { isJsonObject, setOwn } from '#json/object.js'
-import type { ParsedJson } from '#json/traced.js'
+import type { JsonTrace, ParsedJson } from '#json/traced.js'
 import { textOf } from '#json/utf8.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { StrictErrors } from '#registry/decode/strict-errors.js'
@@ -29,7 +29,7 @@ export interface Patch {
   readonly textErrors: readonly string[]
 }
 
-type Entries = ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>
+type Entries = JsonTrace['entries']
 
 const findDuplicates = (
   value: JsonValue,
@@ -84,9 +84,10 @@ const textErrorsOf = (type: PatchType, value: JsonValue, keys: Entries): string[
 const operationsOf = (patch: JsonValue): JsonValue =>
   Array.isArray(patch)
     ? patch.map((operation) => {
-        if (!isJsonObject(operation) || !Object.hasOwn(operation, 'value')) return operation
+        if (!isJsonObject(operation)) return operation
         const { value, ...rest } = operation
-        return { ...(readWritten(rest).value as JsonObject), value: value! }
+        const read = readWritten(rest).value as JsonObject
+        return value === undefined ? read : { ...read, value }
       })
     : patch
 

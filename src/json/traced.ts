@@ -2,10 +2,12 @@
 import { parseInt64 } from './int64.js'
 import type { JsonObject, JsonValue } from './value.js'
 
+export type WrittenEntry = [key: string, value: JsonValue, literal?: string]
+
 /** What JSON.parse loses. Kept only for texts that have such things. */
 export interface JsonTrace {
-  /** For each object with a key that came more than once: all entries as they came. */
-  readonly entries: Map<object, [string, JsonValue][]>
+  /** For each object with a key that came more than once: all entries as they came, and how a number in one was written. */
+  readonly entries: Map<object, WrittenEntry[]>
   /** For each container with numbers that JavaScript writes in another way (`1.0`, `1e2`, `1e400`): how they were written. */
   readonly literals: Map<object, Map<string | number, string>>
 }
@@ -43,16 +45,21 @@ class Reader {
 
   #object(): JsonObject {
     const object: JsonObject = {}
-    const entries: [string, JsonValue][] = []
+    const entries: WrittenEntry[] = []
     let twice = false
     this.#at++
     while (this.#next('}')) {
       const key = this.#string()
       this.#space()
       this.#at++
-      if (Object.hasOwn(object, key)) twice = true
+      if (Object.hasOwn(object, key)) {
+        twice = true
+        // It says how the value before was written.
+        this.trace.literals.get(object)?.delete(key)
+      }
       const value = this.value(object, key)
-      entries.push([key, value])
+      const literal = this.trace.literals.get(object)?.get(key)
+      entries.push(literal === undefined ? [key, value] : [key, value, literal])
       // Not an assignment: `__proto__` is a key like any other.
       Object.defineProperty(object, key, {
         value,

@@ -343,6 +343,26 @@ t.test(
   },
 )
 
+t.test(
+  'of a key that comes again the last number counts as it is written, and each is looked at',
+  (t) => {
+    const hard = (text: string) =>
+      decode('', 'ResourceQuota', `{"spec":{"hard":{${text}}}}`).object.spec.hard
+    t.equal(hard('"cpu":9223372036854775808,"cpu":1.5').cpu, '1500m')
+    t.equal(hard('"cpu":1.0,"cpu":"2"').cpu, '2')
+    t.equal(hard('"cpu":1.5,"cpu":1e3').cpu, '1e3')
+    const scaled = (numbers: string[]) =>
+      messageOf('apps', 'Deployment', `{"spec":{${numbers.map((n) => `"replicas":${n}`).join()}}}`)
+    const refused = (number: string) =>
+      `Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal number ${number} into Go struct field DeploymentSpec.spec.replicas of type int32`
+    t.equal(scaled(['1.0', '2']), refused('1.0'))
+    t.equal(scaled(['1', '2.0']), refused('2.0'))
+    t.equal(scaled(['1', '2', '3e0', '4']), refused('3e0'))
+    t.equal(scaled(['1', '2']), 'accepted')
+    t.end()
+  },
+)
+
 t.test('a map of very many entries is read once, also where its key comes again', (t) => {
   const many = (value: string) => Array.from({ length: 50_000 }, (_, i) => `"k${i}":${value}`)
   const quota = decode('', 'ResourceQuota', `{"spec":{"hard":{${many('"0.50"').join()}}}}`).object

@@ -226,6 +226,9 @@ t.test('what a body says it is counts in any case, its other keys only as they a
     mistyped.body.message,
     "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string",
   )
+  const raw = '{"apiVersion":"v1","kind":1,"kind":"ConfigMap","metadata":{"name":"a"}}'
+  const replaced = await api.send('POST', configMaps, { raw, type: 'application/json' })
+  t.match(replaced.body.message, 'cannot unmarshal number into Go struct field .kind of type')
   const made = await api.post(configMaps, { ...name, Kind: 'ConfigMap', Data: { k: 'v' } })
   t.equal(made.code, 201)
   t.notOk('data' in made.body)

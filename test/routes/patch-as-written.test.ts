@@ -126,6 +126,12 @@ t.test('a JSON patch tests texts byte by byte against what Go’s encoder writes
 
 t.test('what is written as no encoder would is stored as what it says', async (t) => {
   const { api } = await start(t)
+  const escaped = '[{"op":"test","path":"/data/ae","value":"ä"},{"op":"\\u0061dd","path":"/data"}]'
+  const left = await api.send('PATCH', `${configMaps}/c?dryRun=All`, {
+    raw: escaped,
+    type: types.json,
+  })
+  t.match(left, { code: 200, body: { data: undefined } })
   const raw =
     '[{"op":"add","path":"/data/z","value":"\\u00e4<\\/"},{"op":"test","path":"/data/ae","value":"ä"}]'
   await api.send('PATCH', `${configMaps}/c`, { raw, type: types.json })
@@ -144,6 +150,8 @@ t.test('a number beyond a float64 is refused before anything is patched', async 
   t.equal(merged.body.message, `error decoding patch: ${found} value of type float64`)
   const strategic = await patch('strategic', `${configMaps}/c`, '{"a":[1e400]}')
   t.equal(strategic.body.message, `${found} value of type float64`)
+  const replaced = await patch('merge', `${configMaps}/c`, '{"a":1e400,"a":1}')
+  t.equal(replaced.body.message, `error decoding patch: ${found} value of type float64`)
   const json = await patch('json', `${configMaps}/c`, '[{"op":"add","path":"/a","value":1e400}]')
   t.equal(
     json.body.message,
@@ -167,6 +175,21 @@ t.test('without field validation a patch is not decoded before it is applied', a
       ...(['json', '[1]'] as const),
       `${unmarshal} number into Go value of type handlers.jsonPatchOp`,
       `${unmarshal} number into Go value of type jsonpatch.Operation`,
+    ],
+    [
+      ...(['json', '[{"op":1e-400,"path":"/a"}]'] as const),
+      `${unmarshal} number into Go struct field jsonPatchOp.op of type string`,
+      rejected,
+    ],
+    [
+      ...(['json', '[{"op":1,"op":"remove","a":1e400,"path":"/b","value":1e400}]'] as const),
+      `${unmarshal} number into Go struct field jsonPatchOp.op of type string`,
+      rejected,
+    ],
+    [
+      ...(['json', '[{"a":1e400,"op":"remove","path":"/b","value":[1e400],"from":1}]'] as const),
+      `${unmarshal} number 1e400 into Go struct field jsonPatchOp.value of type float64`,
+      rejected,
     ],
     [
       ...(['json', '[{"op":1}]'] as const),

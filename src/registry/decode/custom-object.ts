@@ -3,7 +3,7 @@
  * metadata has a Go type.
  */
 import { dotted } from '#api/field-error.js'
-import type { JsonTrace } from '#json/traced.js'
+import type { JsonTrace, WrittenEntry } from '#json/traced.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { DecodeError } from './explain.js'
 import { StrictErrors } from './strict-errors.js'
@@ -37,10 +37,11 @@ export const copyUnstructured = (value: JsonObject, trace?: JsonTrace): Unstruct
     // Where keys stand twice: what a later one of the same name replaces is read as well.
     const written = trace?.entries.get(from)
     const seen = new Set<string>()
-    const entries = (written ?? Object.entries(from)).map(([key, inner]): [string, JsonValue] => {
+    const given: WrittenEntry[] = written ?? Object.entries(from)
+    const entries = given.map(([key, inner, literal]): [string, JsonValue] => {
       if (seen.has(key)) duplicates.add('duplicate', dotted(path, key))
       if (written !== undefined) seen.add(key)
-      return [key, copy(inner, dotted(path, key), literals?.get(key))]
+      return [key, copy(inner, dotted(path, key), literal ?? literals?.get(key))]
     })
     return withFloats(Object.fromEntries(entries))
   }

@@ -7,7 +7,7 @@ import { goKindOf } from '#api/decoder-texts.js'
 import { dotted } from '#api/field-error.js'
 import { canonicalBase64 } from '#go/base64.js'
 import { isJsonObject } from '#json/object.js'
-import type { JsonTrace } from '#json/traced.js'
+import type { JsonTrace, WrittenEntry } from '#json/traced.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { customProblem, isInt32, isUint8, readCustom } from './custom.js'
 import { type GoField, type GoType, goFieldsOf, schemaPartOf } from './go-type.js'
@@ -28,6 +28,9 @@ const describe = (value: JsonValue, literal: string | undefined, wantsNumber: bo
   const kind = goKindOf(value)
   return kind === 'number' && wantsNumber ? `number ${literal ?? value}` : kind
 }
+
+/** Whether a number is written as no integer is: of `-0` the sign alone is another way to write it. */
+const isFloat = (literal = ''): boolean => /[.eE]/.test(literal)
 
 /** Where the text stops being base64, in Go's words. */
 export const printedBase64Problem = (text: string): string => {
@@ -100,7 +103,7 @@ class Explainer {
     const isNumber =
       scalar === 'float64'
         ? typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
-        : literal === undefined &&
+        : !isFloat(literal) &&
           (scalar === 'int32'
             ? isInt32(value)
             : typeof value === 'bigint'
@@ -113,7 +116,7 @@ class Explainer {
     if (Array.isArray(value)) {
       const literals = this.#trace?.literals.get(value)
       for (const [at, item] of value.entries())
-        if (item !== null && (literals?.has(at) || !isUint8(item)))
+        if (item !== null && (isFloat(literals?.get(at)) || !isUint8(item)))
           this.#mismatch(describe(item, literals?.get(at), true), 'uint8', place)
     } else if (typeof value !== 'string')
       this.#mismatch(describe(value, undefined, false), type.name, place)
@@ -133,8 +136,12 @@ class Explainer {
   }
 
   /** The entries as they were written, those that were written over included. */
-  #entries(value: JsonObject): [string, JsonValue][] {
-    return this.#trace?.entries.get(value) ?? Object.entries(value)
+  #entries(value: JsonObject): WrittenEntry[] {
+    const literals = this.#trace?.literals.get(value)
+    return (
+      this.#trace?.entries.get(value) ??
+      Object.entries(value).map(([key, element]) => [key, element, literals?.get(key)])
+    )
   }
 
   #map(type: Extract<GoType, { form: 'map' }>, value: JsonValue, place: Place): void {
@@ -142,13 +149,12 @@ class Explainer {
       this.#mismatch(describe(value, undefined, false), type.name, place)
       return
     }
-    const literals = this.#trace?.literals.get(value)
     const seen = new Set<string>()
-    for (const [key, element] of this.#entries(value)) {
+    for (const [key, element, literal] of this.#entries(value)) {
       const path = dotted(place.path, key)
       if (seen.has(key)) this.strictErrors.add('duplicate', path)
       seen.add(key)
-      this.value(type.value, element, { ...place, path }, literals?.get(key))
+      this.value(type.value, element, { ...place, path }, literal)
     }
   }
 
@@ -157,11 +163,10 @@ class Explainer {
       this.#mismatch(describe(value, undefined, false), type.name, place)
       return
     }
-    const literals = this.#trace?.literals.get(value)
     const fields = goFieldsOf(type.key)
     const struct = type.key.slice(type.key.lastIndexOf('.') + 1)
     const seen = new Set<string>()
-    for (const [key, element] of this.#entries(value)) {
+    for (const [key, element, literal] of this.#entries(value)) {
       const path = dotted(place.path, key)
       const field = fields.find((f) => f.name === key)
       if (field === undefined) {
@@ -171,7 +176,7 @@ class Explainer {
       if (seen.has(key)) this.strictErrors.add('duplicate', path)
       seen.add(key)
       const way = [place.fields, ...embeddingOf(field, fields), key].filter((part) => part !== '')
-      this.value(field.type, element, { struct, fields: way.join('.'), path }, literals?.get(key))
+      this.value(field.type, element, { struct, fields: way.join('.'), path }, literal)
     }
   }
 
@@ -192,7 +197,7 @@ class Explainer {
     // A whole number with a point or exponent is no integer for Go, and a quantity as it is written.
     const refused =
       readCustom[type.custom](value, literal) === undefined ||
-      (type.custom === 'IntOrString' && literal !== undefined)
+      (type.custom === 'IntOrString' && isFloat(literal))
     if (!refused) return
     // What a type's own reader refuses ends the decoding, whatever was noted before.
     const problem = customProblem(type.custom, value)
