@@ -9,7 +9,6 @@ import { ApiError, forbidden, unauthorized } from '#api/errors.js'
 import { answerAllChecks, type HealthCheck } from '#api/health-checks.js'
 import { matchesPath } from '#api/path-pattern.js'
 import { withoutMarkup } from '#api/plain-text-error.js'
-import { once as only } from '#async/once.js'
 import { messageOf } from '#client/errors.js'
 import type { ProcessDeps } from '#client/run-process.js'
 import { goQuote } from '#go/quote.js'
@@ -36,13 +35,6 @@ class ComponentServer {
   readonly #pages: ComponentPages
   readonly #callers: Callers
   readonly #results = new HealthResults()
-  readonly #registries = only(async () => {
-    const { makeHealthRegistry, makeRegistry } = await import('#metrics/registry.js')
-    return {
-      '/metrics': makeRegistry(this.#pages.metrics),
-      '/metrics/slis': makeHealthRegistry(this.#results),
-    }
-  })
 
   constructor(deps: ProcessDeps, settings: ServingSettings, pages: ComponentPages) {
     const { client, log } = deps
@@ -77,7 +69,10 @@ class ComponentServer {
         ? this.#health(endpoint, checks, searchParams)
         : this.#check(checks.find(({ name }) => name === rest.join('/')))
     if (path !== '/metrics' && path !== '/metrics/slis') return pageNotFound
-    const registry = (await this.#registries())[path]
+    const { makeHealthRegistry, makeRegistry } = await import('#metrics/registry.js')
+    // What the component counts may have come since the last look.
+    const registry =
+      path === '/metrics' ? makeRegistry(this.#pages.metrics) : makeHealthRegistry(this.#results)
     return { code: 200, text: await registry.metrics(), type: registry.contentType }
   }
 

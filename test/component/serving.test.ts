@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { request } from 'node:https'
 import { createServer } from 'node:net'
 import t from 'tap'
+import { formatMicroTime } from '#api/clock.js'
 import { resources } from '#client/resources.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
 import { controllerManagerProcess } from '#controllers/main.js'
@@ -102,6 +103,31 @@ t.test('the scheduler tells how it is, and to whom it may what it does', async (
   })
   const slis = await get(port, '/metrics/slis', token)
   t.match(slis.text, 'kubernetes_healthcheck{name="sched-handler-sync",type="readyz"} 1')
+})
+
+t.test('whoever waits to lead is well, and tells more when it does', async (t) => {
+  const port = await freePort()
+  const args = ['--secure-port', String(port), '--leader-elect']
+  const client = await startBeside(t, async (deps) => {
+    await deps.client.create(resources.leases, {
+      metadata: { name: 'kube-scheduler', namespace: 'kube-system' },
+      spec: { holderIdentity: 'another', leaseDurationSeconds: 5, renewTime: formatMicroTime(0) },
+    })
+    await runWith(schedulerProcess, args)(deps)
+  })
+  await settled(port, '/readyz?verbose', '[+]leaderElection ok')
+  t.equal((await get(port, '/readyz')).text, 'ok')
+  const { token } = client.config as { token: string }
+  const waiting = await get(port, '/metrics', token)
+  t.match(waiting.text, 'leader_election_master_status{name="kube-scheduler"} 0')
+  t.notMatch(waiting.text, 'scheduler_pending_pods{')
+  await eventually('it leads', async () => {
+    const { text } = await get(port, '/metrics', token)
+    return (
+      text.includes('leader_election_master_status{name="kube-scheduler"} 1') &&
+      text.includes('scheduler_pending_pods{')
+    )
+  })
 })
 
 t.test('the controller manager names the controllers that run', async (t) => {
