@@ -106,10 +106,14 @@ export const activationOf = (
   }
 }
 
-const outOfBudget = (): EvaluationError =>
-  new EvaluationError(
-    'validation failed due to running out of cost budget, no further validation rules will be run',
-  )
+/** Ends the evaluation of all expressions that share the budget. */
+export class OutOfBudget extends EvaluationError {
+  constructor() {
+    super(
+      'validation failed due to running out of cost budget, no further validation rules will be run',
+    )
+  }
+}
 
 /** An expression of a policy: its text, and its program or what is wrong with it. */
 export interface Expression extends PolicyExpression {
@@ -121,7 +125,7 @@ export const compile = (text: string, names: PolicyNames, wanted: readonly Type[
   ...compilePolicyExpression(text, names, wanted),
 })
 
-/** Rejects with an EvaluationError. */
+/** Rejects with an EvaluationError, an OutOfBudget where the budget is spent. */
 export const evaluate = async (
   { text, program, error }: Expression,
   activation: Activation,
@@ -132,13 +136,15 @@ export const evaluate = async (
     try {
       const { value, cost } = program(activation, limits.celCallCostMax)
       budget.left -= cost
-      if (budget.left < 0) throw outOfBudget()
+      if (budget.left < 0) throw new OutOfBudget()
       return value
     } catch (problem) {
       if (problem instanceof Awaited) {
         await problem.answer
         continue
       }
+      // Variables may have spent it, whatever came of the expression.
+      if (budget.left < 0) throw new OutOfBudget()
       throw new EvaluationError(evaluationProblem(text, problem))
     }
   }
@@ -167,7 +173,7 @@ export const conditionsHold = async (
     try {
       if ((await evaluate(condition, seen, budget)) === false) return false
     } catch (error) {
-      if (!(error instanceof EvaluationError)) throw error
+      if (!(error instanceof EvaluationError) || error instanceof OutOfBudget) throw error
       problems.push(error.message)
     }
   }

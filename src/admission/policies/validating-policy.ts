@@ -5,6 +5,7 @@ import { formatGroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#async/when-known.js'
 import { results } from '#cel/policy-environment.js'
+import type { CelValue } from '#cel/values.js'
 import { goQuote } from '#go/quote.js'
 import { trimSpace } from '#go/trim-space.js'
 import { stringify } from '#json/json.js'
@@ -21,6 +22,7 @@ import {
   EvaluationError,
   type Expression,
   evaluate,
+  OutOfBudget,
 } from './cel.js'
 import { compiledOnce, compilePolicy, withVariables } from './compiled-policy.js'
 import {
@@ -112,7 +114,21 @@ interface CompiledAnnotation {
 /** Values by key, for each binding and parameter one; the same is told once. */
 type Annotations = Map<string, Set<string>>
 
-/** Yields what is wrong with them: an annotation that cannot be made denies, whatever the actions of the binding are. */
+/** What came of an expression. Rejects with OutOfBudget. */
+const outcomeOf = (
+  expression: Expression,
+  activation: Activation,
+  budget: Budget,
+): Promise<CelValue | EvaluationError> =>
+  evaluate(expression, activation, budget).catch((error: unknown) => {
+    if (error instanceof OutOfBudget || !(error instanceof EvaluationError)) throw error
+    return error
+  })
+
+/**
+ * Yields what is wrong with them: an annotation that cannot be made denies, whatever the actions of the binding are. Rejects
+ * with OutOfBudget.
+ */
 const annotate = async (
   annotations: readonly CompiledAnnotation[],
   plain: Activation,
@@ -122,62 +138,71 @@ const annotate = async (
   const budget = { left: limits.celObjectCostMax }
   const activation = withVariables(plain, variables, budget)
   const problems: string[] = []
-  for (const { key, value } of annotations)
-    try {
-      const found = await evaluate(value, activation, budget)
-      const text = typeof found === 'string' ? trimSpace(found) : ''
-      if (text === '') continue
-      const cut = Buffer.from(text).subarray(0, limits.auditAnnotationBytesMax).toString()
-      made.set(key, (made.get(key) ?? new Set()).add(cut))
-    } catch (error) {
-      if (!(error instanceof EvaluationError)) throw error
-      problems.push(error.message)
-    }
+  const texts: [key: string, text: string][] = []
+  for (const { key, value } of annotations) {
+    const found = await outcomeOf(value, activation, budget)
+    if (found instanceof EvaluationError) problems.push(found.message)
+    else if (typeof found === 'string') texts.push([key, trimSpace(found)])
+  }
+  for (const [key, text] of texts) {
+    if (text === '') continue
+    const cut = Buffer.from(text).subarray(0, limits.auditAnnotationBytesMax).toString()
+    made.set(key, (made.get(key) ?? new Set()).add(cut))
+  }
   return problems
 }
 
-const messageOf = async (
-  { written, message }: CompiledValidation,
+/** `made`: what came of its messageExpression. */
+const messageOf = ({ written }: CompiledValidation, made: CelValue | EvaluationError): string => {
+  const trimmed = typeof made === 'string' ? trimSpace(made) : ''
+  const isShort = Buffer.byteLength(trimmed) <= limits.celMessageBytesMax
+  if (trimmed !== '' && isShort && !trimmed.includes('\n')) return trimmed
+  return trimSpace(written.message ?? '') || `failed expression: ${trimSpace(written.expression)}`
+}
+
+/** All of them, since they share the budget; why there is none where it is spent. */
+const messagesOf = async (
+  validations: readonly CompiledValidation[],
   activation: Activation,
   budget: Budget,
-): Promise<string> => {
-  const otherwise =
-    trimSpace(written.message ?? '') || `failed expression: ${trimSpace(written.expression)}`
-  if (message === undefined) return otherwise
+): Promise<(CelValue | EvaluationError)[] | OutOfBudget> => {
+  const made: (CelValue | EvaluationError)[] = []
   try {
-    const text = await evaluate(message, activation, budget)
-    const trimmed = typeof text === 'string' ? trimSpace(text) : ''
-    const isShort = Buffer.byteLength(trimmed) <= limits.celMessageBytesMax
-    return trimmed !== '' && isShort && !trimmed.includes('\n') ? trimmed : otherwise
+    for (const { message } of validations)
+      made.push(message === undefined ? null : await outcomeOf(message, activation, budget))
+    return made
   } catch (error) {
-    if (!(error instanceof EvaluationError)) throw error
-    return otherwise
+    if (error instanceof OutOfBudget) return error
+    throw error
   }
 }
 
+/** Upstream makes the messages also where nothing has failed. Rejects with OutOfBudget. */
 const findingsOf = async (
   ignores: boolean,
   validations: readonly CompiledValidation[],
   activation: Activation,
   budget: Budget,
 ): Promise<Finding[]> => {
-  const findings: Finding[] = []
-  for (const [index, validation] of validations.entries()) {
-    const reason = validation.written.reason ?? 'Invalid'
-    try {
-      if ((await evaluate(validation.expression, activation, budget)) === true) continue
-      findings.push({
-        message: await messageOf(validation, activation, budget),
-        reason,
-        index,
-      })
-    } catch (error) {
-      if (!(error instanceof EvaluationError)) throw error
-      if (!ignores) findings.push({ message: error.message, reason: 'Invalid', index })
-      if (budget.left < 0) break
-    }
-  }
-  return findings
+  const outcomes: (CelValue | EvaluationError)[] = []
+  for (const { expression } of validations)
+    outcomes.push(await outcomeOf(expression, activation, budget))
+  if (outcomes.every((outcome) => outcome === true)) return []
+  const messages = await messagesOf(validations, activation, budget)
+  return outcomes.flatMap((outcome, index): Finding[] => {
+    const problem =
+      outcome instanceof EvaluationError
+        ? outcome.message
+        : messages instanceof OutOfBudget
+          ? `failed messageExpression: ${messages.message}`
+          : undefined
+    if (problem !== undefined)
+      return ignores ? [] : [{ message: problem, reason: 'Invalid', index }]
+    if (outcome === true || messages instanceof OutOfBudget) return []
+    const validation = validations[index]!
+    const { reason = 'Invalid' } = validation.written
+    return [{ message: messageOf(validation, messages[index]!), reason, index }]
+  })
 }
 
 const whoOf = (policy: KubeObject, binding: KubeObject | undefined): string => {
@@ -242,20 +267,21 @@ const applyPolicy = async (
     const budget = { left: limits.celObjectCostMax }
     const plain = activationOf(seen, { ...parts, params: param }, means.authorize)
     const activation = withVariables(plain, variables, budget)
+    let findings: Finding[]
+    let problems: string[] = []
     try {
       if (!(await conditionsHold(conditions, activation))) continue
+      findings = await findingsOf(ignores, validations, activation, budget)
+      if (!ignores || attributes.ctx.audit !== undefined)
+        problems = await annotate(annotations, plain, variables, made)
     } catch (error) {
       if (!(error instanceof EvaluationError)) throw error
-      if (!ignores)
-        act(attributes, pair, { message: error.message, reason: 'Invalid', index: 0 }, denials)
-      continue
+      findings = [{ message: error.message, reason: 'Invalid', index: 0 }]
+      if (ignores) continue
     }
-    for (const finding of await findingsOf(ignores, validations, activation, budget))
-      act(attributes, pair, finding, denials)
-    if (ignores && attributes.ctx.audit === undefined) continue
-    for (const message of await annotate(annotations, plain, variables, made))
-      if (!ignores)
-        denials.push(deny(attributes, whoOf(policy, pair.binding), { message, reason: 'Invalid' }))
+    for (const finding of findings) act(attributes, pair, finding, denials)
+    for (const message of ignores ? [] : problems)
+      denials.push(deny(attributes, whoOf(policy, pair.binding), { message, reason: 'Invalid' }))
   }
 }
 
