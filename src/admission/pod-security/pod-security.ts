@@ -1,10 +1,12 @@
 /** Pod Security Standards by the labels of the namespace (kubernetes, pod-security-admission). */
 import { controllerRefOf } from '#api/controller-ref.js'
-import { invalid as invalidObject } from '#api/errors.js'
+import { aggregateMessage, invalid as invalidObject } from '#api/errors.js'
 import type { FieldError } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { oncePerObject } from '#async/once.js'
 import { whenKnown } from '#async/when-known.js'
 import { addToList } from '#collections/add-to-list.js'
+import { compareTexts } from '#go/compare-texts.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes, AttributesOf, WriteAttributes } from '#registry/admission.js'
 import {
@@ -125,7 +127,12 @@ const warnAboutExisting = async (
   const pods = await listObjects(ctx, { group: '', resource: 'pods' }, namespace)
   const judged = pods.filter(({ spec }) => !runtimeClasses.includes(spec?.runtimeClassName))
   const byReasons = new Map<string, string[]>()
-  for (const pod of oneOfEachOwnerFirst(judged).slice(0, limits.podSecurityChecksMax)) {
+  const checked = oneOfEachOwnerFirst(judged).slice(0, limits.podSecurityChecksMax)
+  if (checked.length < judged.length)
+    ctx.warn(
+      `new PodSecurity enforce level only checked against the first ${checked.length} of ${judged.length} existing pods`,
+    )
+  for (const pod of checked) {
     const reasons = judge(pod, wanted)
       .map((v) => v.reason)
       .join(', ')
@@ -135,7 +142,8 @@ const warnAboutExisting = async (
   ctx.warn(
     `existing pods in namespace ${JSON.stringify(namespace)} violate the new PodSecurity enforce level "${printed(wanted)}"`,
   )
-  const lines = [...byReasons].map(([reasons, [first, ...rest]]) => {
+  const lines = [...byReasons].map(([reasons, names]) => {
+    const [first, ...rest] = names.sort(compareTexts)
     const others = rest.length === 1 ? ' (and 1 other pod)' : ` (and ${rest.length} other pods)`
     return `${first}${rest.length === 0 ? '' : others}: ${reasons}`
   })
@@ -191,8 +199,28 @@ const isWorkloadWrite = (attributes: AdmissionAttributes): attributes is WriteAt
     isAbout(attributes, { group, resource, operations: writes }),
   )
 
-const admitPod = (attributes: WriteAttributes, policy: Policy): void => {
+/** What applies in a namespace, and what is wrong with its labels. */
+interface Wanted {
+  readonly policy: Policy
+  readonly problem: string | undefined
+}
+
+const wantedBy = (namespace: KubeObject, { defaults }: PodSecuritySettings): Wanted => {
+  const errors = labelErrors(namespace)
+  return {
+    policy: policyOf(namespace, defaults),
+    problem: errors.length === 0 ? undefined : aggregateMessage(errors),
+  }
+}
+
+const auditProblem = (attributes: AdmissionAttributes, { problem }: Wanted): void => {
+  if (problem !== undefined) annotate(attributes, 'error', `Failed to parse policy: ${problem}`)
+}
+
+const admitPod = (attributes: WriteAttributes, wanted: Wanted): void => {
   const { object: pod } = attributes
+  const { policy } = wanted
+  auditProblem(attributes, wanted)
   annotate(attributes, 'enforce-policy', printed(policy.enforce))
   auditOf(attributes, pod, policy)
   const violation = violationOf(pod, policy, 'enforce')
@@ -200,9 +228,10 @@ const admitPod = (attributes: WriteAttributes, policy: Policy): void => {
   warnOf(attributes, pod, policy)
 }
 
-const admitTemplate = (attributes: WriteAttributes, template: KubeObject, policy: Policy): void => {
-  auditOf(attributes, template, policy)
-  warnOf(attributes, template, policy)
+const admitTemplate = (attributes: WriteAttributes, template: KubeObject, wanted: Wanted): void => {
+  auditProblem(attributes, wanted)
+  auditOf(attributes, template, wanted.policy)
+  warnOf(attributes, template, wanted.policy)
 }
 
 /** Calls `judge` with what applies to a Pod, or to a Pod template, unless it is exempt. */
@@ -219,13 +248,7 @@ const unlessExempt = (
 
 export const podSecurity = (settings = defaultSettings): AdmissionPlugin => {
   /** By stored Namespace: every Pod asks for the same. */
-  const known = new WeakMap<KubeObject, Policy>()
-  const policyIn = (namespace: KubeObject): Policy => {
-    let policy = known.get(namespace)
-    if (policy === undefined)
-      known.set(namespace, (policy = policyOf(namespace, settings.defaults)))
-    return policy
-  }
+  const wantedIn = oncePerObject((namespace: KubeObject) => wantedBy(namespace, settings))
 
   const isExempt = (attributes: AdmissionAttributes): boolean => {
     const { usernames, namespaces } = settings
@@ -236,17 +259,20 @@ export const podSecurity = (settings = defaultSettings): AdmissionPlugin => {
     return reason !== false
   }
 
-  const validatePod = (attributes: WriteAttributes, policy: Policy): void => {
+  const validatePod = (attributes: WriteAttributes, wanted: Wanted): void => {
     // If everything is allowed, the version does not matter.
-    if (allowsAll(policy)) annotate(attributes, 'enforce-policy', `${privileged}:latest`)
+    if (wanted.problem === undefined && allowsAll(wanted.policy))
+      annotate(attributes, 'enforce-policy', `${privileged}:latest`)
     else if (isPodCreate(attributes) || isSignificant(attributes))
-      unlessExempt(attributes, settings, attributes.object, () => admitPod(attributes, policy))
+      unlessExempt(attributes, settings, attributes.object, () => admitPod(attributes, wanted))
   }
 
-  const validateTemplate = (attributes: WriteAttributes, policy: Policy): void => {
+  const validateTemplate = (attributes: WriteAttributes, wanted: Wanted): void => {
+    const { warn, audit } = wanted.policy
     const template = templateOf(attributes.object)
-    if (template === undefined || (isPrivileged(policy.warn) && isPrivileged(policy.audit))) return
-    unlessExempt(attributes, settings, template, () => admitTemplate(attributes, template, policy))
+    const saysNothing = wanted.problem === undefined && isPrivileged(warn) && isPrivileged(audit)
+    if (template === undefined || saysNothing) return
+    unlessExempt(attributes, settings, template, () => admitTemplate(attributes, template, wanted))
   }
 
   return {
@@ -259,7 +285,7 @@ export const podSecurity = (settings = defaultSettings): AdmissionPlugin => {
       if (isExempt(attributes)) return
       const validate = isPod ? validatePod : validateTemplate
       return whenKnown(findNamespace(attributes), (namespace) => {
-        if (namespace !== undefined) validate(attributes, policyIn(namespace))
+        if (namespace !== undefined) validate(attributes, wantedIn(namespace))
       })
     },
   }
