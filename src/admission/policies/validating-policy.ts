@@ -257,9 +257,8 @@ const applyPolicy = async (
   const { conditions, variables, validations, annotations } = compiledPolicy(policy)
   const ignores = policy.spec.failurePolicy === 'Ignore'
   const seen = await seenByPolicy(attributes, version, pair)
-  const object = attributes.operation === 'DELETE' ? null : (seen.object ?? null)
   const parts = {
-    object,
+    object: seen.object ?? null,
     request: requestOf(seen),
     namespaceObject: await namespaceOf(attributes),
   }

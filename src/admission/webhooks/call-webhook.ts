@@ -33,7 +33,7 @@ export interface WebhookAnswer {
 
 const reviewOf = (attributes: VersionedRequest, uid: string, version: string): JsonObject => {
   const { dryRun, options, ...request } = admissionRequest(attributes, uid)
-  const object = attributes.operation === 'DELETE' ? null : (attributes.object ?? null)
+  const object = attributes.object ?? null
   const oldObject = attributes.oldObject ?? null
   return {
     kind: 'AdmissionReview',
