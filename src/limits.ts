@@ -273,6 +273,8 @@ export const limits = {
   goodTokenKeptMs: 10_000,
   /** Signatures that are checked to find the authority of a client's certificate (crypto/x509, maxChainSignatureChecks). */
   signatureChecksMax: 100,
+  /** Client certificates of whose last connection it is remembered which others led from them to their authority. */
+  clientChainsKept: 256,
   /** Tokens that are remembered as found good, or by a webhook as nobody's. */
   verifiedTokensKept: 10_000,
   /** How long a webhook's answer about a token is kept; upstream's default. */

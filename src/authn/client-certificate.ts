@@ -7,6 +7,7 @@ import type { PeerCertificate, TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
 import type { UserInfo } from '#api/user-info.js'
+import { Lru } from '#collections/lru.js'
 import { limits } from '#limits'
 import { commonNameOf, organizationsOf, uidsOf } from '#net/certificate-names.js'
 import { hasSigned, serves } from '#net/certificate-use.js'
@@ -92,10 +93,10 @@ const sentBehind = (leaf: X509Certificate): X509Certificate[] => {
  */
 const isSignedBy = (
   leaf: X509Certificate | undefined,
+  sent: readonly X509Certificate[],
   authorities: readonly X509Certificate[],
 ): boolean => {
   if (leaf === undefined) return false
-  const sent = sentBehind(leaf)
   const links = new Set([leaf])
   let checks = 0
   for (const link of links) {
@@ -155,7 +156,15 @@ export const certificateReader = (
   clock: Clock,
 ): CertificateReader => {
   let trusted = trustedOf(authorities())
+  /** By its fingerprint, what was sent behind a certificate: a session that is taken up again has the certificate alone. */
+  const chains = new Lru<readonly X509Certificate[]>(limits.clientChainsKept)
 
+  const sentWith = (socket: TLSSocket, leaf: X509Certificate): readonly X509Certificate[] => {
+    if (socket.isSessionReused()) return chains.get(leaf.fingerprint256) ?? []
+    const sent = sentBehind(leaf)
+    if (sent.length > 0 && socket.authorized) chains.set(leaf.fingerprint256, sent)
+    return sent
+  }
   const isPast = ({ untilMs }: Pick<Standing, 'untilMs'>): boolean =>
     untilMs < Number.POSITIVE_INFINITY && clock.now() > untilMs
   const read = (socket: TLSSocket, { clients, proxies }: Trusted): Shown => {
@@ -164,12 +173,14 @@ export const certificateReader = (
     const leaf = socket.getPeerX509Certificate()
     if (!socket.authorized && !isRefusedForUsageAlone(socket, leaf, [...clients, ...proxies]))
       return untrusted
+    const sent = leaf === undefined ? [] : sentWith(socket, leaf)
     const name = commonNameOf(certificate)
     const { allowedNames } = frontProxy
     return {
-      identity: isSignedBy(leaf, clients) ? userOf(certificate) : 'invalid',
+      identity: isSignedBy(leaf, sent, clients) ? userOf(certificate) : 'invalid',
       isFrontProxy:
-        isSignedBy(leaf, proxies) && (allowedNames.length === 0 || allowedNames.includes(name)),
+        isSignedBy(leaf, sent, proxies) &&
+        (allowedNames.length === 0 || allowedNames.includes(name)),
       untilMs: Date.parse(certificate.valid_to),
     }
   }

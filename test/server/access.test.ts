@@ -180,12 +180,15 @@ t.test(
       ...times,
     })
     const { cert, key } = certificateOf(inner, 'dave')
+    const { isSessionReused } = TLSSocket.prototype
+    const asked = t.capture(TLSSocket.prototype, 'isSessionReused', isSessionReused)
     // Shows the last session again on each new connection.
     const agent = new https.Agent()
     for (let times = 0; times < 3; times++)
       t.match(await call(server, whoAmI({ token: '', cert: cert + inner.certPem, key, agent })), {
         body: { status: { userInfo: { username: 'dave' } } },
       })
+    t.ok(asked().some((call) => 'returned' in call && call.returned))
   },
 )
 

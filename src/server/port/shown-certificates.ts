@@ -2,7 +2,7 @@
  * What the port shows to a client in its handshake, and whose certificates it takes; both may change while it listens
  * (apiserver, dynamiccertificates: tlsconfig.go).
  */
-import { constants, X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import tls, { type SecureContext, type SecureContextOptions } from 'node:tls'
 import type { CertificatePair } from '../credentials/credentials.js'
 
@@ -80,13 +80,6 @@ export class ShownCertificates {
     { certPem, keyPem }: CertificatePair,
     { clientAuthorities }: Certificates,
   ): SecureContextOptions {
-    return {
-      ...this.#tls,
-      cert: certPem,
-      key: keyPem,
-      ca: [...clientAuthorities],
-      // OpenSSL's tickets hold a client's certificate, and not those that lead from it to its authority.
-      secureOptions: constants.SSL_OP_NO_TICKET,
-    }
+    return { ...this.#tls, cert: certPem, key: keyPem, ca: [...clientAuthorities] }
   }
 }
