@@ -120,6 +120,8 @@ export const limits = {
   fieldErrorsCharactersMax: 24 * 1024 * 1024,
   /** Brackets in brackets of a JSON path of a definition: reading each takes stack. */
   jsonPathNestingMax: 100,
+  /** Values that a JSON path may find on its way: `[0,0]` doubles them each time. Upstream runs out of memory instead. */
+  jsonPathValuesMax: 2_000_000,
   /** Lines of a part of an object, up to which lines that stay between others that change are looked for: it takes the square of them. */
   matchedLinesMax: 4_000,
   /** Reported surplus controllers of one object: each report lists all owners. */

@@ -76,8 +76,8 @@ export abstract class MapValue {
   abstract keys(): CelValue[]
   valueAt(key: CelValue): CelValue {
     const value = this.get(key)
-    if (value === undefined) throw noSuchOverload()
-    return value
+    if (value !== undefined) return value
+    throw key === null ? noSuchOverload() : new CelError(`no such key: ${String(key)}`)
   }
   abstract readonly size: number
   /** What `in` says; a map may yield values for keys that are not in it. */

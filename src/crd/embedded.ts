@@ -44,7 +44,7 @@ const visitEmbedded = (
 const readMetadata = (value: JsonValue, path = '', unknown?: string[]): JsonObject | string => {
   try {
     const { value: read, strictErrors } = decodeType(schemaNames.objectMeta, value, undefined, path)
-    unknown?.push(...strictErrors)
+    if (unknown !== undefined) pushAll(unknown, strictErrors)
     const { creationTimestamp, ...metadata } = read
     return creationTimestamp == null ? metadata : { ...metadata, creationTimestamp }
   } catch (error) {

@@ -2,6 +2,7 @@
  * The JSON paths of printer columns, selectable fields and scale: `.spec.a`, `.items[*].n`, `['a.b']`, `[0]`, `[-1]`,
  * `[1:3]`, `[0,2]`, `..n`, `[?(@.type=="Ready")].status`. Parsed once, then a list of steps.
  */
+import { pushAll } from '#collections/push-all.js'
 import { isJsonObject } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import { limits } from '#limits'
@@ -47,7 +48,7 @@ const parseSteps = (text: string, depth = 0): Step[] | undefined => {
     const end = endOfBracket(text, at)
     const inner = end === undefined ? undefined : parseBracket(text.slice(at + 1, end), depth + 1)
     if (inner === undefined) return undefined
-    steps.push(...inner)
+    pushAll(steps, inner)
     at = end! + 1
   }
   return steps
@@ -117,14 +118,18 @@ const parseFilter = (text: string, depth: number): Step[] | undefined => {
 const follow = (values: JsonValue[], steps: readonly Step[]): JsonValue[] | undefined => {
   let found = values
   for (const step of steps) {
+    if (step.type === 'recurse') {
+      found = containersIn(found)
+      continue
+    }
     const next: JsonValue[] = []
     for (const value of found) {
       const taken = take(value, step)
       if (taken === undefined) return undefined
-      for (const one of taken) next.push(one)
+      pushAll(next, taken)
+      if (next.length > limits.jsonPathValuesMax) return undefined
     }
-    // What is found in many ways counts once: a path of `..a..a` has more ways than there is time.
-    found = step.type === 'recurse' ? [...new Set(next)] : next
+    found = next
   }
   return found
 }
@@ -155,18 +160,30 @@ const innerOf = (value: JsonValue): JsonValue[] => {
   return Array.isArray(value) ? value : isJsonObject(value) ? Object.values(value) : []
 }
 
-/** What holds something: itself before what is in it. A text holds its bytes. */
-const containersIn = (value: JsonValue): JsonValue[] => {
-  if (typeof value === 'string' && value !== '') return [value]
-  const inner = innerOf(value)
-  return inner.length === 0 ? [] : [value, ...inner.flatMap(containersIn)]
+/**
+ * What holds something: itself before what is in it. A text holds its bytes. What is found in many ways counts once: a path
+ * of `..a..a` has more ways than there is time.
+ */
+const containersIn = (values: readonly JsonValue[]): JsonValue[] => {
+  const found = new Set<JsonValue>()
+  const walk = (value: JsonValue): void => {
+    if (found.has(value)) return
+    const inner = innerOf(value)
+    if (inner.length === 0) return
+    found.add(value)
+    if (typeof value !== 'string') for (const one of inner) walk(one)
+  }
+  for (const value of values) walk(value)
+  return [...found]
 }
 
-const take = (value: JsonValue, step: Step): JsonValue[] | undefined => {
+const take = (
+  value: JsonValue,
+  step: Exclude<Step, { type: 'recurse' }>,
+): JsonValue[] | undefined => {
   if (step.type === 'field')
     return isJsonObject(value) && Object.hasOwn(value, step.name) ? [value[step.name]!] : []
   if (step.type === 'union') return unite(value, step.of)
-  if (step.type === 'recurse') return containersIn(value)
   if (step.type === 'all') return innerOf(value)
   if (step.type !== 'filter' && value === null) return []
   if (step.type === 'index') return itemAt(value, step.at)

@@ -141,3 +141,14 @@ t.test('a field that selectors name may hold anything where its schema came late
   t.equal(valueIn({ toString: 1, valueOf: [2, null] }), 'map[toString:1 valueOf:[2 <nil>]]')
   t.end()
 })
+
+t.test('long paths, and such as find one thing in very many ways', async (t) => {
+  let deep: JsonValue = 'end'
+  for (let i = 0; i < 500; i++) deep = { a: deep }
+  t.equal(cellOf(`.spec['${'a.'.repeat(199_999)}a']`, 'string', { a: 1 }), null)
+  t.equal(cellOf('..a'.repeat(500), 'string', deep), 'end')
+  let lists: JsonValue = 'end'
+  for (let i = 0; i < 40; i++) lists = [lists]
+  t.equal(cellOf(`.spec.l${'[0,0]'.repeat(10)}${'[0]'.repeat(30)}`, 'string', { l: lists }), 'end')
+  t.equal(cellOf(`.spec.l${'[0,0]'.repeat(40)}`, 'string', { l: lists }), null)
+})
