@@ -52,6 +52,18 @@ t.test('a long name of a map whose values are all wrong', async (t) => {
   t.ok(wrong.length > 1 && wrong.length < 100)
 })
 
+t.test('a definition of very many versions, all of them wrong', async (t) => {
+  const definition = definitionOf({ type: 'object' })
+  const made = definition.spec.versions[0]!
+  const nameless = numbers(100_000).map(() => ({ name: '', served: false, storage: false }))
+  const spec = { ...definition.spec, versions: nameless }
+  const wrong = validateDefinition({ ...definition, spec })
+  t.match(wrong[0], { field: 'spec.versions[0].schema.openAPIV3Schema' })
+  t.ok(wrong.some(({ field }) => field === 'spec.versions[99999].name'))
+  const versions = numbers(50_000).map((i) => ({ ...made, name: `v${i}`, storage: i === 1 }))
+  t.same(validateDefinition({ ...definition, spec: { ...definition.spec, versions } }), [])
+})
+
 t.test(
   'a column whose path has more brackets, or more ways, than there is room or time for',
   async (t) => {

@@ -1,6 +1,7 @@
 /** A CustomResourceDefinition as it is stored. */
 
 import type { PersistedObject } from '#api/object.js'
+import { oncePer } from '#async/once.js'
 import { jsonEqual } from '#json/object.js'
 import type { TableColumn } from '#registry/resource-definition.js'
 import type { WebhookClientConfig } from '#validation/webhook-client.js'
@@ -95,3 +96,9 @@ export const isSharedByVersions = (
   part: VersionPart,
 ): boolean =>
   versions.every((version) => jsonEqual(version[part] ?? null, versions[0]![part] ?? null))
+
+/** The same for who asks with each version: there may be very many. */
+export const sharedByVersions = (
+  versions: readonly DefinitionVersion[],
+): ((part: VersionPart) => boolean) =>
+  oncePer((part: VersionPart) => isSharedByVersions(versions, part))

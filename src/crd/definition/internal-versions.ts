@@ -3,7 +3,7 @@
  * where what all versions have alike has moved to the top.
  */
 import type { JsonObject } from '#json/value.js'
-import { type DefinitionVersion, isSharedByVersions, type VersionPart } from './definition.js'
+import { type DefinitionVersion, sharedByVersions, type VersionPart } from './definition.js'
 import { internalSchema } from './internal-schema.js'
 
 type Part<P extends VersionPart> = NonNullable<DefinitionVersion[P]>
@@ -38,13 +38,14 @@ const selectable = (fields: Part<'selectableFields'>): object[] =>
   fields.map(({ jsonPath }) => ({ JSONPath: jsonPath }))
 
 export const internalVersions = (versions: readonly DefinitionVersion[]): object[] => {
+  const isShared = sharedByVersions(versions)
   const own = <P extends VersionPart>(
     version: DefinitionVersion,
     part: P,
     print: (value: Part<P>) => object,
   ) => {
     const value = version[part]
-    return isSharedByVersions(versions, part) || value === undefined ? null : print(value)
+    return isShared(part) || value === undefined ? null : print(value)
   }
   return versions.map((version) => ({
     Name: version.name,

@@ -21,8 +21,8 @@ import { approvalAnnotation, approvalNeeded, approvalOf, isProtectedGroup } from
 import {
   type CustomResourceDefinition,
   type DefinitionVersion,
-  isSharedByVersions,
   schemaOf,
+  sharedByVersions,
   type VersionPart,
 } from './definition.js'
 import { internalVersions } from './internal-versions.js'
@@ -161,14 +161,16 @@ const partsOf = (
   versions: readonly DefinitionVersion[],
   previous: readonly DefinitionVersion[],
 ) => {
-  const isShared = (part: VersionPart): boolean => isSharedByVersions(versions, part)
+  const isShared = sharedByVersions(versions)
+  // Of two of one name the first one counts.
+  const known = new Map(previous.toReversed().map((version) => [version.name, version]))
   const validate = (
     part: VersionPart,
     version: DefinitionVersion,
     path: string,
     isBesideStatus: boolean,
   ): FieldError[] => {
-    const before = previous.find((v) => v.name === version.name)
+    const before = known.get(version.name)
     switch (part) {
       case 'schema': {
         const schema = version.schema?.openAPIV3Schema
