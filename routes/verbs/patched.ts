@@ -1,7 +1,7 @@
 /** Decodes and checks the result of a patch, as it would a body. */
 import { ApiError, badRequest, internalError, invalid, problemOfDecoding } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
-import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
+import { formatGroupVersion, type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
 import { readWritten, withWrittenNumbers } from '#json/as-written.js'
@@ -81,13 +81,19 @@ const reportErrors = (
     patchInvalid(shown(), `strict decoding error: ${errors.join(', ')}`),
   )
 
+/** `apps/` has none in its group, and `/` in any; others without one name no kind that is known. */
+const hasVersion = ({ apiVersion }: JsonObject, { group }: GroupVersionKind): boolean => {
+  const given = apiVersion ?? ''
+  return !['', '/', `${group}/`].includes(given as string)
+}
+
 /**
  * Upstream reads a document without an apiVersion as its internal version, whose fields have no JSON names: the object is
  * empty, and has no name.
  */
 const refuseVersionless = (call: PatchCall, result: JsonValue, text: () => string): void => {
   const { definition, name } = call.target
-  if (definition.isCustom || !isJsonObject(result) || (result.apiVersion ?? '') !== '') return
+  if (definition.isCustom || !isJsonObject(result) || hasVersion(result, definition.gvk)) return
   const unknown = Object.keys(result)
     .filter((key) => key !== 'kind' && key !== 'apiVersion')
     .sort()

@@ -157,6 +157,22 @@ t.test('a patch that leaves no apiVersion leaves an object without a name', asyn
   }
 })
 
+t.test(
+  'a patch that leaves a group without a version makes an object without a name',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    const path = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
+    await api.send('POST', path, { body: { metadata: { name: 'a' }, spec: {} } })
+    for (const apiVersion of ['', '/', 'coordination.k8s.io/']) {
+      const { body } = await api.send('PATCH', `${path}/a`, {
+        raw: JSON.stringify({ apiVersion }),
+        type: 'application/merge-patch+json',
+      })
+      t.match(body, { code: 400, message: /undeterminable: name must be provided$/ }, apiVersion)
+    }
+  },
+)
+
 t.test('bytes that are no UTF-8 do no harm', async (t) => {
   const { api } = await startApiServer(t)
   const raw = Buffer.concat([
