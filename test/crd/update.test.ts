@@ -141,10 +141,16 @@ t.test('a rule cannot look at what does not fit its schema', (t) => {
   t.strictSame(kept(map, []), why('expected a map for the provided schema with type=object'))
   t.strictSame(kept(text, 5), why('expected string, got int64'))
   t.strictSame(kept(int, 'x'), why('expected int, got string'))
-  t.strictSame(
-    kept({ 'x-kubernetes-int-or-string': true }, 1.5),
-    why('expected XIntOrString value to be either a string or integer'),
-  )
+  const either = { 'x-kubernetes-int-or-string': true }
+  for (const [schema, value] of [
+    [either, 1.5],
+    [{ ...either, type: 'object', properties: { y: int } }, { y: 1 }],
+    [{ ...either, type: 'array', items: int }, [1]],
+  ] as const)
+    t.strictSame(
+      kept(schema, value),
+      why('expected XIntOrString value to be either a string or integer'),
+    )
   t.end()
 })
 

@@ -20,13 +20,13 @@ const misfit = (wanted: string, value: JsonValue): never => {
 const isInteger = (value: JsonValue): value is number | bigint =>
   typeof value === 'bigint' || Number.isSafeInteger(value)
 
+const intOrString = (value: JsonValue): CelValue => {
+  if (typeof value === 'string') return value
+  if (isInteger(value)) return BigInt(value)
+  throw new CelError('invalid data, expected XIntOrString value to be either a string or integer')
+}
+
 const scalar = (value: JsonValue, schema: StructuralSchema): CelValue => {
-  if (value === null) return null
-  if (schema['x-kubernetes-int-or-string'] === true) {
-    if (typeof value === 'string') return value
-    if (isInteger(value)) return BigInt(value)
-    throw new CelError('invalid data, expected XIntOrString value to be either a string or integer')
-  }
   switch (schema.type) {
     case 'object':
       throw new CelError('invalid data, expected a map for the provided schema with type=object')
@@ -76,6 +76,8 @@ export const celValue = (
   schema: StructuralSchema,
   isResource: boolean,
 ): CelValue => {
+  if (value === null) return null
+  if (schema['x-kubernetes-int-or-string'] === true) return intOrString(value)
   if (Array.isArray(value) && isOfType(schema, 'array')) {
     const { items = {} } = schema
     const list = value.map((item) => celItem(item, items))
