@@ -8,6 +8,7 @@ import { resources } from '#client/resources.js'
 import { budgetStatus, type PodDisruptionBudget } from '#controllers/disruption/reconcile.js'
 import { staleAt } from '#controllers/disruption/stale-targets.js'
 import { ownerReference } from '#controllers/ownership/claim.js'
+import { definitions } from '../server/definition-body.js'
 import { storedMetadata } from '../stored-metadata.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { startControllers } from './in-process.js'
@@ -53,12 +54,6 @@ t.test(
     const numbers = { type: 'object', properties: { replicas: { type: 'integer' } } }
     const scaled = { spec: numbers, status: numbers }
     const scale = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' }
-    const crds = { ...resources.pods, group: 'apiextensions.k8s.io', namespaced: false }
-    const definitions = {
-      ...crds,
-      resource: 'customresourcedefinitions',
-      kind: 'CustomResourceDefinition',
-    }
     await client.create(definitions, definition('Big', { scale }))
     await client.create(definitions, definition('Plain', {}))
     const resource = (name: string) => ({ path: `/apis/example.com/v1/${name}`, method: 'GET' })

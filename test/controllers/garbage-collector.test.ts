@@ -10,7 +10,7 @@ import { AbsentOwners } from '#controllers/garbage-collector/absent-owners.js'
 import { Collector } from '#controllers/garbage-collector/collector.js'
 import { Graph } from '#controllers/garbage-collector/graph.js'
 import { limits } from '#limits'
-import { definitionOf, versionOf } from '../server/definition-body.js'
+import { definitionOf, definitions, versionOf } from '../server/definition-body.js'
 import { startCluster, until } from './cluster.js'
 import { manage, startControllers } from './in-process.js'
 
@@ -109,13 +109,6 @@ t.test('a kind whose version is not served any more is followed in the one that 
   const { group, kind, plural } = { group: 'gc.example.com', kind: 'Widget', plural: 'widgets' }
   const definition = (...versions: object[]) =>
     definitionOf({ group, scope: 'Namespaced', names: { plural, kind }, versions })
-  const definitions: ResourceRef = {
-    group: 'apiextensions.k8s.io',
-    version: 'v1',
-    resource: 'customresourcedefinitions',
-    kind: 'CustomResourceDefinition',
-    namespaced: false,
-  }
   const widgets = (version: string): ResourceRef => ({
     group,
     version,

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { isNotFound } from '#client/errors.js'
 import { resources } from '#client/resources.js'
-import { definitionOf, versionOf } from '../server/definition-body.js'
+import { definitionOf, definitions, versionOf } from '../server/definition-body.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
 
@@ -15,13 +15,6 @@ t.test(
     const [group, names] = ['lost.example.com', { plural: 'things', kind: 'Thing' }]
     const versions = [versionOf('v1', { type: 'object' })]
     const definition = definitionOf({ group, scope: 'Namespaced', names, versions })
-    const ref = {
-      group: 'apiextensions.k8s.io',
-      version: 'v1',
-      resource: 'customresourcedefinitions',
-      kind: 'CustomResourceDefinition',
-      namespaced: false,
-    }
     let serial = 0
     const make = async (apiVersion: string, kind: string) => {
       const name = `m${serial++}`
@@ -40,9 +33,9 @@ t.test(
       await until(async () => !(await isOtherThere()))
       return isThere()
     }
-    await client.create(ref, definition)
+    await client.create(definitions, definition)
     await until(async () => !(await outlives()))
-    await client.delete(ref, { name: definition.metadata.name })
+    await client.delete(definitions, { name: definition.metadata.name })
     await until(outlives)
     t.ok(await outlives())
   },

@@ -5,17 +5,10 @@ import { whenAborted } from '#async/sleep.js'
 import type { Client, RawRequest, WatchOptions } from '#client/client.js'
 import type { ResourceRef } from '#client/resources.js'
 import { eventually } from '../eventually.js'
-import { definitionOf, versionOf } from '../server/definition-body.js'
+import { definitionOf, definitions, versionOf } from '../server/definition-body.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
 
-const ref = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  resource: 'customresourcedefinitions',
-  kind: 'CustomResourceDefinition',
-  namespaced: false,
-}
 /** It looks by itself twice a minute. */
 const byItselfMs = 20_000
 
@@ -35,7 +28,7 @@ t.test('a definition that comes while the server answers is asked for again at o
     async *watch(of: ResourceRef, options: WatchOptions) {
       for await (const event of client.watch(of, options)) {
         yield event
-        if (of.resource === ref.resource) shown.add(event.object.metadata.resourceVersion)
+        if (of.resource === definitions.resource) shown.add(event.object.metadata.resourceVersion)
       }
     },
   })
@@ -48,10 +41,10 @@ t.test('a definition that comes while the server answers is asked for again at o
       names: { plural, kind },
       versions,
     })
-    await client.create(ref, definition)
+    await client.create(definitions, definition)
     const { name } = definition.metadata
     await until(async () => {
-      const { status, metadata } = await client.get<PersistedObject>(ref, { name })
+      const { status, metadata } = await client.get<PersistedObject>(definitions, { name })
       const conditions: { type: string; status: string }[] = status?.conditions ?? []
       return (
         conditions.some((one) => one.type === 'Established' && one.status === 'True') &&

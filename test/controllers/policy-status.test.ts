@@ -6,6 +6,7 @@ import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { resources } from '#client/resources.js'
 import { readRecorded } from '../recorded.js'
+import { definitions } from '../server/definition-body.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
 
@@ -62,14 +63,7 @@ t.test('kinds of custom resources are known by their definitions', async (t) => 
     { name: gv.version, served: true, storage: true, schema: { openAPIV3Schema: root } },
   ]
   const definition = { group: gv.group, scope: 'Namespaced', names, versions }
-  const ref = {
-    group: 'apiextensions.k8s.io',
-    version: 'v1',
-    resource: 'customresourcedefinitions',
-    kind: 'CustomResourceDefinition',
-    namespaced: false,
-  }
-  await client.create(ref, { metadata: { name: 'widgets.example.com' }, spec: definition })
+  await client.create(definitions, { metadata: { name: 'widgets.example.com' }, spec: definition })
   const path = `/openapi/v3/apis/${formatGroupVersion(gv)}`
   await until(async () => client.text({ method: 'GET', path }).catch(() => undefined))
   const name = 'widgets'

@@ -7,6 +7,7 @@ import { type ResourceRef, resources } from '#client/resources.js'
 import type { ProcessDeps } from '#client/run-process.js'
 import { runControllerManager } from '#controllers/main.js'
 import type { ResourceQuota } from '#controllers/resourcequota/used.js'
+import { definitions } from '../server/definition-body.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
 import { startBeside, startControllers } from './in-process.js'
 
@@ -284,14 +285,12 @@ t.test(
       },
     }))
     const group = 'example.com'
-    const crds = { group: 'apiextensions.k8s.io', version: 'v1', namespaced: false }
-    const ref = { ...crds, resource: 'customresourcedefinitions', kind: 'CustomResourceDefinition' }
     const version = (name: string, served: boolean) => {
       const schema = { openAPIV3Schema: { type: 'object' } }
       return { name, served, storage: name === 'v1', schema }
     }
     const name = 'things.example.com'
-    await client.create(ref, {
+    await client.create(definitions, {
       metadata: { name },
       spec: {
         group,
@@ -323,7 +322,7 @@ t.test(
     await client.create(things('v1beta1'), { metadata: { name: 'b', namespace } })
     await until(isUsed('2'))
     const versions = [version('v1', true), version('v1beta1', false)]
-    await client.patch(ref, { name }, { spec: { versions } }, { type: 'merge' })
+    await client.patch(definitions, { name }, { spec: { versions } }, { type: 'merge' })
     await until(async () => !(await isServed('v1beta1')))
     cut.abort()
     await client.delete(things('v1'), { name: 'a', namespace })

@@ -1,4 +1,13 @@
-/** Bodies of CustomResourceDefinitions. */
+/** CustomResourceDefinitions, for clients, and their bodies. */
+import type { ResourceRef } from '#client/resources.js'
+
+export const definitions: ResourceRef = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+  kind: 'CustomResourceDefinition',
+  namespaced: false,
+}
 
 /** Served, and the one of storage unless `more` says otherwise. */
 export const versionOf = (name: string, openAPIV3Schema: object, more: object = {}) => ({
