@@ -15,6 +15,7 @@ const connectionWith = (certificate: X509Certificate) => {
     authorized: true,
     getPeerCertificate: () => certificate.toLegacyObject(),
     getPeerX509Certificate: () => certificate,
+    isSessionReused: () => false,
   }
   return () => {
     const headers: Record<string, string> = { 'x-remote-user': 'bob' }

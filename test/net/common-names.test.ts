@@ -39,6 +39,7 @@ t.test('of several common names the last one is that of a user, node or proxy', 
     authorized: true,
     getPeerCertificate: () => shown.toLegacyObject(),
     getPeerX509Certificate: () => shown,
+    isSessionReused: () => false,
   } as unknown as TLSSocket
   const ofConnection = { raw: { socket } } as unknown as FastifyRequest
   const headers = { username: [], uid: [], group: [], extraPrefix: [] }
