@@ -58,7 +58,9 @@ class ComponentServer {
   }
 
   async #answer(request: IncomingMessage): Promise<Answer> {
-    const { pathname: path, searchParams } = new URL(request.url ?? '/', 'https://component')
+    const { url = '/' } = request
+    const [path = ''] = url.split('?', 1)
+    const query = new URLSearchParams(url.slice(path.length))
     await this.#authorize(request, path)
     const [, endpoint = '', ...rest] = path.split('/')
     const checks = Object.hasOwn(this.#pages.health, endpoint)
@@ -66,7 +68,7 @@ class ComponentServer {
       : undefined
     if (checks !== undefined)
       return rest.length === 0
-        ? this.#health(endpoint, checks, searchParams)
+        ? this.#health(endpoint, checks, query)
         : this.#check(checks.find(({ name }) => name === rest.join('/')))
     if (path !== '/metrics' && path !== '/metrics/slis') return pageNotFound
     const { makeHealthRegistry, makeRegistry } = await import('#metrics/registry.js')

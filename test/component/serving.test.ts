@@ -70,7 +70,8 @@ t.test('the scheduler tells how it is, and to whom it may what it does', async (
 
   const { token } = client.config as { token: string }
   t.same(await get(port, '/healthz/leaderElection', token), { code: 200, text: 'ok' })
-  t.equal((await get(port, '/toString', token)).code, 404)
+  for (const path of ['/toString', '//', '/%zz'])
+    t.equal((await get(port, path, token)).code, 404, path)
   t.equal((await get(port, '/healthz/toString', token)).code, 404)
   const make = (name: string, spec: object) =>
     client.create(resources.pods, {
