@@ -1,0 +1,64 @@
+/** Mistakes in the code of the checkout, one after the other, and whether its tests notice. */
+import { readdirSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { readFlags } from '../../bench/read-flags.js'
+import { seededRandom } from '../seeded-random.js'
+import { CopiedCheckout } from './copied-checkout.js'
+import { judge } from './judge.js'
+import { mutantsOf } from './mutants-of.js'
+
+const usage = `node dist/test/mutants/main.js --files REGEXP --run COMMAND [flags]
+
+Works in a copy of what was built. Each mutant that nothing notices is told; what it changes wants a test, or does not matter.
+
+  --files REGEXP    which files of dist have mistakes, such as '^routes/verbs/|^src/registry/delete'
+  --run COMMAND     what should notice: 'node scripts/conformance.mjs && npx tap --bail …'
+  --seed N          of chance (1)
+  --count N         how many mistakes (20)
+  --timeout S       of a run (300)
+`
+
+const flags = readFlags(usage, {
+  files: { type: 'string' },
+  run: { type: 'string' },
+  seed: { type: 'string', default: '1' },
+  count: { type: 'string', default: '20' },
+  timeout: { type: 'string', default: '300' },
+})
+const { files: wanted, run: command } = flags
+if (wanted === undefined || command === undefined) {
+  process.stderr.write(`--files and --run are needed\n\n${usage}`)
+  process.exit(2)
+}
+const dist = fileURLToPath(new URL('../..', import.meta.url))
+const isWanted = new RegExp(wanted)
+const checkout = new CopiedCheckout()
+const random = seededRandom(Number(flags.seed))
+const all = readdirSync(dist, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.js') && isWanted.test(file))
+  .sort()
+  .map((file) => path.join('dist', file))
+  .flatMap((file) => mutantsOf(checkout.read(file)).map((mutant) => ({ file, mutant })))
+  .map((one) => ({ ...one, order: random() }))
+  .sort((a, b) => a.order - b.order)
+
+const fates = { dies: 0, lives: 0, invalid: 0 }
+const end = (): never => {
+  checkout.close()
+  process.stdout.write(
+    `${fates.dies} noticed, ${fates.lives} live, ${fates.invalid} are no code; of ${all.length} possible\n`,
+  )
+  return process.exit(fates.lives === 0 ? 0 : 1)
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)
+for (const { file, mutant } of all.slice(0, Number(flags.count))) {
+  const timeoutMs = Number(flags.timeout) * 1000
+  const fate = await judge(checkout, { file, mutant, command, timeoutMs })
+  fates[fate]++
+  if (fate === 'lives')
+    process.stdout.write(
+      `${file}:${mutant.line + 1}\n- ${mutant.before.trim()}\n+ ${mutant.after.trim()}\n`,
+    )
+}
+end()
