@@ -1,6 +1,6 @@
 /** /healthz, /livez and /readyz, whole and check by check. Upstream: pkg/server/healthz. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { answerAllChecks, type HealthCheck } from '#api/health-checks.js'
+import { answerAllChecks, answerCheck, type HealthCheck } from '#api/health-checks.js'
 import type { HealthResults } from '#metrics/health-results.js'
 import { Query } from '#registry/query.js'
 import { sendNotFound } from './not-found.js'
@@ -40,13 +40,13 @@ const answerAll =
   }
 
 const answerOne =
-  ({ check, name }: HealthCheck, { warn }: Told) =>
+  (one: HealthCheck, { warn }: Told) =>
   async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const problem = await check()
-    if (problem === undefined)
-      return reply.header('content-type', 'text/plain; charset=utf-8').send('ok')
-    warn({ check: name }, problem)
-    return plain(reply, 500, `internal server error: ${problem}\n`)
+    const { code, text } = await answerCheck(one, (check, problem) => {
+      if (problem !== undefined) warn({ check }, problem)
+    })
+    if (code !== 200) return plain(reply, code, text)
+    return reply.header('content-type', 'text/plain; charset=utf-8').send(text)
   }
 
 export const installHealthz = (app: FastifyInstance, checks: HealthChecks, told: Told): void => {

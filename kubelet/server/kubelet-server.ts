@@ -1,7 +1,4 @@
-/**
- * The kubelet's own HTTPS port: logs, commands and connections for the API server and whoever else may (access.ts). The
- * kubelet's own certificate is self-made at each start, as upstream's by default.
- */
+/** The kubelet's own HTTPS port: logs, commands and connections for the API server and whoever else may (access.ts). */
 import type { IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
@@ -9,9 +6,9 @@ import type { Clock } from '#api/clock.js'
 import type { Client } from '#client/client.js'
 import type { Log } from '#client/log.js'
 import { Callers } from '#component/callers.js'
+import { ownCertificate } from '#component/own-certificate.js'
 import { getOwn } from '#json/object.js'
 import { limits } from '#limits'
-import { issueCertificate } from '#net/x509.js'
 import type { Kubelet } from '../kubelet.js'
 import { Access } from './access.js'
 import { HttpError, type RequestPath, type Served } from './pod-request.js'
@@ -59,21 +56,10 @@ const parsePath = ({ url = '/' }: IncomingMessage): RequestPath => {
   }
 }
 
-const makeCertificate = (address: string, clock: Clock) => {
-  const yearMs = 365 * 86_400_000
-  return issueCertificate({
-    use: 'server',
-    subject: { commonName: 'kubelet' },
-    names: [address, 'localhost'],
-    notBeforeMs: clock.now() - yearMs,
-    notAfterMs: clock.now() + 10 * yearMs,
-  })
-}
-
 export const startKubeletServer = async (options: KubeletServerOptions): Promise<KubeletServer> => {
   const { kubelet, clock, log, address, port, client } = options
   const clientCa = client.config.ca
-  const { certPem, keyPem } = makeCertificate(address, clock)
+  const { certPem, keyPem } = ownCertificate('kubelet', address, clock)
   const server = https.createServer({
     cert: certPem,
     key: keyPem,

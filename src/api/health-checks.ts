@@ -49,3 +49,15 @@ export const answerAllChecks = async (
   if (failed) return { code: 500, text: `${text}${endpoint} check failed\n` }
   return { code: 200, text: isVerbose ? `${text}${endpoint} check passed\n` : 'ok' }
 }
+
+/** One check by itself: of it clients are told what is wrong. */
+export const answerCheck = async (
+  { name, check }: HealthCheck,
+  tell: Tell,
+): Promise<HealthAnswer> => {
+  const problem = await check()
+  tell(name, problem)
+  return problem === undefined
+    ? { code: 200, text: 'ok' }
+    : { code: 500, text: `internal server error: ${problem}\n` }
+}

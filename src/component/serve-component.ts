@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import https from 'node:https'
 import { ApiError, forbidden, unauthorized } from '#api/errors.js'
-import { answerAllChecks, type HealthCheck } from '#api/health-checks.js'
+import { answerAllChecks, answerCheck, type HealthCheck } from '#api/health-checks.js'
 import { matchesPath } from '#api/path-pattern.js'
 import { withoutMarkup } from '#api/plain-text-error.js'
 import { messageOf } from '#client/errors.js'
@@ -14,8 +14,8 @@ import type { ProcessDeps } from '#client/run-process.js'
 import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 import { HealthResults } from '#metrics/health-results.js'
-import { issueCertificate } from '#net/x509.js'
 import { Callers } from './callers.js'
+import { ownCertificate } from './own-certificate.js'
 import type { ComponentPages } from './pages.js'
 import type { ServingSettings } from './serving-flags.js'
 
@@ -96,17 +96,19 @@ class ComponentServer {
     const asked = { exclude: query.getAll('exclude'), isVerbose: query.has('verbose') }
     const { code, text } = await answerAllChecks(endpoint, checks, asked, (check, problem) => {
       this.#results.observe(check, endpoint, problem === undefined ? 'success' : 'error')
-      if (problem !== undefined) this.#deps.log.warn({ check, problem }, 'a health check failed')
+      this.#warn(check, problem)
     })
     return plain(code, text)
   }
 
   async #check(one: HealthCheck | undefined): Promise<Answer> {
     if (one === undefined) return pageNotFound
-    const problem = await one.check()
-    return problem === undefined
-      ? plain(200, 'ok')
-      : plain(500, `internal server error: ${problem}\n`)
+    const { code, text } = await answerCheck(one, this.#warn)
+    return plain(code, text)
+  }
+
+  readonly #warn = (check: string, problem: string | undefined): void => {
+    if (problem !== undefined) this.#deps.log.warn({ check, problem }, 'a health check failed')
   }
 }
 
@@ -115,24 +117,14 @@ const answerOfError = (error: unknown): Answer =>
     ? { code: error.code, text: `${JSON.stringify(error.status)}\n`, type: 'application/json' }
     : plain(500, `Internal Server Error: ${messageOf(error)}\n`)
 
-const certificateFor = (address: string, now: number) => {
-  const dayMs = 86_400_000
-  return issueCertificate({
-    use: 'server',
-    subject: { commonName: 'localhost' },
-    names: [...new Set([address, '127.0.0.1', 'localhost'])],
-    notBeforeMs: now - dayMs,
-    notAfterMs: now + 365 * dayMs,
-  })
-}
-
 const listen = async (
   deps: ProcessDeps,
   settings: ServingSettings,
   pages: ComponentPages,
 ): Promise<https.Server> => {
   const { address, port } = settings
-  const made = settings.cert === undefined ? certificateFor(address, deps.clock.now()) : undefined
+  const made =
+    settings.cert === undefined ? ownCertificate('localhost', address, deps.clock) : undefined
   const ca = settings.clientCa ?? deps.client.config.ca
   const server = https.createServer({
     cert: settings.cert ?? made!.certPem,

@@ -53,6 +53,15 @@ const eventsOf = async (client: Client, reason: string): Promise<string[]> => {
   return items.filter((event) => event.reason === reason).map(({ note }) => note)
 }
 
+/** Why the Pod was given up. An Event of it may be one more of those that it fitted nowhere, of before its devices were known. */
+const failureOf = async (client: Client): Promise<string | undefined> => {
+  const condition = await eventually('the failure is told', async () => {
+    const known = conditionOf(await podOf(client, 'p'), 'PodScheduled')
+    return known?.reason === 'SchedulerError' && known
+  })
+  return condition.message
+}
+
 /** A Pod whose device is allocated and has to be prepared. */
 const startWaiting = async (
   t: Test,
@@ -88,12 +97,8 @@ t.test('a Pod is bound when its devices are ready', async (t) => {
 t.test('a device that cannot be prepared is given back, and tried again', async (t) => {
   const client = await startWaiting(t)
   await tell(client, 'Broken', 'no cable')
-  const condition = await eventually('the failure is told', async () => {
-    const known = conditionOf(await podOf(client, 'p'), 'PodScheduled')
-    return known?.reason === 'SchedulerError' && known
-  })
   t.equal(
-    condition.message,
+    await failureOf(client),
     'running PreBind plugin "DynamicResources": device binding failed: claim=c, reason=Told, message="no cable"',
   )
   // The claim is deallocated, which forgets what was said of the device, and the Pod waits for it again.
@@ -125,13 +130,8 @@ t.test('a scheduler that is started again waits for the devices, too', async (t)
 t.test('drivers have ten minutes', async (t) => {
   const client = await startWaiting(t)
   await client.request({ method: 'POST', path: '/kubelevel/clock', body: { advance: '11m' } })
-  // An Event may be one more of those that it fitted nowhere, from before its devices were known.
-  const condition = await eventually('the Pod gives up', async () => {
-    const known = conditionOf(await podOf(client, 'p'), 'PodScheduled')
-    return known?.reason === 'SchedulerError' && known
-  })
   t.equal(
-    condition.message,
+    await failureOf(client),
     'running PreBind plugin "DynamicResources": device binding timeout: claim=c',
   )
 })
