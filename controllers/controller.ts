@@ -11,6 +11,7 @@ import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
+import type { QueueMetrics } from '#client/queue-metrics.js'
 import type { ResourceRef } from '#client/resources.js'
 import { type SyncResult, WorkQueue, type WorkQueueOptions, work } from '#client/work-queue.js'
 
@@ -81,6 +82,7 @@ export interface ControllerContext {
   recorder(component: string): EventRecorder
   clock: Clock
   log: Log
+  queues: QueueMetrics
   settings: ControllerSettings
   /** How many keys are worked on at once, unless the controller has a number of its own. */
   workers: number
@@ -117,7 +119,7 @@ export const lookingRun = (
   periodMs: number,
   look: () => Promise<void>,
 ): Run => {
-  const queue = newQueue()
+  const queue = new WorkQueue()
   queue.add('look')
   const sync = async (): Promise<{ afterMs: number }> => {
     await look()
@@ -159,7 +161,12 @@ export const syncStored = <T extends PersistedObject>(
   }
 }
 
-export const newQueue = (options?: WorkQueueOptions): WorkQueue => new WorkQueue<string>(options)
+/** `name`: upstream's in its metrics; where upstream has no such queue, one of the same form. */
+export const newQueue = <K = string>(
+  { queues }: Pick<ControllerContext, 'queues'>,
+  name: string,
+  options?: WorkQueueOptions,
+): WorkQueue<K> => new WorkQueue<K>({ ...options, figures: queues.of(name) })
 
 /** Puts the key of every object of the informer into the queue, whatever happens to it. */
 export const enqueueOwn = <T extends PersistedObject>(

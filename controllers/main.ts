@@ -3,6 +3,7 @@ import { createEventRecorder, type EventRecorder } from '#client/event-recorder.
 import { InformerFactory } from '#client/informer-factory.js'
 import { type ElectionSettings, runElected } from '#client/leader-election.js'
 import { electionSettingsOf } from '#client/leader-election-flags.js'
+import { QueueMetrics } from '#client/queue-metrics.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
 import { Leadership } from '#component/leadership.js'
 import type { ComponentPages } from '#component/pages.js'
@@ -40,6 +41,7 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
     recorders.set(component, known)
     return known
   }
+  const queues = new QueueMetrics()
   const settings = { ...settingsDefault, ...options.settings }
   const context: Omit<ControllerContext, 'workers'> = {
     client,
@@ -47,6 +49,7 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
     recorder,
     clock,
     log,
+    queues,
     settings,
   }
   const selected = selectControllers(options.controllers ?? ['*'], controllers)
@@ -56,6 +59,7 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
   // Acting on half of what is there would create or delete too much.
   await informers.start(signal)
   log.info({ controllers: runs.length }, 'controllers run')
+  options.pages?.metrics.push(...queues.families)
   if (options.pages !== undefined) show(options.pages, selected)
   await Promise.all(runs.map((run) => run(signal)))
   await informers.stopped()

@@ -376,7 +376,7 @@ export const attachDetachController: Controller = {
   name: 'persistentvolume-attach-detach-controller',
   start(context) {
     const attachDetach = new AttachDetach(context)
-    const queue = newQueue()
+    const queue = newQueue(context, 'attach_detach')
     attachDetach.watch(queue)
     return queueRun(context, queue, (name) => attachDetach.sync(name))
   },

@@ -27,7 +27,7 @@ export const bootstrapSignerController: Controller = {
       namespace,
       fieldSelector: `metadata.name=${name}`,
     })
-    const queue = newQueue()
+    const queue = newQueue(context, 'bootstrap_signer_queue')
     enqueueOwn(maps, queue)
     const sign = (_secret: TokenSecret): void => queue.add(key)
     secrets.handle({ onAdd: sign, onUpdate: sign, onDelete: sign })

@@ -17,7 +17,7 @@ export const tokenCleanerController: Controller = {
   start(context) {
     const { client, clock } = context
     const secrets = tokenSecretInformer(context)
-    const queue = newQueue()
+    const queue = newQueue(context, 'token_cleaner')
     enqueueOwn(secrets, queue)
     const run = queueRun(
       context,

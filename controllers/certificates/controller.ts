@@ -77,7 +77,7 @@ const controllerOf = (
   name,
   start(context) {
     const requests = context.informers.for<SigningRequest>(ref)
-    const queue = newQueue()
+    const queue = newQueue(context, 'certificate')
     requests.handle({
       onAdd: (request) => queue.add(request.metadata.name),
       onUpdate: (request) => queue.add(request.metadata.name),

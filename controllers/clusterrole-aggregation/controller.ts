@@ -54,7 +54,7 @@ export const clusterRoleAggregationController: Controller = {
   start(context) {
     const { informers } = context
     const roles = informers.for<ClusterRole>(resources.clusterRoles)
-    const queue = newQueue()
+    const queue = newQueue(context, 'ClusterRoleAggregator')
     const all = (): void => {
       for (const role of roles.store.list())
         if (role.aggregationRule !== undefined) queue.add(role.metadata.name)

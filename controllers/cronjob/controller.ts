@@ -272,7 +272,7 @@ export const cronJobController: Controller = {
     const { informers } = context
     const crons = informers.for<CronJob>(resources.cronJobs)
     const jobs = informers.for<Job>(resources.jobs)
-    const queue = newQueue()
+    const queue = newQueue(context, 'cronjob')
     enqueueChanged(context, crons, queue)
     enqueueOwner(jobs, resources.cronJobs, queue)
     return queueRun(

@@ -140,6 +140,7 @@ export const daemonSetController = ownerController<DaemonSet>({
   name: 'daemonset-controller',
   ref: resources.daemonSets,
   owned: resources.pods,
+  queue: 'daemonset',
   selectorOf: (set) => set.spec.selector,
   prepare(context, sets, queue) {
     const history = new RevisionHistory(context, resources.daemonSets, revisionLabel)

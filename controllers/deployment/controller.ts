@@ -300,6 +300,7 @@ export const deploymentController = ownerController<Deployment>({
   name: 'deployment-controller',
   ref: resources.deployments,
   owned: resources.replicaSets,
+  queue: 'deployment',
   selectorOf: (deployment) => deployment.spec.selector,
   prepare(context, _deployments, queue) {
     const sets = context.informers.for<OwnedSet>(resources.replicaSets)

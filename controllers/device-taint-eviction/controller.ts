@@ -106,7 +106,7 @@ export const deviceTaintEvictionController: Controller = {
   name: component,
   start(context) {
     const eviction = new DeviceTaintEviction(context)
-    const queue = newQueue()
+    const queue = newQueue(context, 'device-taint-eviction-controller')
     eviction.watch(queue)
     return queueRun(context, queue, (key) => eviction.sync(key))
   },

@@ -186,7 +186,7 @@ export const disruptionController: Controller = {
     const { informers } = context
     const budgets = informers.for<PodDisruptionBudget>(resources.podDisruptionBudgets)
     const pods = informers.for<Pod>(resources.pods)
-    const queue = newQueue()
+    const queue = newQueue(context, 'disruption')
     enqueueOwn(budgets, queue)
     const budgetsOf = ({ metadata: { namespace, labels } }: Pod): PodDisruptionBudget[] =>
       budgets.store

@@ -44,7 +44,7 @@ const sync = async (
 
 export const followStaleTargets = (context: ControllerContext): Run => {
   const pods = context.informers.for<Pod>(resources.pods)
-  const queue = newQueue()
+  const queue = newQueue(context, 'stale_pod_disruption')
   const add = (pod: Pod): void => {
     if (staleAt(pod) !== undefined) queue.add(keyOf(pod))
   }

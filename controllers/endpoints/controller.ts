@@ -116,7 +116,7 @@ export const endpointsController: Controller = {
     services.handle({ onDelete: (service) => triggerTimes.forget(keyOf(service)) })
     // EndpointSlices are what proxies read: their write goes first.
     const leadMs = Math.max(10, context.settings.batchMs.endpoints)
-    const queue = new PacedQueue({ restMsPerEndpoint: 0.5, leadMs })
+    const queue = new PacedQueue(context, 'endpoint', { restMsPerEndpoint: 0.5, leadMs })
     servicesOfPods({ services, pods }, (key) => queue.add(key))
     endpoints.handle({ onDelete: (object) => queue.add(keyOf(object)) })
     const run = queue.run(context, async (key) => {

@@ -68,7 +68,7 @@ export const endpointSliceMirroringController: Controller = {
     const services = informers.for<Service>(resources.services)
     const endpoints = informers.for<Endpoints>(resources.endpoints)
     const slices = informers.for<MirroredSlice>(resources.endpointSlices)
-    const queue = newQueue()
+    const queue = newQueue(context, 'endpoint_slice_mirroring')
     const mirrorKeys = ({ metadata }: MirroredSlice): string[] =>
       metadata.labels?.[managedByLabel] === mirroredBy
         ? [`${metadata.namespace}/${metadata.labels[serviceNameLabel] ?? ''}`]

@@ -81,7 +81,7 @@ class EndpointSlices {
 
   /** Puts the keys of Services whose hints fit the nodes no longer into the queue. */
   watchNodes(queue: PacedQueue): Run {
-    const changes = newQueue()
+    const changes = newQueue(this.#context, 'endpoint_slice_nodes')
     const look = (): void => {
       this.#ratios = undefined
       changes.add('nodes')
@@ -231,7 +231,7 @@ export const endpointSliceController: Controller = {
   start(context) {
     // Upstream never rests here (endpointUpdatesBatchPeriod is 0): proxies wait for this write when a Pod is deleted.
     // 5 ms for 500 endpoints is enough for Pods that start together to be told together.
-    const queue = new PacedQueue({
+    const queue = new PacedQueue(context, 'endpoint_slice', {
       restMsPerEndpoint: 0.01,
       leadMs: context.settings.batchMs.slices,
       backoffBaseMs: 1_000,

@@ -2,8 +2,8 @@
  * A queue whose keys rest after a sync, the longer the larger the Service is: a single change is written at once, and a
  * thousand changes of a large Service are written together. Otherwise n starting Pods would cost n² work.
  */
-import { WorkQueue, work } from '#client/work-queue.js'
-import type { ControllerContext, Run } from '../controller.js'
+import { type WorkQueue, work } from '#client/work-queue.js'
+import { type ControllerContext, newQueue, type Run } from '../controller.js'
 
 /** A Service of up to so many endpoints may follow itself at once. */
 const freeSize = 100
@@ -16,15 +16,19 @@ export class PacedQueue {
   readonly #leadMs: number
 
   /** `leadMs`: how long a key waits at least, so that what matters more is written first. */
-  constructor({
-    backoffBaseMs,
-    ...options
-  }: {
-    restMsPerEndpoint: number
-    leadMs?: number
-    backoffBaseMs?: number
-  }) {
-    this.#queue = new WorkQueue<string>(backoffBaseMs === undefined ? {} : { backoffBaseMs })
+  constructor(
+    context: Pick<ControllerContext, 'queues'>,
+    name: string,
+    {
+      backoffBaseMs,
+      ...options
+    }: {
+      restMsPerEndpoint: number
+      leadMs?: number
+      backoffBaseMs?: number
+    },
+  ) {
+    this.#queue = newQueue(context, name, backoffBaseMs === undefined ? {} : { backoffBaseMs })
     this.#restMsPerEndpoint = options.restMsPerEndpoint
     this.#leadMs = options.leadMs ?? 0
   }

@@ -63,7 +63,7 @@ export const ephemeralVolumeController: Controller = {
     const { informers, recorder } = context
     const pods = informers.for<Pod>(resources.pods)
     const claims = informers.for(resources.persistentVolumeClaims)
-    const queue = newQueue()
+    const queue = newQueue(context, 'ephemeral_volume')
     pods.handle({
       onAdd(pod) {
         if (ephemeralVolumes(pod).length > 0) queue.add(keyOf(pod))

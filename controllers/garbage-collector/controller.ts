@@ -5,9 +5,9 @@ import { sleep } from '#async/sleep.js'
 import { type DiscoveredResource, discover } from '#client/discovery.js'
 import { messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
-import { WorkQueue, work } from '#client/work-queue.js'
+import { type WorkQueue, work } from '#client/work-queue.js'
 import { lookAgainSoon } from '../blind.js'
-import type { Controller, ControllerContext, Run } from '../controller.js'
+import { type Controller, type ControllerContext, newQueue, type Run } from '../controller.js'
 import { metadataInformer } from '../metadata-informer.js'
 import { Collector } from './collector.js'
 import { Graph, type GraphNode } from './graph.js'
@@ -49,8 +49,8 @@ class GarbageCollector {
   readonly #context: ControllerContext
   readonly #monitors = new Map<string, Monitor>()
   readonly #byKind = new Map<string, DiscoveredResource>()
-  readonly #deletions = new WorkQueue<GraphNode>()
-  readonly #orphanings = new WorkQueue<GraphNode>()
+  readonly #deletions: WorkQueue<GraphNode>
+  readonly #orphanings: WorkQueue<GraphNode>
   readonly #graph: Graph
   readonly #collector: Collector
   /** A definition has changed since the server was asked last. */
@@ -59,6 +59,8 @@ class GarbageCollector {
 
   constructor(context: ControllerContext) {
     this.#context = context
+    this.#deletions = newQueue(context, 'garbage_collector_attempt_to_delete')
+    this.#orphanings = newQueue(context, 'garbage_collector_attempt_to_orphan')
     this.#graph = new Graph({
       delete: (node) => this.#deletions.add(node),
       orphan: (node) => this.#orphanings.add(node),

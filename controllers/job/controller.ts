@@ -254,6 +254,7 @@ const jobs = ownerController<Job>({
   name: component,
   ref: resources.jobs,
   owned: resources.pods,
+  queue: 'job',
   selectorOf: (job) => job.spec.selector,
   backoff,
   gatherMs,
@@ -280,7 +281,7 @@ const jobs = ownerController<Job>({
 const startOrphans = (context: ControllerContext): Run => {
   const pods = context.informers.for<Pod>(resources.pods)
   const { store } = context.informers.for<Job>(resources.jobs)
-  const queue = newQueue()
+  const queue = newQueue(context, 'job_orphan_pod')
   /** A Job that goes on takes it back, with its finalizer. */
   const isWanted = (pod: Pod): boolean =>
     store

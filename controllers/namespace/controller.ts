@@ -83,7 +83,7 @@ export const namespaceController: Controller = {
   name: 'namespace-controller',
   start(context) {
     const namespaces = context.informers.for(resources.namespaces)
-    const queue = newQueue()
+    const queue = newQueue(context, 'namespace')
     const look = (namespace: PersistedObject): void => {
       if (namespace.metadata.deletionTimestamp !== undefined && isHeld(namespace))
         queue.addAfter(keyOf(namespace), firstLookMs)

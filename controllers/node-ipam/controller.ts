@@ -60,7 +60,7 @@ export const nodeIpamController: Controller = {
     }
     hold('', nodeCidrs.reserved.map(parseRange))
     const nodes = context.informers.for<Node>(resources.nodes)
-    const queue = newQueue()
+    const queue = newQueue(context, 'cidrallocator')
     const look = (node: Node): void => {
       hold(node.metadata.name, rangesOf(node))
       if ((node.spec.podCIDRs ?? []).length === 0) queue.add(node.metadata.name)

@@ -246,7 +246,7 @@ export const nodeLifecycleController: Controller = {
     const { clock, informers, log, settings } = context
     const nodes = informers.for<Node>(resources.nodes)
     const lifecycle = new NodeLifecycle(context)
-    const queue = newQueue()
+    const queue = newQueue(context, 'node_lifecycle_controller')
     follow(nodes, lifecycle, queue)
     followLeases(context, nodes, lifecycle)
     lifecycle.followPods(queue)

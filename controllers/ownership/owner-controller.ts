@@ -23,6 +23,8 @@ interface OwnerKind<T extends NamespacedObject> {
   ref: ResourceRef
   /** What it owns: Pods, or the sets that own them. */
   owned: ResourceRef
+  /** Upstream's name of its queue. */
+  queue: string
   selectorOf(owner: T): LabelSelector | undefined
   /** How long it waits after a sync that failed; client-go's default when it is not given. */
   backoff?: WorkQueueOptions
@@ -42,7 +44,7 @@ export const ownerController = <T extends NamespacedObject>(kind: OwnerKind<T>):
   start(context) {
     const owners = context.informers.for<T>(kind.ref)
     const owned = context.informers.for<NamespacedObject>(kind.owned)
-    const queue = newQueue(kind.backoff)
+    const queue = newQueue(context, kind.queue, kind.backoff)
     const gathered = { add: (key: string) => queue.addAfter(key, kind.gatherMs ?? 0) }
     owners.handle({
       onAdd: (owner) => queue.add(keyOf(owner)),

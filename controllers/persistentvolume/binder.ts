@@ -33,8 +33,8 @@ export const persistentVolumeBinderController: Controller = {
     const claims = claimsOf(context)
     const volumes = volumesOf(context)
     const classes = context.informers.for<StorageClass>(resources.storageClasses)
-    const claimQueue = newQueue()
-    const volumeQueue = newQueue()
+    const claimQueue = newQueue(context, 'claims')
+    const volumeQueue = newQueue(context, 'volumes')
     enqueueOwn(claims, claimQueue)
     enqueueOwn(volumes, volumeQueue)
     volumes.store.addIndex('claim', ({ spec: { claimRef } }) =>

@@ -63,7 +63,7 @@ export const volumeExpanderController: Controller = {
   name: 'persistentvolume-expander-controller',
   start(context) {
     const claims = context.informers.for<Claim>(resources.persistentVolumeClaims)
-    const queue = newQueue()
+    const queue = newQueue(context, 'volume_expand')
     const look = (claim: Claim): void => {
       if (claim.status.phase === 'Bound') queue.add(keyOf(claim))
     }

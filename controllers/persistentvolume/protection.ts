@@ -93,7 +93,7 @@ export const claimProtectionController: Controller = {
         ? [claim.metadata.namespace]
         : [],
     )
-    const queue = newQueue()
+    const queue = newQueue(context, 'pvcprotection')
     const look = (object: Claim | Pod): void => queue.add(object.metadata.namespace)
     claims.handle({ onAdd: look, onUpdate: look })
     const lookAtClaims = (pod: Pod): void => {
@@ -130,7 +130,7 @@ export const volumeProtectionController: Controller = {
   name: 'persistentvolume-protection-controller',
   start(context) {
     const volumes = context.informers.for<Volume>(resources.persistentVolumes)
-    const queue = newQueue()
+    const queue = newQueue(context, 'pvprotection')
     enqueueOwn(volumes, queue)
     return queueRun(context, queue, (name) => {
       const volume = volumes.store.get(name)
@@ -149,7 +149,7 @@ export const attributesClassProtectionController: Controller = {
   start(context) {
     const { client, informers } = context
     const classes = informers.for(resources.volumeAttributesClasses)
-    const queue = newQueue()
+    const queue = newQueue(context, 'vacprotection')
     enqueueOwn(classes, queue)
     const look = (object: PersistedObject): void => {
       for (const name of attributesClassesOf(object)) queue.add(name)

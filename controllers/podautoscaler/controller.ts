@@ -291,7 +291,7 @@ export const podAutoscalerController: Controller = {
     context.informers.for<Pod>(resources.pods)
     const autoscaler = new Autoscaler(context)
     const { autoscalerPeriodMs: periodMs } = context.settings
-    const queue = newQueue()
+    const queue = newQueue(context, 'horizontalpodautoscaler')
     // Usage makes no event, so autoscalers are synced by the clock. A change of their own status causes no sync.
     hpas.handle({
       // Not at once: a workload that is made with it would have no figures yet.

@@ -14,6 +14,7 @@ import { planReplicas, type ReplicaPlan, type ReplicaSet, replicaStatus } from '
 
 interface Variant {
   name: string
+  queue: string
   /** The component that its Events name. */
   component: string
   ref: ResourceRef
@@ -22,12 +23,14 @@ interface Variant {
 
 const replicaSets: Variant = {
   name: 'replicaset-controller',
+  queue: 'replicaset',
   component: 'replicaset-controller',
   ref: resources.replicaSets,
   selectorOf: (set) => set.spec.selector,
 }
 const replicationControllers: Variant = {
   name: 'replicationcontroller-controller',
+  queue: 'replicationmanager',
   component: 'replication-controller',
   ref: resources.replicationControllers,
   selectorOf: (set) => ({ matchLabels: set.spec.selector }),

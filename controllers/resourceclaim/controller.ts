@@ -173,8 +173,8 @@ export const resourceClaimController: Controller = {
     const pods = informers.for<Pod>(resources.pods)
     const claims = informers.for<ResourceClaim>(resources.resourceClaims)
     const maker = new ClaimMaker(context)
-    const queue = newQueue()
-    const claimQueue = newQueue()
+    const queue = newQueue(context, 'resource_claim')
+    const claimQueue = newQueue(context, 'resource_claim')
     const lookAtClaims = (pod: Pod): void => {
       for (const key of usedClaimKeys(pod)) claimQueue.add(key)
     }

@@ -119,7 +119,7 @@ export const resourceQuotaController: Controller = {
   start(context) {
     const { informers } = context
     const quotas = informers.for<ResourceQuota>(resources.resourceQuotas)
-    const queue = newQueue()
+    const queue = newQueue(context, 'resourcequota_primary')
     const recount = (object: NamespacedObject): void => {
       for (const quota of quotas.store.byIndex('namespace', object.metadata.namespace))
         queue.add(keyOf(quota))

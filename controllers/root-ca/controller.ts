@@ -65,7 +65,7 @@ export const rootCaController: Controller = {
       ref: resources.configMaps,
       fieldSelector: `metadata.name=${name}`,
     })
-    const queue = newQueue()
+    const queue = newQueue(context, 'root_ca_cert_publisher')
     namespaces.handle({
       onAdd: (namespace) => queue.add(namespace.metadata.name),
       onUpdate: (namespace) => queue.add(namespace.metadata.name),

@@ -135,7 +135,7 @@ export const serviceCidrController: Controller = {
   start(context) {
     const { informers } = context
     const cidrs = informers.for<ServiceCidr>(ref)
-    const queue = newQueue()
+    const queue = newQueue(context, 'ipaddresses')
     const enqueueWhere = (matches: (range: Range) => boolean): void => {
       for (const cidr of cidrs.store.list())
         if (rangesOf(cidr).some(matches)) queue.add(keyOf(cidr))

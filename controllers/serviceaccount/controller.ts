@@ -11,7 +11,7 @@ export const serviceAccountController: Controller = {
     const { informers, client } = context
     const namespaces = informers.for(resources.namespaces)
     const accounts = informers.for<NamespacedObject>(resources.serviceAccounts)
-    const queue = newQueue()
+    const queue = newQueue(context, 'serviceaccount')
     namespaces.handle({
       onAdd: (namespace) => queue.add(namespace.metadata.name),
       onUpdate: (namespace) => queue.add(namespace.metadata.name),

@@ -122,7 +122,7 @@ export const serviceAccountTokenController: Controller = {
     if (settings.serviceAccountKey === undefined) return async () => {}
     const secrets = informers.for<Secret>(resources.secrets)
     const accounts = informers.for(resources.serviceAccounts)
-    const queue = newQueue()
+    const queue = newQueue(context, 'serviceaccount_tokens_service')
     secrets.store.addIndex('account', (secret) => (isToken(secret) ? [accountKey(secret)] : []))
     enqueueOwn(secrets, queue)
     const gone = new Map<string, Secret>()

@@ -312,6 +312,7 @@ export const statefulSetController = ownerController<StatefulSet>({
   name: 'statefulset-controller',
   ref: resources.statefulSets,
   owned: resources.pods,
+  queue: 'statefulset',
   selectorOf: (set) => set.spec.selector,
   prepare(context, sets, queue) {
     const history = new RevisionHistory(

@@ -118,7 +118,7 @@ export const taintEvictionController: Controller = {
   name: component,
   start(context) {
     const eviction = new TaintEviction(context)
-    const queue = newQueue()
+    const queue = newQueue(context, 'noexec_taint')
     eviction.watch(queue)
     return queueRun(context, queue, (key) => eviction.sync(key))
   },

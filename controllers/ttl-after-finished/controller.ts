@@ -21,7 +21,7 @@ export const ttlAfterFinishedController: Controller = {
   start(context) {
     const { informers, client, clock } = context
     const jobs = informers.for<Job>(resources.jobs)
-    const queue = newQueue()
+    const queue = newQueue(context, 'ttl_jobs_to_delete')
     const look = (job: Job): void => {
       if (expiryOf(job) !== undefined && job.metadata.deletionTimestamp === undefined)
         queue.add(keyOf(job))

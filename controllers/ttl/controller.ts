@@ -31,7 +31,7 @@ export const ttlController: Controller = {
   start(context) {
     const { client, informers } = context
     const nodes = informers.for<Node>(resources.nodes)
-    const queue = newQueue()
+    const queue = newQueue(context, 'ttlcontroller')
     let step = 0
     const look = (): void => {
       const next = ttlStep(nodes.store.size, step)

@@ -100,7 +100,7 @@ export const policyStatusController: Controller = {
   name: 'validatingadmissionpolicy-status-controller',
   start(context) {
     const informer = context.informers.for<Policy>(policies)
-    const queue = newQueue()
+    const queue = newQueue(context, 'validatingadmissionpolicy-status')
     const enqueue = (policy: Policy) => queue.add(keyOf(policy))
     informer.handle({ onAdd: enqueue, onUpdate: enqueue })
     return queueRun(

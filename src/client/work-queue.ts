@@ -6,12 +6,15 @@ import type { Clock } from '#api/clock.js'
 import { setTimer } from '#async/set-timer.js'
 import { isConflict, messageOf } from './errors.js'
 import type { Log } from './log.js'
+import type { QueueFigures } from './queue-metrics.js'
 
 export interface WorkQueueOptions {
   /** First wait after a failure; doubles with each. client-go has 5 ms. */
   backoffBaseMs?: number
   /** Longest wait; client-go has 1000 s, which is long for a server that was restarted. */
   backoffMaxMs?: number
+  /** Where it is counted. */
+  figures?: QueueFigures
 }
 
 export class WorkQueue<K = string> {
@@ -26,11 +29,13 @@ export class WorkQueue<K = string> {
   readonly #takers: ((key: K | undefined) => void)[] = []
   readonly #baseMs: number
   readonly #maxMs: number
+  readonly #figures: QueueFigures | undefined
   #closed = false
 
   constructor(options: WorkQueueOptions = {}) {
     this.#baseMs = options.backoffBaseMs ?? 5
     this.#maxMs = options.backoffMaxMs ?? 10_000
+    this.#figures = options.figures
   }
 
   get length(): number {
@@ -40,12 +45,14 @@ export class WorkQueue<K = string> {
   add(key: K): void {
     if (this.#closed || this.#dirty.has(key)) return
     this.#dirty.add(key)
+    this.#figures?.added(key)
     if (!this.#processing.has(key)) this.#enqueue(key)
   }
 
   /** Adds the key in `ms`; of several waits for one key the earliest counts. */
   addAfter(key: K, ms: number): void {
     if (this.#closed) return
+    this.#figures?.retried()
     if (ms <= 0) {
       this.add(key)
       return
@@ -103,6 +110,7 @@ export class WorkQueue<K = string> {
   }
 
   done(key: K): void {
+    this.#figures?.done(key)
     this.#processing.delete(key)
     if (this.#dirty.has(key)) this.#enqueue(key)
   }
@@ -120,6 +128,7 @@ export class WorkQueue<K = string> {
     else this.#waiting.push(key)
   }
   #begin(key: K): K {
+    this.#figures?.begun(key)
     this.#dirty.delete(key)
     this.#processing.add(key)
     return key

@@ -131,17 +131,29 @@ t.test('whoever waits to lead is well, and tells more when it does', async (t) =
   })
 })
 
-t.test('the controller manager names the controllers that run', async (t) => {
-  const port = await freePort()
-  const controllers = 'namespace-controller,serviceaccount-controller'
-  const args = ['--secure-port', String(port), '--controllers', controllers]
-  await startBeside(t, runWith(controllerManagerProcess, args))
-  await settled(port, '/healthz?verbose', '[+]serviceaccount-controller ok')
-  t.same(await get(port, '/healthz?verbose'), {
-    code: 200,
-    text: '[+]namespace-controller ok\n[+]serviceaccount-controller ok\nhealthz check passed\n',
-  })
-})
+t.test(
+  'the controller manager names the controllers that run, and tells what they do',
+  async (t) => {
+    const port = await freePort()
+    const controllers = 'namespace-controller,serviceaccount-controller'
+    const args = ['--secure-port', String(port), '--controllers', controllers]
+    const client = await startBeside(t, runWith(controllerManagerProcess, args))
+    await settled(port, '/healthz?verbose', '[+]serviceaccount-controller ok')
+    t.same(await get(port, '/healthz?verbose'), {
+      code: 200,
+      text: '[+]namespace-controller ok\n[+]serviceaccount-controller ok\nhealthz check passed\n',
+    })
+    await client.create(resources.namespaces, { metadata: { name: 'short-lived' } })
+    await client.delete(resources.namespaces, { name: 'short-lived' })
+    const { token } = client.config as { token: string }
+    await eventually('work is counted', async () => {
+      const { text } = await get(port, '/metrics', token)
+      return ['namespace', 'serviceaccount'].every((name) =>
+        new RegExp(`^workqueue_adds_total{name="${name}"} [1-9]`, 'm').test(text),
+      )
+    })
+  },
+)
 
 t.test('a port that is taken keeps a process from starting only if it was asked for', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')

@@ -6,6 +6,7 @@ import t from 'tap'
 import type { Informer, InformerHandler } from '#client/informer.js'
 import { silentLog } from '#client/log.js'
 import type { Pod } from '#client/pod.js'
+import { QueueMetrics } from '#client/queue-metrics.js'
 import { endpointsAnnotations, reconcileSubsets } from '#controllers/endpoints/reconcile.js'
 import {
   type EndpointPort,
@@ -350,8 +351,9 @@ t.test(
       for (let i = 0; i < 10; i++) await nextTurn()
       return synced.splice(0)
     }
-    const paced = new PacedQueue({ restMsPerEndpoint: 1 })
-    const behind = new PacedQueue({ restMsPerEndpoint: 0, leadMs: 100 })
+    const queues = new QueueMetrics()
+    const paced = new PacedQueue({ queues }, 'paced', { restMsPerEndpoint: 1 })
+    const behind = new PacedQueue({ queues }, 'behind', { restMsPerEndpoint: 0, leadMs: 100 })
     const running = [begin(paced), begin(behind)]
     paced.add('large')
     t.same(await after(0), ['large'])
