@@ -97,8 +97,11 @@ const extensionsIn = (fields: readonly Element[]): Element[][] => {
   return readElements(list?.content ?? Buffer.alloc(0)).map(({ content }) => readElements(content))
 }
 
-const fieldsOf = ({ raw }: X509Certificate): Element[] =>
-  readElements(readElements(readElements(raw)[0]!.content)[0]!.content)
+/** From the serial number on: a certificate of version 1 does not say its version, which stands before it. */
+const fieldsOf = ({ raw }: X509Certificate): Element[] => {
+  const fields = readElements(readElements(readElements(raw)[0]!.content)[0]!.content)
+  return fields[0]!.tag === 0xa0 ? fields.slice(1) : fields
+}
 
 const hasId = (id: Element | undefined, ids: readonly Buffer[]): boolean =>
   ids.some((known) => id?.whole.equals(known))
@@ -127,18 +130,18 @@ const soundSignatures = [
 
 /** Whether nobody else can have made the signature: Go takes none with MD5 or SHA-1 (crypto/x509, checkSignature). */
 export const isSoundlySigned = (certificate: X509Certificate): boolean => {
-  // version, serial, algorithm; a signature is checked by what stands behind these fields, which says the same.
-  const [algorithm] = readElements(fieldsOf(certificate)[2]!.content)
+  // serial, algorithm; a signature is checked by what stands behind these fields, which says the same.
+  const [algorithm] = readElements(fieldsOf(certificate)[1]!.content)
   return hasId(algorithm, soundSignatures)
 }
 
 export const signerOf = (certPem: string, key: KeyObject): Signer => {
-  // version, serial, algorithm, issuer, validity, subject.
+  // serial, algorithm, issuer, validity, subject.
   const fields = fieldsOf(new X509Certificate(certPem))
   const keyId = extensionsIn(fields)
     .find(([id]) => id!.whole.equals(oid(keyIdOid)))
     ?.at(-1)
-  return { name: fields[5]!.whole, keyId: keyId && readElements(keyId.content)[0]!.content, key }
+  return { name: fields[4]!.whole, keyId: keyId && readElements(keyId.content)[0]!.content, key }
 }
 
 /** By the type of the key: the algorithm as it is written, and the digest that Node signs with. */
