@@ -1,4 +1,5 @@
 /** CEL types of what a schema describes (apiserver, pkg/cel/common/schemas.go). */
+import { oncePerObject } from '#async/once.js'
 import { mapValues } from '#json/entries.js'
 import { getOwn } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
@@ -187,6 +188,15 @@ export const declareType = (
   if (schema.type === 'number') return simple(types.double, 0, 1)
   return schema.type === 'integer' ? simple(types.int, 0, 1) : undefined
 }
+
+/** Whether expressions see it. */
+export const isDeclared = oncePerObject((schema: CelSchema): boolean => {
+  if (isIntOrString(schema) || isEmbedded(schema)) return true
+  const { type = '', items, additionalProperties: values } = schema
+  if (type === 'array') return items !== undefined && isDeclared(items)
+  if (type === 'object') return typeof values !== 'object' || isDeclared(values)
+  return ['string', 'boolean', 'number', 'integer'].includes(type)
+})
 
 const addStructs = (declared: DeclaredType, into: Record<string, Fields>): void => {
   if (declared.items !== undefined) addStructs(declared.items, into)

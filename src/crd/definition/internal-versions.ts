@@ -2,6 +2,7 @@
  * The versions of a definition as upstream prints them in messages: the JSON of its internal type (apiextensions, types.go),
  * where what all versions have alike has moved to the top.
  */
+import { givenEmpty } from '#json/given-empty.js'
 import type { JsonObject } from '#json/value.js'
 import { type DefinitionVersion, sharedByVersions, type VersionPart } from './definition.js'
 import { internalSchema } from './internal-schema.js'
@@ -44,7 +45,7 @@ export const internalVersions = (versions: readonly DefinitionVersion[]): object
     part: P,
     print: (value: Part<P>) => object,
   ) => {
-    const value = version[part]
+    const value = version[part] ?? (givenEmpty(version, part) as Part<P> | undefined)
     return isShared(part) || value === undefined ? null : print(value)
   }
   return versions.map((version) => ({

@@ -3,6 +3,7 @@
  * the root's properties then, and must lose nothing by it (apiextensions, validation.go, allowedAtRootSchema).
  */
 import { child, type FieldError, invalid } from '#api/field-error.js'
+import { givenEmpty } from '#json/given-empty.js'
 import { jsonEqual } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
 import type { StructuralSchema } from '../structural-schema.js'
@@ -16,7 +17,7 @@ const allowedNames = new Set(allowed.split(' '))
 export const validateRootWithStatus = (schema: StructuralSchema, path: string): FieldError[] => {
   const given = schema as JsonObject
   const isGiven = ([, json, zero]: (typeof schemaFields)[number]): boolean => {
-    const value = given[json]
+    const value = given[json] ?? givenEmpty(given, json)
     return value !== undefined && value !== null && !jsonEqual(value, zero)
   }
   // The status has the schema of a property, which only objects have. Of several problems the first is told.

@@ -176,11 +176,10 @@ const partsOf = (
         const schema = version.schema?.openAPIV3Schema
         if (schema === undefined) return []
         const isUnchanged = jsonEqual(schema, before?.schema?.openAPIV3Schema)
-        const at = child(path, 'openAPIV3Schema')
-        return [
-          ...(isBesideStatus ? validateRootWithStatus(schema, at) : []),
-          ...validateSchema(schema, at, isUnchanged),
-        ]
+        return validateSchema(schema, child(path, 'openAPIV3Schema'), {
+          isBesideStatus,
+          isUnchanged,
+        })
       }
       case 'subresources':
         return validateSubresources(version, path)
@@ -217,9 +216,9 @@ const partsOf = (
 const validateSchema = (
   schema: StructuralSchema,
   path: string,
-  isUnchanged: boolean,
+  { isBesideStatus, isUnchanged }: { isBesideStatus: boolean; isUnchanged: boolean },
 ): FieldError[] => {
-  const errors: FieldError[] = []
+  const errors = isBesideStatus ? validateRootWithStatus(schema, path) : []
   if (schema.nullable === true)
     errors.push(forbidden(child(path, 'nullable'), 'nullable cannot be true at the root'))
   const formless = withoutStructuralForm(schema)

@@ -6,6 +6,7 @@ import { eachEntry } from '#api/each.js'
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
 import { compilePattern } from '#cel/patterns.js'
 import { pushAll } from '#collections/push-all.js'
+import { isGiven } from '#json/given-empty.js'
 import { getOwn, jsonEqual } from '#json/object.js'
 import { type StructuralSchema, valueSchemaOf } from '../structural-schema.js'
 
@@ -95,11 +96,15 @@ const embeddedErrors = (s: StructuralSchema, path: string): FieldError[] => {
   return errors
 }
 
+// Upstream's structural type takes these lists as they are given.
+const saidWhenEmpty = ['required', 'x-kubernetes-list-map-keys']
+
 /** A schema may only say the type of metadata, a default, and something about the two names. */
 const saysMoreThanNames = (metadata: StructuralSchema): boolean => {
   const { type: _t, default: _d, properties = {}, ...more } = metadata
   return (
     Object.values(more).some(isSaid) ||
+    saidWhenEmpty.some((word) => isGiven(metadata, word)) ||
     Object.keys(properties).some((name) => name !== 'name' && name !== 'generateName')
   )
 }
@@ -194,7 +199,8 @@ const nested = (s: StructuralSchema, path: string, skipsAnyOf = false): FieldErr
     errors.push(
       forbidden(child(path, 'x-kubernetes-validations'), 'must be empty to be structural'),
     )
-  if (s.additionalProperties !== undefined)
+  // `false` has no place in upstream's structural type, and is left to the validator.
+  if (s.additionalProperties !== undefined && s.additionalProperties !== false)
     errors.push(
       forbidden(child(path, 'additionalProperties'), 'must be undefined to be structural'),
     )

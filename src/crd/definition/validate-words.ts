@@ -14,7 +14,7 @@ import {
 } from '#api/field-error.js'
 import { once } from '#async/once.js'
 import { pushAll } from '#collections/push-all.js'
-import { isGiven } from '#json/given-empty.js'
+import { givenEmpty, isGiven } from '#json/given-empty.js'
 import { getOwn, isJsonObject } from '#json/object.js'
 import { ruleWords } from '../rules/rule-words.js'
 import { type StructuralSchema, valueSchemaOf } from '../structural-schema.js'
@@ -29,11 +29,15 @@ const unsupportedWords = [
   'patternProperties',
   'dependencies',
 ]
-// Upstream checks whether these were given, and whether the others hold something.
+// Upstream refuses these when they were given, and the others when they hold something. In the structural type all but
+// additionalItems have a place as long as they are empty.
 const refusedWhenEmpty = new Set(['$ref', 'additionalItems', 'dependencies'])
 
+const isRefused = (schema: StructuralSchema, word: string): boolean =>
+  refusedWhenEmpty.has(word) ? isGiven(schema, word) : isUsed(schema, word)
+
 const isUsed = (schema: StructuralSchema, word: string): boolean => {
-  if (refusedWhenEmpty.has(word)) return isGiven(schema, word)
+  if (word === 'additionalItems') return isGiven(schema, word)
   const value = (schema as unknown as Record<string, unknown>)[word] ?? ''
   return value !== '' && !(isJsonObject(value) && Object.keys(value).length === 0)
 }
@@ -117,9 +121,28 @@ const wordsAt = (schema: StructuralSchema, path: string, around: Around): FieldE
     for (const [i, branch] of (schema[word] ?? []).entries())
       pushAll(errors, wordsAt(branch, index(child(path, word), i), inner))
   if (isJsonObject(items)) pushAll(errors, wordsAt(items, child(path, 'items'), inner))
+  pushAll(errors, refusedPlaces(schema, path, inner))
   pushAll(errors, extensionErrors(schema, path))
   pushAll(errors, ruleWords(schema, path, hasStructuralForm))
   if (errors.length > 0) around.broken.add(path)
+  return errors
+}
+
+/** Schemas in places that are refused are looked at, too. */
+const refusedPlaces = (schema: StructuralSchema, path: string, around: Around): FieldError[] => {
+  const { items, definitions, dependencies } = schema as Readonly<Record<string, unknown>>
+  const errors: FieldError[] = []
+  if (Array.isArray(items))
+    for (const [i, one] of (items as StructuralSchema[]).entries())
+      pushAll(errors, wordsAt(one, index(child(path, 'items'), i), around))
+  const ofEntry = (_: string, one: StructuralSchema | string[], at: string) =>
+    Array.isArray(one) ? [] : wordsAt(one, at, around)
+  for (const [word, held] of Object.entries({ definitions, dependencies }))
+    if (isJsonObject(held))
+      pushAll(
+        errors,
+        eachEntry(child(path, word), held as Record<string, StructuralSchema>, ofEntry),
+      )
   return errors
 }
 
@@ -134,7 +157,7 @@ const ownWords = (
   if (schema.default !== undefined && defaultsForbidden !== undefined)
     errors.push(forbidden(child(path, 'default'), defaultsForbidden))
   for (const word of unsupportedWords)
-    if (word !== '$schema' && isUsed(schema, word))
+    if (word !== '$schema' && isRefused(schema, word))
       errors.push(forbidden(child(path, word), `${word} is not supported`))
   if (schema.type === 'null')
     errors.push(
@@ -245,10 +268,11 @@ const setErrors = (items: StructuralSchema, at: string): FieldError[] => {
 }
 
 const mapErrors = (
-  { items }: StructuralSchema,
+  schema: StructuralSchema,
   keys: readonly string[],
   path: string,
 ): FieldError[] => {
+  const items = schema.items ?? (givenEmpty(schema, 'items') as StructuralSchema | undefined)
   const at = child(path, 'x-kubernetes-list-map-keys')
   const itemsAt = child(path, 'items')
   const errors: FieldError[] = []

@@ -2,6 +2,7 @@
 import { each, eachEntry } from '#api/each.js'
 import { child, type FieldError, forbidden, internal, invalid } from '#api/field-error.js'
 import { capped } from '#cel/estimate-ranges.js'
+import { isDeclared } from '#cel/schema-types.js'
 import { pushAll } from '#collections/push-all.js'
 import { isJsonObject } from '#json/object.js'
 import { limits } from '#limits'
@@ -55,8 +56,15 @@ const costMessage = (what: string, cost: bigint, max: bigint): string => {
   return `${what} exceeds budget by factor of ${shown} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`
 }
 
+/**
+ * What upstream knows of the type of a value where a rule stands there or around it: it is found through that of the value
+ * around, so that no rule is compiled below one that has no type (apiextensions, CELSchemaContext.TypeInfo).
+ */
+type Typing = 'unasked' | 'known' | 'unknown' | 'no elements'
+
 interface Surroundings {
   readonly isRoot: boolean
+  readonly typing: Typing
   /** The paths of schemas with errors there or below: their rules are not compiled. */
   readonly broken: ReadonlySet<string>
   /** The schema was accepted before: what a rule costs alone is not asked again. */
@@ -86,15 +94,34 @@ export const validateRules = (
 ): FieldError[] => {
   const total = new TotalCost()
   const root = { isRoot: true, broken, isUnchanged, cardinality: 1n, uncorrelatable: undefined }
-  return [...validateAt(schema, path, { ...root, total }), ...total.errors(path)]
+  const errors = validateAt(schema, path, { ...root, typing: 'unasked', total })
+  return [...errors, ...total.errors(path)]
+}
+
+const typingOf = (schema: StructuralSchema, { isRoot, typing }: Surroundings): Typing => {
+  if (typing === 'unknown' || typing === 'no elements') return typing
+  const hasRules = (schema['x-kubernetes-validations'] ?? []).length > 0
+  if (typing === 'unasked' && !hasRules) return 'unasked'
+  return isRoot || isDeclared(schema) ? 'known' : 'unknown'
+}
+
+/** For items and values of maps; they may stand where there are none. */
+const typingOfElements = (schema: StructuralSchema, { isRoot }: Surroundings, own: Typing) => {
+  const hasElements =
+    schema['x-kubernetes-int-or-string'] !== true &&
+    (schema.type === 'array' ||
+      (schema.type === 'object' && !isRoot && valueSchemaOf(schema) !== undefined))
+  return own === 'known' && !hasElements ? 'no elements' : own
 }
 
 const validateAt = (schema: StructuralSchema, path: string, around: Surroundings): FieldError[] => {
   const errors: FieldError[] = []
   const most = elementsMax(schema)
+  const typing = typingOf(schema, around)
   const inner: Surroundings = {
     ...around,
     isRoot: false,
+    typing,
     cardinality:
       around.cardinality === undefined || most === undefined
         ? undefined
@@ -105,8 +132,11 @@ const validateAt = (schema: StructuralSchema, path: string, around: Surroundings
   const isKnownMap = mapType === undefined || mapType === 'granular' || mapType === 'atomic'
   const ofFields = isKnownMap ? inner : below
   const valueSchema = valueSchemaOf(schema)
-  if (valueSchema !== undefined)
-    pushAll(errors, validateAt(valueSchema, child(path, 'additionalProperties'), ofFields))
+  const ofElements = typingOfElements(schema, around, typing)
+  if (valueSchema !== undefined) {
+    const ofValues = { ...ofFields, typing: ofElements }
+    pushAll(errors, validateAt(valueSchema, child(path, 'additionalProperties'), ofValues))
+  }
   pushAll(
     errors,
     eachEntry(child(path, 'properties'), schema.properties, (_, property, at) =>
@@ -115,9 +145,11 @@ const validateAt = (schema: StructuralSchema, path: string, around: Surroundings
   )
   if (isJsonObject(schema.items)) {
     const ofItems = schema['x-kubernetes-list-type'] === 'map' ? inner : below
-    pushAll(errors, validateAt(schema.items, child(path, 'items'), ofItems))
+    const items = { ...ofItems, typing: ofElements }
+    pushAll(errors, validateAt(schema.items, child(path, 'items'), items))
   }
-  return around.broken.has(path) ? errors : [...errors, ...validateHere(schema, path, around)]
+  if (around.broken.has(path)) return errors
+  return [...errors, ...validateHere(schema, path, { ...around, typing })]
 }
 
 const validateHere = (
@@ -128,7 +160,9 @@ const validateHere = (
   const rules = schema['x-kubernetes-validations'] ?? []
   const path = child(parent, 'x-kubernetes-validations')
   if (rules.length === 0) return []
-  const place = placeOf(schema, around.isRoot)
+  if (around.typing === 'no elements')
+    return [internal(path, 'failed to convert to declType for CEL validation rules')]
+  const place = around.typing === 'known' ? placeOf(schema, around.isRoot) : undefined
   if (place === undefined)
     return [
       internal(
