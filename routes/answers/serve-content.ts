@@ -77,18 +77,20 @@ const isRefused = ({ headers }: FastifyRequest, { etag, modifiedAt }: Content): 
   return since !== undefined && seconds(modifiedAt) > Date.parse(since)
 }
 
+const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD'
+
 /** Tags count before times, and times are whole seconds. */
-const isUnchanged = ({ headers, method }: FastifyRequest, { etag, modifiedAt }: Content) => {
-  const { 'if-none-match': tags, 'if-modified-since': since } = headers
+const isUnchanged = (request: FastifyRequest, { etag, modifiedAt }: Content) => {
+  const { 'if-none-match': tags, 'if-modified-since': since } = request.headers
   if (tags) return isKnown(tags, etag ?? '')
-  if (!since || (method !== 'GET' && method !== 'HEAD')) return false
+  if (!since || !isRead(request)) return false
   return seconds(modifiedAt) <= Date.parse(since)
 }
 
 /** The Range header, unless If-Range shows that the client has an older document. */
-const rangeOf = ({ headers, method }: FastifyRequest, { etag, modifiedAt }: Content) => {
-  const { range, 'if-range': condition } = headers
-  if (!range || !condition || (method !== 'GET' && method !== 'HEAD')) return range
+const rangeOf = (request: FastifyRequest, { etag, modifiedAt }: Content) => {
+  const { range, 'if-range': condition } = request.headers
+  if (!range || !condition || !isRead(request)) return range
   const isSame = condition === etag || Date.parse(String(condition)) === seconds(modifiedAt)
   return isSame ? range : undefined
 }
@@ -123,6 +125,13 @@ const refuse = (reply: FastifyReply, error: RangeError416, size: number): Fastif
     .send(`${error.message}\n`)
 }
 
+/** Named, and not with `q=0`. */
+const takesGzip = ({ headers }: FastifyRequest): boolean =>
+  String(headers['accept-encoding'] ?? '')
+    .split(',')
+    .map((clause) => clause.split(';').map((part) => part.trim().toLowerCase()))
+    .some(([coding, ...rest]) => coding === 'gzip' && !rest.some((q) => /^q=0(\.0*)?$/.test(q)))
+
 export const serveContent = async (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -131,12 +140,12 @@ export const serveContent = async (
   const { bytes, etag, contentType, modifiedAt, packed } = content
   if (etag !== undefined) reply.header('etag', etag)
   const isWrong = isRefused(request, content)
-  if (!isWrong && isUnchanged(request, content))
-    return reply.removeHeader('content-type').code(304).send()
+  const isKnownAlready = !isWrong && isUnchanged(request, content)
+  if (isKnownAlready && isRead(request)) return reply.removeHeader('content-type').code(304).send()
   reply
     .header('content-type', contentType)
     .header('last-modified', new Date(modifiedAt).toUTCString())
-  if (isWrong) return reply.code(412).send()
+  if (isWrong || isKnownAlready) return reply.code(412).send()
   reply.header('accept-ranges', 'bytes')
   const range = rangeOf(request, content)
   if (range) {
@@ -148,7 +157,6 @@ export const serveContent = async (
       return refuse(reply, error, bytes.length)
     }
   }
-  if (packed === undefined || !/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? '')))
-    return reply.send(bytes)
+  if (packed === undefined || !takesGzip(request)) return reply.send(bytes)
   return reply.header('content-encoding', 'gzip').send(await packed())
 }

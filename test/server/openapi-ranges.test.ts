@@ -44,4 +44,15 @@ t.test('a part of a document is sent to a client that asks for one', async (t) =
   t.equal((await ask({ range: `bytes=0-${size}, 0-${size}` })).status, 200, 'more than there is')
   t.equal((await ask({ range: 'bytes=0-1', 'if-none-match': etag })).status, 304)
   t.equal((await ask({ range: 'bytes=0-3' }, '/openapi/v3')).text, '{"pa')
+  const written = { path: '/openapi/v3/version', headers: { 'if-none-match': etag } }
+  t.equal((await call(server, { ...written, method: 'DELETE' })).status, 412)
+  for (const [coding, packed] of [
+    ['gzip', 'gzip'],
+    ['br, GZIP;q=0.1', 'gzip'],
+    ['gzip;q=0', undefined],
+    ['x-gzip', undefined],
+  ] as const) {
+    const { headers } = await ask({ 'accept-encoding': coding }, '/openapi/v2')
+    t.equal(headers['content-encoding'], packed, coding)
+  }
 })
