@@ -1,7 +1,7 @@
 /** The schemas of custom kinds in OpenAPI documents (apiextensions-apiserver, pkg/controller/openapi/builder). */
 
 import { mapValues } from '#json/entries.js'
-import { getOwn, isJsonObject } from '#json/object.js'
+import { getOwn, isJsonObject, jsonEqual } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { conventions } from '#openapi/field-docs.js'
 import { schemaNames } from '#openapi/schemas.js'
@@ -72,6 +72,16 @@ const forOpenApi2 = (schema: JsonObject): JsonObject => {
   return mapInner(needed.length === 0 ? rest : { ...rest, required: needed }, forOpenApi2)
 }
 
+const intOrString: JsonObject[] = [{ type: 'integer' }, { type: 'string' }]
+
+/** Says what an int-or-string may be, unless the schema does. Upstream: Structural.Unfold. */
+const spellTypes = (schema: JsonObject): void => {
+  const [first] = (schema.allOf ?? []) as JsonObject[]
+  if (jsonEqual(schema.anyOf, intOrString) || jsonEqual(first?.anyOf, intOrString)) return
+  if (schema.anyOf === undefined) schema.anyOf = intOrString
+  else schema.allOf = [{ anyOf: intOrString }, ...((schema.allOf ?? []) as JsonObject[])]
+}
+
 /** What follows from the extensions of a structural schema, for readers who do not know them. */
 const spelledOut = (
   schema: JsonObject,
@@ -80,8 +90,7 @@ const spelledOut = (
 ): JsonObject => {
   const spelled = mapInner(schema, (inner) => spelledOut(inner, version, ofResource))
   const isV2 = version === 'v2'
-  if (schema['x-kubernetes-int-or-string'] === true && !isV2)
-    spelled.anyOf ??= [{ type: 'integer' }, { type: 'string' }]
+  if (schema['x-kubernetes-int-or-string'] === true && !isV2) spellTypes(spelled)
   // In OpenAPI 2 kubectl would take these for all that there may be.
   if (schema['x-kubernetes-embedded-resource'] === true && !(isV2 && isOpen(schema))) {
     const required = (schema.required ?? []) as string[]

@@ -11,7 +11,6 @@ import {
   parseGroupVersion,
 } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
-import type { JsonObject } from '#json/value.js'
 import { storagePrefixOf } from '#registry/built-in-rows.js'
 import { goPrint } from '#registry/go-print.js'
 import type { ResourceDefinition, SiblingVersion, Verb } from '#registry/resource-definition.js'
@@ -29,7 +28,7 @@ import {
 } from './definition/definition.js'
 import { compileJsonPath } from './json-path.js'
 import { namesIn, scaleSubresource } from './scale.js'
-import { mapSchemas, type StructuralSchema } from './structural-schema.js'
+import { mapSchemas, publishedForm, type StructuralSchema } from './structural-schema.js'
 
 const verbs: readonly Verb[] = [
   'delete',
@@ -78,7 +77,7 @@ const siblingOf = (version: DefinitionVersion): SiblingVersion => {
   const { subresources, served, storage } = version
   const path = subresources?.scale?.specReplicasPath
   return {
-    structuralSchema: schemaOf(version) as JsonObject,
+    structuralSchema: publishedForm(schemaOf(version)),
     hasStatus: subresources?.status !== undefined && (served || storage),
     ...(path === undefined ? {} : { replicasPath: namesIn(path) }),
   }
@@ -177,7 +176,7 @@ const rowsOf = (
       storedAsJson: true,
       conversion: convert && conversionOf(convert, formatGroupVersion(gvr), versions),
       schemaName: undefined,
-      structuralSchema: schema as JsonObject,
+      structuralSchema: publishedForm(schema),
       fillDefaults: (object) => {
         applyDefaults(object, schema)
         return []

@@ -72,8 +72,8 @@ const walkObject = (
   for (const key of Object.keys(object)) {
     if (isResource && (key === 'kind' || key === 'apiVersion' || key === 'metadata')) continue
     const inner = getOwn(schema.properties, key) ?? valueSchema
-    // Any value may stand where `additionalProperties` is true, but nothing is known of what is in it.
-    if (inner !== undefined || schema.additionalProperties === true) {
+    // `additionalProperties` as a boolean drops no key, but nothing is known of what is in its value; false is for validation.
+    if (inner !== undefined || schema.additionalProperties !== undefined) {
       const embedded = inner?.['x-kubernetes-embedded-resource'] === true
       walk(object[key]!, inner, dotted(path, key), embedded, unknown)
     } else if (!preserves) {

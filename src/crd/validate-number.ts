@@ -15,6 +15,17 @@ export const rootError = (detail: string): FieldError => ({
   body: `Invalid value: "": ${detail}`,
 })
 
+const jsonIntegerMax = Number.MAX_SAFE_INTEGER
+const nearlyWhole = 1e-9
+
+/** What upstream's validator takes for an integer though it was written as a float: nearly whole is whole, from above. */
+export const isWholeFloat = (value: number): boolean => {
+  if (Math.abs(value) > jsonIntegerMax) return false
+  if (Number.isInteger(value)) return true
+  const whole = Math.trunc(value)
+  return value > 1 && (value - whole) / (value + whole) < nearlyWhole
+}
+
 const int32Formats = new Set(['int32', 'int64'])
 const floatFormats = new Set(['float', 'double'])
 const float32Max = 3.4028235677973366e38
@@ -46,9 +57,7 @@ const compared = (isExact: boolean, value: Int64, limit: number): [Int64, Int64]
 const isMultiple = (n: Int64, factor: Int64, isExact: boolean): boolean => {
   if (isExact) return BigInt(n) % BigInt(factor) === 0n
   const by = Number(factor)
-  const quotient = by < 1 ? (1 / by) * Number(n) : Number(n) / by
-  if (!Number.isSafeInteger(Math.round(quotient))) return false
-  return Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.max(1, Math.abs(quotient))
+  return isWholeFloat(by < 1 ? (1 / by) * Number(n) : Number(n) / by)
 }
 
 export const validateNumber = (
@@ -65,7 +74,12 @@ export const validateNumber = (
       ? schema.format!
       : ''
   const errors: FieldError[] = []
-  const should = (detail: string) => errors.push(invalid(path, value, `${path} in body ${detail}`))
+  /** A value that is compared as a double is told as one. */
+  const should = (words: string, limit: Int64, isExact: boolean) => {
+    const print = (n: Int64) => (isExact ? String(n) : formatDouble(Number(n)))
+    const body = `Invalid value: ${print(value)}: ${path} in body should be ${words} ${print(limit)}`
+    errors.push({ type: 'FieldValueInvalid', field: path, body })
+  }
   /** True when `n` fits; else upstream compares as plain numbers. */
   const inRange = (n: Int64, what: string): boolean => {
     const problem = rangeProblem(n, typeName, format)
@@ -73,7 +87,6 @@ export const validateNumber = (
     return problem === undefined
   }
   const isInteger = isGoInteger(value)
-  const print = (limit: Int64) => (isInteger ? String(limit) : formatDouble(Number(limit)))
   inRange(value, 'Checked')
   if (multipleOf !== undefined) {
     const isExact = inRange(multipleOf, 'MultipleOf') && isInteger
@@ -83,22 +96,22 @@ export const validateNumber = (
         invalid(
           path,
           factor,
-          `factor MultipleOf declared for ${path} must be positive: ${print(factor)}`,
+          `factor MultipleOf declared for ${path} must be positive: ${isExact ? String(factor) : formatDouble(Number(factor))}`,
         ),
       )
-    else if (!isMultiple(n, factor, isExact)) should(`should be a multiple of ${print(factor)}`)
+    else if (!isMultiple(n, factor, isExact)) should('a multiple of', factor, isExact)
   }
   if (minimum !== undefined) {
     const isExact = inRange(minimum, 'Minimum boundary') && isInteger
     const [n, least] = compared(isExact, value, minimum)
-    if (schema.exclusiveMinimum && n <= least) should(`should be greater than ${print(least)}`)
-    else if (n < least) should(`should be greater than or equal to ${print(least)}`)
+    if (schema.exclusiveMinimum && n <= least) should('greater than', least, isExact)
+    else if (n < least) should('greater than or equal to', least, isExact)
   }
   if (maximum !== undefined) {
     const isExact = inRange(maximum, 'Maximum boundary') && isInteger
     const [n, most] = compared(isExact, value, maximum)
-    if (schema.exclusiveMaximum && n >= most) should(`should be less than ${print(most)}`)
-    else if (n > most) should(`should be less than or equal to ${print(most)}`)
+    if (schema.exclusiveMaximum && n >= most) should('less than', most, isExact)
+    else if (n > most) should('less than or equal to', most, isExact)
   }
   return errors
 }

@@ -21,7 +21,7 @@ import { limits } from '#limits'
 import type { Correlated } from './correlation.js'
 import { matchesFormat } from './formats.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
-import { isGoInteger, rootError, validateNumber } from './validate-number.js'
+import { isGoInteger, isWholeFloat, rootError, validateNumber } from './validate-number.js'
 
 /** What a validator found, and how many of its checks held: the branch of a combination that fits best is told about. */
 interface Result {
@@ -51,17 +51,6 @@ const merge = (into: Result, { errors, matches }: Result): void => {
 }
 
 const resultOf = (errors: FieldError[], matches = 0): Result => ({ errors, matches })
-
-const jsonIntegerMax = Number.MAX_SAFE_INTEGER
-const nearlyWhole = 1e-9
-
-/** What upstream's validator takes for an integer though it was written as a float: nearly whole is whole. */
-const isWholeFloat = (value: number): boolean => {
-  if (Math.abs(value) > jsonIntegerMax) return false
-  if (Number.isInteger(value)) return true
-  const whole = Math.trunc(value)
-  return value > 1 && (value - whole) / (value + whole) < nearlyWhole
-}
 
 /** The type's name as the validator prints it. */
 const typeNameOf = (value: unknown): string => {
@@ -285,6 +274,9 @@ const validateEnum = (value: JsonValue, schema: StructuralSchema, path: string):
 const isTypeField = (path: string, key: string): boolean =>
   path === '' && (key === 'kind' || key === 'apiVersion')
 
+const forbiddenProperty = (path: string, key: string): Result =>
+  resultOf([invalid(path, key, `${path}.${key} in body is a forbidden property`)])
+
 const validateObject = (
   value: JsonObject,
   schema: StructuralSchema,
@@ -309,6 +301,8 @@ const validateObject = (
   for (const key of keys) {
     if (holdsEnough(result)) break
     const property = getOwn(schema.properties, key)
+    if (property === undefined && schema.additionalProperties === false)
+      merge(result, forbiddenProperty(path, key))
     const inner = property ?? valueSchema
     if (inner === undefined) continue
     const before = isTypeField(path, key) ? undefined : correlated?.key(key)

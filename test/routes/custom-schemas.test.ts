@@ -1,5 +1,6 @@
 /** What OpenAPI documents say of custom kinds. */
 import t from 'tap'
+import { publishedForm } from '#crd/structural-schema.js'
 import type { JsonObject } from '#json/value.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { customSchemas, type OpenApiVersion } from '#routes/openapi/custom-schemas.js'
@@ -11,7 +12,8 @@ const open = { 'x-kubernetes-preserve-unknown-fields': true }
 const embedded = { 'x-kubernetes-embedded-resource': true, type: 'object' }
 
 /** Of the kind with this schema, without what all kinds have. */
-const shown = (version: OpenApiVersion, structuralSchema: JsonObject): JsonObject => {
+const shown = (version: OpenApiVersion, schemaOfKind: JsonObject): JsonObject => {
+  const structuralSchema = publishedForm(schemaOfKind)
   const gvr = { group: gvk.group, version: gvk.version, resource: 'ks' }
   const row = { gvk, gvr, listKind: 'KList', structuralSchema } as unknown as ResourceDefinition
   const [[, schema]] = customSchemas(row, version, (_, one) => one) as [[string, JsonObject]]
@@ -88,6 +90,35 @@ t.test(
       ['open', common, ['spec', 'kind', 'apiVersion']],
       ['maybe', common, ['kind', 'apiVersion']],
     ])
+    t.end()
+  },
+)
+
+t.test(
+  'an int-or-string says what it may be unless it does already; what is left out is left out',
+  (t) => {
+    const [types, pattern] = [[{ type: 'integer' }, text], { pattern: '%$' }]
+    const port = { 'x-kubernetes-int-or-string': true }
+    const closed = { anyOf: [{ additionalProperties: false, required: ['a'] }] }
+    const properties: JsonObject = {
+      plain: port,
+      told: { ...port, anyOf: types },
+      within: { ...port, allOf: [{ anyOf: types }, pattern] },
+      more: { ...port, anyOf: [pattern], allOf: [{ minLength: 1 }] },
+      closed: { type: 'object', properties: { a: text }, ...closed },
+      none: { type: 'object', additionalProperties: false, example: {}, externalDocs: {} },
+      empty: { ...text, example: '', default: '' },
+      zero: { ...text, example: 0 },
+    }
+    const { properties: found } = shown('v3', { type: 'object', properties })
+    t.strictSame(found, {
+      ...properties,
+      plain: { ...port, anyOf: types },
+      more: { ...port, anyOf: [pattern], allOf: [{ anyOf: types }, { minLength: 1 }] },
+      closed: { type: 'object', properties: { a: text }, anyOf: [{ required: ['a'] }] },
+      none: { type: 'object', additionalProperties: false, externalDocs: {} },
+      empty: { ...text, default: '' },
+    })
     t.end()
   },
 )

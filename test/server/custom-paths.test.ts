@@ -15,6 +15,7 @@ const start = async (t: Test) => {
       'b-c': { type: 'string' },
       m: { type: 'object', additionalProperties: { type: 'string' } },
       replicas: { type: 'integer' },
+      none: { type: 'object', additionalProperties: false },
     },
     'x-kubernetes-validations': [
       { rule: "!has(self.a) || self.a != 'one'", fieldPath: "['b-c']" },
@@ -161,4 +162,18 @@ t.test('unknown fields of metadata are reported in the order of their keys', asy
     body.message,
     'strict decoding error: unknown field "metadata.ownerReferences[0].b", unknown field "metadata.ownerReferences[0].z", unknown field "metadata.u0", unknown field "metadata.u6"',
   )
+})
+
+t.test('what has no additional properties has none for whoever applies, or writes', async (t) => {
+  const send = await start(t)
+  const none = thing('a', { none: { x: 1 } })
+  const applied = { 'content-type': 'application/apply-patch+yaml' }
+  t.match((await send('PATCH', `${things('a')}?fieldManager=m`, none, applied)).body, {
+    code: 500,
+    message: /: \.spec\.none\.x: field not declared in schema$/,
+  })
+  t.match((await send('POST', things(), none)).body, {
+    code: 422,
+    message: /: spec\.none: Invalid value: "x": spec\.none\.x in body is a forbidden property$/,
+  })
 })

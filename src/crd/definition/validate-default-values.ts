@@ -10,7 +10,7 @@ import { DecodeError } from '#registry/decode/explain.js'
 import { coerceEmbedded, validateEmbedded } from '../embedded.js'
 import { hasUnknownFields } from '../prune.js'
 import { makeRuleChecker } from '../rules/check-rules.js'
-import { mapSchemas, type StructuralSchema } from '../structural-schema.js'
+import { mapSchemas, type StructuralSchema, withoutAdditional } from '../structural-schema.js'
 import { validateValue } from '../validate-value.js'
 
 interface Place {
@@ -112,7 +112,7 @@ const valueErrors = (
   path: string,
   isRoot: boolean,
 ): FieldError[] => {
-  const errors = validateValue(value, withoutIntOrString(schema), '')
+  const errors = validateValue(value, asStructure(schema), '')
   if (errors.length > 0) return errors.map((e) => below(e, path))
   const rules = makeRuleChecker(schema, isRoot)
   if (rules === undefined) return []
@@ -126,6 +126,8 @@ const below = (error: FieldError, path: string): FieldError => ({
   field: error.field === '' || error.field === '<nil>' ? path : `${path}.${error.field}`,
 })
 
-/** An int-or-string may have any default: upstream loses the word on this way. */
-const withoutIntOrString = (schema: StructuralSchema): StructuralSchema =>
-  mapSchemas(schema, ({ 'x-kubernetes-int-or-string': _lost, ...rest }) => rest)
+/** An int-or-string may have any default: upstream loses the word on this way, and in branches another. */
+const asStructure = (schema: StructuralSchema): StructuralSchema =>
+  mapSchemas(schema, ({ 'x-kubernetes-int-or-string': _lost, ...rest }, isBranch) =>
+    isBranch ? withoutAdditional(rest) : rest,
+  )

@@ -173,8 +173,8 @@ const compileMap = (schema: Schema, resolve: Resolve, preserves: boolean): MapTy
     if (typeof schema.additionalProperties === 'object') {
       return typeOf(schema.additionalProperties, resolve, preserves)
     }
-    const open = schema.additionalProperties === true || preserves || properties.size === 0
-    return open ? deducedType : undefined
+    const isOpen = schema.additionalProperties ?? (preserves || properties.size === 0)
+    return isOpen ? deducedType : undefined
   }
   return makeMap(schema['x-kubernetes-map-type'] === 'atomic', properties, element, (property) =>
     typeOf(property, resolve, preserves),
