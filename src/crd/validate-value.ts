@@ -15,7 +15,7 @@ import { oncePerObject } from '#async/once.js'
 import { matchesPattern } from '#cel/patterns.js'
 import { goQuote } from '#go/quote.js'
 import { stringify } from '#json/json.js'
-import { getOwn, isJsonObject, jsonEqual, withKeysInOrder } from '#json/object.js'
+import { getOwn, isJsonObject, withKeysInOrder } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import type { Correlated } from './correlation.js'
@@ -34,8 +34,8 @@ interface Result {
 }
 
 /** Nothing more is looked for then. */
-const holdsEnough = ({ characters = 0 }: Result): boolean =>
-  characters > limits.fieldErrorsCharactersMax
+const holdsEnough = ({ characters = 0, errors }: Result): boolean =>
+  characters > limits.fieldErrorsCharactersMax || errors.length > limits.fieldErrorsMax
 
 /** Upstream reports the same error only once. */
 const merge = (into: Result, { errors, matches }: Result): void => {
@@ -250,23 +250,25 @@ const validateList = (
 const printEnum = (value: JsonValue): string =>
   typeof value === 'string' ? value : stringify(withKeysInOrder(value))
 
-/** Go converts the value to the type of what is allowed: a fraction is cut off. Null never is among them. */
-const isAllowed = (value: JsonValue, one: JsonValue): boolean =>
-  one !== null &&
-  (jsonEqual(one, value) ||
-    (typeof value === 'number' && isGoInteger(one) && Math.trunc(value) === Number(one)))
+/** There may be very many of them, and as many values: they are compared by their texts. */
+const textsOf = oncePerObject((allowed: readonly JsonValue[]) => ({
+  all: new Set(allowed.map(textOf)),
+  integers: new Set(allowed.filter(isGoInteger).map(textOf)),
+}))
+const textOf = (value: JsonValue): string => stringify(withKeysInOrder(value))
 
-/** There may be very many of them, and as many values. */
-const setOf = oncePerObject((allowed: readonly JsonValue[]) => new Set(allowed))
+/** Go converts the value to the type of what is allowed: a fraction is cut off. Null never is among them. */
+const isAllowed = (value: JsonValue, allowed: readonly JsonValue[]): boolean => {
+  if (value === null) return false
+  const { all, integers } = textsOf(allowed)
+  if (all.has(textOf(value))) return true
+  return typeof value === 'number' && integers.has(textOf(Math.trunc(value)))
+}
 
 const validateEnum = (value: JsonValue, schema: StructuralSchema, path: string): FieldError[] => {
   const allowed = schema.enum
   if (allowed === undefined || allowed.length === 0) return []
-  const isOne =
-    typeof value === 'string' || Number.isSafeInteger(value)
-      ? setOf(allowed).has(value)
-      : value !== null && allowed.some((one) => isAllowed(value, one))
-  if (isOne) return []
+  if (isAllowed(value, allowed)) return []
   return [notSupported(path, withKeysInOrder(value), allowed.map(printEnum))]
 }
 

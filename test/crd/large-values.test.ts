@@ -19,8 +19,9 @@ t.test('a list that is wrong in every item', async (t) => {
   const count = 50_000
   const texts = { type: 'array', items: { type: 'string' } }
   const errors = validateValue(numbers(count), texts, 'l')
-  t.equal(errors.length, count)
-  t.match(errors.at(-1), { field: `l[${count - 1}]`, body: /must be of type string: "integer"/ })
+  const last = limits.fieldErrorsMax
+  t.equal(errors.length, last + 1)
+  t.match(errors.at(-1), { field: `l[${last}]`, body: /must be of type string: "integer"/ })
 })
 
 t.test('a list of very many values, of which each is one of very many', async (t) => {
@@ -28,6 +29,28 @@ t.test('a list of very many values, of which each is one of very many', async (t
   const allowed = [...numbers(count), ...numbers(count).map(String)]
   const schema = { type: 'array', items: { 'x-kubernetes-int-or-string': true, enum: allowed } }
   t.same(validateValue(allowed.toReversed(), schema, 'l'), [])
+})
+
+t.test('very many values that are no texts, of which each is one of very many', async (t) => {
+  const halves = numbers(100_000).map((i) => i + 0.5)
+  const list = { type: 'array', items: { type: 'number', enum: halves } }
+  t.same(validateValue(halves.toReversed(), list, 'l'), [])
+  const pairs = numbers(20_000).map((i) => ({ a: i, b: [i] }))
+  const objects = { type: 'array', items: { type: 'object', enum: pairs } }
+  const turned = pairs.toReversed().map(({ a, b }) => ({ b, a }))
+  t.same(validateValue(turned, objects, 'l'), [])
+})
+
+t.test('a list whose items lack very many fields is told of as far as anybody reads', async (t) => {
+  const needed = numbers(300).map((i) => `f${i}`)
+  const schema = { type: 'array', items: { type: 'object', required: needed } }
+  const errors = validateValue(
+    numbers(5_000).map(() => ({})),
+    schema,
+    'l',
+  )
+  t.ok(errors.length >= limits.fieldErrorsMax)
+  t.ok(errors.length < 2 * limits.fieldErrorsMax)
 })
 
 t.test('the longest of very many texts', async (t) => {
