@@ -151,7 +151,8 @@ export const create = async (
   await admitWrite(deps, { operation: 'CREATE', ctx, name, object })
   matchNamespace(object.metadata, deps.definition, ctx.namespace)
   dedupOwnerReferences(object.metadata, ctx, true)
-  if (!object.metadata.generateName || name !== '') return createWithin(deps, ctx, object)
+  // Admission may have given it a name.
+  if (!object.metadata.generateName || object.metadata.name) return createWithin(deps, ctx, object)
   for (let attempt = 1; ; attempt++) {
     try {
       return await createWithin(deps, ctx, cloneJson(object))
