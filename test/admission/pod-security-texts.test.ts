@@ -39,3 +39,27 @@ t.test('profiles of annotations are quoted as by %q, and ordered with them', asy
     `forbidden annotations ${prefix}c-1="y", ${prefix}c="x\\a"`,
   ])
 })
+
+// Upstream's hostProbesAndHostLifecycle keeps them in a set, which no other check does.
+t.test('containers with hosts of probes stand in the order of their names', async (t) => {
+  const livenessProbe = { tcpSocket: { host: 'h', port: 1 } }
+  const containers = ['b', 'a'].map((name) => ({ name, livenessProbe }))
+  t.same(detailsOf('baseline', { containers }), [
+    'containers "a", "b" use probe or lifecycle host "h"',
+  ])
+})
+
+// Since 1.35 the restricted level has a check of its own instead of the baseline's, and its own stand behind those.
+t.test('procMount stands behind capabilities at the restricted level', async (t) => {
+  const securityContext = {
+    allowPrivilegeEscalation: false,
+    procMount: 'Unmasked',
+    runAsNonRoot: true,
+    seccompProfile: { type: 'RuntimeDefault' },
+  }
+  const containers = [{ name: 'c', securityContext }]
+  const procMount = 'container "c" must not set securityContext.procMount to "Unmasked"'
+  const drop = 'container "c" must set securityContext.capabilities.drop=["ALL"]'
+  t.same(detailsOf('restricted', { containers }), [drop, procMount])
+  t.same(detailsOf('restricted', { containers }, { minor: 34 }), [procMount, drop])
+})

@@ -4,6 +4,7 @@
  */
 
 import type { KubeObject } from '#api/object.js'
+import { compareTexts } from '#go/compare-texts.js'
 import { goQuote } from '#go/quote.js'
 import { seccompAnnotation, seccompPrefix } from '#validation/pod/profile-annotations.js'
 import { appArmorPrefix } from '#validation/pod/security.js'
@@ -135,9 +136,11 @@ const handlerHost: Check = ({ containers }) => {
   if (bad.length === 0) return undefined
   const hosts = sorted(bad.flatMap(handlerHosts))
   const verb = bad.length === 1 ? 'uses' : 'use'
+  // This check alone names its containers in the order of their names.
+  const byName = bad.toSorted((a, b) => compareTexts(a.name, b.name))
   return violated(
     'probe or lifecycle host',
-    `${named(bad)} ${verb} probe or lifecycle ${plural('host', hosts.length)} ${quoted(hosts)}`,
+    `${named(byName)} ${verb} probe or lifecycle ${plural('host', hosts.length)} ${quoted(hosts)}`,
   )
 }
 
@@ -148,7 +151,7 @@ const privileged: Check = ({ containers }) => {
     : violated('privileged', `${named(bad)} must not set securityContext.privileged=true`)
 }
 
-const procMountDetail = (containers: Container[]): Violation | undefined => {
+const procMountRestricted: Check = ({ containers }) => {
   const isBad = (c: Container): boolean => (context(c).procMount ?? 'Default') !== 'Default'
   const bad = containers.filter(isBad)
   if (bad.length === 0) return undefined
@@ -157,8 +160,7 @@ const procMountDetail = (containers: Container[]): Violation | undefined => {
 }
 /** Root in a user namespace is not root on the node: since 1.35 some checks skip such Pods. */
 const isRelaxed = ({ spec, minor }: Subject): boolean => spec.hostUsers === false && minor >= 35
-const procMountBaseline: Check = (pod) =>
-  isRelaxed(pod) ? undefined : procMountDetail(pod.containers)
+const procMountBaseline: Check = (pod) => (isRelaxed(pod) ? undefined : procMountRestricted(pod))
 
 const oldLinuxTypes = ['', 'container_t', 'container_init_t', 'container_kvm_t']
 const seLinux: Check = ({ spec, containers, minor }) => {
@@ -338,14 +340,6 @@ const since =
   (pod) =>
     pod.minor >= minor ? check(pod) : before?.(pod)
 
-const forAll = [
-  hostNamespaces,
-  hostPorts,
-  since(34, handlerHost),
-  privileged,
-  procMountBaseline,
-  seLinux,
-]
 const baseline: readonly Check[] = [
   appArmor,
   capabilitiesBaseline,
@@ -364,13 +358,18 @@ const baseline: readonly Check[] = [
 const restricted: readonly Check[] = [
   appArmor,
   since(22, () => undefined, capabilitiesBaseline),
-  ...forAll,
+  hostNamespaces,
+  hostPorts,
+  since(34, handlerHost),
+  privileged,
+  since(35, () => undefined, procMountBaseline),
+  seLinux,
   since(19, () => undefined, seccompAnnotations),
   sysctls,
   hostProcess,
   since(8, privilegeEscalation),
   since(22, capabilitiesRestricted),
-  (pod) => (isRelaxed(pod) ? procMountDetail(pod.containers) : undefined),
+  since(35, procMountRestricted),
   restrictedVolumes,
   runAsNonRoot,
   since(23, runAsUser),
