@@ -132,19 +132,18 @@ const covers = (owned: PolicyRule, wanted: PolicyRule): boolean => {
   )
 }
 
-/** Joins verbs for the same resource into one rule; duplicates stay, as upstream. */
+/** Joins verbs for the same resource into one rule, and as upstream not those for a path; duplicates stay. */
 const compact = (rules: readonly PolicyRule[]): PolicyRule[] => {
   const merged = new Map<string, PolicyRule>()
+  const ofPaths: PolicyRule[] = []
   for (const rule of rules) {
     const { verbs = none, ...rest } = rule
     const key = JSON.stringify(rest)
     const known = merged.get(key)
-    // Upstream joins only rules for resources, not those for paths.
-    if (known === undefined || rule.nonResourceURLs !== undefined)
-      merged.set(known === undefined ? key : key + verbs.join(), rule)
-    else merged.set(key, { ...rest, verbs: [...known.verbs!, ...verbs] })
+    if (rule.nonResourceURLs !== undefined) ofPaths.push(rule)
+    else merged.set(key, { ...rest, verbs: [...(known?.verbs ?? none), ...verbs] })
   }
-  return [...merged.values()]
+  return [...merged.values(), ...ofPaths]
 }
 
 /** The parts of `wanted` that no rule of `owned` covers, each of one verb for one resource. */
