@@ -4,17 +4,16 @@ import { type ApiError, applyConflict } from '#api/errors.js'
 import type { StatusCause } from '#api/status.js'
 import { addToList } from '#collections/add-to-list.js'
 import { compareTexts } from '#go/compare-texts.js'
+import { goQuote } from '#go/quote.js'
 import { limits } from '#limits'
 import type { Owner } from './managed-fields.js'
 import { printPath } from './path-element.js'
 import type { FieldConflict } from './updater.js'
 
 const printOwner = (owner: Owner): string => {
-  const name = JSON.stringify(owner.manager)
+  const name = goQuote(owner.manager)
   const via =
-    owner.subresource === ''
-      ? name
-      : `${name} with subresource ${JSON.stringify(owner.subresource)}`
+    owner.subresource === '' ? name : `${name} with subresource ${goQuote(owner.subresource)}`
   return owner.operation === 'Update' ? `${via} using ${owner.apiVersion}` : via
 }
 

@@ -6,6 +6,7 @@
 import { Kept } from '#collections/kept.js'
 import { compareTexts } from '#go/compare-texts.js'
 import { formatDouble, goNumber } from '#go/number.js'
+import { goQuote } from '#go/quote.js'
 import { parseInt64 } from '#json/int64.js'
 import { parse, stringify } from '#json/json.js'
 import { isJsonObject } from '#json/object.js'
@@ -16,12 +17,19 @@ const needsNoEscape = /^[\w./:-]*$/
 
 const escapesByNumber: Readonly<Record<string, string>> = { '\\b': '\\u0008', '\\f': '\\u000c' }
 
-/** JSON of a scalar as upstream's json-iterator writes it: as encoding/json, but `\b` and `\f` by number. */
+const byNumber = (json: string): string =>
+  json.includes('\\') ? json.replace(/\\./g, (c) => escapesByNumber[c] ?? c) : json
+
+/** JSON as upstream's json-iterator writes it: as encoding/json, but `\b` and `\f` by number, and 1e-07. */
 const goJson = (value: JsonValue): string => {
   if (typeof value === 'string' && needsNoEscape.test(value)) return `"${value}"`
-  const json = stringify(value)
-  return json.includes('\\') ? json.replace(/\\./g, (c) => escapesByNumber[c] ?? c) : json
+  if (typeof value === 'number') return stringify(value).replace(/e-(\d)$/, 'e-0$1')
+  return byNumber(stringify(value))
 }
+
+/** The names of keys are not made fit for HTML. */
+const goKey = (name: string): string =>
+  needsNoEscape.test(name) ? `"${name}"` : byNumber(JSON.stringify(name))
 
 /** Few elements have a number that a double may not hold. */
 const hasLongNumber = /\d{16}/
@@ -47,10 +55,10 @@ export const singleKeyElement = (key: string, value: JsonValue): string =>
 
 /** `fields` in any order. */
 export const keyElement = (fields: readonly (readonly [string, JsonValue])[]): string => {
-  if (fields.length === 1) return `k:{${goJson(fields[0]![0])}:${goJson(fields[0]![1])}}`
+  if (fields.length === 1) return `k:{${goKey(fields[0]![0])}:${goJson(fields[0]![1])}}`
   const parts = [...fields]
     .sort((a, b) => (a[0] < b[0] ? -1 : 1))
-    .map(([name, value]) => `${goJson(name)}:${goJson(value)}`)
+    .map(([name, value]) => `${goKey(name)}:${goJson(value)}`)
   return `k:{${parts.join(',')}}`
 }
 
@@ -98,41 +106,48 @@ export const compareElements = (a: string, b: string): number => {
   if (a[0] === 'i') return Number(a.slice(2)) - Number(b.slice(2))
   // One plain string each, under the same key: their texts sort as their values do, and need no parsing.
   if (plainText.test(a) && plainText.test(b)) return a < b ? -1 : 1
-  const left = parseElement(a)
-  const right = parseElement(b)
-  if (a[0] === 'v') return compareScalars(left, right)
-  return compareKeys(Object.entries(left as JsonObject), Object.entries(right as JsonObject))
+  return compareValues(parseElement(a), parseElement(b)) || compareTexts(a, b)
 }
 
 const parseElement = (text: string): JsonValue => parseJson(text.slice(2))
 
-const compareKeys = (a: [string, JsonValue][], b: [string, JsonValue][]): number => {
-  for (const [i, [name, value]] of a.entries()) {
-    const other = b[i]
-    if (other === undefined) return 1
-    if (name !== other[0]) return name < other[0] ? -1 : 1
-    const order = compareScalars(value, other[1])
+/** Upstream's order: numbers, texts, booleans, lists, maps, null. */
+const rankOf = (value: JsonValue): number => {
+  if (value === null) return 5
+  if (Array.isArray(value)) return 3
+  return valueRanks[typeof value]!
+}
+
+const valueRanks: Readonly<Record<string, number>> = {
+  number: 0,
+  bigint: 0,
+  string: 1,
+  boolean: 2,
+  object: 4,
+}
+
+const compareValues = (a: JsonValue, b: JsonValue): number => {
+  const rank = rankOf(a) - rankOf(b)
+  if (rank !== 0 || a === b || a === null || b === null) return rank
+  if (Array.isArray(a)) return compareLists(a, b as JsonValue[], compareValues)
+  if (isJsonObject(a)) return compareLists(entriesOf(a), entriesOf(b as JsonObject), compareEntry)
+  return a < b ? -1 : 1
+}
+
+const compareLists = <T>(a: readonly T[], b: readonly T[], compare: (a: T, b: T) => number) => {
+  for (const [i, item] of a.entries()) {
+    if (i === b.length) return 1
+    const order = compare(item, b[i]!)
     if (order !== 0) return order
   }
   return a.length - b.length
 }
 
-const scalarRanks: Readonly<Record<string, number>> = {
-  number: 0,
-  bigint: 0,
-  string: 1,
-  boolean: 2,
-  object: 3,
-}
+const entriesOf = (map: JsonObject): [string, JsonValue][] =>
+  Object.entries(map).sort((a, b) => compareTexts(a[0], b[0]))
 
-const compareScalars = (a: JsonValue, b: JsonValue): number => {
-  const rank = scalarRanks[typeof a]! - scalarRanks[typeof b]!
-  if (rank !== 0) return rank
-  if (a === b || a === null || b === null) return 0
-  // Lists and maps, which nobody but a client writes there, have no order of their own.
-  if (typeof a === 'object') return compareTexts(stringify(a), stringify(b))
-  return a < b ? -1 : 1
-}
+const compareEntry = (a: [string, JsonValue], b: [string, JsonValue]): number =>
+  compareTexts(a[0], b[0]) || compareValues(a[1], b[1])
 
 type PrintNumber = (value: number | bigint) => string
 
@@ -151,9 +166,8 @@ const printAsGiven: PrintNumber = (value) =>
 const printValue = (value: JsonValue, number: PrintNumber): string => {
   if (Array.isArray(value)) return `[${value.map((item) => printValue(item, number)).join(',')}]`
   if (isJsonObject(value)) return printEntries(value, number).join('')
-  return typeof value === 'number' || typeof value === 'bigint'
-    ? number(value)
-    : JSON.stringify(value)
+  if (typeof value === 'number' || typeof value === 'bigint') return number(value)
+  return typeof value === 'string' ? goQuote(value) : String(value)
 }
 
 const printEntries = (value: JsonObject, number: PrintNumber): string[] =>
