@@ -428,6 +428,10 @@ export const limits = {
 
   // Clients: controllers, scheduler, metrics server.
 
+  /** How long a proxy in between may take until a connection through it stands; net/http's connect timeout. */
+  proxyAnswerMs: 60_000,
+  /** Bytes that a program for credentials may print. */
+  credentialProgramOutputBytesMax: 1024 * 1024,
   /** Objects in one page of a client that reads everything; client-go's DefaultPageSize. */
   pageLength: 500,
   /** Requests of one process in flight, watches aside: more would only open connections, whose handshakes cost more than the wait. */

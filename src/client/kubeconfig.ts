@@ -5,6 +5,12 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { trimRight } from '#go/trim-right.js'
 import type { ClientCredentials } from '#net/client-credentials.js'
+import {
+  type CredentialProgram,
+  credentialProgram,
+  type ExecConfig,
+  type ToldCluster,
+} from './credential-program.js'
 import { followCredentials } from './followed-credentials.js'
 
 export interface ClientConfig extends ClientCredentials {
@@ -15,6 +21,10 @@ export interface ClientConfig extends ClientCredentials {
   /** The name that the server's certificate must carry. Missing: its host's. */
   serverName?: string
   insecureSkipTlsVerify?: boolean
+  /** The proxy in between. Missing: none; the environment's proxies do not count. */
+  proxyUrl?: string
+  /** Knows the credentials, which are none otherwise. */
+  program?: CredentialProgram
   /** The context's namespace; `default` when it names none. */
   namespace: string
 }
@@ -36,6 +46,8 @@ interface KubeconfigCluster {
   'certificate-authority-data'?: string
   'tls-server-name'?: string
   'insecure-skip-tls-verify'?: boolean
+  'proxy-url'?: string
+  extensions?: { name: string; extension: unknown }[] | null
 }
 
 interface KubeconfigUser {
@@ -51,7 +63,7 @@ interface KubeconfigUser {
   'as-uid'?: string
   'as-groups'?: string[] | null
   'as-user-extra'?: Record<string, string[]> | null
-  exec?: object | null
+  exec?: ExecConfig | null
   'auth-provider'?: object | null
 }
 
@@ -70,6 +82,14 @@ const absolute = <T extends object>(part: T, names: readonly (keyof T)[], folder
   return { ...part, ...Object.fromEntries(files) }
 }
 
+const placed = ({ exec, ...rest }: KubeconfigUser, folder: string): KubeconfigUser => {
+  const user = absolute(rest, ['client-certificate', 'client-key', 'tokenFile'], folder)
+  if (!exec) return user
+  // A name alone is looked for in $PATH.
+  const isFile = exec.command?.includes(path.sep)
+  return { ...user, exec: isFile ? absolute(exec, ['command'], folder) : exec }
+}
+
 /** Relative files are looked up in `folder`. */
 const parseDocument = (text: string, folder: string): KubeconfigDocument => {
   // An empty text is null.
@@ -78,7 +98,6 @@ const parseDocument = (text: string, folder: string): KubeconfigDocument => {
   const contexts = document.contexts ?? []
   const clusters = document.clusters ?? []
   const users = document.users ?? []
-  const userFiles = ['client-certificate', 'client-key', 'tokenFile'] as const
   return {
     ...document,
     contexts,
@@ -86,7 +105,7 @@ const parseDocument = (text: string, folder: string): KubeconfigDocument => {
       name,
       cluster: absolute(cluster ?? {}, ['certificate-authority'], folder),
     })),
-    users: users.map(({ name, user }) => ({ name, user: absolute(user ?? {}, userFiles, folder) })),
+    users: users.map(({ name, user }) => ({ name, user: placed(user ?? {}, folder) })),
   }
 }
 
@@ -124,8 +143,18 @@ const impersonatedOf = (user: KubeconfigUser): Pick<ClientCredentials, 'imperson
   }
 }
 
-/** Throws an Error for a user whose credentials only a program knows: it would be nobody. */
-const credentialsOf = (name: string, user: KubeconfigUser): ClientCredentials => {
+/** Credentials that it says itself; they count before those of a program. */
+const saysCredentials = ({ token, cert, username }: ClientCredentials): boolean =>
+  Boolean(token || cert || username)
+
+/** Throws an Error for a user whose credentials only a program knows that is not run: it would be nobody. */
+const refuseProgram = (name: string, kind: 'exec' | 'auth-provider'): never => {
+  throw new Error(
+    `the user "${name}" of the kubeconfig has its credentials from ${kind}, which is not supported`,
+  )
+}
+
+const credentialsOf = (user: KubeconfigUser): ClientCredentials => {
   const { username, password, tokenFile } = user
   // The file is the one that is kept up to date.
   const token = (tokenFile && readFileSync(tokenFile, 'utf8').trim()) || user.token
@@ -133,11 +162,6 @@ const credentialsOf = (name: string, user: KubeconfigUser): ClientCredentials =>
   const keyFile = placeOf(user['client-key-data'], user['client-key'])
   const cert = pem(user['client-certificate-data'], certFile)
   const key = pem(user['client-key-data'], keyFile)
-  const program = user.exec ? 'exec' : user['auth-provider'] && 'auth-provider'
-  if (program && !token && !cert && !username)
-    throw new Error(
-      `the user "${name}" of the kubeconfig has its credentials from ${program}, which is not supported`,
-    )
   const files = {
     ...(certFile && keyFile ? { cert: certFile, key: keyFile } : {}),
     ...(tokenFile ? { token: tokenFile } : {}),
@@ -150,6 +174,35 @@ const credentialsOf = (name: string, user: KubeconfigUser): ClientCredentials =>
     ...(username ? { username } : {}),
     ...(password ? { password } : {}),
     ...impersonatedOf(user),
+  }
+}
+
+/** In client-go's words (clientcmd, parseProxyURL). */
+const checkProxy = (url: string): void => {
+  const invalid = `invalid 'proxy-url' ${JSON.stringify(url)} for the cluster`
+  if (!URL.canParse(url)) throw new Error(`${invalid}: could not parse: ${url}`)
+  const scheme = new URL(url).protocol.slice(0, -1)
+  if (!['http', 'https', 'socks5'].includes(scheme))
+    throw new Error(
+      `${invalid}: unsupported scheme ${JSON.stringify(scheme)}, must be http, https, or socks5`,
+    )
+}
+
+const toldOf = (
+  cluster: KubeconfigCluster,
+  server: string,
+  ca: string | undefined,
+): ToldCluster => {
+  const config = cluster.extensions?.find(
+    ({ name }) => name === 'client.authentication.k8s.io/exec',
+  )
+  return {
+    server,
+    ...(cluster['tls-server-name'] ? { 'tls-server-name': cluster['tls-server-name'] } : {}),
+    ...(cluster['insecure-skip-tls-verify'] ? { 'insecure-skip-tls-verify': true } : {}),
+    ...(ca ? { 'certificate-authority-data': Buffer.from(ca).toString('base64') } : {}),
+    ...(cluster['proxy-url'] ? { 'proxy-url': cluster['proxy-url'] } : {}),
+    ...(config ? { config: config.extension } : {}),
   }
 }
 
@@ -169,7 +222,15 @@ const configOf = (document: KubeconfigDocument): ClientConfig => {
   const caData = cluster['certificate-authority-data']
   const caFile = placeOf(caData, cluster['certificate-authority'])
   const ca = pem(caData, caFile)
-  const credentials = credentialsOf(ctx.user, user)
+  const credentials = credentialsOf(user)
+  if (user['auth-provider'] && !saysCredentials(credentials))
+    refuseProgram(ctx.user, 'auth-provider')
+  const program =
+    user.exec && !saysCredentials(credentials)
+      ? credentialProgram(user.exec, { user: ctx.user, cluster: toldOf(cluster, server, ca) })
+      : undefined
+  const proxyUrl = cluster['proxy-url']
+  if (proxyUrl) checkProxy(proxyUrl)
   const files = caFile ? { ...credentials.files, ca: caFile } : credentials.files
   return {
     server: trimRight(server, '/'),
@@ -179,6 +240,8 @@ const configOf = (document: KubeconfigDocument): ClientConfig => {
     ...credentials,
     ...(files && { files }),
     ...(cluster['insecure-skip-tls-verify'] ? { insecureSkipTlsVerify: true } : {}),
+    ...(proxyUrl ? { proxyUrl } : {}),
+    ...(program ? { program } : {}),
   }
 }
 
@@ -197,10 +260,12 @@ export const loadKubeconfigUsers = async (
   const { users = [], contexts = [], ...document } = readDocument(file)
   const current = contexts.find((c) => c.name === document['current-context'])?.context?.user
   const known = new Map(
-    users.map(({ name, user }) => [
-      name,
-      followCredentials(credentialsOf(name, user ?? {}), rereadMs),
-    ]),
+    users.map(({ name, user }) => {
+      const credentials = credentialsOf(user ?? {})
+      const program = user?.exec ? 'exec' : user?.['auth-provider'] && 'auth-provider'
+      if (program && !saysCredentials(credentials)) refuseProgram(name, program)
+      return [name, followCredentials(credentials, rereadMs)]
+    }),
   )
   return (name = current) => (name === undefined ? undefined : known.get(name)?.())
 }

@@ -5,13 +5,19 @@ import tls from 'node:tls'
 import { trimRight } from '#go/trim-right.js'
 import { limits } from '#limits'
 import { cameTooLate } from '#net/came-too-late.js'
-import { authorizationOf, impersonationOf } from '#net/client-credentials.js'
+import {
+  authorizationOf,
+  type ClientCredentials,
+  impersonationOf,
+} from '#net/client-credentials.js'
 import { dialOptions } from '#net/dial-options.js'
 import { certificateIsFor, serverNamed } from '#net/server-name.js'
 import { trusted } from '#net/trusted.js'
 import { urlHost } from '#net/url-host.js'
 import { followCredentials } from './followed-credentials.js'
 import type { ClientConfig } from './kubeconfig.js'
+import { createProgramCredentials, type ProgramCredentials } from './program-credentials.js'
+import { throughProxy } from './proxy.js'
 
 interface TransportRequest {
   method: string
@@ -49,7 +55,7 @@ const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
   rejectUnauthorized: !config.insecureSkipTlsVerify,
 })
 
-const createAgents = (config: ClientConfig, secure: boolean) => {
+const directAgents = (config: ClientConfig, secure: boolean) => {
   const pool = {
     ...dialOptions,
     maxSockets: limits.clientConnectionsMax,
@@ -65,6 +71,15 @@ const createAgents = (config: ClientConfig, secure: boolean) => {
     short: new https.Agent({ ...options, ...pool }),
     long: new https.Agent({ ...options, ...dialOptions, keepAlive: false }),
   }
+}
+
+const createAgents = (config: ClientConfig, secure: boolean) => {
+  const { short, long } = directAgents(config, secure)
+  if (config.proxyUrl) {
+    const proxy = new URL(config.proxyUrl)
+    for (const agent of [short, long]) throughProxy(agent, proxy, config)
+  }
+  return { short, long }
 }
 
 type Agents = ReturnType<typeof createAgents>
@@ -96,13 +111,25 @@ export const createTransport = (
   let config = given
   let agents = createAgents(config, secure)
   const start = secure ? https.request : http.request
-  const follow = (): void => {
-    const next = followed()
+  const program = given.program && createProgramCredentials(given.program)
+  const follow = (shown?: ClientCredentials): void => {
+    const next = { ...followed(), ...shown }
     if (isOtherTls(config, next)) {
       retire(agents)
       agents = createAgents(next, secure)
     }
     config = next
+  }
+  /** As client-go: an answer that says that they are not good makes it ask for others, for the next request. */
+  const sendWithProgram = async (
+    request: TransportRequest,
+    credentials: ProgramCredentials,
+  ): Promise<http.IncomingMessage> => {
+    const shown = await credentials.current()
+    follow(shown)
+    const answer = await attempt(request, 3)
+    if (answer.statusCode === 401) await credentials.renew(shown)
+    return answer
   }
 
   const attempt = (request: TransportRequest, triesLeft: number): Promise<http.IncomingMessage> =>
@@ -152,10 +179,12 @@ export const createTransport = (
 
   return {
     send: (request) => {
+      if (program !== undefined) return sendWithProgram(request, program)
       follow()
       return attempt(request, 3)
     },
     close() {
+      program?.end()
       agents.short.destroy()
       agents.long.destroy()
     },

@@ -82,14 +82,32 @@ t.test(
       await t.rejects(read(cluster), /: kubeconfig has no server for the cluster "c"$/)
     for (const wrong of ['not a url', '127.0.0.1:6443', 'https://', 'ftp://c'])
       await t.rejects(read({ server: wrong }), /: the server ".*" is no URL such as/)
-    for (const program of ['exec', 'auth-provider']) {
-      const user = { [program]: { command: 'login' } }
-      await t.rejects(
-        read({ server }, user),
-        new RegExp(`: the user "u" of the kubeconfig has its credentials from ${program}, which`),
-      )
-      t.match(await read({ server }, { ...user, token: 'own' }), { token: 'own' })
-    }
+    const provider = { 'auth-provider': { name: 'login' } }
+    await t.rejects(
+      read({ server }, provider),
+      /: the user "u" of the kubeconfig has its credentials from auth-provider, which/,
+    )
+    t.match(await read({ server }, { ...provider, token: 'own' }), { token: 'own' })
+    const v1 = 'client.authentication.k8s.io/v1'
+    for (const [exec, problem] of [
+      [{ apiVersion: v1, interactiveMode: 'Never' }, 'command must be specified for u to use exec'],
+      [{ command: 'login' }, 'apiVersion must be specified for u to use exec'],
+      [{ apiVersion: v1, command: 'login' }, 'interactiveMode must be specified for u to use exec'],
+      [
+        { apiVersion: v1, command: 'a', interactiveMode: 'x' },
+        'invalid interactiveMode for u: "x"',
+      ],
+      [
+        { apiVersion: 'v1', command: 'a', interactiveMode: 'Never' },
+        'exec plugin: invalid apiVersion "v1"',
+      ],
+    ] as const)
+      await t.rejects(read({ server }, { exec }), new RegExp(`: ${problem}`))
+    await t.rejects(
+      read({ server, 'proxy-url': 'ftp://p' }),
+      /: unsupported scheme "ftp", must be http, https, or socks5$/,
+    )
+    await t.rejects(read({ server, 'proxy-url': '//' }), /: could not parse: \/\/$/)
     const text = Buffer.from('text').toString('base64')
     await t.rejects(
       read({ server }, { 'client-certificate-data': text, 'client-key-data': text }),
