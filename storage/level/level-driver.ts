@@ -150,6 +150,7 @@ class LevelDriver implements StorageDriver {
   /** Why no more is written. */
   #failed: StorageError | undefined
   #closed: StorageError | undefined
+  #closing: Promise<void> | undefined
 
   constructor(
     db: Database,
@@ -218,12 +219,16 @@ class LevelDriver implements StorageDriver {
     })
   }
 
-  async close(): Promise<void> {
-    if (this.#closed !== undefined) return
-    this.#closed = new StorageError('Closed', 'the store is closed')
+  close(): Promise<void> {
+    this.#closing ??= this.#close(new StorageError('Closed', 'the store is closed'))
+    return this.#closing
+  }
+
+  async #close(closed: StorageError): Promise<void> {
+    this.#closed = closed
     await this.#upkeep.stop()
     await this.#writing
-    this.#state.close(this.#closed)
+    this.#state.close(closed)
     await this.#db.close()
     this.#acknowledged.close()
     this.#released()

@@ -58,6 +58,16 @@ t.test('values expire after their time and leave a delete event', async (t) => {
   }
 })
 
+t.test('however often a store is closed, each time waits until it is', async (t) => {
+  const directory = temporaryDirectory(t)
+  const open = () => openStorage(`level:${directory}`, { clock: systemClock })
+  const driver = await open()
+  void driver.close()
+  await driver.close()
+  const again = await open()
+  await again.close()
+})
+
 t.test('nothing that was compacted is left on disk, whenever the process ended', async (t) => {
   const [directory, copy] = [temporaryDirectory(t), temporaryDirectory(t)]
   const driver = await openLevelIn(t, directory)
