@@ -34,7 +34,9 @@ t.test(
       waiting.map(({ ms }) => ms),
       [1000],
     )
-    pace.forget('a')
+    pace.keep(new Map([['a', {}]]))
+    t.equal(may('a'), false)
+    pace.keep(new Map([['b', {}]]))
     t.equal(may('a'), true, 'one that was made anew')
     t.end()
   },

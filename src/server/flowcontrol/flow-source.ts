@@ -96,10 +96,7 @@ export class FlowSource {
     await this.#follow('prioritylevelconfigurations', this.#levels, ({ metadata }) => {
       return (schema) => levelOf(schema) === metadata.name
     })
-    await this.#follow('flowschemas', this.#schemas, ({ metadata }) => {
-      if (!this.#schemas.has(metadata.name)) this.#pace.forget(metadata.name)
-      return isNamed(metadata.name)
-    })
+    await this.#follow('flowschemas', this.#schemas, ({ metadata }) => isNamed(metadata.name))
     const { control } = this.#deps
     this.#adjusting = setInterval(() => control.adjust(), limits.borrowingAdjustmentMs)
     this.#adjusting.unref()
@@ -124,12 +121,14 @@ export class FlowSource {
         replace: (all) => {
           objects.clear()
           for (const object of all) objects.set(object.metadata.name, object)
+          this.#pace.keep(this.#schemas)
           this.#configure()
           return this.#judge(() => true)
         },
         changed: (type, object) => {
           if (type === 'DELETED') objects.delete(object.metadata.name)
           else objects.set(object.metadata.name, object)
+          this.#pace.keep(this.#schemas)
           this.#configure()
           return this.#judge(concerns(object))
         },

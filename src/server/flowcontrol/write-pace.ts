@@ -40,7 +40,8 @@ export class WritePace {
     return false
   }
 
-  forget(name: string): void {
-    this.#written.delete(name)
+  /** Forgets all others: they are gone. */
+  keep(schemas: ReadonlyMap<string, unknown>): void {
+    for (const name of this.#written.keys()) if (!schemas.has(name)) this.#written.delete(name)
   }
 }
