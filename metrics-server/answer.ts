@@ -105,6 +105,15 @@ const wantsTable = (accept: string): boolean => /^[^,]*;as=Table\b/.test(accept.
 
 const prefix = `/apis/${group}/${version}/`
 
+/** Throws an ApiError for what is no text. */
+const decodedPart = (part: string): string => {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw pathNotFound()
+  }
+}
+
 /** Throws an ApiError. */
 export const answer = async (asked: Asked, deps: Answering): Promise<JsonObject> => {
   const { method, path } = asked
@@ -112,7 +121,7 @@ export const answer = async (asked: Asked, deps: Answering): Promise<JsonObject>
   if (document === undefined && !path.startsWith(prefix)) throw pathNotFound()
   if (method !== 'GET') throw methodNotAllowed()
   if (document !== undefined) return document
-  const parts = path.slice(prefix.length).split('/').map(decodeURIComponent)
+  const parts = path.slice(prefix.length).split('/').map(decodedPart)
   const [scope, namespace] = parts[0] === 'namespaces' ? parts.splice(0, 2) : []
   const [resource = '', name, ...more] = parts
   const subject = getOwn(subjects, resource)

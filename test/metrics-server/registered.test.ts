@@ -44,10 +44,10 @@ t.test('a front proxy of another authority is let in once that is told', async (
   const issuer = issueCertificate({ ...life, use: 'authority', subject: { commonName: 'other' } })
   const subject = { commonName: 'front-proxy-client' }
   const own = issueCertificate({ ...life, use: 'client', subject, issuer })
-  const ask = async (): Promise<number | undefined> => {
+  const ask = async (path = '/apis'): Promise<number | undefined> => {
     const request = https.get({
       port: spec!.service.port,
-      path: '/apis',
+      path,
       rejectUnauthorized: false,
       agent: false,
       cert: own.certPem,
@@ -64,5 +64,5 @@ t.test('a front proxy of another authority is let in once that is told', async (
   const patch = { data: { [key]: `${(data as Record<string, string>)[key]}${issuer.certPem}` } }
   await client.patch(resources.configMaps, named, patch, { type: 'merge' })
   await eventually('it is let in', async () => (await ask()) === 200)
-  t.pass()
+  t.equal(await ask('/apis/metrics.k8s.io/v1beta1/%zz'), 404, 'a path that is no text')
 })
