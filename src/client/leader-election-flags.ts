@@ -3,7 +3,7 @@
  * election.
  */
 import { type Flag, type Flags, UsageError } from '#program/flags.js'
-import type { ElectionSettings } from './leader-election.js'
+import { type ElectionSettings, electionJitter } from './leader-election.js'
 
 export const leaderElectionFlags = (name: string): readonly Flag[] => [
   {
@@ -71,7 +71,7 @@ export const electionSettingsOf = (flags: Flags): ElectionSettings | undefined =
       '--leader-elect-lease-duration must be greater than --leader-elect-renew-deadline',
     )
   // Else a leader loses the Lease before it tries to renew it (client-go, JitterFactor).
-  if (settings.renewDeadlineMs <= settings.retryPeriodMs * 1.2)
+  if (settings.renewDeadlineMs <= settings.retryPeriodMs * electionJitter)
     throw new UsageError(
       '--leader-elect-renew-deadline must be greater than 1.2 times --leader-elect-retry-period',
     )

@@ -10,6 +10,7 @@ import type { Client } from './client.js'
 import { isNotFound, messageOf } from './errors.js'
 import { createEventRecorder } from './event-recorder.js'
 import type { Log } from './log.js'
+import { type Random, systemRandom } from './random.js'
 import { resources } from './resources.js'
 import type { ProcessDeps } from './run-process.js'
 
@@ -23,6 +24,7 @@ interface LeaderElectionOptions {
   leaseDurationMs?: number
   renewDeadlineMs?: number
   retryPeriodMs?: number
+  random?: Random
   signal: AbortSignal
   /** Runs while the Lease is held; its signal fires when it is lost or the process ends. */
   lead(signal: AbortSignal): Promise<void>
@@ -43,6 +45,8 @@ export type ElectionSettings = Required<
 const leaseDurationDefaultMs = 15_000
 const renewDeadlineDefaultMs = 10_000
 const retryPeriodDefaultMs = 2_000
+/** Who waits for the Lease waits up to this part longer, so that many do not ask together (JitterFactor). */
+export const electionJitter = 1.2
 
 interface Observed {
   record: string
@@ -83,11 +87,13 @@ const acquire = async (
     signal,
     retryPeriodMs = retryPeriodDefaultMs,
     renewDeadlineMs = renewDeadlineDefaultMs,
+    random = systemRandom,
   }: LeaderElectionOptions,
 ): Promise<number | undefined> => {
   while (!signal.aborted) {
     const began = performance.now()
-    if (!(await elector.tryHold())) await sleep(retryPeriodMs, signal)
+    if (!(await elector.tryHold()))
+      await sleep(retryPeriodMs * (1 + electionJitter * random()), signal)
     // If the answer took longer, another process may hold it by now: it asks again.
     else if (performance.now() - began < renewDeadlineMs) return signal.aborted ? undefined : began
   }

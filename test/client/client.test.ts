@@ -1,6 +1,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import { systemClock } from '#api/clock.js'
 import type { KubeObject, PersistedObject } from '#api/object.js'
 import { whenAborted } from '#async/sleep.js'
 import { type Client, createClient, type WatchOptions } from '#client/client.js'
@@ -427,6 +428,30 @@ t.test('a leader whose work fails, or whose server falls silent, leads no longer
   })
   await t.rejects(silenced, /lost the leader lease/)
   t.notOk(isLeading)
+})
+
+t.test('who waits for a Lease asks for it again after a time with some chance in it', async (t) => {
+  let asked = 0
+  const spec = { holderIdentity: 'b', leaseDurationSeconds: 1000 }
+  const client = await startScripted(t, (_, answer) => {
+    asked++
+    json(answer, 200, { metadata: { name: 'x', namespace: 'kube-system' }, spec })
+  })
+  const stop = new AbortController()
+  let drawn = 0
+  const waiting = runAsLeader({
+    ...{ client, clock: systemClock, log: silentLog, namespace: 'kube-system', name: 'x' },
+    ...{ identity: 'a', retryPeriodMs: 1, signal: stop.signal },
+    random: () => {
+      drawn++
+      return 0.5
+    },
+    lead: () => Promise.reject(new Error('it leads')),
+  })
+  await eventually('three times', () => asked >= 3)
+  stop.abort()
+  await waiting
+  t.ok(drawn === asked, 'each wait was drawn')
 })
 
 t.test('no Lease is led on that could not be renewed in time, or was got too late', async (t) => {
