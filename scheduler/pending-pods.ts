@@ -4,6 +4,7 @@
  */
 import { keyOf } from '#client/object-store.js'
 import { isTerminating, type Pod } from '#client/pod.js'
+import { Heap } from '#collections/heap.js'
 import { jsonEqual } from '#json/object.js'
 import type { Backoff } from './configuration/read-configuration.js'
 import { priorityOf } from './priority.js'
@@ -24,6 +25,18 @@ interface Entry {
   isWokenByAny: boolean
   /** Some node refused it for what is on it. */
   needsRoom: boolean
+  /** How many came before it. */
+  readonly turn: number
+  isGone: boolean
+  /** Stands among those that are due, where one that is no longer due is found only when its turn comes. */
+  isQueued: boolean
+  /** Until when it waits. Undefined: it is due. */
+  due: Due | undefined
+}
+
+interface Due {
+  readonly entry: Entry
+  readonly atMs: number
 }
 
 /** Upstream's podMaxInUnschedulablePodsDuration. */
@@ -31,6 +44,15 @@ const parkedMaxMs = 300_000
 
 export class PendingPods {
   readonly #entries = new Map<string, Entry>()
+  /** Those that are due, and some that were; upstream's activeQ. */
+  readonly #queue = new Heap<Entry>(isBefore)
+  /** Due, but being bound. */
+  #aside: Entry[] = []
+  /** Those that wait, and some that waited; what counts is the one that its entry has. */
+  readonly #waiting = new Heap<Due>((a, b) => a.atMs < b.atMs)
+  /** Parked, or tried since the last change: only to these a change means something. */
+  readonly #wakeable = new Set<Entry>()
+  #turns = 0
   readonly #now: () => number
   readonly #backoff: Backoff
   #wake: (() => void) | undefined
@@ -47,9 +69,10 @@ export class PendingPods {
       const isAnother =
         hasChanged(known.pod, pod) || (known.isWokenByAny && isNewer(known.pod, pod))
       known.pod = pod
-      if (isAnother) wake(known)
-    } else
-      this.#entries.set(keyOf(pod), {
+      if (isAnother) this.#wakeEntry(known)
+    } else {
+      this.remove(keyOf(pod))
+      const entry: Entry = {
         pod,
         refusals: 0,
         errors: 0,
@@ -58,17 +81,30 @@ export class PendingPods {
         isWoken: false,
         isWokenByAny: false,
         needsRoom: true,
-      })
+        turn: this.#turns++,
+        isGone: false,
+        isQueued: false,
+        due: undefined,
+      }
+      this.#entries.set(keyOf(pod), entry)
+      this.#place(entry)
+    }
     this.#wake?.()
   }
   remove(key: string): void {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
     this.#entries.delete(key)
+    this.#wakeable.delete(entry)
+    entry.isGone = true
   }
 
   /** An attempt begins, which may not see what changes from now on. */
   begin(pod: Pod): void {
     const entry = this.#entries.get(keyOf(pod))
-    if (entry !== undefined) entry.isWoken = false
+    if (entry === undefined) return
+    entry.isWoken = false
+    this.#wakeable.add(entry)
   }
 
   /**
@@ -86,13 +122,21 @@ export class PendingPods {
     entry.notBeforeMs = now + Math.min(longestMs, initialMs * 2 ** times)
     entry.isWokenByAny = options.isWokenByAny ?? false
     entry.needsRoom = options.needsRoom ?? true
-    entry.parkedUntilMs = options.park && !entry.isWoken ? now + parkedMaxMs : undefined
+    if (options.park && !entry.isWoken) this.#park(entry)
+    else entry.parkedUntilMs = undefined
+    this.#place(entry)
   }
 
   /** The Pod waits for a change, without a back-off: what it needs is on its way. */
   waits(pod: Pod): void {
     const entry = this.#entries.get(keyOf(pod))
-    if (entry !== undefined) entry.parkedUntilMs = this.#now() + parkedMaxMs
+    if (entry === undefined) return
+    this.#park(entry)
+    this.#place(entry)
+  }
+  #park(entry: Entry): void {
+    entry.parkedUntilMs = this.#now() + parkedMaxMs
+    this.#wakeable.add(entry)
   }
 
   /** Something changed that may make room. */
@@ -108,9 +152,31 @@ export class PendingPods {
     this.#wakeWhere((entry) => entry.needsRoom && concerns(entry.pod))
   }
   #wakeWhere(isHelped: (entry: Entry) => boolean): void {
-    for (const entry of this.#entries.values())
-      if (entry.isWokenByAny || isHelped(entry)) wake(entry)
+    for (const entry of this.#wakeable)
+      if (entry.isWokenByAny || isHelped(entry)) this.#wakeEntry(entry)
     this.#wake?.()
+  }
+  #wakeEntry(entry: Entry): void {
+    entry.parkedUntilMs = undefined
+    entry.isWoken = true
+    this.#wakeable.delete(entry)
+    this.#place(entry)
+  }
+
+  /** To where its times say. */
+  #place(entry: Entry): void {
+    const { notBeforeMs, parkedUntilMs = 0, due } = entry
+    const atMs = Math.max(notBeforeMs, parkedUntilMs)
+    if (atMs > this.#now()) {
+      if (due?.atMs === atMs) return
+      entry.due = { entry, atMs }
+      this.#waiting.push(entry.due)
+      return
+    }
+    entry.due = undefined
+    if (entry.isQueued) return
+    entry.isQueued = true
+    this.#queue.push(entry)
   }
 
   /** By what they wait for. */
@@ -136,22 +202,52 @@ export class PendingPods {
   }
 
   #best(busy: ReadonlySet<string>): { entry: Entry | undefined; waitMs: number } {
+    const waitMs = this.#queueDue()
+    return { entry: this.#firstDue(busy) ?? this.#early(busy), waitMs }
+  }
+
+  /** Queues whose time has come, and returns how long the next ones wait. */
+  #queueDue(): number {
     const now = this.#now()
-    let best: Entry | undefined
-    // Who comes early if there is nobody else. Upstream: SchedulerPopFromBackoffQ.
-    let early: Entry | undefined
-    let waitMs = parkedMaxMs
-    for (const [key, entry] of this.#entries) {
-      if (busy.has(key)) continue
-      const { notBeforeMs, parkedUntilMs = 0 } = entry
-      const dueMs = Math.max(notBeforeMs, parkedUntilMs)
-      if (dueMs > now) {
-        waitMs = Math.min(waitMs, dueMs - now)
-        // After an error it is waited for even if there is nobody else.
-        if (parkedUntilMs <= now && entry.errors === 0) early = firstOf(entry, early)
-      } else best = firstOf(entry, best)
+    for (let next = this.#waiting.first; next !== undefined; next = this.#waiting.first) {
+      const { entry, atMs } = next
+      const counts = entry.due === next && !entry.isGone
+      if (counts && atMs > now) return Math.min(parkedMaxMs, atMs - now)
+      this.#waiting.pop()
+      if (counts) this.#place(entry)
     }
-    return { entry: best ?? early, waitMs }
+    return parkedMaxMs
+  }
+
+  #firstDue(busy: ReadonlySet<string>): Entry | undefined {
+    const aside = this.#aside
+    this.#aside = []
+    for (const entry of aside)
+      if (busy.has(keyOf(entry.pod))) this.#aside.push(entry)
+      else this.#queue.push(entry)
+    for (let first = this.#queue.first; first !== undefined; first = this.#queue.first) {
+      const isDue = !first.isGone && first.due === undefined
+      if (isDue && !busy.has(keyOf(first.pod))) return first
+      this.#queue.pop()
+      if (isDue) this.#aside.push(first)
+      else first.isQueued = false
+    }
+    return undefined
+  }
+
+  /**
+   * Who comes before its back-off is over if there is nobody else (upstream: SchedulerPopFromBackoffQ). After an error it
+   * is waited for even then.
+   */
+  #early(busy: ReadonlySet<string>): Entry | undefined {
+    const now = this.#now()
+    let early: Entry | undefined
+    for (const [key, entry] of this.#entries) {
+      const { parkedUntilMs = 0, errors, due } = entry
+      if (due === undefined || parkedUntilMs > now || errors > 0 || busy.has(key)) continue
+      if (early === undefined || isBefore(entry, early)) early = entry
+    }
+    return early
   }
 
   #changed(waitMs: number, signal: AbortSignal): Promise<void> {
@@ -169,11 +265,6 @@ export class PendingPods {
   }
 }
 
-const wake = (entry: Entry): void => {
-  entry.parkedUntilMs = undefined
-  entry.isWoken = true
-}
-
 const isNewer = (known: Pod, pod: Pod): boolean =>
   known.metadata.resourceVersion !== pod.metadata.resourceVersion
 
@@ -186,10 +277,10 @@ const hasChanged = (known: Pod, pod: Pod): boolean =>
   !jsonEqual(known.metadata.labels, pod.metadata.labels) ||
   !jsonEqual(known.status?.resourceClaimStatuses, pod.status?.resourceClaimStatuses)
 
-const firstOf = (a: Entry, b: Entry | undefined): Entry =>
-  b === undefined || isBefore(a.pod, b.pod) ? a : b
-
-const isBefore = (a: Pod, b: Pod): boolean =>
-  priorityOf(a) > priorityOf(b) ||
-  (priorityOf(a) === priorityOf(b) &&
-    (a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? ''))
+const isBefore = (a: Entry, b: Entry): boolean => {
+  const [one, other] = [a.pod, b.pod]
+  if (priorityOf(one) !== priorityOf(other)) return priorityOf(one) > priorityOf(other)
+  const made = one.metadata.creationTimestamp ?? ''
+  const otherMade = other.metadata.creationTimestamp ?? ''
+  return made === otherMade ? a.turn < b.turn : made < otherMade
+}
