@@ -94,6 +94,8 @@ export type Run = (signal: AbortSignal) => Promise<void>
 export interface Controller {
   /** Its name in `--controllers`. */
   readonly name: string
+  /** Its ServiceAccount in kube-system, if it is not called like the controller. False: it acts as the process. */
+  readonly serviceAccount?: string | false
   /** Runs only if `--controllers` names it, not for `*`. */
   readonly isOffByDefault?: true
   /** Registers with the informers; what it returns does the work. */

@@ -193,6 +193,11 @@ export const flagTable: readonly Flag[] = [
     help: 'how long tokens in Secrets may be unused before they are marked, and marked before they are deleted',
   },
   {
+    name: 'use-service-account-credentials',
+    type: 'boolean',
+    help: 'let each controller act as its own ServiceAccount of kube-system',
+  },
+  {
     name: 'allocate-node-cidrs',
     type: 'boolean',
     help: 'give each Node a CIDR for its Pods',

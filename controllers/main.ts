@@ -5,6 +5,7 @@ import { type ElectionSettings, runElected } from '#client/leader-election.js'
 import { electionSettingsOf } from '#client/leader-election-flags.js'
 import { QueueMetrics } from '#client/queue-metrics.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
+import { ServiceAccountClients } from '#client/service-account-clients.js'
 import { Leadership } from '#component/leadership.js'
 import type { ComponentPages } from '#component/pages.js'
 import { whileServing } from '#component/serve-component.js'
@@ -24,6 +25,8 @@ export interface ControllerManagerOptions extends ProcessDeps {
   /** As upstream's --controllers. Default: `['*']`. */
   controllers?: readonly string[]
   settings?: Partial<ControllerSettings>
+  /** Each controller acts as its own ServiceAccount, and only the informers as the process. Default: all act as it. */
+  actsAsServiceAccounts?: boolean
   /** Given: it waits for this Lease before it works. Default: one manager runs. */
   election?: ElectionSettings | undefined
   /** What its port shows. */
@@ -35,27 +38,29 @@ const manager = 'kube-controller-manager'
 const control = async (options: ControllerManagerOptions, signal: AbortSignal): Promise<void> => {
   const { client, clock, log } = options
   const informers = new InformerFactory({ client, log })
-  const recorders = new Map<string, EventRecorder>()
-  const recorder = (component: string): EventRecorder => {
-    const known = recorders.get(component) ?? createEventRecorder({ client, component, clock, log })
-    recorders.set(component, known)
-    return known
-  }
+  const recorders: EventRecorder[] = []
+  const accounts = options.actsAsServiceAccounts
+    ? new ServiceAccountClients({ client, clock, signal })
+    : undefined
   const queues = new QueueMetrics()
   const settings = { ...settingsDefault, ...options.settings }
-  const context: Omit<ControllerContext, 'workers'> = {
-    client,
-    informers,
-    recorder,
-    clock,
-    log,
-    queues,
-    settings,
+  const contextOf = ({ name, serviceAccount = name }: Controller): ControllerContext => {
+    const acting = (serviceAccount !== false && accounts?.of(serviceAccount)) || client
+    const known = new Map<string, EventRecorder>()
+    const recorder = (component: string): EventRecorder => {
+      let own = known.get(component)
+      if (own === undefined) {
+        own = createEventRecorder({ client: acting, component, clock, log })
+        known.set(component, own)
+        recorders.push(own)
+      }
+      return own
+    }
+    const workers = settings.workers[name] ?? workersDefault
+    return { client: acting, informers, recorder, clock, log, queues, settings, workers }
   }
   const selected = selectControllers(options.controllers ?? ['*'], controllers)
-  const runs = selected.map((c) =>
-    c.start({ ...context, workers: settings.workers[c.name] ?? workersDefault }),
-  )
+  const runs = selected.map((controller) => controller.start(contextOf(controller)))
   // Acting on half of what is there would create or delete too much.
   await informers.start(signal)
   log.info({ controllers: runs.length }, 'controllers run')
@@ -63,7 +68,8 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
   if (options.pages !== undefined) show(options.pages, selected)
   await Promise.all(runs.map((run) => run(signal)))
   await informers.stopped()
-  await Promise.all([...recorders.values()].map((r) => r.flush()))
+  await Promise.all(recorders.map((recorder) => recorder.flush()))
+  accounts?.close()
 }
 
 /** One that fails ends the process, so that those of a process that answers run. */
@@ -101,6 +107,7 @@ export const controllerManagerProcess: ProcessSpec = {
     const options = {
       ...deps,
       controllers: flags.list('controllers')!,
+      actsAsServiceAccounts: flags.boolean('use-service-account-credentials'),
       election: electionSettingsOf(flags),
       settings: settingsFrom(flags),
     }

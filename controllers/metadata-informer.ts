@@ -1,18 +1,16 @@
 /** Follows a kind for what all kinds have: names, owners, finalizers. */
 import type { PersistedObject } from '#api/object.js'
-import { Informer } from '#client/informer.js'
+import type { Informer } from '#client/informer.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { ControllerContext } from './controller.js'
 
 /** Not one of the shared informers: the caller runs it. `keep` names what is kept beside the object's identity. */
 export const metadataInformer = <T extends PersistedObject>(
-  { client, log }: ControllerContext,
+  { informers }: ControllerContext,
   ref: ResourceRef,
   keep: readonly (keyof PersistedObject['metadata'])[] = [],
 ): Informer<T> =>
-  new Informer<T>({
-    client,
-    log,
+  informers.separate<T>({
     ref,
     metadataOnly: true,
     transform: ({ kind, apiVersion, metadata }) => {

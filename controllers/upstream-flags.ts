@@ -10,7 +10,6 @@ export const ignoredFlags: readonly Flag[] = [
     `
   configure-cloud-routes disable-attach-detach-reconcile-sync disable-force-detach-on-timeout
   enable-dynamic-provisioning enable-garbage-collector enable-hostpath-provisioner enable-leader-migration
-  use-service-account-credentials
 `,
   ),
   ...flagsOf(

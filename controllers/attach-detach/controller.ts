@@ -374,6 +374,7 @@ class AttachDetach {
 
 export const attachDetachController: Controller = {
   name: 'persistentvolume-attach-detach-controller',
+  serviceAccount: 'attachdetach-controller',
   start(context) {
     const attachDetach = new AttachDetach(context)
     const queue = newQueue(context, 'attach_detach')

@@ -1,7 +1,6 @@
 /** Signs the ConfigMap from which joining nodes learn of the cluster; upstream's bootstrap-signer-controller. */
 import type { NamespacedObject } from '#api/object.js'
 import { isConflict, isNotFound } from '#client/errors.js'
-import { Informer } from '#client/informer.js'
 import { resources } from '#client/resources.js'
 import { type Controller, enqueueOwn, newQueue, queueRun, runBeside } from '../controller.js'
 import { signedData } from './signatures.js'
@@ -16,13 +15,12 @@ const key = `${namespace}/${name}`
 
 export const bootstrapSignerController: Controller = {
   name: 'bootstrap-signer-controller',
+  serviceAccount: 'bootstrap-signer',
   isOffByDefault: true,
   start(context) {
-    const { client, clock, log } = context
+    const { client, clock } = context
     const secrets = tokenSecretInformer(context)
-    const maps = new Informer<ConfigMap>({
-      client,
-      log,
+    const maps = context.informers.separate<ConfigMap>({
       ref: resources.configMaps,
       namespace,
       fieldSelector: `metadata.name=${name}`,

@@ -13,6 +13,7 @@ import { timeLeft, tokenSecretInformer } from './token-secret.js'
 
 export const tokenCleanerController: Controller = {
   name: 'token-cleaner-controller',
+  serviceAccount: 'token-cleaner',
   isOffByDefault: true,
   start(context) {
     const { client, clock } = context

@@ -1,7 +1,7 @@
 /** Bootstrap tokens as Secrets of kube-system (kubernetes, cluster-bootstrap/util/secrets and controller/bootstrap/util.go). */
 import type { NamespacedObject } from '#api/object.js'
 import { parseTimestamp } from '#cel/times.js'
-import { Informer } from '#client/informer.js'
+import type { Informer } from '#client/informer.js'
 import { resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
 
@@ -12,10 +12,8 @@ export interface TokenSecret extends NamespacedObject {
 }
 
 /** Follows these Secrets alone, so that the contents of others take no memory. */
-export const tokenSecretInformer = ({ client, log }: ControllerContext): Informer<TokenSecret> =>
-  new Informer<TokenSecret>({
-    client,
-    log,
+export const tokenSecretInformer = ({ informers }: ControllerContext): Informer<TokenSecret> =>
+  informers.separate<TokenSecret>({
     ref: resources.secrets,
     namespace: 'kube-system',
     fieldSelector: 'type=bootstrap.kubernetes.io/token',

@@ -75,6 +75,7 @@ const controllerOf = (
   ) => Promise<{ afterMs: number } | undefined> | Promise<void>,
 ): Controller => ({
   name,
+  serviceAccount: 'certificate-controller',
   start(context) {
     const requests = context.informers.for<SigningRequest>(ref)
     const queue = newQueue(context, 'certificate')

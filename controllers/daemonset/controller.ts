@@ -138,6 +138,7 @@ const nodeSignature = (node: Node): string =>
 
 export const daemonSetController = ownerController<DaemonSet>({
   name: 'daemonset-controller',
+  serviceAccount: 'daemon-set-controller',
   ref: resources.daemonSets,
   owned: resources.pods,
   queue: 'daemonset',

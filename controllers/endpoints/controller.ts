@@ -107,6 +107,7 @@ const removeEndpoints = async (context: ControllerContext, key: string): Promise
 
 export const endpointsController: Controller = {
   name: 'endpoints-controller',
+  serviceAccount: 'endpoint-controller',
   start(context) {
     const { informers } = context
     const services = informers.for<Service>(resources.services)

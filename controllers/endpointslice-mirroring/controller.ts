@@ -63,6 +63,7 @@ const mirror = async (
 
 export const endpointSliceMirroringController: Controller = {
   name: 'endpointslice-mirroring-controller',
+  serviceAccount: 'endpointslicemirroring-controller',
   start(context) {
     const { informers } = context
     const services = informers.for<Service>(resources.services)

@@ -203,6 +203,7 @@ class GarbageCollector {
 
 export const garbageCollectorController: Controller = {
   name: 'garbage-collector-controller',
+  serviceAccount: 'generic-garbage-collector',
   start(context): Run {
     const collector = new GarbageCollector(context)
     return (signal) => collector.run(signal)

@@ -83,6 +83,7 @@ const clean = async (context: ControllerContext): Promise<void> => {
 
 export const legacyTokenController: Controller = {
   name: 'legacy-serviceaccount-token-cleaner-controller',
+  serviceAccount: 'legacy-service-account-token-cleaner',
   start: (context) =>
     lookingRun(context, intervalMs, async () => {
       try {

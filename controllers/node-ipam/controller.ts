@@ -43,6 +43,7 @@ const assign = async (
 
 export const nodeIpamController: Controller = {
   name: 'node-ipam-controller',
+  serviceAccount: 'node-controller',
   start(context) {
     const { nodeCidrs } = context.settings
     if (nodeCidrs === undefined) return async () => {}

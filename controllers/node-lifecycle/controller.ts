@@ -242,6 +242,7 @@ const follow = (nodes: Informer<Node>, lifecycle: NodeLifecycle, queue: WorkQueu
 
 export const nodeLifecycleController: Controller = {
   name: 'node-lifecycle-controller',
+  serviceAccount: 'node-controller',
   start(context) {
     const { clock, informers, log, settings } = context
     const nodes = informers.for<Node>(resources.nodes)

@@ -20,6 +20,7 @@ import { claim } from './claim.js'
 interface OwnerKind<T extends NamespacedObject> {
   /** As in `--controllers`. */
   name: string
+  serviceAccount?: string
   ref: ResourceRef
   /** What it owns: Pods, or the sets that own them. */
   owned: ResourceRef
@@ -41,6 +42,7 @@ interface OwnerKind<T extends NamespacedObject> {
 /** Woken by its own objects, by what they own, and by objects without a controller that a selector takes. */
 export const ownerController = <T extends NamespacedObject>(kind: OwnerKind<T>): Controller => ({
   name: kind.name,
+  ...(kind.serviceAccount === undefined ? {} : { serviceAccount: kind.serviceAccount }),
   start(context) {
     const owners = context.informers.for<T>(kind.ref)
     const owned = context.informers.for<NamespacedObject>(kind.owned)

@@ -29,6 +29,7 @@ const isStuck = (pod: Pod): boolean =>
 
 export const persistentVolumeBinderController: Controller = {
   name: 'persistentvolume-binder-controller',
+  serviceAccount: 'persistent-volume-binder',
   start(context) {
     const claims = claimsOf(context)
     const volumes = volumesOf(context)

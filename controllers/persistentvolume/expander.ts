@@ -61,6 +61,7 @@ const nameResizer = async (context: ControllerContext, claim: Claim, driver: str
 
 export const volumeExpanderController: Controller = {
   name: 'persistentvolume-expander-controller',
+  serviceAccount: 'expand-controller',
   start(context) {
     const claims = context.informers.for<Claim>(resources.persistentVolumeClaims)
     const queue = newQueue(context, 'volume_expand')

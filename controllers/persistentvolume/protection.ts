@@ -84,6 +84,7 @@ const usesClaim = (pod: Pod, claim: PersistedObject): boolean =>
 /** Works on all claims of a namespace at once, so that they share one live list of its Pods, as upstream. */
 export const claimProtectionController: Controller = {
   name: 'persistentvolumeclaim-protection-controller',
+  serviceAccount: 'pvc-protection-controller',
   start(context) {
     const { client, informers } = context
     const claims = informers.for<Claim>(resources.persistentVolumeClaims)
@@ -128,6 +129,7 @@ export const claimProtectionController: Controller = {
 
 export const volumeProtectionController: Controller = {
   name: 'persistentvolume-protection-controller',
+  serviceAccount: 'pv-protection-controller',
   start(context) {
     const volumes = context.informers.for<Volume>(resources.persistentVolumes)
     const queue = newQueue(context, 'pvprotection')

@@ -82,6 +82,7 @@ class PodGarbageCollector {
 
 export const podGcController: Controller = {
   name: 'pod-garbage-collector-controller',
+  serviceAccount: 'pod-garbage-collector',
   start(context) {
     context.informers.for<Pod>(resources.pods)
     context.informers.for<Node>(resources.nodes)

@@ -286,6 +286,7 @@ const scaleOf = ({ metadata, spec }: HorizontalPodAutoscaler) => ({
 
 export const podAutoscalerController: Controller = {
   name: 'horizontal-pod-autoscaler-controller',
+  serviceAccount: 'horizontal-pod-autoscaler',
   start(context) {
     const hpas = context.informers.for<HorizontalPodAutoscaler>(resources.horizontalPodAutoscalers)
     context.informers.for<Pod>(resources.pods)

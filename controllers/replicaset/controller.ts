@@ -14,6 +14,7 @@ import { planReplicas, type ReplicaPlan, type ReplicaSet, replicaStatus } from '
 
 interface Variant {
   name: string
+  serviceAccount?: string
   queue: string
   /** The component that its Events name. */
   component: string
@@ -30,6 +31,7 @@ const replicaSets: Variant = {
 }
 const replicationControllers: Variant = {
   name: 'replicationcontroller-controller',
+  serviceAccount: 'replication-controller',
   queue: 'replicationmanager',
   component: 'replication-controller',
   ref: resources.replicationControllers,

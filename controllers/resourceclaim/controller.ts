@@ -168,6 +168,7 @@ class ClaimMaker {
 
 export const resourceClaimController: Controller = {
   name: 'resourceclaim-controller',
+  serviceAccount: 'resource-claim-controller',
   start(context) {
     const { informers } = context
     const pods = informers.for<Pod>(resources.pods)

@@ -1,7 +1,7 @@
 /** Every namespace has the CA of the API server as a ConfigMap; upstream's root-ca-certificate-publisher-controller. */
 import type { NamespacedObject } from '#api/object.js'
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
-import { Informer } from '#client/informer.js'
+import type { Informer } from '#client/informer.js'
 import { resources } from '#client/resources.js'
 import {
   type Controller,
@@ -53,15 +53,14 @@ const publish = async (
 
 export const rootCaController: Controller = {
   name: 'root-ca-certificate-publisher-controller',
+  serviceAccount: 'root-ca-cert-publisher',
   start(context) {
-    const { informers, client, log, settings } = context
+    const { informers, client, settings } = context
     // Empty where the kubeconfig trusts any certificate: Pods wait for the ConfigMap, whatever it holds.
     const ca = settings.rootCa ?? client.config.ca ?? ''
     const namespaces = informers.for(resources.namespaces)
     // Only these ConfigMaps, so that the contents of others take no memory.
-    const maps = new Informer<NamespacedObject>({
-      client,
-      log,
+    const maps = informers.separate<NamespacedObject>({
       ref: resources.configMaps,
       fieldSelector: `metadata.name=${name}`,
     })

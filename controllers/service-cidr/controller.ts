@@ -132,6 +132,7 @@ const sync = async (
 
 export const serviceCidrController: Controller = {
   name: 'service-cidr-controller',
+  serviceAccount: 'service-cidrs-controller',
   start(context) {
     const { informers } = context
     const cidrs = informers.for<ServiceCidr>(ref)

@@ -7,6 +7,7 @@ const name = 'default'
 
 export const serviceAccountController: Controller = {
   name: 'serviceaccount-controller',
+  serviceAccount: 'service-account-controller',
   start(context) {
     const { informers, client } = context
     const namespaces = informers.for(resources.namespaces)

@@ -117,6 +117,7 @@ const removeReference = async (context: ControllerContext, secret: Secret): Prom
 
 export const serviceAccountTokenController: Controller = {
   name: 'serviceaccount-token-controller',
+  serviceAccount: false,
   start(context) {
     const { informers, settings } = context
     if (settings.serviceAccountKey === undefined) return async () => {}

@@ -116,6 +116,7 @@ class TaintEviction {
 
 export const taintEvictionController: Controller = {
   name: component,
+  serviceAccount: 'node-controller',
   start(context) {
     const eviction = new TaintEviction(context)
     const queue = newQueue(context, 'noexec_taint')

@@ -107,23 +107,37 @@ async function* readLines<T>(message: IncomingMessage): AsyncGenerator<T> {
   for await (const line of linesOf(message)) if (line.trim() !== '') yield readJson(line) as T
 }
 
-export class Client {
-  readonly #transport: Transport
-  readonly #userAgent: string
-  readonly config: ClientConfig
-  readonly #requests = new MetricNumber(
+const requestCounter = (): MetricNumber =>
+  new MetricNumber(
     'counter',
     'rest_client_requests_total',
     '[ALPHA] Number of HTTP requests, partitioned by status code, method, and host.',
     { hasLabels: true },
   )
+
+export class Client {
+  readonly #transport: Transport
+  readonly #userAgent: string
+  readonly config: ClientConfig
+  readonly #requests: MetricNumber
   readonly #host: string
 
-  constructor(config: ClientConfig, userAgent: string) {
+  constructor(
+    config: ClientConfig,
+    userAgent: string,
+    { transport = createTransport(config), requests = requestCounter() } = {},
+  ) {
     this.config = config
-    this.#transport = createTransport(config)
+    this.#transport = transport
     this.#userAgent = userAgent
+    this.#requests = requests
     this.#host = new URL(config.server).host
+  }
+
+  /** Acts as somebody else, whom `transport` tells; its requests are counted with this client's. */
+  as(user: string, transport: Transport): Client {
+    const shared = { transport, requests: this.#requests }
+    return new Client(this.config, `${this.#userAgent}/${user}`, shared)
   }
 
   /** What client-go counts. */

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events'
 import type { PersistedObject } from '#api/object.js'
 import { whenAborted } from '#async/sleep.js'
 import type { Client } from './client.js'
-import { Informer } from './informer.js'
+import { Informer, type InformerOptions } from './informer.js'
 import type { Log } from './log.js'
 import type { ResourceRef } from './resources.js'
 
@@ -41,6 +41,13 @@ export class InformerFactory {
     this.#informers.set(key, informer)
     if (this.#signal !== undefined) this.#running.set(informer, informer.run(this.#signal))
     return informer as unknown as Informer<T>
+  }
+
+  /** One more informer, which the caller runs: of some objects of a kind, or of a part of each. */
+  separate<T extends PersistedObject>(
+    options: Omit<InformerOptions<T>, keyof InformerFactoryOptions>,
+  ): Informer<T> {
+    return new Informer<T>({ ...this.#options, ...options })
   }
 
   /** Runs every informer until the signal fires. Resolves when all known ones have synced. */

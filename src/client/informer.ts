@@ -23,7 +23,7 @@ export interface InformerHandler<T> {
   onDelete?(last: T): void
 }
 
-interface InformerOptions<T> {
+export interface InformerOptions<T> {
   client: Client
   ref: ResourceRef
   log: Log

@@ -5,6 +5,7 @@
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { nodesGroup, nodeUserPrefix } from '#api/user-info.js'
 import { whenAborted } from '#async/sleep.js'
 import { whyNoAnswer } from '#client/why-no-answer.js'
 import { limits } from '#limits'
@@ -34,29 +35,56 @@ const signingFlags = (flags: Flags, machine: Machine): string[] => {
   ]
 }
 
-/** With the Node authorizer the kubelet is its node and no admin, as in a cluster of kubeadm. */
-const kubeletFlags = (server: Server, flags: Flags, kubeconfig: string): string[] => {
+/**
+ * The flags of the processes beside the server. Where an authorizer knows them they are who they are in a cluster of
+ * kubeadm, so that admission and the audit log see them as there, and else the admin.
+ */
+const processFlags = (server: Server, flags: Flags, kubeconfig: string) => {
   const dataDir = flags.text('data-dir')!
-  const rootDir = path.join(dataDir, 'kubelet')
-  if (!flags.list('authorization-mode')!.includes('Node'))
-    return ['--kubeconfig', kubeconfig, '--root-dir', rootDir]
+  const modes = flags.list('authorization-mode')!
+  const kubeconfigFlags = (file: string, user: string, groups?: readonly string[]): string[] => {
+    const own = path.join(dataDir, file)
+    writePrivateFile(own, server.kubeconfigOf(user, groups))
+    return ['--kubeconfig', own]
+  }
+  const admin = ['--kubeconfig', kubeconfig]
   const name = hostname().toLowerCase()
-  const own = path.join(dataDir, 'kubelet.conf')
-  writePrivateFile(own, server.nodeKubeconfig(name))
-  return ['--kubeconfig', own, '--node-name', name, '--root-dir', rootDir]
+  return {
+    controllers: modes.includes('RBAC')
+      ? [
+          ...kubeconfigFlags('controller-manager.conf', 'system:kube-controller-manager'),
+          '--use-service-account-credentials',
+        ]
+      : admin,
+    scheduler: modes.includes('RBAC')
+      ? kubeconfigFlags('scheduler.conf', 'system:kube-scheduler')
+      : admin,
+    kubelet: [
+      ...(modes.includes('Node')
+        ? [
+            ...kubeconfigFlags('kubelet.conf', `${nodeUserPrefix}${name}`, [nodesGroup]),
+            '--node-name',
+            name,
+          ]
+        : admin),
+      '--root-dir',
+      path.join(dataDir, 'kubelet'),
+    ],
+    metrics: admin,
+  }
 }
 
 export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Promise<ExitCode> => {
   const server = await startServer(machine, flags, 'up')
   if (server === undefined) return 1
-  const common = ['--kubeconfig', kubeconfig]
+  const of = processFlags(server, flags, kubeconfig)
   const controllers = keepRunning(machine, 'controller-manager', [
-    ...common,
+    ...of.controllers,
     ...signingFlags(flags, machine),
   ])
-  const scheduler = keepRunning(machine, 'scheduler', common)
-  const kubelet = keepRunning(machine, 'kubelet', kubeletFlags(server, flags, kubeconfig))
-  const metrics = keepRunning(machine, 'metrics-server', common)
+  const scheduler = keepRunning(machine, 'scheduler', of.scheduler)
+  const kubelet = keepRunning(machine, 'kubelet', of.kubelet)
+  const metrics = keepRunning(machine, 'metrics-server', of.metrics)
   announce(machine, server, kubeconfig, [
     'kubectl get nodes',
     `kubectl apply -f ${shellWord(path.relative('', fileURLToPath(new URL('examples/web.yaml', packageRoot))))}`,

@@ -1,5 +1,4 @@
 /** Builds every collaborator of one server and starts it: the only place that does. */
-import { nodeUserPrefix } from '#api/user-info.js'
 import type { FaultRules } from '#filters/faults.js'
 import type { Restored } from '#storage/snapshot.js'
 import { advertiseAddress } from './advertise-address.js'
@@ -22,8 +21,11 @@ export interface Server {
   readonly url: string
   /** A kubeconfig (YAML text) for the admin, with the CA, a client certificate and the token inline. */
   readonly kubeconfig: string
-  /** A kubeconfig for the kubelet of a node (user system:node:NAME), for authorizationModes with Node. */
-  nodeKubeconfig(name: string): string
+  /**
+   * A kubeconfig for any user, who has a client certificate: `kubeconfigOf('system:node:n1', ['system:nodes'])` is that of
+   * a node's kubelet. What they may the authorizers say.
+   */
+  kubeconfigOf(user: string, groups?: readonly string[]): string
   /** Bearer token of the admin, who is in the group system:masters. */
   readonly adminToken: string
   /** All that is stored now. It stays in memory as long as somebody holds it. */
@@ -82,16 +84,16 @@ const start = async (
   started.defer(() => port.close())
   await publish(state, controllers, options, { port: await port.listen(), started })
   const url = port.url()
-  const { caPem, admin, adminToken, loopback, nodeClient } = state.credentials
+  const { caPem, admin, adminToken, loopback, clientOf } = state.credentials
   const cluster = { url, tlsServerName: loopback && loopbackName, caPem }
   const kubeconfig = formatKubeconfig({ ...cluster, ...admin, token: adminToken })
   if (options.kubeconfigOut !== undefined) writePrivateFile(options.kubeconfigOut, kubeconfig)
-  const nodeKubeconfig = (name: string): string =>
-    formatKubeconfig({ ...cluster, user: `${nodeUserPrefix}${name}`, ...nodeClient(name) })
+  const kubeconfigOf = (user: string, groups: readonly string[] = []): string =>
+    formatKubeconfig({ ...cluster, user, ...clientOf(user, groups) })
   const { clock, faults, snapshots } = state
   const { take: snapshot, restore } = snapshots
   const forTests = { clock, faults, snapshot, restore }
-  return { url, kubeconfig, nodeKubeconfig, adminToken, caPem, ...forTests }
+  return { url, kubeconfig, kubeconfigOf, adminToken, caPem, ...forTests }
 }
 
 /**

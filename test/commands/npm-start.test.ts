@@ -1,7 +1,7 @@
 /** `npm start` and npx under a supervisor, which signals them alone: npm hands that to its shell, and shells keep it. */
 import { type ChildProcessByStdio, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -75,6 +75,45 @@ t.test(
     t.same(await ended, [0, null])
   },
 )
+
+/** Who has asked a server that `up` starts, with these flags, until somebody has asked who is in `awaited`. */
+const usersOf = async (t: Test, flags: readonly string[], awaited: readonly string[]) => {
+  let log = ''
+  const args = (folder: string) => {
+    log = path.join(folder, 'audit.log')
+    const policy = path.join(folder, 'policy.json')
+    const rules = [{ level: 'Metadata' }]
+    writeFileSync(policy, JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules }))
+    const audit = [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`]
+    return [mainFile, 'up', ...ofServer(folder), ...audit, ...flags]
+  }
+  await started(spawned(t, process.execPath, args))
+  return eventually('they have asked', () => {
+    const lines = readFileSync(log, 'utf8').split('\n').slice(0, -1)
+    const users = new Set(lines.map((line): string => JSON.parse(line).user.username))
+    return awaited.every((user) => users.has(user)) ? users : undefined
+  })
+}
+
+t.test('processes of a cluster are who they are in any, where authorizers know them', async (t) => {
+  const account = (name: string) => `system:serviceaccount:kube-system:${name}`
+  await usersOf(
+    t,
+    [],
+    [
+      'system:kube-scheduler',
+      'system:kube-controller-manager',
+      account('root-ca-cert-publisher'),
+      account('service-account-controller'),
+      'kubernetes-admin',
+    ],
+  )
+  const users = await usersOf(t, ['--authorization-mode=AlwaysAllow'], ['kubernetes-admin'])
+  t.same(
+    [...users].filter((user) => user.startsWith('system:kube-')),
+    [],
+  )
+})
 
 t.test('what ends npx ends the server that it started', async (t) => {
   // As npx does it: a signal that it gets ends the shell alone. The second command keeps the shell from becoming the first.

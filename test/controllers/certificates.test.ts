@@ -49,7 +49,7 @@ t.test('a node gets a certificate by itself only where a rule lets it', async (t
   }
   t.teardown(() => server.close())
   const admin = await clientOf(server.kubeconfig)
-  const node = await clientOf(server.nodeKubeconfig('n1'))
+  const node = await clientOf(server.kubeconfigOf('system:node:n1', ['system:nodes']))
   const ref = resources.certificateSigningRequests
   const ask = (client: typeof admin, name: string, asNode: string) =>
     client.create(ref, {

@@ -44,6 +44,12 @@ export interface Cluster {
   createNamespace(name: string): Promise<void>
 }
 
+/** As in a cluster of kubeadm: what they may not do there they may not do here. */
+const users: Readonly<Record<string, string>> = {
+  'controller-manager': 'system:kube-controller-manager',
+  scheduler: 'system:kube-scheduler',
+}
+
 /** What its processes say goes to our stderr, or nowhere. */
 export const startCluster = async (
   t: Test,
@@ -51,8 +57,12 @@ export const startCluster = async (
 ): Promise<Cluster> => {
   const server = await createServer({ storage: 'memory:', port: 0, logLevel: 'silent' })
   const folder = mkdtempSync(path.join(os.tmpdir(), 'kubelevel-controllers-'))
-  const kubeconfig = path.join(folder, 'kubeconfig')
-  writeFileSync(kubeconfig, server.kubeconfig)
+  const kubeconfigOf = (command: string): string => {
+    const file = path.join(folder, command)
+    const user = users[command]
+    writeFileSync(file, user === undefined ? server.kubeconfig : server.kubeconfigOf(user))
+    return file
+  }
   const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
   const children = new Set<ChildProcess>()
   t.teardown(async () => {
@@ -72,7 +82,8 @@ export const startCluster = async (
   return {
     client,
     spawn(command, ...flags) {
-      const args = [command, '--kubeconfig', kubeconfig, ...flags]
+      const own = command === 'controller-manager' ? ['--use-service-account-credentials'] : []
+      const args = [command, '--kubeconfig', kubeconfigOf(command), ...own, ...flags]
       let child = start(args)
       return {
         async killAndRestart() {

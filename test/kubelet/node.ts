@@ -88,7 +88,7 @@ export const startNode = async (
     })
   let server = await startServer(await freePort())
   const kubeconfig = path.join(folder, 'kubeconfig')
-  const ofNode = server.nodeKubeconfig('node-1')
+  const ofNode = server.kubeconfigOf('system:node:node-1', ['system:nodes'])
   writeFileSync(kubeconfig, ofNode, { mode: 0o600 })
   const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
   const namespace = 'default'

@@ -7,7 +7,7 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Clock } from '#api/clock.js'
-import { mastersGroup, nodesGroup, nodeUserPrefix } from '#api/user-info.js'
+import { mastersGroup } from '#api/user-info.js'
 import { once } from '#async/once.js'
 import { type Issued, issueCertificate, type Subject } from '#net/x509.js'
 import { directoryKeeper, type Keeper, memoryKeeper } from './private-files.js'
@@ -24,8 +24,8 @@ export interface ServerCredentials {
   /** Served for the name `loopbackName`. Missing if `serving` is of the server's own CA, which its clients trust. */
   loopback?: CertificatePair
   admin: CertificatePair
-  /** Of the kubelet of that node. */
-  nodeClient(name: string): CertificatePair
+  /** Of any user. */
+  clientOf(user: string, groups: readonly string[]): CertificatePair
   /** The server's client certificate for kubelets, which let nobody else in. The server's own is made at first use. */
   kubeletClient(): CertificatePair
   /** The CA of front proxies, whose X-Remote-User is believed. */
@@ -185,11 +185,11 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
     caPem: ca.certPem,
     ...servingPairs(keeper, ca, now, options),
     admin,
-    nodeClient: (name) =>
+    clientOf: (user, groups) =>
       leaf(keeper, ca, options.clock.now(), {
-        file: `kubelet-client-${name}`,
+        file: `client-${encodeURIComponent(user)}`,
         use: 'client',
-        subject: { commonName: `${nodeUserPrefix}${name}`, organizations: [nodesGroup] },
+        subject: { commonName: user, organizations: groups },
         names: [],
       }),
     kubeletClient:
