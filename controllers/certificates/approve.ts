@@ -43,7 +43,7 @@ export const approvalOf = async (
   const asked = readRequest(request)
   if (kubeletClientProblem(asked, spec.usages ?? []) !== undefined) return undefined
   const tried: Way[] =
-    spec.username === asked.commonName ? ['selfnodeclient', 'nodeclient'] : ['nodeclient']
+    spec.username === asked.subject.commonName ? ['selfnodeclient', 'nodeclient'] : ['nodeclient']
   for (const way of tried)
     if (await isAllowed(context, request, way))
       return `Auto approving ${ways[way]} after SubjectAccessReview.`

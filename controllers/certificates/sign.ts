@@ -1,10 +1,14 @@
 /** Reads and signs what a CertificateSigningRequest asks for. */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { writeAlternativeNames } from '#api/certificates/alternative-names.js'
+import {
+  type CertificateRequest,
+  parseCertificateRequest,
+} from '#api/certificates/certificate-request.js'
 import { formatTime } from '#api/clock.js'
 import type { PersistedObject } from '#api/object.js'
-import { type CertificateRequest, parseCertificateRequest } from '#net/certificate-request.js'
-import { der } from '#net/der.js'
+import { der, readElement } from '#net/der.js'
 import { signCertificate, signerOf } from '#net/x509.js'
 
 export interface SigningRequest extends PersistedObject {
@@ -67,6 +71,13 @@ const usageExtensions = (usages: readonly string[]): Buffer[] => {
   ]
 }
 
+/** Without a name of the subject they are all that says whom the certificate is for. */
+const alternativeNames = ({ alternativeNames, subject }: CertificateRequest): Buffer[] => {
+  if (alternativeNames.length === 0) return []
+  const isAll = readElement(subject.written).content.length === 0
+  return [der.extension('2.5.29.17', writeAlternativeNames(alternativeNames), isAll)]
+}
+
 /** The certificate, PEM in base64; it lasts for as long as is asked for, at most for `lifetimeMaxMs` and as long as the signer. */
 export const signRequest = (
   request: SigningRequest,
@@ -83,14 +94,14 @@ export const signRequest = (
     throw new Error(`the signer has expired: NotAfter=${formatTime(signerEndMs)}`)
   const certificate = signCertificate(
     {
-      subject: asked.subject,
+      subject: asked.subject.written,
       publicKey: asked.publicKey,
       notBeforeMs: now - backdateMs,
       notAfterMs: Math.min(endMs, signerEndMs),
       extensions: [
         der.extension('2.5.29.19', der.sequence(), true),
         ...usageExtensions(request.spec.usages ?? []),
-        ...(asked.alternativeNames ? [der.extension('2.5.29.17', asked.alternativeNames)] : []),
+        ...alternativeNames(asked),
       ],
     },
     signerOf(ca.cert, createPrivateKey(ca.key)),

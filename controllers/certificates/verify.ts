@@ -1,30 +1,23 @@
 /** What Kubernetes' signers want of a request, in upstream's words (pkg/apis/certificates/v1, helpers.go; signer.go). */
+
+import type { CertificateRequest } from '#api/certificates/certificate-request.js'
 import { signers } from '#api/signers.js'
 import { mastersGroup, nodesGroup, nodeUserPrefix } from '#api/user-info.js'
-import type { CertificateRequest } from '#net/certificate-request.js'
-import { readElement, readElements } from '#net/der.js'
 
-type Subject = Pick<CertificateRequest, 'commonName' | 'organizations' | 'alternativeNames'>
+type Request = Pick<CertificateRequest, 'subject' | 'alternativeNames'>
 type Usages = readonly string[]
 
-/** Tags of the names in subjectAltName: RFC 5280, 4.2.1.6. */
-const nameTags = { email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const
-
 const hasNames = (
-  { alternativeNames }: Subject,
-  ...kinds: readonly (keyof typeof nameTags)[]
-): boolean =>
-  alternativeNames !== undefined &&
-  readElements(readElement(alternativeNames).content).some(({ tag }) =>
-    kinds.some((kind) => nameTags[kind] === tag),
-  )
+  { alternativeNames }: Request,
+  ...kinds: readonly Request['alternativeNames'][number]['kind'][]
+): boolean => alternativeNames.some(({ kind }) => kinds.includes(kind))
 
-const isOfNodes = ({ organizations }: Subject): boolean =>
+const isOfNodes = ({ subject: { organizations } }: Request): boolean =>
   organizations.length === 1 && organizations[0] === nodesGroup
 
 const noNodesGroup = 'subject organization is not system:nodes'
 const noNodeName = 'subject common name does not begin with system:node:'
-const namesNode = ({ commonName }: Subject): boolean => commonName.startsWith(nodeUserPrefix)
+const namesNode = ({ subject }: Request): boolean => subject.commonName.startsWith(nodeUserPrefix)
 
 const encipherment = 'key encipherment'
 const ofKubeletClient = ['client auth', 'digital signature', encipherment]
@@ -38,26 +31,26 @@ const usagesProblem = (usages: Usages, wanted: Usages): string | undefined => {
     : `usages did not match [${wanted.join(' ')}]`
 }
 
-export const kubeletClientProblem = (subject: Subject, usages: Usages): string | undefined => {
-  if (!isOfNodes(subject)) return noNodesGroup
-  if (hasNames(subject, 'dns')) return 'DNS subjectAltNames are not allowed'
-  if (hasNames(subject, 'email')) return 'Email subjectAltNames are not allowed'
-  if (hasNames(subject, 'ip')) return 'IP subjectAltNames are not allowed'
-  if (hasNames(subject, 'uri')) return 'URI subjectAltNames are not allowed'
-  return namesNode(subject) ? usagesProblem(usages, ofKubeletClient) : noNodeName
+export const kubeletClientProblem = (request: Request, usages: Usages): string | undefined => {
+  if (!isOfNodes(request)) return noNodesGroup
+  if (hasNames(request, 'dns')) return 'DNS subjectAltNames are not allowed'
+  if (hasNames(request, 'email')) return 'Email subjectAltNames are not allowed'
+  if (hasNames(request, 'ip')) return 'IP subjectAltNames are not allowed'
+  if (hasNames(request, 'uri')) return 'URI subjectAltNames are not allowed'
+  return namesNode(request) ? usagesProblem(usages, ofKubeletClient) : noNodeName
 }
 
-const kubeletServingProblem = (subject: Subject, usages: Usages): string | undefined => {
-  if (!isOfNodes(subject)) return noNodesGroup
-  if (!hasNames(subject, 'dns', 'ip')) return 'DNS or IP subjectAltName is required'
-  if (hasNames(subject, 'email')) return 'Email subjectAltNames are not allowed'
-  if (hasNames(subject, 'uri')) return 'URI subjectAltNames are not allowed'
-  return usagesProblem(usages, ofKubeletServing) ?? (namesNode(subject) ? undefined : noNodeName)
+const kubeletServingProblem = (request: Request, usages: Usages): string | undefined => {
+  if (!isOfNodes(request)) return noNodesGroup
+  if (!hasNames(request, 'dns', 'ip')) return 'DNS or IP subjectAltName is required'
+  if (hasNames(request, 'email')) return 'Email subjectAltNames are not allowed'
+  if (hasNames(request, 'uri')) return 'URI subjectAltNames are not allowed'
+  return usagesProblem(usages, ofKubeletServing) ?? (namesNode(request) ? undefined : noNodeName)
 }
 
-const clientProblem = (subject: Subject, usages: Usages): string | undefined => {
+const clientProblem = (request: Request, usages: Usages): string | undefined => {
   // The API server does not let such a request in, if its admission plugin for that is on.
-  if (subject.organizations.includes(mastersGroup))
+  if (request.subject.organizations.includes(mastersGroup))
     return 'use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed'
   const other = usages.find((usage) => !ofKubeletClient.includes(usage))
   if (other !== undefined) return `invalid usage for client certificate: ${other}`
@@ -75,6 +68,6 @@ const problems: Readonly<Record<string, typeof clientProblem>> = {
 /** What is wrong with the request for its signer; undefined when nothing is. */
 export const refusalOf = (
   signerName: string,
-  subject: Subject,
+  request: Request,
   usages: Usages = [],
-): string | undefined => problems[signerName]?.(subject, usages)
+): string | undefined => problems[signerName]?.(request, usages)

@@ -1,9 +1,10 @@
 /** Who may approve and sign what (kubernetes, plugin/pkg/admission/certificates). */
+
+import { parseCertificateRequest } from '#api/certificates/certificate-request.js'
 import type { KubeObject } from '#api/object.js'
 import { signers } from '#api/signers.js'
 import { mastersGroup, type UserInfo } from '#api/user-info.js'
 import { semanticEqual } from '#json/object.js'
-import { parseCertificateRequest } from '#net/certificate-request.js'
 import type { AttributesOf } from '#registry/admission.js'
 import { type AdmissionPlugin, isAbout, refuse } from './plugin.js'
 
@@ -17,7 +18,7 @@ export const certificateSubjectRestriction: AdmissionPlugin = {
     const { spec } = attributes.object
     if (spec.signerName !== signers.client) return
     const request = parseCertificateRequest(spec.request ?? '')
-    if (!('error' in request) && request.organizations.includes(mastersGroup))
+    if (!('error' in request) && request.subject.organizations.includes(mastersGroup))
       throw refuse(
         attributes,
         'use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed',

@@ -62,26 +62,43 @@ export interface Element {
   rest: Buffer
 }
 
-const truncated = 'asn1: syntax error: data truncated'
+/** What is wrong with these bytes, in the words of Go's encoding/asn1. */
+export const syntaxError = (why: string): Error => new Error(`asn1: syntax error: ${why}`)
+export const structureError = (why: string): Error => new Error(`asn1: structure error: ${why}`)
 
-/** The first element of these bytes. Throws, in the words of Go's encoding/asn1, when they are too few. */
-export const readElement = (bytes: Buffer): Element => {
-  if (bytes.length === 0) throw new Error('asn1: syntax error: sequence truncated')
-  if (bytes.length < 2) throw new Error(truncated)
-  let header = 2
-  let length = bytes[1]!
-  if (length >= 0x80) {
-    const count = length & 0x7f
-    if (count === 0 || count > 4 || bytes.length < 2 + count) throw new Error(truncated)
-    length = bytes.readUIntBE(2, count)
-    header += count
+const truncated = 'truncated tag or length'
+
+/** Where the length ends, and the length itself. DER has one way to write it. */
+const readLength = (bytes: Buffer, from: number): { at: number; length: number } => {
+  const first = bytes[from]
+  if (first === undefined) throw syntaxError(truncated)
+  if (first < 0x80) return { at: from + 1, length: first }
+  const count = first & 0x7f
+  if (count === 0) throw syntaxError('indefinite length found (not DER)')
+  let length = 0
+  for (let i = 1; i <= count; i++) {
+    const byte = bytes[from + i]
+    if (byte === undefined) throw syntaxError(truncated)
+    if (length >= 2 ** 23) throw structureError('length too large')
+    length = length * 256 + byte
+    if (length === 0) throw structureError('superfluous leading zeros in length')
   }
-  if (bytes.length < header + length) throw new Error(truncated)
+  if (length < 0x80) throw structureError('non-minimal length')
+  return { at: from + 1 + count, length }
+}
+
+/** The first element of these bytes. A tag may have several bytes; the first one says that it is none that is known. */
+export const readElement = (bytes: Buffer): Element => {
+  if (bytes.length === 0) throw syntaxError('sequence truncated')
+  let header = 1
+  if ((bytes[0]! & 0x1f) === 0x1f) while ((bytes[header++] ?? 0) >= 0x80);
+  const { at, length } = readLength(bytes, header)
+  if (bytes.length < at + length) throw syntaxError('data truncated')
   return {
     tag: bytes[0]!,
-    content: bytes.subarray(header, header + length),
-    whole: bytes.subarray(0, header + length),
-    rest: bytes.subarray(header + length),
+    content: bytes.subarray(at, at + length),
+    whole: bytes.subarray(0, at + length),
+    rest: bytes.subarray(at + length),
   }
 }
 

@@ -109,17 +109,28 @@ const hasId = (id: Element | undefined, ids: readonly Buffer[]): boolean =>
 /** Key usage, alternative names, basic constraints, extended key usage: Go and OpenSSL both understand these. */
 const understood = ['2.5.29.15', '2.5.29.17', '2.5.29.19', '2.5.29.37'].map(oid)
 
+/** OpenSSL takes other encodings than DER, too; Go refuses a certificate that has them anywhere. */
+const isRead = (certificate: X509Certificate, ask: (fields: Element[]) => boolean): boolean => {
+  try {
+    return ask(fieldsOf(certificate))
+  } catch {
+    return false
+  }
+}
+
 /** Whether nothing else is in the certificate without which it must not be understood. */
 export const isUnderstood = (certificate: X509Certificate): boolean =>
-  extensionsIn(fieldsOf(certificate))
-    .filter(([, critical]) => critical?.tag === 0x01 && critical.content[0] !== 0)
-    .every(([id]) => hasId(id, understood))
+  isRead(certificate, (fields) =>
+    extensionsIn(fields)
+      .filter(([, critical]) => critical?.tag === 0x01 && critical.content[0] !== 0)
+      .every(([id]) => hasId(id, understood)),
+  )
 
 const nameConstraints = [oid('2.5.29.30')]
 
 /** Whether an authority may sign for some names alone. */
 export const boundsNames = (authority: X509Certificate): boolean =>
-  extensionsIn(fieldsOf(authority)).some(([id]) => hasId(id, nameConstraints))
+  !isRead(authority, (fields) => extensionsIn(fields).every(([id]) => !hasId(id, nameConstraints)))
 
 /** RSA (PKCS #1) and ECDSA with SHA-256, SHA-384 and SHA-512; Ed25519. */
 const soundSignatures = [
@@ -129,11 +140,12 @@ const soundSignatures = [
 ].map(oid)
 
 /** Whether nobody else can have made the signature: Go takes none with MD5 or SHA-1 (crypto/x509, checkSignature). */
-export const isSoundlySigned = (certificate: X509Certificate): boolean => {
-  // serial, algorithm; a signature is checked by what stands behind these fields, which says the same.
-  const [algorithm] = readElements(fieldsOf(certificate)[1]!.content)
-  return hasId(algorithm, soundSignatures)
-}
+export const isSoundlySigned = (certificate: X509Certificate): boolean =>
+  isRead(certificate, (fields) => {
+    // serial, algorithm; a signature is checked by what stands behind these fields, which says the same.
+    const [algorithm] = readElements(fields[1]!.content)
+    return hasId(algorithm, soundSignatures)
+  })
 
 export const signerOf = (certPem: string, key: KeyObject): Signer => {
   // serial, algorithm, issuer, validity, subject.

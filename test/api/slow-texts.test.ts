@@ -3,6 +3,7 @@
  * them comes from clients, and while it is looked at nobody else is answered.
  */
 import t from 'tap'
+import { parseCertificateRequest } from '#api/certificates/certificate-request.js'
 import { scheduleProblem } from '#api/cron-schedule.js'
 import { matchesLabels, parseLabelSelector } from '#api/selectors.js'
 import { userOfHeaders } from '#authn/request-header.js'
@@ -15,7 +16,6 @@ import type { StructuralSchema } from '#crd/structural-schema.js'
 import { impersonation } from '#filters/impersonation.js'
 import { parseInt64 } from '#json/int64.js'
 import { parse } from '#json/json.js'
-import { parseCertificateRequest } from '#net/certificate-request.js'
 import { pemBlocks } from '#net/pem.js'
 import { problemOf } from '#registry/patch/convertible.js'
 import { inputMediaType, negotiateError } from '#routes/answers/negotiation.js'

@@ -101,17 +101,15 @@ t.test('a node gets a certificate by itself only where a rule lets it', async (t
 })
 
 t.test("signers tell in upstream's words what they refuse", async (t) => {
-  const name = (tag: number) => der.sequence(der.tlv(tag, Buffer.from('x')))
   const subject = (
-    alternativeNames?: Buffer,
+    kind?: 'email' | 'dns' | 'uri' | 'ip',
     commonName = 'system:node:n',
     group = 'system:nodes',
   ) => ({
-    commonName,
-    organizations: [group],
-    alternativeNames,
+    subject: { commonName, organizations: [group], written: Buffer.alloc(0) },
+    alternativeNames: kind === undefined ? [] : [{ kind, content: Buffer.from('x') }],
   })
-  const [email, dns, uri, ip] = [0x81, 0x82, 0x86, 0x87].map(name)
+  const [email, dns, uri, ip] = ['email', 'dns', 'uri', 'ip'] as const
   const serving = ['server auth', 'digital signature', 'key encipherment']
   const { kubeletClient, kubeletServing, client, legacy } = signers
   const cases: [signer: string, of: ReturnType<typeof subject>, usages: string[], why?: string][] =

@@ -2,9 +2,9 @@ import { createPublicKey, X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
+import { parseCertificateRequest } from '#api/certificates/certificate-request.js'
 import { certificateReader } from '#authn/client-certificate.js'
 import { isFrontProxy } from '#metrics-server/front-proxy.js'
-import { parseCertificateRequest } from '#net/certificate-request.js'
 import { der } from '#net/der.js'
 import { issueCertificate, signCertificate, signerOf } from '#net/x509.js'
 
@@ -21,7 +21,6 @@ BAMCA0kAMEYCIQDLl7rIvaBG3AOvzu0UdTxWTG5WjH2yFnxYJOkcIaL+iQIhALR7
 const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2030, 0) }
 const authority = issueCertificate({ ...life, use: 'authority', subject: { commonName: 'ca' } })
 
-/** With the subject of the request. */
 const certificate = (subject: Buffer): X509Certificate => {
   const publicKey = createPublicKey(authority.privateKey).export({ type: 'spki', format: 'der' })
   const extensions = [der.extension('2.5.29.19', der.sequence(), true)]
@@ -32,9 +31,10 @@ const certificate = (subject: Buffer): X509Certificate => {
 t.test('of several common names the last one is that of a user, node or proxy', async (t) => {
   const asked = parseCertificateRequest(Buffer.from(request).toString('base64'))
   if ('error' in asked) throw new Error(asked.error)
-  t.equal(asked.commonName, 'last')
+  t.equal(asked.subject.commonName, 'last')
 
-  const shown = certificate(asked.subject)
+  const named = (name: string) => der.set(der.sequence(der.oid('2.5.4.3'), der.text(name)))
+  const shown = certificate(der.sequence(named('first'), named('last')))
   const socket = {
     authorized: true,
     getPeerCertificate: () => shown.toLegacyObject(),

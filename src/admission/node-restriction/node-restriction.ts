@@ -3,10 +3,10 @@
  * authorizer has checked the path; this checks the objects.
  */
 
+import { parseCertificateRequest } from '#api/certificates/certificate-request.js'
 import { signers } from '#api/signers.js'
 import { nodeIdentity, nodeUserPrefix } from '#api/user-info.js'
 import { goQuote } from '#go/quote.js'
-import { parseCertificateRequest } from '#net/certificate-request.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { type AdmissionPlugin, refuse } from '../plugin.js'
 import type { Authorize } from '../policies/cel.js'
@@ -55,7 +55,7 @@ const admitCertificate: Check = (node, attributes) => {
   if (operation !== 'CREATE' || !nodeSigners.includes(object?.spec.signerName)) return
   const request = parseCertificateRequest(object?.spec.request ?? '')
   if ('error' in request) throw refuse(attributes, `unable to parse csr: ${request.error}`)
-  if (request.commonName !== `${nodeUserPrefix}${node}`)
+  if (request.subject.commonName !== `${nodeUserPrefix}${node}`)
     throw refuse(attributes, `can only create a node CSR with CN=system:node:${node}`)
 }
 

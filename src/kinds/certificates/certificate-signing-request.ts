@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { parseCertificateRequest } from '#api/certificates/certificate-request.js'
 import { formatTime } from '#api/clock.js'
 import { each, makeRepeatCheck } from '#api/each.js'
 import {
@@ -13,7 +14,6 @@ import {
 import type { KubeObject } from '#api/object.js'
 import { signers } from '#api/signers.js'
 import { goQuote } from '#go/quote.js'
-import { parseCertificateRequest } from '#net/certificate-request.js'
 import { type PemBlock, pemBlocks } from '#net/pem.js'
 import { defineKind, type RequestContext } from '#registry/resource-definition.js'
 import { validSignerName } from './signer-name.js'
