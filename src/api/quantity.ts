@@ -214,13 +214,18 @@ export const quantityValue = (quantity: Quantity): bigint => divideUp(quantity.n
 export const quantityMilliValue = (quantity: Quantity): bigint =>
   divideUp(quantity.nano, 1_000_000n)
 
-/**
- * Whether upstream takes it for a whole number, by its thousandths. Where they do not fit 64 bits, it has none of a
- * decimal number of up to 18 digits, and sees the last 64 bits of others.
- */
-export const isWholeQuantity = (quantity: Quantity): boolean => {
-  const milli = quantityMilliValue(quantity)
-  const seen = BigInt.asIntN(64, milli)
-  const isShort = quantity.format !== 'BinarySI' && quantity.text.replace(/\D.*/, '').length <= 18
-  return (seen !== milli && isShort) || seen % 1000n === 0n
+/** What upstream sees of a number that does not fit 64 bits: none of a decimal one of up to 18 digits, the last 64 bits of others. */
+const inInt64 = (exact: bigint, { format, text }: Quantity): bigint => {
+  const seen = BigInt.asIntN(64, exact)
+  const isShort = format !== 'BinarySI' && text.replace(/\D.*/, '').length <= 18
+  return seen !== exact && isShort ? 0n : seen
 }
+
+/** As Go's Quantity.Value and MilliValue have them, for what goes wrong with the number there, too. */
+export const int64Value = (quantity: Quantity): bigint => inInt64(quantityValue(quantity), quantity)
+export const int64MilliValue = (quantity: Quantity): bigint =>
+  inInt64(quantityMilliValue(quantity), quantity)
+
+/** Whether upstream takes it for a whole number, by its thousandths. */
+export const isWholeQuantity = (quantity: Quantity): boolean =>
+  int64MilliValue(quantity) % 1000n === 0n

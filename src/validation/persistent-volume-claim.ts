@@ -11,7 +11,7 @@ import {
 } from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
-import { compareQuantities, parseQuantity, quantityValue } from '#api/quantity.js'
+import { compareQuantities, int64Value, parseQuantity } from '#api/quantity.js'
 import { isNativeResource } from '#api/resource-names.js'
 import { storageClassAnnotation } from '#api/storage-class.js'
 import { isGiven } from '#json/given-empty.js'
@@ -139,7 +139,7 @@ const resourceKeyErrors = (path: string, name: string): FieldError[] => {
 }
 
 const basicErrors = (path: string, text: string): FieldError[] => {
-  const value = quantityValue(parseQuantity(text))
+  const value = int64Value(parseQuantity(text))
   return value < 0n ? [invalid(path, value, 'must be a valid resource quantity')] : []
 }
 

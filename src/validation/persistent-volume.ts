@@ -12,7 +12,7 @@ import {
   shownAsJson,
 } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
-import { parseQuantity, quantityValue } from '#api/quantity.js'
+import { int64Value, parseQuantity } from '#api/quantity.js'
 import { givenEmpty } from '#json/given-empty.js'
 import type { MetadataChecks } from '#registry/resource-definition.js'
 import { validDnsSubdomain } from './formats.js'
@@ -49,7 +49,7 @@ const capacityErrors = (path: string, spec: Fields) => {
     ...errors,
     ...eachEntry(path, capacity, (_name, text, at) => {
       const quantity = parseQuantity(text)
-      const value = quantityValue(quantity)
+      const value = int64Value(quantity)
       return [
         ...(value < 0n ? [invalid(at, value, 'must be a valid resource quantity')] : []),
         ...(quantity.nano <= 0n ? [invalid(at, text, 'must be greater than zero')] : []),
@@ -211,9 +211,10 @@ const affinityChange = (next: Fields | undefined, previous: Fields | undefined):
   const terms: Fields[] = renamed.required?.nodeSelectorTerms ?? []
   const given: Fields[] = next?.required?.nodeSelectorTerms ?? []
   for (const [i, term] of terms.entries())
+    // To upstream no key at all is what any other label has become.
     for (const [j, expression] of ((term.matchExpressions ?? []) as Fields[]).entries())
-      if (affinityLabels[expression.key] === given[i]?.matchExpressions?.[j]?.key)
-        expression.key = given[i]?.matchExpressions?.[j]?.key ?? expression.key
+      if ((affinityLabels[expression.key] ?? '') === given[i]?.matchExpressions?.[j]?.key)
+        expression.key = given[i]!.matchExpressions[j].key
   return sameJson(next, renamed)
     ? []
     : [

@@ -11,7 +11,13 @@ import {
 } from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
-import { compareQuantityTexts, parseQuantity } from '#api/quantity.js'
+import {
+  compareQuantityTexts,
+  int64MilliValue,
+  int64Value,
+  parseQuantity,
+  type Quantity,
+} from '#api/quantity.js'
 import { pushAll } from '#collections/push-all.js'
 import { getOwn } from '#json/object.js'
 import { defineKind } from '#registry/resource-definition.js'
@@ -104,17 +110,28 @@ const orderErrors = (item: LimitItem, name: string, path: string): FieldError[] 
   return errors
 }
 
+/** Upstream: resource.MaxMilliValue. */
+const maxMilliValue = (2n ** 63n - 1n) / 1000n
+
 const ratioErrors = (item: LimitItem, name: string, path: string): FieldError[] => {
   const ratio = amountOf(item, 'maxLimitRequestRatio', name)
   if (ratio === undefined) return []
   const at = index(child(path, 'maxLimitRequestRatio'), name)
-  const value = (text: string): number => Number(parseQuantity(text).nano)
   const errors: FieldError[] = []
   if (isMore('1', ratio)) errors.push(invalid(at, ratio, `ratio ${ratio} is less than 1`))
   const [min, max] = [amountOf(item, 'min', name), amountOf(item, 'max', name)]
-  if (min === undefined || max === undefined || value(min) === 0) return errors
-  const bound = value(max) / value(min)
-  if (value(ratio) / 1e9 > bound)
+  if (min === undefined || max === undefined) return errors
+  const [asked, least, most] = [ratio, min, max].map(parseQuantity) as [
+    Quantity,
+    Quantity,
+    Quantity,
+  ]
+  // Thousandths are compared, rounded up, unless one of them has too many.
+  const isExact = [asked, least, most].every((one) => int64Value(one) < maxMilliValue)
+  const value = (quantity: Quantity): number =>
+    Number(isExact ? int64MilliValue(quantity) : int64Value(quantity))
+  const bound = value(most) / value(least)
+  if (value(asked) / (isExact ? 1000 : 1) > bound)
     errors.push(invalid(at, ratio, `ratio ${ratio} is greater than max/min = ${bound.toFixed(6)}`))
   return errors
 }
