@@ -144,13 +144,14 @@ const nodeAffinityErrors = (next: Fields = {}, previous: Fields = {}): FieldErro
   if (before === undefined || before.length === 0) return []
   const path = child('spec.affinity.nodeAffinity', hard)
   const terms = child(path, 'nodeSelectorTerms')
-  const after: Fields[] = next[hard]?.nodeSelectorTerms ?? []
+  const given: Fields[] | null | undefined = next[hard]?.nodeSelectorTerms
+  const after = given ?? []
   const printed = (term: Fields): Fields => internalForm('core.v1.NodeSelectorTerm', term)
   if (after.length !== before.length)
     return [
       invalid(
         terms,
-        next[hard] === undefined ? null : after.map(printed),
+        given?.map(printed) ?? null,
         `no additions/deletions to non-empty NodeSelectorTerms list are allowed`,
       ),
     ]
