@@ -210,8 +210,8 @@ const affinityChange = (next: Fields | undefined, previous: Fields | undefined):
   const renamed = structuredClone(previous)
   const terms: Fields[] = renamed.required?.nodeSelectorTerms ?? []
   const given: Fields[] = next?.required?.nodeSelectorTerms ?? []
+  // To upstream no key at all is what any other label has become.
   for (const [i, term] of terms.entries())
-    // To upstream no key at all is what any other label has become.
     for (const [j, expression] of ((term.matchExpressions ?? []) as Fields[]).entries())
       if ((affinityLabels[expression.key] ?? '') === given[i]?.matchExpressions?.[j]?.key)
         expression.key = given[i]!.matchExpressions[j].key

@@ -4,7 +4,9 @@ import type { KubeObject } from '#api/object.js'
 import { customTable } from '#crd/columns.js'
 import { customRows } from '#crd/custom-rows.js'
 import type { CustomResourceDefinition, DefinitionVersion } from '#crd/definition/definition.js'
+import { compileJsonPath } from '#crd/json-path.js'
 import type { JsonValue } from '#json/value.js'
+import { readRecorded } from '../recorded.js'
 
 const cellOf = (jsonPath: string, type: string, spec: JsonValue): unknown => {
   const additionalPrinterColumns = [{ name: 'C', type, jsonPath }]
@@ -151,4 +153,12 @@ t.test('long paths, and such as find one thing in very many ways', async (t) => 
   for (let i = 0; i < 40; i++) lists = [lists]
   t.equal(cellOf(`.spec.l${'[0,0]'.repeat(10)}${'[0]'.repeat(30)}`, 'string', { l: lists }), 'end')
   t.equal(cellOf(`.spec.l${'[0,0]'.repeat(40)}`, 'string', { l: lists }), null)
+})
+
+t.test('a path finds what client-go finds, or is none to it', async (t) => {
+  const { object, paths } = readRecorded<{
+    object: JsonValue
+    paths: { path: string; found?: JsonValue[] }[]
+  }>('crd/paths')
+  for (const { path, found } of paths) t.same(compileJsonPath(path)?.(object), found, path)
 })
