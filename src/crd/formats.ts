@@ -17,9 +17,11 @@ const isDate = (text: string): boolean => {
   return month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month)
 }
 
+/** Upstream takes any letter for the point before the fraction, and does not look at what a second T begins. */
 const isDateTime = (text: string): boolean => {
   const m =
-    /^(\d{4}-\d\d-\d\d)t(\d\d):(\d\d):(\d\d)(\.\d+)?(z|[+-]\d\d:\d\d)$/i.exec(text) ?? undefined
+    /^(\d{4}-\d\d-\d\d)t(\d\d):(\d\d):(\d\d)([^\nt]\d+)?(z|[+-]\d\d:\d\d)(?:t|$)/i.exec(text) ??
+    undefined
   return (
     m !== undefined && isDate(m[1]!) && Number(m[2]) < 24 && Number(m[3]) < 60 && Number(m[4]) < 60
   )

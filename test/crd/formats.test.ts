@@ -99,3 +99,24 @@ t.test('a text without the format of its field is quoted as Go quotes it', (t) =
   t.equal(error?.body, `Invalid value: ${quoted}: spec.day in body must be of type date: ${quoted}`)
   t.end()
 })
+
+t.test('a time has a fraction behind any letter, and ends at a second T', async (t) => {
+  const day = '2020-01-01T'
+  for (const rest of [
+    '00:00:00,5Z',
+    '00:00:0055Z',
+    '00:00:00é5Z',
+    '00:00:00Ztrash',
+    '00:00:00+01:00t',
+  ])
+    t.ok(matchesFormat(day + rest, 'datetime'), rest)
+  for (const rest of [
+    '00:00:005Z',
+    '00:00:00\n5Z',
+    '00:00:00.Z',
+    '24:00:00ZT',
+    '00:00:00Z\n',
+    'T00:00:00Z',
+  ])
+    t.notOk(matchesFormat(day + rest, 'datetime'), rest)
+})
