@@ -94,6 +94,49 @@ t.test('what comes between the decision and the removal counts', async (t) => {
       t.match(body, { spec: { nodeName: 'n' }, metadata: { deletionGracePeriodSeconds: 5 } })
     },
   )
+  await t.test('a Pod that somebody else ends sooner just before it is marked', async (t) => {
+    const { uid } = (await send('POST', pods, pod('sooner'))).body.metadata
+    before = 'put'
+    let first: unknown
+    meanwhile = async () => {
+      first = (await send('DELETE', `${pods}/sooner`, { gracePeriodSeconds: 5 })).body
+    }
+    const { body } = await send('DELETE', `${pods}/sooner`, { gracePeriodSeconds: 9 })
+    t.match(body, { metadata: { uid, deletionGracePeriodSeconds: 5 } })
+    t.same(body, first, 'ends as soon')
+    t.same((await send('GET', `${pods}/sooner`)).body, first)
+
+    meanwhile = () => send('DELETE', `${pods}/sooner`, { gracePeriodSeconds: 0 })
+    const { body: gone } = await send('DELETE', `${pods}/sooner`, { gracePeriodSeconds: 1 })
+    t.match(gone, { code: 404, message: 'pods "sooner" not found' })
+
+    const { resourceVersion } = (await send('POST', pods, pod('changed'))).body.metadata
+    meanwhile = () => send('PATCH', `${pods}/changed`, { metadata: { labels: { a: 'b' } } })
+    const preconditions = { resourceVersion }
+    const { body: changed } = await send('DELETE', `${pods}/changed`, { preconditions })
+    before = 'delete'
+    t.match(changed, {
+      code: 409,
+      message: /StorageError: invalid object, Code: 4, Key: \/registry\/pods\/default\/changed, /,
+    })
+  })
+  await t.test('a namespace that changes, or goes, while it is deleted', async (t) => {
+    const namespaces = '/api/v1/namespaces'
+    before = 'put'
+    await send('POST', namespaces, { metadata: { name: 'labelled' } })
+    meanwhile = () => send('PATCH', `${namespaces}/labelled`, { metadata: { labels: { a: 'b' } } })
+    const { body } = await send('DELETE', `${namespaces}/labelled`)
+    t.match(body, { metadata: { labels: { a: 'b' } }, status: { phase: 'Terminating' } })
+
+    await send('POST', namespaces, { metadata: { name: 'gone' } })
+    meanwhile = async () => {
+      const { body: ending } = await send('DELETE', `${namespaces}/gone`)
+      await send('PUT', `${namespaces}/gone/finalize`, { ...ending, spec: {} })
+    }
+    const { body: gone } = await send('DELETE', `${namespaces}/gone`)
+    before = 'delete'
+    t.match(gone, { code: 404, message: 'namespaces "gone" not found' })
+  })
   await t.test('what somebody else removed is not found', async (t) => {
     await send('POST', configMaps, { metadata: { name: 'gone' } })
     meanwhile = () => send('DELETE', `${configMaps}/gone`)

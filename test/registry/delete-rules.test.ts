@@ -55,6 +55,50 @@ t.test('after any run of deletes, grace never grew and the end never moved away'
   )
 })
 
+t.test('what is decided of an end that is there already, at its limits', async (t) => {
+  /** It was to end half a minute after `now` at first, and has been asked to end otherwise later. */
+  const decide = (
+    stored: number | undefined,
+    asked: number | undefined,
+    laterMs: number,
+    definition = graceful,
+  ) => {
+    const object: KubeObject = { kind: 'Pod', apiVersion: 'v1', metadata: {} }
+    object.metadata.deletionTimestamp = formatTime(now + 30_000)
+    if (stored !== undefined) object.metadata.deletionGracePeriodSeconds = stored
+    const options: DeleteOptions = asked === undefined ? {} : { gracePeriodSeconds: asked }
+    const outcome = beforeDelete(object, options, { definition, now: now + laterMs })
+    const { deletionTimestamp = '', deletionGracePeriodSeconds } = object.metadata
+    const seconds = (parseTime(deletionTimestamp) - now) / 1000
+    return [outcome, options.gracePeriodSeconds, deletionGracePeriodSeconds, seconds]
+  }
+  t.same(decide(30, 29, 0), ['yes', 29, 29, 29])
+  t.same(decide(30, 30, 0), ['pending', 30, 30, 30])
+  t.same(decide(30, undefined, 0), ['pending', 30, 30, 30])
+  t.same(decide(30, 10, 10_000), ['yes', 10, 10, 10], 'it would have ended just now')
+  t.same(decide(30, 10, 11_000), ['yes', 10, 1, 11], 'it would have ended before')
+  t.same(decide(30, 0, 11_000), ['yes', 0, 0, 11])
+  for (const asked of [undefined, 0, 5])
+    for (const stored of [undefined, 0])
+      t.same(decide(stored, asked, 0), ['no', asked, stored, 30], 'its grace is over')
+  t.same(decide(-5, undefined, 0), ['pending', 1, 1, 30])
+  const nowhere = definitionWith({})
+  t.same(decide(30, 5, 0, nowhere), ['no', 5, 30, 30], 'another kind waits for nothing')
+})
+
+t.test('a kind decides whether it ends gracefully, and then how long that takes', async (t) => {
+  const live = (): KubeObject => ({ kind: 'Pod', apiVersion: 'v1', metadata: { generation: 1 } })
+  const never = definitionWith({ checkGracefulDelete: () => false })
+  const object = live()
+  t.equal(beforeDelete(object, {}, { definition: never, now }), 'no')
+  t.same(object, live())
+  const silent = definitionWith({ checkGracefulDelete: () => true })
+  t.throws(() => beforeDelete(live(), {}, { definition: silent, now }), {
+    code: 500,
+    message: 'Internal error occurred: options.GracePeriodSeconds should not be nil',
+  })
+})
+
 t.test('marking twice changes nothing', async () => {
   const object: KubeObject = { kind: 'A', apiVersion: 'v1', metadata: { generation: 3 } }
   markAsDeleting(object, now)

@@ -710,12 +710,18 @@ t.test('what a watcher sees of deletes', async (t) => {
   await api.merge(`${pods}/p`, { metadata: { finalizers: null } })
   await api.post(pods, pod('q'))
   const gone = await api.delete(`${pods}/q?gracePeriodSeconds=0`)
+  for (const name of ['r', 's', 't']) await api.post(pods, pod(name))
+  await api.delete(pods, { gracePeriodSeconds: 0 })
   const watch = await api.watch(`${pods}?watch=1&resourceVersion=${list.metadata.resourceVersion}`)
-  const events = await watch.take(6)
+  const events = await watch.take(15)
   watch.close()
   t.same(
-    events.map((e) => e.type),
-    ['ADDED', 'MODIFIED', 'DELETED', 'ADDED', 'MODIFIED', 'DELETED'],
+    events.map(({ type, object }) => `${object.metadata.name} ${type}`),
+    [
+      ...['p ADDED', 'p MODIFIED', 'p DELETED', 'q ADDED', 'q MODIFIED', 'q DELETED'],
+      ...['r ADDED', 's ADDED', 't ADDED', 'r MODIFIED', 'r DELETED'],
+      ...['s MODIFIED', 's DELETED', 't MODIFIED', 't DELETED'],
+    ],
   )
   t.same(events[2]?.object.metadata.finalizers, ['x.io/f'], 'the state before the update')
   t.ok(
