@@ -15,6 +15,8 @@ const call = { namespace }
 /** The driver of one server: it counts what it is asked, and may hear of no change until it is asked. */
 const hearing = (driver: StorageDriver) => {
   const asked: string[] = []
+  /** What others do just before the next transactions, one each. */
+  const meanwhile: (() => Promise<unknown>)[] = []
   let hear = () => {}
   let silence: Promise<void> | undefined
   const ask = <T>(what: string, answer: () => Promise<T>): Promise<T> => {
@@ -26,7 +28,11 @@ const hearing = (driver: StorageDriver) => {
     headRevision: () => ask('head', () => driver.headRevision()),
     get: (key) => ask('get', () => driver.get(key)),
     range: (options) => ask('range', () => driver.range(options)),
-    txn: (...args) => ask('txn', () => driver.txn(...args)),
+    txn: (...args) =>
+      ask('txn', async () => {
+        await meanwhile.shift()?.()
+        return driver.txn(...args)
+      }),
     async *watch(options) {
       for await (const batch of driver.watch(options)) {
         await silence
@@ -37,6 +43,7 @@ const hearing = (driver: StorageDriver) => {
   return {
     driver: counted,
     asked,
+    meanwhile,
     /** From now on until the next question. */
     silent: () => {
       silence = new Promise((resolve) => {
@@ -118,7 +125,15 @@ t.test(
 /** Each begins with a map `m` (a: 1) that `there` changes while `here` hears nothing. */
 const behind: Record<
   string,
-  (apis: { here: ApiInMemory; there: ApiInMemory; silent: () => void }, t: Test) => Promise<void>
+  (
+    apis: {
+      here: ApiInMemory
+      there: ApiInMemory
+      silent: () => void
+      meanwhile: (() => Promise<unknown>)[]
+    },
+    t: Test,
+  ) => Promise<void>
 > = {
   'an update that names the newest version is made': async ({ here, there }, t) => {
     const { body } = await there.replace(maps, 'm', setData({ a: '2' }), call)
@@ -190,6 +205,22 @@ const behind: Record<
     const { body } = await here.delete(pods, 'p', call)
     t.match(body.metadata, { deletionTimestamp: String, deletionGracePeriodSeconds: 30 })
   },
+  'what changes again, and again, is written and removed all the same': async (
+    { here, there, meanwhile },
+    t,
+  ) => {
+    const change = (a: string) => () => there.replace(maps, 'm', setData({ a }), call)
+    const mark = (object: KubeObject) => {
+      object.metadata.labels = { marked: 'yes' }
+      delete object.metadata.resourceVersion
+    }
+    meanwhile.push(change('2'), change('3'))
+    t.match(await here.replace(maps, 'm', mark, call), { code: 200, body: { data: { a: '3' } } })
+    meanwhile.push(change('4'), change('5'))
+    t.match(await here.delete(maps, 'm', call), { code: 200 })
+    t.match(await there.replace(maps, 'm', () => {}, call), { code: 404 })
+    t.same(meanwhile, [])
+  },
   'the last finalizer of what somebody else removed': async ({ here, there, silent }, t) => {
     await here.create(maps, map('held', {}, { finalizers: ['example.com/hold'] }), call)
     await here.delete(maps, 'held', call)
@@ -204,8 +235,8 @@ const behind: Record<
 
 for (const [name, work] of Object.entries(behind))
   t.test(`behind another server: ${name}`, async (t) => {
-    const { here, there, silent } = await start(t)
+    const { here, there, silent, meanwhile } = await start(t)
     await here.create(maps, map('m'), call)
     silent()
-    await work({ here, there, silent }, t)
+    await work({ here, there, silent, meanwhile }, t)
   })

@@ -454,7 +454,9 @@ t.test('a dry run shows and does nothing', async (t) => {
     deletionGracePeriodSeconds: 5,
     resourceVersion: live.metadata.resourceVersion,
   })
-  t.equal((await api.delete(`${pods}/p?dryRun=All&gracePeriodSeconds=0`)).code, 200)
+  const dry = (more: string) => api.delete(`${pods}/p?dryRun=All&orphanDependents=false&${more}`)
+  t.equal((await dry('gracePeriodSeconds=0')).code, 200, 'it would be gone')
+  t.equal((await dry('gracePeriodSeconds=1')).code, 202)
   t.same((await api.get(`${pods}/p`)).body, live)
 })
 
