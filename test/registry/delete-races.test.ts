@@ -161,6 +161,36 @@ t.test('what comes between the decision and the removal counts', async (t) => {
     t.ok(body.metadata.deletionTimestamp)
     t.equal((await send('GET', `${configMaps}/a`)).status, 200)
   })
+  await t.test(
+    'the last finalizer may go twice, and nothing that comes between is lost',
+    async (t) => {
+      const release = () => send('PATCH', `${configMaps}/held`, { metadata: { finalizers: null } })
+      const hold = async () => {
+        await send('POST', configMaps, { metadata: { name: 'held', finalizers: ['x.io/f'] } })
+        return (await send('DELETE', `${configMaps}/held`)).body
+      }
+      const held = await hold()
+      meanwhile = release
+      const { status, body } = await release()
+      t.equal(status, 200, 'somebody else was faster')
+      t.equal(body.metadata.uid, held.metadata.uid)
+      t.equal((await send('GET', `${configMaps}/held`)).status, 404)
+
+      await hold()
+      meanwhile = () => send('PATCH', `${configMaps}/held`, { data: { a: 'b' } })
+      t.match(await release(), { status: 200, body: { data: { a: 'b' } } })
+      t.equal((await send('GET', `${configMaps}/held`)).status, 404)
+
+      await hold()
+      meanwhile = async () => {
+        await release()
+        await send('POST', configMaps, { metadata: { name: 'held', finalizers: ['x.io/g'] } })
+      }
+      const { body: anew } = await release()
+      t.notOk(anew.metadata.finalizers)
+      t.same((await send('GET', `${configMaps}/held`)).body, anew, 'the new one lives')
+    },
+  )
   await t.test('a Pod that was made anew is not removed in place of the former one', async (t) => {
     const { uid } = (await send('POST', pods, pod('p'))).body.metadata
     meanwhile = async () => {
