@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { CopiedCheckout } from './copied-checkout.js'
 import { judge } from './judge.js'
 import { mutantsOf } from './mutants-of.js'
+import { Tester } from './tester.js'
 
 t.test('a line has a mutant for each mistake that can be made in it', (t) => {
   const after = (code: string) => mutantsOf(code).map((one) => one.after)
@@ -34,4 +37,21 @@ t.test('a mutant dies where something notices, and leaves the code as it was', a
   t.equal(await fateBy('true'), 'lives')
   t.equal(await fateBy('sleep 1000 & exit 1'), 'dies', 'whatever it leaves behind')
   t.equal(checkout.read(file), code)
+})
+
+t.test('tests that run inside notice what they import, again and again', async (t) => {
+  const test = fileURLToPath(new URL('../collections/kept.test.js', import.meta.url))
+  const file = fileURLToPath(new URL('../../src/collections/kept.js', import.meta.url))
+  const code = readFileSync(file, 'utf8')
+  const tester = new Tester([test], 60_000)
+  t.teardown(() => tester.close())
+  const fates = { dies: 0, lives: 0, invalid: 0, stuck: 0 }
+  for (const mutant of mutantsOf(code)) fates[await tester.judge(file, code, mutant)]++
+  t.ok(fates.dies > 0)
+  t.match(fates, { invalid: 0, stuck: 0 })
+  const [before] = code.split('\n')
+  const none = { line: 0, before: before!, after: before! }
+  t.equal(await tester.judge(file, code, none), 'lives', 'what has been tried is gone')
+  t.equal(await tester.judge(file, code, { ...none, after: '{' }), 'invalid')
+  t.equal(await tester.judge(`${file}.other`, code, none), 'stuck')
 })
