@@ -127,7 +127,7 @@ export const beforeUpdate = (
 
 /**
  * The default of the status subresource: status and metadata as sent, all else as stored. Of a custom resource's metadata
- * nothing but resourceVersion and managedFields counts.
+ * nothing but managedFields counts: the resourceVersion is the stored one, or the update was refused before.
  */
 const keepAllButStatus = (
   next: KubeObject,
@@ -140,10 +140,9 @@ const keepAllButStatus = (
   for (const field of Object.keys(previous))
     if (field !== 'status' && field !== 'metadata') next[field] = previous[field]
   if (!definition.isCustom) return
-  const { resourceVersion, managedFields } = next.metadata
+  const { managedFields } = next.metadata
   next.metadata = copyWith(previous.metadata)
   delete next.metadata.managedFields
-  if (resourceVersion !== undefined) next.metadata.resourceVersion = resourceVersion
   if (managedFields !== undefined) next.metadata.managedFields = managedFields
 }
 

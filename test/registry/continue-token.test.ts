@@ -36,6 +36,17 @@ t.test('a token is read as encoding/json reads it, and refused in its words', (t
     ],
     [encode('[]'), 'json: cannot unmarshal array into Go value of type storage.continueToken'],
     [encode('5'), 'json: cannot unmarshal number into Go value of type storage.continueToken'],
+    [encode(''), 'unexpected end of JSON input'],
+    [encode('{"v":'), 'unexpected end of JSON input'],
+    [encode('x'), "invalid character 'x' looking for beginning of value"],
+    [
+      Buffer.from([0x80]).toString('base64url'),
+      String.raw`invalid character '\u0080' looking for beginning of value`,
+    ],
+    [
+      Buffer.from([0xe9]).toString('base64url'),
+      "invalid character 'é' looking for beginning of value",
+    ],
     [encode('null'), 'server does not recognize this encoded version '],
     [
       encode('{"v":"meta.k8s.io/v1"}'),

@@ -1,6 +1,7 @@
 /** Deleting a collection of many pages, in which some objects are refused and others are gone already. */
 import t from 'tap'
 import { conflict, notFound } from '#api/errors.js'
+import { nextTurn } from '#async/turns.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { deleteCollection } from '#registry/delete-collection.js'
@@ -51,10 +52,10 @@ const storeOf = (count: number, length: number, { isSlow = false } = {}) => {
       const error = outcome(name)
       if (error !== undefined) throw error
       open.add(name)
-      // A slow disk: until as many wait as may, or nobody comes any more.
+      // A slow disk takes all that wait for it when nobody comes any more.
       const written = new Promise<void>((resolve) => void waiting.push(resolve))
-      const isLast = name === names.at(-1)
-      if (!isSlow || isLast || waiting.length === limits.deleteCollectionWritesMax) write()
+      if (!isSlow) write()
+      else if (waiting.length === 1) setImmediate(write)
       ctx.inCollection!.decided()
       await written
       open.delete(name)
@@ -102,7 +103,15 @@ t.test(
     ])
     t.equal(asked.length, 2)
     const most = limits.deleteCollectionWritesMax
-    t.same(rounds, [most, most, 700 - 2 * most], 'as many wait for the disk together as may')
+    t.ok(
+      rounds.every((length) => length <= most),
+      'no more wait for the disk together than may',
+    )
+    t.ok(rounds.length < 100, 'but many do')
+    t.equal(
+      rounds.reduce((sum, length) => sum + length),
+      700,
+    )
     t.equal(open.size, 0, 'and it is not over before they are')
   },
 )
@@ -133,6 +142,8 @@ t.test('a client that leaves takes the rest of its collection along', async (t) 
 })
 
 t.test('others have their turn between objects that take long', async (t) => {
+  // A turn that the tests before took may not be over.
+  for (let i = 0; i < 5; i++) await nextTurn()
   const { run, fail } = storeOf(3, 3)
   const { spend, spent } = turnsOf(t)
   fail((name) => {

@@ -3,6 +3,8 @@ import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'
+import { statusHooks } from '#registry/before-update.js'
+import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import { StorageError } from '#storage/driver.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
 import { startApiInMemory } from '../kinds/api-in-memory.js'
@@ -128,3 +130,67 @@ t.test('the first update of a Job is a write where reading it fills in labels', 
   const byHand = { manualSelector: true, selector: { matchLabels } }
   t.equal(await isWritten(byHand, matchLabels), false)
 })
+
+t.test('a generation that a client gave to a kind without one stays', async (t) => {
+  const api = await startApiInMemory()
+  t.teardown(() => api.close())
+  const changes: [
+    gvr: string,
+    spec: object | undefined,
+    change: (object: KubeObject) => unknown,
+  ][] = [
+    ['v1/nodes', {}, ({ spec }) => (spec.unschedulable = true)],
+    ['v1/configmaps', undefined, (object) => (object.data = { a: 'b' })],
+    [
+      'coordination.k8s.io/v1/leases',
+      { holderIdentity: 'a' },
+      ({ spec }) => (spec.holderIdentity = 'b'),
+    ],
+  ]
+  for (const [gvr, spec, change] of changes) {
+    const call = gvr === 'v1/nodes' ? {} : { namespace: 'default' }
+    const metadata = { name: 'a', generation: 7, finalizers: ['x.io/f'] }
+    const made = await api.create(gvr, { metadata, ...(spec && { spec }) }, call)
+    t.equal(made.body.metadata.generation, 7, gvr)
+    const { body } = await api.replace(gvr, 'a', change, call)
+    t.not(body.metadata.resourceVersion, made.body.metadata.resourceVersion)
+    t.equal(body.metadata.generation, 7, gvr)
+    const ending = await api.delete(gvr, 'a', call)
+    t.equal(ending.body.metadata.generation, 8, 'but a delete counts')
+  }
+})
+
+t.test(
+  'a write of a status writes no more than that, and of some kinds the metadata',
+  async (t) => {
+    const owner = (manager: string): ManagedFieldsEntry[] => [{ manager } as ManagedFieldsEntry]
+    const type = { apiVersion: 'example.com/v1', kind: 'Thing' }
+    const stored: KubeObject = {
+      ...type,
+      metadata: { name: 'a', uid: 'u', labels: { of: 'stored' }, managedFields: owner('stored') },
+      spec: { of: 'stored' },
+      status: { of: 'stored' },
+    }
+    const sent: KubeObject = {
+      ...type,
+      metadata: { name: 'a', uid: 'u', labels: { of: 'sent' }, managedFields: owner('sent') },
+      more: { of: 'sent' },
+      spec: { of: 'sent' },
+      status: { of: 'sent' },
+    }
+    const written = (isCustom: boolean, next = structuredClone(sent)) => {
+      const definition = { isCustom, strategy: {} } as unknown as ResourceDefinition
+      statusHooks(definition).prepareForUpdate!(next, stored, {} as RequestContext)
+      return next
+    }
+    const { more: _, ...known } = sent
+    t.strictSame(written(false), { ...known, spec: stored.spec })
+    const metadata = { ...stored.metadata, managedFields: owner('sent') }
+    t.strictSame(written(true), { ...known, metadata, spec: stored.spec })
+    const unowned = structuredClone(sent)
+    delete unowned.metadata.managedFields
+    t.same(written(true, unowned).metadata.managedFields, undefined)
+    delete stored.spec
+    t.notOk('spec' in written(true))
+  },
+)
