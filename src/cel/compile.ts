@@ -38,10 +38,11 @@ interface Outcome {
   readonly cost: number
 }
 
-/** Evaluates with variables that may be made when they are asked for. */
+/** Evaluates with variables that may be made when they are asked for. `failed` is told what it took until an error. */
 export type Program = (
   variables: (name: string) => CelValue | undefined,
   costMax: number,
+  failed?: (cost: number) => void,
 ) => Outcome
 
 /** @throws InstantiationError */
@@ -53,10 +54,15 @@ export const programOf = ({ tree }: Checked): Program => {
     if (error instanceof PlanError) throw new InstantiationError(error.message)
     throw error
   }
-  return (variables, costMax) => {
+  return (variables, costMax, failed) => {
     const evaluation = new Evaluation(variables, costMax)
-    const { result, parts } = measured(() => evaluate(evaluation))
-    return { value: result, cost: Math.max(evaluation.cost, Math.ceil(parts)) }
+    try {
+      const { result, parts } = measured(() => evaluate(evaluation))
+      return { value: result, cost: Math.max(evaluation.cost, Math.ceil(parts)) }
+    } catch (error) {
+      failed?.(evaluation.cost)
+      throw error
+    }
   }
 }
 

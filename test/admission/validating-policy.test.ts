@@ -15,6 +15,7 @@ t.test('a spent budget is all that a policy tells, and is a failure of the polic
     fails,
     ...thirty((text) => ({ expression: 'true', messageExpression: `string(${text})` })),
   ]
+  const wrong = 'int(object.metadata.name) == 1'
   const spent =
     'validation failed due to running out of cost budget, no further validation rules will be run'
   const data = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`k${i}`, '']))
@@ -23,6 +24,21 @@ t.test('a spent budget is all that a policy tells, and is a failure of the polic
     'ignored-conditions': ['Ignore', conditions, undefined],
     messages: ['Fail', messages, `failed messageExpression: ${spent}`],
     'ignored-messages': ['Ignore', messages, undefined],
+    // Where nothing has failed messages are made, too.
+    'needless-messages': ['Fail', messages.slice(1), `failed messageExpression: ${spent}`],
+    errors: [
+      'Fail',
+      [fails, ...thirty((text) => ({ expression: `(${text}) && ${wrong}` }))],
+      spent,
+    ],
+    'errors-of-messages': [
+      'Fail',
+      thirty((text) => ({
+        expression: 'true',
+        messageExpression: `string((${text}) && ${wrong})`,
+      })),
+      `failed messageExpression: ${spent}`,
+    ],
     few: ['Fail', conditions.slice(0, 3), 'first'],
   } as const
   const rule = {

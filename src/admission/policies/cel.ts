@@ -133,8 +133,11 @@ export const evaluate = async (
 ): Promise<CelValue> => {
   if (program === undefined) throw new EvaluationError(`compilation error: ${error}`)
   for (;;) {
+    let untilError = 0
     try {
-      const { value, cost } = program(activation, limits.celCallCostMax)
+      const { value, cost } = program(activation, limits.celCallCostMax, (spent) => {
+        untilError = spent
+      })
       budget.left -= cost
       if (budget.left < 0) throw new OutOfBudget()
       return value
@@ -143,7 +146,8 @@ export const evaluate = async (
         await problem.answer
         continue
       }
-      // Variables may have spent it, whatever came of the expression.
+      // An error spends it, too, as may variables.
+      budget.left -= untilError
       if (budget.left < 0) throw new OutOfBudget()
       throw new EvaluationError(evaluationProblem(text, problem))
     }

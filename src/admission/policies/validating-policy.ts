@@ -187,7 +187,6 @@ const findingsOf = async (
   const outcomes: (CelValue | EvaluationError)[] = []
   for (const { expression } of validations)
     outcomes.push(await outcomeOf(expression, activation, budget))
-  if (outcomes.every((outcome) => outcome === true)) return []
   const messages = await messagesOf(validations, activation, budget)
   return outcomes.flatMap((outcome, index): Finding[] => {
     const problem =

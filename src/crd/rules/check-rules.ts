@@ -283,8 +283,11 @@ const evaluate = (compiled: CompiledRule, place: Place, variables: Variables): F
   if (isTransition && oldSelf === undefined && !isOptional) return []
   const optional = () => (oldSelf === undefined ? Optional.none : Optional.of(oldSelf()))
   const names = namesOf(isOptional ? { ...variables, oldSelf: optional } : variables)
+  let untilError = 0
   try {
-    const { value, cost } = compiled.evaluate(names, limits.celCallCostMax)
+    const { value, cost } = compiled.evaluate(names, limits.celCallCostMax, (spent) => {
+      untilError = spent
+    })
     budget.left -= cost
     if (budget.left < 0) return [wrong(place, ranOut)]
     if (value === true) return []
@@ -295,7 +298,8 @@ const evaluate = (compiled: CompiledRule, place: Place, variables: Variables): F
       return [wrong(place, why)]
     }
     if (!(error instanceof CelError)) throw error
-    return [wrong(place, evaluationProblem(error, rule))]
+    budget.left -= untilError
+    return [wrong(place, budget.left < 0 ? ranOut : evaluationProblem(error, rule))]
   }
   const error = failed(compiled, place, variables)
   // What does not hold of a value that stays, and asks nothing of its past, is only told of.
