@@ -1,5 +1,5 @@
 /** The interface of admission plugins, and what they share (apiserver, pkg/admission). */
-import { ApiError, forbidden } from '#api/errors.js'
+import { ApiError, forbidden, notFound } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import type {
@@ -100,6 +100,13 @@ export const findNamespace = ({
   namespace,
 }: AdmissionAttributes): KubeObject | undefined | Promise<KubeObject | undefined> =>
   findObject(ctx, namespaces, { name: namespace })
+
+/** Throws a 404 if it is gone: its objects may have stayed behind. */
+export const existingNamespace = async (attributes: AdmissionAttributes): Promise<KubeObject> => {
+  const found = await findNamespace(attributes)
+  if (found === undefined) throw notFound(namespaces, attributes.namespace)
+  return found
+}
 
 const readObject = async (
   ctx: RequestContext,

@@ -1,11 +1,11 @@
 /** Whether a request is one that a webhook or a policy asked for (apiserver, pkg/admission/plugin/webhook/predicates). */
 import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js'
-import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
+import { isEmptySelector, type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { MatchRule } from './match-rule.js'
-import { findNamespace, isAboutNamespace } from './plugin.js'
+import { existingNamespace, isAboutNamespace } from './plugin.js'
 import type { EquivalentsOf, VersionedRequest } from './versioned-request.js'
 
 interface MatchTerms {
@@ -51,11 +51,12 @@ const ruleMatches = (
 
 const labelsOf = (object: KubeObject | undefined): Labels => object?.metadata?.labels ?? {}
 
+/** Throws a 404 for a namespace that is gone: it cannot be said whether it was selected (predicates/namespace). */
 const namespaceLabels = async (attributes: AdmissionAttributes): Promise<Labels> =>
   labelsOf(
     isAboutNamespace(attributes)
       ? (attributes.object ?? attributes.oldObject)
-      : await findNamespace(attributes),
+      : await existingNamespace(attributes),
   )
 
 const hasSubresource = (definition: ResourceDefinition, subresource: string): boolean =>
@@ -81,7 +82,7 @@ const matchedBy = (
   return undefined
 }
 
-/** The version in which the request is meant; undefined when it is not. */
+/** The version in which the request is meant; undefined when it is not. Throws a 404 for a selector of a namespace that is gone. */
 export const matchesRequest = async (
   terms: MatchTerms,
   attributes: AdmissionAttributes,
@@ -96,8 +97,10 @@ export const matchesRequest = async (
   const isSelected = objects.some((o) => matchesSelector(terms.objectSelector ?? {}, labelsOf(o)))
   if (objects.length > 0 && !isSelected) return undefined
   if (namespace === '' && !isAboutNamespace(attributes)) return matched
+  const { namespaceSelector } = terms
+  if (isEmptySelector(namespaceSelector)) return matched
   const labels = await namespaceLabels(attributes)
-  return matchesSelector(terms.namespaceSelector ?? {}, labels) ? matched : undefined
+  return matchesSelector(namespaceSelector!, labels) ? matched : undefined
 }
 
 const inGoOrder = ({ group, version, kind }: GroupVersionKind): GroupVersionKind => ({

@@ -127,6 +127,7 @@ t.test('connections are asked about before anything is looked up', async (t) => 
   await policy('validating', 'proxy', saying('services/proxy', 'string(object.path)'))
   const proxied = await send('GET', at('services/s/proxy/a/b'))
   t.equal(proxied.message, `services "s" is forbidden: ${denied('proxy', '/a/b')}`)
+  await send('POST', '/api/v1/namespaces', { metadata: { name: 'proxy' } })
   const inProxy = await send('GET', '/api/v1/namespaces/proxy/services/s/proxy/a/b/')
   const what = 'the path is what follows the subresource, whatever the namespace is called'
   t.equal(inProxy.message, `services "s" is forbidden: ${denied('proxy', '/a/b/')}`, what)

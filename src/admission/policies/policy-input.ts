@@ -15,7 +15,7 @@ import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#async/when-known.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
-import { findNamespace, findObject, isAboutNamespace, listObjects } from '../plugin.js'
+import { existingNamespace, findObject, isAboutNamespace, listObjects } from '../plugin.js'
 import { admissionRequest, matchesRequest } from '../request-match.js'
 import { type EquivalentsOf, inVersion, type VersionedRequest } from '../versioned-request.js'
 import type { Authorize } from './cel.js'
@@ -114,14 +114,17 @@ export const meantVersion = async (
   { equivalentsOf, resourceOfKind }: PolicyMeans,
 ): Promise<ResourceDefinition | undefined> => {
   const { matchConstraints = {} } = policy.spec
-  const matched = await matchesRequest(matchConstraints, attributes, equivalentsOf)
+  const matches = (terms: Parameters<typeof matchesRequest>[0], of?: KubeObject) =>
+    matchesRequest(terms, attributes, equivalentsOf).catch((error: Error) => {
+      throw new Misconfigured(error.message, of)
+    })
+  const matched = await matches(matchConstraints)
   if (matched === undefined) return undefined
   checkParamKind(policy, resourceOfKind)
   const narrowed = binding.spec.matchResources
   if (!narrowed) return matched
   const resourceRules = narrowed.resourceRules?.length ? narrowed.resourceRules : undefined
-  const terms = { ...narrowed, resourceRules }
-  return (await matchesRequest(terms, attributes, equivalentsOf)) && matched
+  return (await matches({ ...narrowed, resourceRules }, binding)) && matched
 }
 
 /** Rejects with Misconfigured when a conversion fails. */
@@ -172,13 +175,13 @@ export const paramsOf = async (
   return params
 }
 
-/** The namespace of the request; undefined for what is in none. */
+/** The namespace of the request; undefined for what is in none. Throws a 404 if it is gone. */
 export const namespaceOf = async (
   attributes: AdmissionAttributes,
 ): Promise<KubeObject | undefined> =>
   attributes.namespace === '' || isAboutNamespace(attributes)
     ? undefined
-    : findNamespace(attributes)
+    : existingNamespace(attributes)
 
 export const requestOf = (attributes: VersionedRequest): object =>
   admissionRequest(attributes, randomUUID())
