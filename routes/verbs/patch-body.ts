@@ -91,9 +91,9 @@ const operationsOf = (patch: JsonValue): JsonValue =>
       })
     : patch
 
-/** A JSON patch with `test` compares texts byte by byte. */
+/** A JSON patch with `test` compares texts byte by byte: -0 is not 0. */
 const comparesTexts = (value: JsonValue, text: string): boolean =>
-  /[\\<>&\u2028\u2029]/.test(text) &&
+  /[\\<>&\u2028\u2029]|-0(?![.\deE])/.test(text) &&
   Array.isArray(value) &&
   value.some((operation) => isJsonObject(operation) && operation.op === 'test')
 

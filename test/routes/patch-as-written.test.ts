@@ -26,6 +26,24 @@ const start = async (t: Test) => {
   return { api, patch }
 }
 
+t.test('a test takes -0 for another number than 0', async (t) => {
+  const { api, patch } = await start(t)
+  const deployments = '/apis/apps/v1/namespaces/x/deployments'
+  const template = {
+    metadata: { labels: { a: 'b' } },
+    spec: { containers: [{ name: 'c', image: 'i' }] },
+  }
+  const spec = { replicas: 0, selector: { matchLabels: { a: 'b' } }, template }
+  await api.post(deployments, { metadata: { name: 'd' }, spec })
+  const tested = async (literal: string) => {
+    const operation = `[{"op":"test","path":"/spec/replicas","value":${literal}}]`
+    return (await patch('json', `${deployments}/d`, operation)).code
+  }
+  t.equal(await tested('0'), 200)
+  t.equal(await tested('-0'), 422)
+  t.equal(await tested('-0.0'), 422)
+})
+
 t.test('a text that is written with escapes can be copied', async (t) => {
   const { patch } = await start(t)
   const operations = String.raw`[{"op":"add","path":"/data/ae","value":"\u00e4"},{"op":"copy","from":"/data/ae","path":"/data/b"}]`
