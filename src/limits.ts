@@ -285,10 +285,11 @@ export const limits = {
   jwtIssuersMax: 64,
   /** How long before its `nbf` a token is accepted; go-oidc's. */
   jwtEarlySeconds: 60,
-  /** Requests to such an issuer: their timeout, the pause before an unreachable one is tried again (both upstream's), and the shortest pause between two reads of its keys. */
+  /** Requests to such an issuer: their timeout, the pause before an unreachable one is tried again (both upstream's), the shortest pause between two reads of its keys, and requests for one document that is elsewhere (net/http's). */
   issuerTimeoutMs: 30_000,
   issuerRetryMs: 10_000,
   issuerKeysPauseMs: 1_000,
+  redirectsMax: 10,
   /** Users whose last mode of impersonation is remembered. */
   impersonationModesKept: 10_000,
   /** Users in a namespace whose RBAC grants are kept while no role and no binding changes. */
@@ -428,9 +429,8 @@ export const limits = {
 
   // Clients: controllers, scheduler, metrics server.
 
-  /** How long a proxy in between may take until a connection through it stands; net/http's connect timeout. */
+  /** How long a proxy may take until a connection through it stands (net/http's), and the bytes that a program for credentials may print. */
   proxyAnswerMs: 60_000,
-  /** Bytes that a program for credentials may print. */
   credentialProgramOutputBytesMax: 1024 * 1024,
   /** Objects in one page of a client that reads everything; client-go's DefaultPageSize. */
   pageLength: 500,

@@ -147,3 +147,26 @@ t.test(
     })
   },
 )
+
+t.test('documents of a provider may be elsewhere', async (t) => {
+  const issuer = await startTokenIssuer(t)
+  const { url, answers, moved, asked } = issuer
+  moved.set('/.well-known/openid-configuration', '/here')
+  answers.set('/here', JSON.stringify({ issuer: url, jwks_uri: `${url}/moved` }))
+  moved.set('/moved', `${url}/keys`)
+  const { review } = await startReview(t, issuer, { groupsClaim: 'groups' })
+  const from = (endpoint: string) =>
+    review({
+      _claim_names: { groups: 'there' },
+      _claim_sources: { there: { endpoint, access_token: 'open sesame' } },
+    })
+  moved.set('/claims', '/claims-here')
+  answers.set('/claims-here', await issuer.token({ groups: ['a'] }))
+  t.match(await from(`${url}/claims`), { groups: ['a', 'system:authenticated'] })
+  t.equal(asked.get('/claims-here')?.authorization, 'Bearer open sesame')
+  moved.set('/claims-elsewhere', `${url.replace('127.0.0.1', 'localhost')}/claims-here`)
+  t.match(await from(`${url}/claims-elsewhere`), { groups: ['a', 'system:authenticated'] })
+  t.equal(asked.get('/claims-here')?.authorization, undefined, 'it was for another host')
+  moved.set('/round', '/round')
+  t.match(await from(`${url}/round`), /: Get ".*\/round": stopped after 10 redirects$/)
+})

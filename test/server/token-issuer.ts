@@ -23,6 +23,8 @@ export interface TokenIssuer {
   changeKey(): Promise<void>
   /** What else is answered, by path. */
   readonly answers: Map<string, string>
+  /** Where else it is answered, by path. */
+  readonly moved: Map<string, string>
   /** Headers of the last request for each path. */
   readonly asked: Map<string, Record<string, unknown>>
 }
@@ -33,7 +35,7 @@ export const startTokenIssuer = async (t: Test): Promise<TokenIssuer> => {
     ...life,
     use: 'server',
     subject: { commonName: 'issuer' },
-    names: ['127.0.0.1'],
+    names: ['127.0.0.1', 'localhost'],
     issuer: ca,
   })
   const keys: object[] = []
@@ -53,7 +55,9 @@ export const startTokenIssuer = async (t: Test): Promise<TokenIssuer> => {
     answers.set('/.well-known/openid-configuration', JSON.stringify(about))
     answers.set('/keys', JSON.stringify({ keys }))
     const answer = answers.get(request.url!)
-    response.statusCode = answer === undefined ? 404 : 200
+    const location = issuer.moved.get(request.url!)
+    if (location !== undefined) response.writeHead(307, { location })
+    else response.statusCode = answer === undefined ? 404 : 200
     response.end(answer)
   })
   const port = await listen(t, server)
@@ -62,6 +66,7 @@ export const startTokenIssuer = async (t: Test): Promise<TokenIssuer> => {
     authority: ca.certPem,
     answers,
     asked: new Map(),
+    moved: new Map(),
     changeKey,
     token: (claims) => {
       const now = Math.floor(Date.now() / 1000)

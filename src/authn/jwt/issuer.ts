@@ -2,6 +2,7 @@
  * An issuer of JWTs: its discovery document and keys (OpenID Connect Discovery), and the verification of its tokens
  * (go-oidc's provider and verifier).
  */
+import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { createRemoteJWKSet } from 'jose'
 import type { Clock } from '#api/clock.js'
@@ -29,25 +30,56 @@ export interface IssuerOptions {
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** Makes GET requests with these headers to servers with a certificate of that authority (PEM). */
+/** Where the answer is instead (net/http, redirectBehavior). */
+const movedTo = ({ statusCode = 0, headers }: IncomingMessage, url: string): URL | undefined => {
+  const { location = '' } = headers
+  const isMoved = [301, 302, 303, 307, 308].includes(statusCode)
+  return isMoved && URL.canParse(location, url) ? new URL(location, url) : undefined
+}
+
+/** What is meant for a host alone goes to no other. */
+const headersFor = (
+  { hostname }: URL,
+  from: string,
+  headers: Record<string, string>,
+): Record<string, string> => {
+  const own = new URL(from).hostname
+  return hostname === own || hostname.endsWith(`.${own}`) ? headers : {}
+}
+
+/** Makes GET requests with these headers to servers with a certificate of that authority (PEM), and follows redirects. */
 export const requestOf = (ca: string | undefined) => {
   const agent = new TrustingAgent({ ...trusted(ca), ...dialOptions })
+  const get = (
+    url: string,
+    headers: Record<string, string>,
+    { signal, movesLeft }: { signal: AbortSignal; movesLeft: number },
+  ): Promise<Reply> =>
+    new Promise((resolve, reject) => {
+      const fail = (why: string, cause?: Error): void =>
+        reject(new Error(`Get ${goQuote(url)}: ${why}`, { cause }))
+      const read = (response: IncomingMessage): void => {
+        const moved = movedTo(response, url)
+        if (moved === undefined) resolve(readReply(response))
+        else if (movesLeft === 0) fail(`stopped after ${limits.redirectsMax} redirects`)
+        else {
+          const left = { signal, movesLeft: movesLeft - 1 }
+          resolve(get(moved.href, headersFor(moved, url, headers), left))
+        }
+        if (moved !== undefined) response.resume()
+      }
+      const request = url.startsWith('http:')
+        ? http.get(url, { headers, signal, ...dialOptions }, read)
+        : https.get(url, { agent, headers, signal }, read)
+      request.on('error', (error) => fail(goNetError(error), error))
+    })
   return (
     url: string,
     headers: Record<string, string> = {},
     { signal }: AbortController = new AbortController(),
   ): Promise<Reply> =>
-    withinTime(
-      signal,
-      limits.issuerTimeoutMs,
-      (signal) =>
-        new Promise((resolve, reject) => {
-          https
-            .get(url, { agent, headers, signal }, (response) => resolve(readReply(response)))
-            .on('error', (error) =>
-              reject(new Error(`Get ${goQuote(url)}: ${goNetError(error)}`, { cause: error })),
-            )
-        }),
+    withinTime(signal, limits.issuerTimeoutMs, (signal) =>
+      get(url, headers, { signal, movesLeft: limits.redirectsMax - 1 }),
     )
 }
 
