@@ -39,8 +39,24 @@ export const formatDate = (epochMs: number): string => new Date(epochMs).toISOSt
 export const formatMicroTime = (epochMs: number): string =>
   `${new Date(epochMs).toISOString().slice(0, 23)}000Z`
 
+/** A year before 0 or after 9999, which a zone can lead to: Go writes it without JavaScript's sign and zeros. */
+const farYear = /^(-?)(\d+)(?=-\d\d-\d\dT)/
+
 /** Milliseconds since the epoch; NaN for what is no RFC 3339 time. */
-export const parseTime = (text: string): number => Date.parse(text)
+export const parseTime = (text: string): number => {
+  const ms = Date.parse(text)
+  if (!Number.isNaN(ms)) return ms
+  return Date.parse(
+    text.replace(farYear, (_, sign, year) => `${sign || '+'}${year.padStart(6, '0')}`),
+  )
+}
+
+/** RFC 3339 with whole seconds, as Go writes it in any year. */
+export const formatFarTime = (epochMs: number): string =>
+  `${new Date(epochMs)
+    .toISOString()
+    .replace(/^([+-])0*(\d{4,})/, (_, sign, year) => (sign === '-' ? sign : '') + year)
+    .slice(0, -'.000Z'.length)}Z`
 
 /** Days of a month, 1 to 12, in the calendar that Go's time package has for all years. */
 export const daysIn = (year: number, month: number): number =>

@@ -1,5 +1,5 @@
 /** Times as Go reads them: `2006-01-02T15:04:05Z07:00`, with exactly six digits of fraction for a MicroTime. */
-import { daysIn } from '#api/clock.js'
+import { daysIn, formatFarTime } from '#api/clock.js'
 
 const secondsLayout = '2006-01-02T15:04:05Z07:00'
 const microLayout = '2006-01-02T15:04:05.000000Z07:00'
@@ -49,8 +49,8 @@ export const canonicalTime = (text: string, isMicro: boolean): string | undefine
   if (zone === 'Z' && fraction === '' && text.length === secondsLength) return text
   const local = `${year}-${month}-${day}T${hour!.padStart(2, '0')}:${minute}:${second}`
   if (zone === 'Z') return `${local}${fraction}Z`
-  const utc = new Date(Date.parse(`${local}Z`) - offsetMinutes(zone!) * 60_000)
-  return `${utc.toISOString().slice(0, 19)}${fraction}Z`
+  const utc = formatFarTime(Date.parse(`${local}Z`) - offsetMinutes(zone!) * 60_000)
+  return fraction === '' ? utc : `${utc.slice(0, -1)}${fraction}Z`
 }
 
 interface Element {

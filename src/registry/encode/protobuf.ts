@@ -3,6 +3,7 @@
  * to one closure a type at first use. Upstream's generated code writes every field that is no pointer, list or map even
  * when it is empty, fields by their numbers, and maps by their keys; so do we, to be equal byte for byte.
  */
+import { parseTime } from '#api/clock.js'
 import { stringify } from '#json/json.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { schemaNames } from '#openapi/schemas.js'
@@ -32,7 +33,7 @@ const writeSchema = (writer: ProtobufWriter, number: number, value: JsonValue): 
 const writeTime = (writer: ProtobufWriter, value: JsonValue, nanos: number): void => {
   if (typeof value !== 'string') return
   writer.integerField(2, nanos)
-  writer.integerField(1, Math.floor(Date.parse(value) / 1000))
+  writer.integerField(1, Math.floor(parseTime(value) / 1000))
 }
 
 const customWriters: Readonly<Record<CustomType, (writer: ProtobufWriter, v: JsonValue) => void>> =
