@@ -239,6 +239,7 @@ class LastModes {
     return last === undefined ? modes : [last, ...modes.filter((mode) => mode !== last)]
   }
   remember(user: string, mode: Mode): void {
+    if (user.length > limits.keptTextLengthMax) return
     if (this.#modes.size >= limits.impersonationModesKept) this.#modes.clear()
     this.#modes.set(user, mode)
   }
