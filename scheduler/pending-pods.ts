@@ -171,12 +171,20 @@ export class PendingPods {
       if (due?.atMs === atMs) return
       entry.due = { entry, atMs }
       this.#waiting.push(entry.due)
+      if (this.#hasTooMany(this.#waiting))
+        this.#waiting.keep((one) => one.entry.due === one && !one.entry.isGone)
       return
     }
     entry.due = undefined
     if (entry.isQueued) return
     entry.isQueued = true
     this.#queue.push(entry)
+    if (this.#hasTooMany(this.#queue)) this.#queue.keep(isDue)
+  }
+
+  /** Most do not count any more, and their turn may never come. */
+  #hasTooMany({ size }: { readonly size: number }): boolean {
+    return size > 2 * this.#entries.size + 10
   }
 
   /** By what they wait for. */
@@ -226,11 +234,10 @@ export class PendingPods {
       if (busy.has(keyOf(entry.pod))) this.#aside.push(entry)
       else this.#queue.push(entry)
     for (let first = this.#queue.first; first !== undefined; first = this.#queue.first) {
-      const isDue = !first.isGone && first.due === undefined
-      if (isDue && !busy.has(keyOf(first.pod))) return first
+      const counts = isDue(first)
+      if (counts && !busy.has(keyOf(first.pod))) return first
       this.#queue.pop()
-      if (isDue) this.#aside.push(first)
-      else first.isQueued = false
+      if (counts) this.#aside.push(first)
     }
     return undefined
   }
@@ -263,6 +270,12 @@ export class PendingPods {
       this.#wake = done
     })
   }
+}
+
+/** Of one that stands in the queue, and does no longer if it is not. */
+const isDue = (entry: Entry): boolean => {
+  entry.isQueued = !entry.isGone && entry.due === undefined
+  return entry.isQueued
 }
 
 const isNewer = (known: Pod, pod: Pod): boolean =>

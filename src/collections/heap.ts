@@ -11,6 +11,15 @@ export class Heap<T> {
     return this.#items[0]
   }
 
+  get size(): number {
+    return this.#items.length
+  }
+
+  /** Forgets all others. */
+  keep(isKept: (item: T) => boolean): void {
+    for (const item of this.#items.splice(0)) if (isKept(item)) this.push(item)
+  }
+
   push(item: T): void {
     const items = this.#items
     let at = items.length

@@ -52,7 +52,7 @@ const comesBefore = (a: Known, b: Known): number =>
 t.test('the next Pod is that which a look at all of them finds', async (t) => {
   let tried = 0
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 30, maxLength: 60 }), async (steps) => {
+    fc.asyncProperty(fc.array(step, { minLength: 60, maxLength: 150 }), async (steps) => {
       let now = 0
       let turns = 0
       const pending = new PendingPods(() => now, { initialMs: 1_000, longestMs: 10_000 })
@@ -159,7 +159,31 @@ t.test('the next Pod is that which a look at all of them finds', async (t) => {
       const parked = [...known.values()].filter(({ parkedUntil }) => parkedUntil > now).length
       assert.equal(pending.counts().unschedulable, parked)
     }),
-    { numRuns: 300 },
+    { numRuns: 150 },
   )
   t.ok(tried > 1_000, `${tried} attempts`)
+})
+
+t.test('what no longer counts is forgotten, and what counts is not', async (t) => {
+  const pod = (uid: string) =>
+    ({ metadata: { name: 'p', namespace: 'n', uid }, spec: {} }) as unknown as Pod
+  for (let times = 1; times <= 30; times++) {
+    let now = 0
+    const pending = new PendingPods(() => now, { initialMs: 1_000, longestMs: 10_000 })
+    const next = async () => {
+      const stop = new AbortController()
+      const found = pending.next(new Set(), stop.signal)
+      stop.abort()
+      return (await found)?.metadata.uid
+    }
+    for (let i = 1; i <= times; i++) pending.put(pod(`${i}`))
+    t.equal(await next(), `${times}`, 'made often')
+    for (; now < times; now++) {
+      pending.begin(pod(`${times}`))
+      pending.failed(pod(`${times}`), { park: false })
+    }
+    t.equal(await next(), undefined)
+    now += 10_000
+    t.equal(await next(), `${times}`, 'tried often')
+  }
 })
