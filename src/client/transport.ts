@@ -2,6 +2,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import tls from 'node:tls'
+import { unlessAborted } from '#async/sleep.js'
 import { trimRight } from '#go/trim-right.js'
 import { limits } from '#limits'
 import { cameTooLate } from '#net/came-too-late.js'
@@ -125,7 +126,9 @@ export const createTransport = (
     request: TransportRequest,
     credentials: ProgramCredentials,
   ): Promise<http.IncomingMessage> => {
-    const shown = await credentials.current()
+    const current = credentials.current()
+    // It may ask a person, who takes time.
+    const shown = await (request.signal ? unlessAborted(current, request.signal) : current)
     follow(shown)
     const answer = await attempt(request, 3)
     if (answer.statusCode === 401) await credentials.renew(shown)

@@ -8,6 +8,7 @@ import { systemClock } from '#api/clock.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
 import { createTransport } from '#client/transport.js'
 import { issueCertificate } from '#net/x509.js'
+import { eventually } from '../eventually.js'
 import { listen } from '../listen.js'
 
 const notBeforeMs = systemClock.now() - 60_000
@@ -36,7 +37,7 @@ const start = async (t: Test, exec: object = {}) => {
   const place = (name: string) => path.join(folder, name)
   writeFileSync(
     place('login'),
-    `#!/bin/sh\necho "$1 $OWN $KUBERNETES_EXEC_INFO" >> '${place('runs')}'\ncat '${place('printed')}'\nexit \${CODE:-0}\n`,
+    `#!/bin/sh\necho "$1 $OWN $KUBERNETES_EXEC_INFO" >> '${place('runs')}'\ncat '${place('printed')}'\n[ -z "$WAIT" ] || exec sleep $WAIT\nexit \${CODE:-0}\n`,
   )
   chmodSync(place('login'), 0o755)
   const port = await listen(t, server)
@@ -66,8 +67,8 @@ const start = async (t: Test, exec: object = {}) => {
     refused,
     print: (printed: unknown) => writeFileSync(place('printed'), JSON.stringify(printed)),
     runs: () => readFileSync(place('runs'), 'utf8').trimEnd().split('\n').filter(Boolean),
-    ask: async () => {
-      const answer = await transport.send({ method: 'GET', path: '/' })
+    ask: async (signal?: AbortSignal) => {
+      const answer = await transport.send({ method: 'GET', path: '/', ...(signal && { signal }) })
       let text = ''
       for await (const chunk of answer) text += chunk
       return text
@@ -139,6 +140,15 @@ t.test('a program that fails is told with its exit code', async (t) => {
   await t.rejects(ask(), {
     message: /^getting credentials: exec: executable \/.*login failed with exit code 3$/,
   })
+})
+
+t.test('who no longer wants an answer waits for no program', async (t) => {
+  const { ask, runs } = await start(t, { args: ['--now'], env: [{ name: 'WAIT', value: '600' }] })
+  const stop = new AbortController()
+  const asked = ask(stop.signal)
+  await eventually('it runs', () => runs().length === 1)
+  stop.abort()
+  await t.rejects(asked, { name: 'AbortError' })
 })
 
 t.test('a program that is not there is told with how to get it', async (t) => {
