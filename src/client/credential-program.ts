@@ -19,8 +19,8 @@ export interface ToldCluster {
   readonly 'insecure-skip-tls-verify'?: boolean
   readonly 'certificate-authority-data'?: string
   readonly 'proxy-url'?: string
-  /** Its extension client.authentication.k8s.io/exec. */
-  readonly config?: unknown
+  /** Its extension client.authentication.k8s.io/exec; null without one. */
+  readonly config: unknown
 }
 
 export interface CredentialProgram {

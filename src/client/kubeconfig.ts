@@ -202,7 +202,7 @@ const toldOf = (
     ...(cluster['insecure-skip-tls-verify'] ? { 'insecure-skip-tls-verify': true } : {}),
     ...(ca ? { 'certificate-authority-data': Buffer.from(ca).toString('base64') } : {}),
     ...(cluster['proxy-url'] ? { 'proxy-url': cluster['proxy-url'] } : {}),
-    ...(config ? { config: config.extension } : {}),
+    config: config?.extension ?? null,
   }
 }
 
