@@ -22,6 +22,19 @@ export const elementOf = (list: ListType, item: JsonValue): string => {
   return valueElement(item)
 }
 
+/** Upstream's empty path element: it stands for an entry that cannot be told apart, and equals that of no other. */
+const lost = 'i:-1'
+
+/** The same in an object that was checked: an entry may have become null since, when all its fields were taken away. */
+export const elementOrLost = (list: ListType, item: JsonValue): string => {
+  try {
+    return elementOf(list, item)
+  } catch (error) {
+    if (error instanceof TypeMismatch) return lost
+    throw error
+  }
+}
+
 const keyedElementOf = (list: ListType, item: JsonValue): string => {
   if (item === null) {
     throw new TypeMismatch('associative list with keys may not have a null element')

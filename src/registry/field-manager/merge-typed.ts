@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from '#json/value.js'
 import { indexEntries } from './compare.js'
 import { type FieldSet, hasPath, isEmptySet, withPrefix } from './field-set.js'
 import type { FieldType, ListType, MapType } from './field-type.js'
-import { elementOf, formOf, isEmptyOrNot } from './list-item.js'
+import { elementOf, elementOrLost, formOf, isEmptyOrNot } from './list-item.js'
 import { fieldElement } from './path-element.js'
 
 /** `patch` wins leaf by leaf; what it does not name stays. Neither argument is changed; what stays is shared with `live`. */
@@ -146,7 +146,7 @@ const removeFromMap = (map: MapType, value: JsonObject, set: FieldSet): JsonValu
 const removeFromList = (list: ListType, value: JsonValue[], set: FieldSet): JsonValue => {
   const kept: JsonValue[] = []
   for (const item of value) {
-    const element = elementOf(list, item)
+    const element = elementOrLost(list, item)
     if (hasPath(set, [element])) continue
     const under = withPrefix(set, element)
     kept.push(isEmptySet(under) ? item : removeFrom(list.element, item, under))

@@ -6,7 +6,7 @@ import { isJsonObject, lengthOf } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { type FieldSet, isEmptySet, leaf, memberWith } from './field-set.js'
 import type { FieldType } from './field-type.js'
-import { elementOf, formOf, isEmptyOrNot } from './list-item.js'
+import { elementOrLost, formOf, isEmptyOrNot } from './list-item.js'
 import { fieldElement } from './path-element.js'
 import { sharedMember, startSet } from './shared-sets.js'
 
@@ -45,7 +45,7 @@ const entriesOf = (type: FieldType, items: readonly JsonValue[]): FieldSet => {
   const list = type.list!
   let step = startSet(items.length)
   for (const item of items) {
-    step = step.with(elementOf(list, item), sharedMember(contentOf(list.element, item) ?? leaf))
+    step = step.with(elementOrLost(list, item), sharedMember(contentOf(list.element, item) ?? leaf))
   }
   return step.set()
 }

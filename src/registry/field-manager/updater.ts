@@ -2,12 +2,12 @@
  * Owners through a write: who loses what was changed, who gets it, what an applier gave up, who is in conflict.
  * Source of the rules: structured-merge-diff, merge/update.go.
  */
-import { oncePer } from '#async/once.js'
+import { oncePer, oncePerObject } from '#async/once.js'
 import { addToList } from '#collections/add-to-list.js'
 import { jsonEqual } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
 import { type Comparison, compareObjects, nothingChanged } from './compare.js'
-import { type FieldSet, isEmptySet, pathsOf, unionOfAll } from './field-set.js'
+import { type FieldSet, isEmptySet, leaf, pathsOf, unionOfAll } from './field-set.js'
 import type { FieldType } from './field-type.js'
 import type { Owner, Owners } from './managed-fields.js'
 import { mergeObjects, removeFields } from './merge-typed.js'
@@ -177,10 +177,11 @@ export const ownersAfterApply = (
   owners.set(identity, { ...applier, set: claimed })
   const merged = mergeObjects(live, patch, type)
   // An applier that claims all that it claimed before gives nothing up; carried through the versions of the others the
-  // object may change, or turn out not to fit.
+  // object may change, or turn out not to fit; and an entry that is claimed without a field goes when nobody owns one.
   const keepsAll =
     last === undefined ||
     (isEmptySet(difference(last.set, claimed)) &&
+      !hasBareEntry(claimed) &&
       [...owners.values(), last].every((owner) => owner.apiVersion === apiVersion))
   const object = keepsAll
     ? merged
@@ -192,6 +193,14 @@ export const ownersAfterApply = (
   )
   return { object: jsonEqual(live, object) ? undefined : object, owners: after.owners }
 }
+
+/** Whether there is an entry of which only its place in the list is claimed: its keys are defaults. */
+const hasBareEntry = oncePerObject((set: FieldSet): boolean =>
+  Object.entries(set as Readonly<Record<string, FieldSet>>).some(
+    ([element, under]) =>
+      (element.startsWith('k:') && isEmptySet(under)) || (under !== leaf && hasBareEntry(under)),
+  ),
+)
 
 /** Removes what the applier claimed before and claims no more, unless someone else owns it. */
 const prune = (
