@@ -1,4 +1,5 @@
 import { compareTexts } from '#go/compare-texts.js'
+import { parseInt64 } from '#json/int64.js'
 /** The two identities of a type: its kind (what it is) and its resource (where it is). */
 
 export interface GroupVersionKind {
@@ -65,10 +66,16 @@ export const parseGroupVersion = (
 /** The group that an `apiVersion` names; '' for the core group, and for what is no apiVersion. */
 export const groupOf = (apiVersion: string): string => parseGroupVersion(apiVersion)?.group ?? ''
 
+/** `v0` and `v01` are such versions, too; a number that is no int64 makes it none. */
+const parseVersion = (version: string): RegExpExecArray | null => {
+  const parsed = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version)
+  const numbers = parsed === null ? [] : [parsed[1]!, parsed[3] ?? '0']
+  return numbers.every((text) => parseInt64(text) !== undefined) ? parsed : null
+}
+
 /** GA before beta before alpha, then the higher number; names of another form last, in order of letters. */
 export const compareVersions = (a: string, b: string): number => {
-  const parse = (version: string) => /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(version)
-  const [x, y] = [parse(a), parse(b)]
+  const [x, y] = [parseVersion(a), parseVersion(b)]
   if (x === null || y === null) {
     if (x === null && y === null) return compareTexts(a, b)
     return x === null ? 1 : -1

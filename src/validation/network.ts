@@ -166,8 +166,8 @@ export const cidrWarnings = (path: string, text: string): string[] => {
   const [given = ''] = text.split('/')
   const ip = withoutLeadingZeros(given) ?? given
   const { base, family, prefixBits } = cidr
-  const bits = isMapped(ip) ? prefixBits - mappedBits : prefixBits
-  const network = `${canonicalIp(bigIntToIp(base, family))}/${bits}`
+  const first = bigIntToIp(base, family)
+  const network = `${canonicalIp(first)}/${isMapped(first) ? prefixBits - mappedBits : prefixBits}`
   const shown = JSON.stringify(text)
   const warnings: string[] = []
   if (ipToBigInt(ip) !== base) {
