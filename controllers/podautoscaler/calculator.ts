@@ -1,8 +1,10 @@
 /** From what Pods use to how many there should be. Pure; upstream's replica_calculator. */
 import { parseTime } from '#api/clock.js'
 import { conditionOf } from '#api/conditions.js'
+import { isPodLevel } from '#api/pod-resources.js'
 import { parseMilli } from '#client/amount.js'
 import { isPodRunningAndReady, type Pod } from '#client/pod.js'
+import { podRequests } from '#client/pod-requests.js'
 import { getOwn } from '#json/object.js'
 import type { AutoscalingSettings } from '../controller.js'
 import type { MetricTarget, Tolerances } from './autoscaler.js'
@@ -74,7 +76,21 @@ const groupPods = (round: Round, { resource, samples }: Measurement): Groups => 
   return groups
 }
 
-const requestOf = (pod: Pod, { resource, container }: Measurement): bigint => {
+/** What a Pod asks for as a whole counts before what its containers ask for, unless one of them is meant. */
+const requestOf = (pod: Pod, measurement: Measurement): bigint =>
+  measurement.container === undefined &&
+  Object.keys(pod.spec.resources?.requests ?? {}).some(isPodLevel)
+    ? requestOfWhole(pod, measurement)
+    : requestOfContainers(pod, measurement)
+
+const requestOfWhole = (pod: Pod, { resource }: Measurement): bigint => {
+  const request = podRequests(pod).get(resource)
+  if (request === undefined)
+    throw new Error(`missing pod-level request for ${resource} in Pod ${pod.metadata.name}`)
+  return request
+}
+
+const requestOfContainers = (pod: Pod, { resource, container }: Measurement): bigint => {
   const sidecars = (pod.spec.initContainers ?? []).filter((c) => c.restartPolicy === 'Always')
   const all = [...pod.spec.containers, ...sidecars]
   const chosen = container === undefined ? all : all.filter((c) => c.name === container)
