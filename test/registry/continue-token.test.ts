@@ -1,7 +1,8 @@
 /** Continue tokens that no list gave: answers of kube-apiserver v1.36. */
 import t from 'tap'
 import { ApiError } from '#api/errors.js'
-import { decodeContinue } from '#registry/continue-token.js'
+import { decodeContinue, encodeContinue } from '#registry/continue-token.js'
+import { seededRandom } from '../seeded-random.js'
 
 const encode = (text: string): string => Buffer.from(text).toString('base64url')
 const read = (token: string): unknown => {
@@ -55,4 +56,22 @@ t.test('a token is read as encoding/json reads it, and refused in its words', (t
   ] as const)
     t.same(read(token), answer, token)
   t.end()
+})
+
+t.test('a list goes on where it ended, whatever the names', async (t) => {
+  const random = seededRandom(1)
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+  const word = (): string =>
+    Array.from({ length: 1 + Math.floor(random() * 4) }, () =>
+      pick(['a', 'é', '😀', '<', '"', '\\', '-', ' ', '%']),
+    ).join('')
+  const prefix = '/registry/x/'
+  const wrong: unknown[] = []
+  for (let i = 0; i < 1_000; i++) {
+    const name = random() < 0.5 ? word() : `${word()}/${word()}`
+    const token = { revision: pick([-1, 1, 2 ** 40]), startKey: `${prefix}${name}\0` }
+    const read = decodeContinue(encodeContinue(token, prefix), prefix)
+    if (read.revision !== token.revision || read.startKey !== token.startKey) wrong.push(token)
+  }
+  t.same(wrong, [])
 })
