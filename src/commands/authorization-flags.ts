@@ -11,7 +11,7 @@ export const authorizationFlags: readonly Flag[] = [
     type: 'strings',
     default: 'RBAC',
     check: oneOf(modes),
-    help: `${modes.join(', ')}, in order`,
+    help: `${modes.join(', ')}, in order; for up Node,RBAC unless given`,
   },
   {
     name: 'authorization-policy-file',

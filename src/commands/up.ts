@@ -41,7 +41,7 @@ const signingFlags = (flags: Flags, machine: Machine): string[] => {
  */
 const processFlags = (server: Server, flags: Flags, kubeconfig: string) => {
   const dataDir = flags.text('data-dir')!
-  const modes = flags.list('authorization-mode')!
+  const modes = flags.isGiven('authorization-config') ? [] : flags.list('authorization-mode')!
   const kubeconfigFlags = (file: string, user: string, groups?: readonly string[]): string[] => {
     const own = path.join(dataDir, file)
     writePrivateFile(own, server.kubeconfigOf(user, groups))
@@ -74,7 +74,9 @@ const processFlags = (server: Server, flags: Flags, kubeconfig: string) => {
   }
 }
 
-export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Promise<ExitCode> => {
+export const up = async (machine: Machine, given: Flags, kubeconfig: string): Promise<ExitCode> => {
+  // As kubeadm: the kubelet is its node.
+  const flags = given.withDefaults({ 'authorization-mode': ['Node', 'RBAC'] })
   const server = await startServer(machine, flags, 'up')
   if (server === undefined) return 1
   const of = processFlags(server, flags, kubeconfig)

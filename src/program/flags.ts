@@ -76,7 +76,7 @@ export class Flags {
     this.argument = argument
   }
   /** The same flags, with these values for those that were not given. */
-  withDefaults(defaults: Readonly<Record<string, string>>): Flags {
+  withDefaults(defaults: Readonly<Record<string, string | readonly string[]>>): Flags {
     const others = Object.entries(defaults).filter(([name]) => !this.#given.has(name))
     return new Flags(new Map([...this.#values, ...others]), {
       given: this.#given,

@@ -3,7 +3,7 @@ import { type ChildProcessByStdio, type SpawnOptions, spawn } from 'node:child_p
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
@@ -101,6 +101,7 @@ t.test('processes of a cluster are who they are in any, where authorizers know t
     t,
     [],
     [
+      `system:node:${hostname().toLowerCase()}`,
       'system:kube-scheduler',
       'system:kube-controller-manager',
       account('root-ca-cert-publisher'),
@@ -110,7 +111,7 @@ t.test('processes of a cluster are who they are in any, where authorizers know t
   )
   const users = await usersOf(t, ['--authorization-mode=AlwaysAllow'], ['kubernetes-admin'])
   t.same(
-    [...users].filter((user) => user.startsWith('system:kube-')),
+    [...users].filter((user) => /^system:(kube|node)/.test(user)),
     [],
   )
 })
