@@ -34,10 +34,19 @@ class PathFault extends Error {}
 const ends = new Set([...' \t\r\n.,[]$@{}'])
 const isName = (char: string): boolean => /^[\p{L}\p{Nd}_]$/u.test(char)
 
+/** A pattern would look at each space of a long row again and again. */
+const withoutSpaces = (text: string): string => {
+  let [from, to] = [0, text.length]
+  while (text[from] === ' ') from++
+  while (to > from && text[to - 1] === ' ') to--
+  return text.slice(from, to)
+}
+
 /** Go's Atoi; undefined for what is no integer of 64 bits. */
 const integerOf = (text: string): number | undefined => {
-  if (!/^[+-]?\d+$/.test(text)) return undefined
-  const n = BigInt(text.replace('+', ''))
+  const [, sign, digits = ''] = /^([+-]?)0*(\d+)$/.exec(text) ?? []
+  if (digits === '' || digits.length > 19) return undefined
+  const n = BigInt(digits) * (sign === '-' ? -1n : 1n)
   return BigInt.asIntN(64, n) === n ? Number(n) : undefined
 }
 
@@ -172,7 +181,7 @@ class Parser {
     const text = this.#text.slice(start, this.#at)
     const value = integerOf(text)
     if (value !== undefined) return { type: 'constant', value }
-    if (!/^[+-]?(?:\d+\.?\d*|\.\d+)$/.test(text)) throw new PathFault()
+    if (!/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)$/.test(text)) throw new PathFault()
     return { type: 'constant', value: new Float(Number(text)) }
   }
 
@@ -201,7 +210,7 @@ class Parser {
       return [
         {
           type: 'union',
-          of: parts.map((part) => this.#inner(`[${part.replace(/^ +| +$/g, '')}]`)),
+          of: parts.map((part) => this.#inner(`[${withoutSpaces(part)}]`)),
         },
       ]
     // A quoted name is read as if it stood behind a dot: dots in it have to be escaped.

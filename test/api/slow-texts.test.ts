@@ -142,6 +142,9 @@ t.test('of custom resources', async (t) => {
   t.notOk(matchesFormat(zeros, 'duration'))
   t.ok(matchesFormat('3 weeks', 'duration'))
   t.equal(compileJsonPath(`.a[?(@${blanks}!)]`), undefined)
+  t.equal(compileJsonPath(`.a[0,a${blanks}b]`), undefined)
+  t.equal(compileJsonPath(`.a 1${zeros}.1.`), undefined)
+  t.same(compileJsonPath(`.a[${zeros}1]`)?.({ a: [5, 6] }), [6])
   t.same(
     compileJsonPath('.a[?(@.b == "c")].d')?.({
       a: [
