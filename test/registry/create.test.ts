@@ -4,6 +4,7 @@ import { systemClock } from '#api/clock.js'
 import { badRequest } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
+import type { AdmissionAttributes } from '#registry/admission.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
 import { startApiInMemory } from '../kinds/api-in-memory.js'
 
@@ -137,4 +138,59 @@ t.test('what admission makes of an object is held to what holds for clients', as
     mutate = ({ metadata }) => void (metadata.namespace = 'elsewhere')
     t.match((await write()).body, { code: 400, message: /does not match the namespace sent/ }, way)
   }
+})
+
+t.test(
+  'a create by update forgets the version that its object names, but not in a dry run',
+  async (t) => {
+    const api = await startApiInMemory()
+    t.teardown(() => api.close())
+    const store = api.store('', 'configmaps')
+    const put = (dryRun: boolean, resourceVersion: string) =>
+      store.update(
+        api.context({ ...inDefault, dryRun }),
+        'a',
+        () => ({
+          ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+          metadata: { name: 'a', namespace: 'default', resourceVersion },
+        }),
+        { forceAllowCreate: true },
+      )
+    for (const dryRun of [true, false])
+      await t.rejects(put(dryRun, 'x'), { code: 500, message: /parsing "x": invalid syntax/ })
+    const shown = await put(true, '12345')
+    t.same([shown.created, shown.stored.object.metadata.resourceVersion], [true, '12345'])
+    const { created, stored } = await put(false, '12345')
+    t.same([created, stored.object.metadata.resourceVersion], [true, String(stored.revision)])
+    await t.rejects(put(false, '12345'), { code: 409, message: /has been modified/ })
+    const none = store.update(api.context(inDefault), 'b', (current) => current!)
+    await t.rejects(none, { code: 404, message: 'configmaps "b" not found' })
+  },
+)
+
+t.test('of a subresource with a kind of its own admission sees and changes that', async (t) => {
+  const seen: unknown[] = []
+  const see = ({ operation, object, oldObject }: AdmissionAttributes) => {
+    if (operation !== 'UPDATE') return
+    seen.push([oldObject?.kind, oldObject?.text, object?.kind, object?.text])
+    if (object?.text === 'sent') object.text = 'admitted'
+  }
+  const api = await startApiInMemory(() => ({ mutate: see, validate: see }))
+  t.teardown(() => api.close())
+  const data = (text: string) => ({ data: { text } })
+  await api.create('v1/configmaps', { metadata: { name: 'a' }, ...data('stored') }, inDefault)
+  const view = (object: KubeObject): KubeObject => ({
+    ...{ apiVersion: 'v1', kind: 'View', metadata: { name: 'a' } },
+    text: object.data.text,
+  })
+  const { stored } = await api
+    .store('', 'configmaps')
+    .update(api.context(inDefault), 'a', (current) => ({ ...current!, ...data('sent') }), {
+      admittedAs: { read: view, write: (object, { text }) => ({ ...object, ...data(text) }) },
+    })
+  t.same(stored.object.data, { text: 'admitted' })
+  t.same(seen, [
+    ['View', 'stored', 'View', 'sent'],
+    ['View', 'stored', 'View', 'admitted'],
+  ])
 })
