@@ -1,5 +1,6 @@
 import t from 'tap'
 import { subjectOf, violations } from '#admission/pod-security/checks.js'
+import { versionProblem } from '#admission/pod-security/policy.js'
 
 const detailsOf = (
   level: string,
@@ -62,4 +63,10 @@ t.test('procMount stands behind capabilities at the restricted level', async (t)
   const drop = 'container "c" must set securityContext.capabilities.drop=["ALL"]'
   t.same(detailsOf('restricted', { containers }), [drop, procMount])
   t.same(detailsOf('restricted', { containers }, { minor: 34 }), [procMount, drop])
+})
+
+t.test('a version is one whose number Go reads', async (t) => {
+  for (const version of ['latest', 'v1.0', 'v1.999']) t.equal(versionProblem(version), undefined)
+  for (const version of ['v1.01', 'v2.0', 'v1.99999999999999999999'])
+    t.equal(versionProblem(version), 'must be "latest" or "v1.x"')
 })

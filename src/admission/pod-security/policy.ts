@@ -2,6 +2,7 @@
 import { type FieldError, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
+import { parseInt64 } from '#json/int64.js'
 
 export const labelPrefix = 'pod-security.kubernetes.io/'
 export const privileged = 'privileged'
@@ -36,10 +37,11 @@ export const defaultSettings: PodSecuritySettings = {
 export const levelProblem = (level: string): string | undefined =>
   levels.includes(level) ? undefined : `must be one of ${levels.join(', ')}`
 
+const isVersion = (version: string): boolean =>
+  /^v1\.(?:0|[1-9]\d*)$/.test(version) && parseInt64(version.slice('v1.'.length)) !== undefined
+
 export const versionProblem = (version: string): string | undefined =>
-  version === 'latest' || /^v1\.(?:0|[1-9]\d*)$/.test(version)
-    ? undefined
-    : 'must be "latest" or "v1.x"'
+  version === 'latest' || isVersion(version) ? undefined : 'must be "latest" or "v1.x"'
 
 export const minorOf = (version: string): number =>
   version === 'latest' ? Number.POSITIVE_INFINITY : Number(version.slice('v1.'.length))
