@@ -7,7 +7,7 @@ import { addToList } from '#collections/add-to-list.js'
 import { jsonEqual } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
 import { type Comparison, compareObjects, nothingChanged } from './compare.js'
-import { type FieldSet, isEmptySet, leaf, pathsOf, unionOfAll } from './field-set.js'
+import { type FieldSet, isEmptySet, pathsOf, unionOfAll } from './field-set.js'
 import type { FieldType } from './field-type.js'
 import type { Owner, Owners } from './managed-fields.js'
 import { mergeObjects, removeFields } from './merge-typed.js'
@@ -194,13 +194,16 @@ export const ownersAfterApply = (
   return { object: jsonEqual(live, object) ? undefined : object, owners: after.owners }
 }
 
+const findsBareEntry = (set: FieldSet): boolean => {
+  for (const element in set) {
+    const under = set[element] as FieldSet
+    if (isEmptySet(under) ? element.startsWith('k:') : findsBareEntry(under)) return true
+  }
+  return false
+}
+
 /** Whether there is an entry of which only its place in the list is claimed: its keys are defaults. */
-const hasBareEntry = oncePerObject((set: FieldSet): boolean =>
-  Object.entries(set as Readonly<Record<string, FieldSet>>).some(
-    ([element, under]) =>
-      (element.startsWith('k:') && isEmptySet(under)) || (under !== leaf && hasBareEntry(under)),
-  ),
-)
+const hasBareEntry = oncePerObject(findsBareEntry)
 
 /** Removes what the applier claimed before and claims no more, unless someone else owns it. */
 const prune = (
