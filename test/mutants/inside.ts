@@ -48,7 +48,7 @@ const passes = async (file: string): Promise<boolean> => {
   begun = []
   await import(`${pathToFileURL(file).href}?run=${runs++}`)
   const results = (await Promise.all(begun)) as ({ ok: boolean } | null)[]
-  return results.every((one) => one?.ok !== false)
+  return results.length > 0 && results.every((one) => one?.ok === true)
 }
 
 const triesMax = 3

@@ -55,7 +55,13 @@ export class Tester {
 
   /** Throws if the tests fail as the code is. They also load what is to be changed. */
   async #start(): Promise<void> {
-    this.#child = fork(program, { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
+    // tap would end all of this after the time that one file may take.
+    const env = { ...process.env, TAP_TIMEOUT: '0', KUBE_CACHE_MUTATION_DETECTOR: 'true' }
+    const child = fork(program, { env, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
+    this.#child = child
+    child.once('exit', () => {
+      if (this.#child === child) this.#child = undefined
+    })
     await this.#told(undefined)
     const { by } = await this.#told({ tests: this.#tests, timeoutMs: this.#timeoutMs })
     if (by !== undefined) throw new Error(`${by} fails without any mistake`)
