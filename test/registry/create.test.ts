@@ -78,12 +78,15 @@ t.test('a name that is made up and taken is made up anew, eight times in all', a
 t.test('what admission makes of an object is held to what holds for clients', async (t) => {
   let mutate = (_object: KubeObject): void => {}
   let seen: KubeObject | undefined
+  let validated: KubeObject | undefined
   const admission = {
     mutate: ({ object }: { object: KubeObject | undefined }) => {
       seen = structuredClone(object!)
       mutate(object!)
     },
-    validate: () => {},
+    validate: ({ object }: { object: KubeObject | undefined }) => {
+      validated = structuredClone(object!)
+    },
   }
   const api = await startApiInMemory(() => admission)
   t.teardown(() => api.close())
@@ -105,6 +108,15 @@ t.test('what admission makes of an object is held to what holds for clients', as
   t.same(metadata.ownerReferences, [owner])
   t.equal(metadata.namespace, 'default')
   for (const field of ['uid', 'creationTimestamp', 'selfLink']) t.notOk(field in metadata, field)
+
+  const { resourceVersion } = first.body.metadata
+  const unversioned = ({ metadata }: KubeObject) => {
+    delete metadata.resourceVersion
+    metadata.labels = { a: 'b' }
+  }
+  await api.replace(maps, 'sent', unversioned, inDefault)
+  t.equal(seen!.metadata.resourceVersion, undefined)
+  t.equal(validated!.metadata.resourceVersion, resourceVersion, 'is that of what it replaces')
 
   let made = 0
   const ways = {
