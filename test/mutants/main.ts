@@ -58,13 +58,15 @@ const tester =
 
 const fates = { dies: 0, lives: 0, invalid: 0, stuck: 0 }
 const end = (): never => {
-  tester?.close()
-  checkout.close()
   process.stdout.write(
     `${fates.dies} noticed, ${fates.lives} live, ${fates.invalid} are no code, ${fates.stuck} could not be tried; of ${all.length} possible\n`,
   )
   return process.exit(fates.lives === 0 ? 0 : 1)
 }
+process.once('exit', () => {
+  tester?.close()
+  checkout.close()
+})
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)
 for (const { file, mutant } of all.slice(0, Number(flags.count))) {
   const inside = await tester?.judge(path.resolve(dist, '..', file), checkout.read(file), mutant)
