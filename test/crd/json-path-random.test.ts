@@ -16,8 +16,8 @@ const document = (depth: number): JsonValue => {
   return kind === 2 ? inner : Object.fromEntries(inner.map((value) => [pick(names), value]))
 }
 
-/** Dots and brackets are escaped behind a dot, and dots in quotes as well. */
-const escapeName = (name: string): string => name.replace(/[.]/g, '\\.')
+/** Dots and spaces are escaped, in quotes as well. */
+const escapeName = (name: string): string => name.replace(/[. ]/g, '\\$&')
 const fieldStep = (name: string): string =>
   random() < 0.5 || name.includes("'") ? `.${escapeName(name)}` : `['${escapeName(name)}']`
 const indexStep = (at: number, length: number): string =>
