@@ -11,8 +11,8 @@ import { plan } from './plan.js'
 import { PlanError } from './planned.js'
 import { CompilationError } from './source-errors.js'
 import { type Type, types } from './types.js'
-import type { CelValue } from './values.js'
-import { measured } from './work.js'
+import { CelError, type CelValue } from './values.js'
+import { CostExceeded, measured } from './work.js'
 
 /** The expression is right, and yet no program can be made of it; the message is upstream's. */
 export class InstantiationError extends Error {}
@@ -38,11 +38,11 @@ interface Outcome {
   readonly cost: number
 }
 
-/** Evaluates with variables that may be made when they are asked for. `failed` is told what it took until an error. */
+/** Evaluates with variables that may be made when they are asked for. `spend` is told the cost, also that of an error of CEL's. */
 export type Program = (
   variables: (name: string) => CelValue | undefined,
   costMax: number,
-  failed?: (cost: number) => void,
+  spend?: (cost: number) => void,
 ) => Outcome
 
 /** @throws InstantiationError */
@@ -54,15 +54,18 @@ export const programOf = ({ tree }: Checked): Program => {
     if (error instanceof PlanError) throw new InstantiationError(error.message)
     throw error
   }
-  return (variables, costMax, failed) => {
+  return (variables, costMax, spend) => {
     const evaluation = new Evaluation(variables, costMax)
+    let outcome: Outcome
     try {
       const { result, parts } = measured(() => evaluate(evaluation))
-      return { value: result, cost: Math.max(evaluation.cost, Math.ceil(parts)) }
+      outcome = { value: result, cost: Math.max(evaluation.cost, Math.ceil(parts)) }
     } catch (error) {
-      failed?.(evaluation.cost)
+      if (error instanceof CelError || error instanceof CostExceeded) spend?.(evaluation.cost)
       throw error
     }
+    spend?.(outcome.cost)
+    return outcome
   }
 }
 

@@ -133,12 +133,10 @@ export const evaluate = async (
 ): Promise<CelValue> => {
   if (program === undefined) throw new EvaluationError(`compilation error: ${error}`)
   for (;;) {
-    let untilError = 0
     try {
-      const { value, cost } = program(activation, limits.celCallCostMax, (spent) => {
-        untilError = spent
+      const { value } = program(activation, limits.celCallCostMax, (cost) => {
+        budget.left -= cost
       })
-      budget.left -= cost
       if (budget.left < 0) throw new OutOfBudget()
       return value
     } catch (problem) {
@@ -147,7 +145,6 @@ export const evaluate = async (
         continue
       }
       // An error spends it, too, as may variables.
-      budget.left -= untilError
       if (budget.left < 0) throw new OutOfBudget()
       throw new EvaluationError(evaluationProblem(text, problem))
     }

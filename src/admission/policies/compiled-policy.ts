@@ -54,16 +54,13 @@ class Variables extends MapValue {
     const shown = JSON.stringify(name)
     if (program === undefined)
       return new CelError(`composited variable ${shown} fails to compile: ${error}`)
-    let untilError = 0
     try {
-      const { value, cost } = program(this.#activation, limits.celCallCostMax, (spent) => {
-        untilError = spent
+      const { value } = program(this.#activation, limits.celCallCostMax, (cost) => {
+        this.#budget.left -= cost
       })
-      this.#budget.left -= cost
       return value
     } catch (problem) {
       if (!(problem instanceof CelError || problem instanceof CostExceeded)) throw problem
-      this.#budget.left -= untilError
       return new CelError(`composited variable ${shown} fails to evaluate: ${problem.message}`)
     }
   }

@@ -283,12 +283,10 @@ const evaluate = (compiled: CompiledRule, place: Place, variables: Variables): F
   if (isTransition && oldSelf === undefined && !isOptional) return []
   const optional = () => (oldSelf === undefined ? Optional.none : Optional.of(oldSelf()))
   const names = namesOf(isOptional ? { ...variables, oldSelf: optional } : variables)
-  let untilError = 0
   try {
-    const { value, cost } = compiled.evaluate(names, limits.celCallCostMax, (spent) => {
-      untilError = spent
+    const { value } = compiled.evaluate(names, limits.celCallCostMax, (cost) => {
+      budget.left -= cost
     })
-    budget.left -= cost
     if (budget.left < 0) return [wrong(place, ranOut)]
     if (value === true) return []
   } catch (error) {
@@ -298,7 +296,6 @@ const evaluate = (compiled: CompiledRule, place: Place, variables: Variables): F
       return [wrong(place, why)]
     }
     if (!(error instanceof CelError)) throw error
-    budget.left -= untilError
     return [wrong(place, budget.left < 0 ? ranOut : evaluationProblem(error, rule))]
   }
   const error = failed(compiled, place, variables)
