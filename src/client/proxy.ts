@@ -1,9 +1,11 @@
 /** Connections through the proxy that a kubeconfig names: its proxy-url (net/http, Transport.dialConn). */
 import http from 'node:http'
 import https from 'node:https'
-import { isIP, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { limits } from '#limits'
+import { authorizationOf } from '#net/client-credentials.js'
+import { hostInUrl } from '#net/host-in-url.js'
 import { serverNamed } from '#net/server-name.js'
 import { trusted } from '#net/trusted.js'
 import { urlHost } from '#net/url-host.js'
@@ -15,8 +17,6 @@ interface ProxyTrust {
   readonly insecureSkipTlsVerify?: boolean
 }
 
-const inBrackets = (host: string): string => (isIP(host) === 6 ? `[${host}]` : host)
-
 /** By CONNECT: also for a server of plain HTTP, so that there is one way. */
 const throughHttp = (
   proxy: URL,
@@ -24,8 +24,9 @@ const throughHttp = (
   { ca, insecureSkipTlsVerify }: ProxyTrust,
 ): Promise<Duplex> =>
   new Promise((resolve, reject) => {
-    const { user, password } = proxyUser(proxy)
-    const authority = `${inBrackets(host)}:${port}`
+    const { user: username, password } = proxyUser(proxy)
+    const { authorization } = authorizationOf({ username, password })
+    const authority = `${hostInUrl(host)}:${port}`
     const isSecure = proxy.protocol === 'https:'
     const request = (isSecure ? https : http).request({
       ...trusted(ca),
@@ -37,11 +38,7 @@ const throughHttp = (
       path: authority,
       headers: {
         host: authority,
-        ...(user === ''
-          ? {}
-          : {
-              'proxy-authorization': `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
-            }),
+        ...(authorization === undefined ? {} : { 'proxy-authorization': authorization }),
       },
       agent: false,
       timeout: limits.proxyAnswerMs,
