@@ -7,12 +7,9 @@ import {
   parseFieldSelector,
   parseLabelSelector,
 } from '#api/selectors.js'
-import { seededRandom } from '../seeded-random.js'
+import { diceOf } from '../dice.js'
 
-const random = seededRandom(1)
-const below = (n: number): number => Math.floor(random() * n)
-const pick = <T>(list: readonly T[]): T => list[below(list.length)]!
-const some = <T>(list: readonly T[]): T[] => list.filter(() => random() < 0.5)
+const { below, pick, some, happens } = diceOf(1, 'selectors')
 const rounds = 2_000
 
 /** Words of the language of selectors among them. */
@@ -29,7 +26,7 @@ const requirement = () => {
     : { key, operator }
 }
 const labelSelector = (): LabelSelector => ({
-  matchLabels: random() < 0.5 ? {} : { [pick(keys)]: pick(values) },
+  matchLabels: happens(0.5) ? {} : { [pick(keys)]: pick(values) },
   matchExpressions: Array.from({ length: below(3) }, requirement) as NonNullable<
     LabelSelector['matchExpressions']
   >,
@@ -67,7 +64,7 @@ t.test('a field selector holds any value that is escaped', async (t) => {
       a.field < b.field ? -1 : 1
     const parsed = parseFieldSelector(text).sort(byField)
     const given = new Map(fields.map((field) => [field, value()]))
-    for (const { field, value } of wanted) if (random() < 0.5) given.set(field, value)
+    for (const { field, value } of wanted) if (happens(0.5)) given.set(field, value)
     const of = (field: string): string => given.get(field) ?? ''
     const isMet = wanted.every((r) => (of(r.field) === r.value) === (r.operator === '='))
     if (

@@ -2,11 +2,9 @@
 import t from 'tap'
 import { compileJsonPath } from '#crd/json-path.js'
 import type { JsonValue } from '#json/value.js'
-import { seededRandom } from '../seeded-random.js'
+import { diceOf } from '../dice.js'
 
-const random = seededRandom(1)
-const below = (n: number): number => Math.floor(random() * n)
-const pick = <T>(list: readonly T[]): T => list[below(list.length)]!
+const { below, pick, happens } = diceOf(1, 'paths')
 
 const names = ['a', 'b', 'a.b', 'a b', 'x-y', '0', 'constructor', '__proto__', "it's", 'é']
 const document = (depth: number): JsonValue => {
@@ -19,13 +17,13 @@ const document = (depth: number): JsonValue => {
 /** Dots and spaces are escaped, in quotes as well. */
 const escapeName = (name: string): string => name.replace(/[. ]/g, '\\$&')
 const fieldStep = (name: string): string =>
-  random() < 0.5 || name.includes("'") ? `.${escapeName(name)}` : `['${escapeName(name)}']`
+  happens(0.5) || name.includes("'") ? `.${escapeName(name)}` : `['${escapeName(name)}']`
 const indexStep = (at: number, length: number): string =>
   pick([`[${at}]`, `[${at - length}]`, `[${at}:${at + 1}]`])
 
 const walk = (from: JsonValue): { path: string; value: JsonValue } => {
   let [path, value] = ['', from]
-  while (typeof value === 'object' && value !== null && random() < 0.9) {
+  while (typeof value === 'object' && value !== null && happens(0.9)) {
     if (Array.isArray(value)) {
       const at = below(value.length)
       path += indexStep(at, value.length)

@@ -14,11 +14,9 @@ import {
   writeManagedFields,
 } from '#registry/field-manager/managed-fields.js'
 import { printPath } from '#registry/field-manager/path-element.js'
-import { seededRandom } from '../seeded-random.js'
+import { diceOf } from '../dice.js'
 
-const random = seededRandom(1)
-const below = (n: number): number => Math.floor(random() * n)
-const pick = <T>(list: readonly T[]): T => list[below(list.length)]!
+const { below, pick, happens } = diceOf(1, 'field sets')
 
 const texts = ['a', 'b', 'a b', '"q\\', 'é', '<', '\u2028', '\n', '']
 /** None is another one in other words, but for spaces. */
@@ -27,17 +25,17 @@ const values = [
   ...['0', '1.5', '1e-07', '80', '8080', 'true', 'false', 'null', '[]', '[1,"a"]', '[1]', '{}'],
   ...['{"a":1}', '{"a":1,"b":null}', '{"b":1}', '[[]]', '[{"a":1}]'],
 ]
-const spaced = (text: string): string => (random() < 0.1 ? ` ${text} ` : text)
+const spaced = (text: string): string => (happens(0.1) ? ` ${text} ` : text)
 const element = (): string => {
   const kind = below(10)
   if (kind < 5) return `f:${pick(texts)}`
   if (kind === 5) return `i:${below(12)}`
   if (kind < 8) return `v:${spaced(pick(values))}`
-  const port = random() < 0.5 ? [`"port":${pick(values)}`] : []
-  return `k:{${[`"name":${spaced(pick(values))}`, ...port].sort(() => random() - 0.5).join(',')}}`
+  const port = happens(0.5) ? [`"port":${pick(values)}`] : []
+  return `k:{${[`"name":${spaced(pick(values))}`, ...port].sort(() => (happens(0.5) ? -1 : 1)).join(',')}}`
 }
 const fields = (depth: number): FieldSet => {
-  const set: FieldSet = random() < 0.4 ? { '.': {} } : {}
+  const set: FieldSet = happens(0.4) ? { '.': {} } : {}
   for (let n = depth === 0 ? 0 : below(5); n > 0; n--) set[element()] = fields(depth - 1)
   return set
 }
@@ -79,7 +77,7 @@ t.test('union, intersection and difference are those of sets of paths', async (t
   const wrong: unknown[] = []
   for (let i = 0; i < rounds; i++) {
     const a = someSet()
-    const b = random() < 0.5 ? someSet() : union(a, someSet())
+    const b = happens(0.5) ? someSet() : union(a, someSet())
     const [ofA, ofB] = [pathTexts(a), pathTexts(b)]
     const held = new Set(ofB)
     const lies = (path: string): boolean =>

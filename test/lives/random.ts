@@ -1,5 +1,5 @@
 /** A random life for each seed. */
-import { type Dice, diceOf, given } from '../sweep/dice.js'
+import { type Dice, diceOf, given } from '../dice.js'
 import { container, exec, isDeaf, obeys, sidecar } from './containers.js'
 import { type Body, type Life, life } from './life.js'
 

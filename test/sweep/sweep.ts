@@ -1,5 +1,5 @@
 /** Asks two servers the same and keeps what they answer differently. */
-import { type Dice, diceOf } from './dice.js'
+import { type Dice, diceOf } from '../dice.js'
 import { type Difference, differenceOf } from './difference.js'
 import { sameAnswer, sameCauses } from './harmless.js'
 import { createReport, type Example, type Report } from './report.js'

@@ -1,5 +1,5 @@
 /** A random script for each seed. */
-import { type Dice, diceOf } from '../sweep/dice.js'
+import { type Dice, diceOf } from '../dice.js'
 import type { Step } from './script.js'
 import { daemonSetScript } from './scripts/daemonset.js'
 import { deploymentScript } from './scripts/deployment.js'

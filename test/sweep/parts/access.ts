@@ -1,6 +1,6 @@
 /** Users with random rights, and what they are let do: requests, roles that they make, names that they take, reviews. */
-import type { Dice } from '../dice.js'
-import { given } from '../dice.js'
+import type { Dice } from '../../dice.js'
+import { given } from '../../dice.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
 import { type Answer, type Request, typed } from '../target.js'
 import {

@@ -1,5 +1,5 @@
 /** Definitions with random schemas, and custom resources under those that are accepted: written, updated, patched, applied. */
-import type { Dice } from '../dice.js'
+import type { Dice } from '../../dice.js'
 import type { Example } from '../report.js'
 import { remove } from '../subjects.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'

@@ -1,6 +1,6 @@
 /** One object that is deleted in every form, and what is done to it before and meanwhile, until both servers part. */
-import type { Dice } from '../dice.js'
-import { given } from '../dice.js'
+import type { Dice } from '../../dice.js'
+import { given } from '../../dice.js'
 import { remove } from '../subjects.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
 import { dyingKinds } from './dying-kinds.js'

@@ -1,5 +1,5 @@
 /** Kinds that go in different ways: with grace, by finalizers of their own, with other defaults of propagation. */
-import { given } from '../dice.js'
+import { given } from '../../dice.js'
 import { namespace } from '../sweep.js'
 import { type RandomKind, randomKinds } from './random-objects.js'
 

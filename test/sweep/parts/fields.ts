@@ -1,6 +1,7 @@
 /** Fields of each kind set to what they may and may not hold, one at a time and two together, on every way to write. */
+
+import type { Dice } from '../../dice.js'
 import { type Api, readApi } from '../api-documents.js'
-import type { Dice } from '../dice.js'
 import { type Change, fieldsOf, valuesFor } from '../fields.js'
 import type { Example } from '../report.js'
 import { remove, type Subject, subjectsOf, withStored } from '../subjects.js'

@@ -1,7 +1,7 @@
 /** What is written and read of every kind in every form of an answer: tables, metadata alone, YAML, and what is none of them. */
 
+import type { Dice } from '../../dice.js'
 import { type Resource, readApi } from '../api-documents.js'
-import type { Dice } from '../dice.js'
 import { type Subject, subjectsOf, withStored } from '../subjects.js'
 import { namespace, type Part } from '../sweep.js'
 import { type Request, typed } from '../target.js'

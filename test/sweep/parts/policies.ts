@@ -1,5 +1,5 @@
 /** Policies with random expressions: which are refused, and what those that are not make of requests in the sweep's namespace. */
-import { type Dice, given } from '../dice.js'
+import { type Dice, given } from '../../dice.js'
 import { remove } from '../subjects.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
 import type { Request } from '../target.js'

@@ -1,5 +1,5 @@
 /** Valid objects at random of a few kinds that between them have each sort of list, map and owner. */
-import { type Dice, given } from '../dice.js'
+import { type Dice, given } from '../../dice.js'
 import { namespace } from '../sweep.js'
 
 type Fields = Record<string, unknown>

@@ -1,6 +1,6 @@
 /** Roles with random rules, and who has them. */
-import type { Dice } from '../dice.js'
-import { given } from '../dice.js'
+import type { Dice } from '../../dice.js'
+import { given } from '../../dice.js'
 import { namespace } from '../sweep.js'
 
 export const rbac = '/apis/rbac.authorization.k8s.io/v1'

@@ -1,5 +1,5 @@
 /** Structural schemas at random, mostly right, with rules in CEL; and values that mostly fit one. */
-import { type Dice, given } from '../dice.js'
+import { type Dice, given } from '../../dice.js'
 
 export type RandomSchema = Readonly<Record<string, unknown>>
 

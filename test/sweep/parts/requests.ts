@@ -1,6 +1,6 @@
 /** Random requests for what is there: verbs, parameters of the query and options in bodies, right, wrong and together. */
-import type { Dice } from '../dice.js'
-import { given } from '../dice.js'
+import type { Dice } from '../../dice.js'
+import { given } from '../../dice.js'
 import type { Example } from '../report.js'
 import { remove } from '../subjects.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'

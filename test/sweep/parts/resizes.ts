@@ -1,5 +1,5 @@
 /** Pods with random resources, resized at random. */
-import { type Dice, given } from '../dice.js'
+import { type Dice, given } from '../../dice.js'
 import { remove } from '../subjects.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
 import { ask } from '../target.js'

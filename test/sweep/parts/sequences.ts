@@ -1,5 +1,5 @@
 /** Some writes to one object, by several managers and in every way, until both servers part. */
-import type { Dice } from '../dice.js'
+import type { Dice } from '../../dice.js'
 import { remove } from '../subjects.js'
 import type { Part, Sweep } from '../sweep.js'
 import { type Request, typed } from '../target.js'

@@ -1,7 +1,7 @@
 /** Bodies as text: keys that come twice, that nobody knows or in other letters, and YAML in every dress, under each fieldValidation. */
 import { stringify } from 'yaml'
+import type { Dice } from '../../dice.js'
 import { readApi } from '../api-documents.js'
-import type { Dice } from '../dice.js'
 import type { Change, Path } from '../fields.js'
 import type { Example } from '../report.js'
 import { type Subject, subjectsOf, withStored } from '../subjects.js'

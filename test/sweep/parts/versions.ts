@@ -1,6 +1,6 @@
 /** Definitions of several versions that change while their resources are written through one and read through another. */
-import type { Dice } from '../dice.js'
-import { given } from '../dice.js'
+import type { Dice } from '../../dice.js'
+import { given } from '../../dice.js'
 import { remove } from '../subjects.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
 import { type Request, typed } from '../target.js'

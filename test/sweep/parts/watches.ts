@@ -1,6 +1,6 @@
 /** Many watches of every form on what random writes do meanwhile. */
-import type { Dice } from '../dice.js'
-import { given } from '../dice.js'
+import type { Dice } from '../../dice.js'
+import { given } from '../../dice.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
 import { type Answer, open, type Request, read, type Target } from '../target.js'
 

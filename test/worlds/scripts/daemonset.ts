@@ -1,5 +1,5 @@
 import { resources } from '#client/resources.js'
-import { type Dice, given } from '../../sweep/dice.js'
+import { type Dice, given } from '../../dice.js'
 import { change, create, remove, type Step, step } from '../script.js'
 import {
   anythingToPod,

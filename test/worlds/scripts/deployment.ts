@@ -1,6 +1,6 @@
 import type { PersistedObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
-import { type Dice, given } from '../../sweep/dice.js'
+import { type Dice, given } from '../../dice.js'
 import { change, create, type Place, remove, type Step, step } from '../script.js'
 import {
   amount,

@@ -1,6 +1,6 @@
 /** Objects that own one another, rightly and under wrong names, and are deleted in every way. */
 import { apiVersionOf, type ResourceRef, resources } from '#client/resources.js'
-import { type Dice, given } from '../../sweep/dice.js'
+import { type Dice, given } from '../../dice.js'
 import {
   type Act,
   change,

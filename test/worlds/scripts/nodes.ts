@@ -1,6 +1,6 @@
 /** Nodes of the script's own are lost, come back, are tainted, shut down and deleted, with Pods that bear it or do not. */
 import { resources } from '#client/resources.js'
-import { type Dice, given } from '../../sweep/dice.js'
+import { type Dice, given } from '../../dice.js'
 import { fated } from '../fate.js'
 import type { PretendNodes } from '../pretend-nodes.js'
 import {

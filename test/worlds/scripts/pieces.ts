@@ -1,7 +1,7 @@
 /** What scripts of several kinds have in common. */
 import type { DeleteRequestOptions } from '#client/client.js'
 import { resources } from '#client/resources.js'
-import { type Dice, given } from '../../sweep/dice.js'
+import { type Dice, given } from '../../dice.js'
 import { fated } from '../fate.js'
 import { create, type Step, step, toAnyPod, toPod } from '../script.js'
 

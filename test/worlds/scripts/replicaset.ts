@@ -1,6 +1,6 @@
 /** ReplicaSets and ReplicationControllers, which differ by their selector. */
 import { type ResourceRef, resources } from '#client/resources.js'
-import { type Dice, given } from '../../sweep/dice.js'
+import { type Dice, given } from '../../dice.js'
 import { change, create, remove, type Step, step, toPod } from '../script.js'
 import {
   anythingToPod,

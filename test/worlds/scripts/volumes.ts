@@ -1,6 +1,6 @@
 /** Volumes and claims that find one another, wait for Pods, are protected, released and deleted. */
 import { resources } from '#client/resources.js'
-import { type Dice, given } from '../../sweep/dice.js'
+import { type Dice, given } from '../../dice.js'
 import {
   type Act,
   change,

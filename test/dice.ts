@@ -1,5 +1,5 @@
-/** Chance of a part of the sweep: the same for a seed, whichever other parts are played. */
-import { seededRandom } from '../seeded-random.js'
+/** Chance of a part, such as one of the sweep: the same for a seed, whichever other parts are played. */
+import { seededRandom } from './seeded-random.js'
 
 export interface Dice {
   below(bound: number): number
