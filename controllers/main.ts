@@ -1,4 +1,5 @@
 /** The controller manager: `kubelevel controller-manager`. All controllers in one process, over shared informers. */
+import { oncePer } from '#async/once.js'
 import { createEventRecorder, type EventRecorder } from '#client/event-recorder.js'
 import { InformerFactory } from '#client/informer-factory.js'
 import { type ElectionSettings, runElected } from '#client/leader-election.js'
@@ -46,16 +47,11 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
   const settings = { ...settingsDefault, ...options.settings }
   const contextOf = ({ name, serviceAccount = name }: Controller): ControllerContext => {
     const acting = (serviceAccount !== false && accounts?.of(serviceAccount)) || client
-    const known = new Map<string, EventRecorder>()
-    const recorder = (component: string): EventRecorder => {
-      let own = known.get(component)
-      if (own === undefined) {
-        own = createEventRecorder({ client: acting, component, clock, log })
-        known.set(component, own)
-        recorders.push(own)
-      }
-      return own
-    }
+    const recorder = oncePer((component): EventRecorder => {
+      const made = createEventRecorder({ client: acting, component, clock, log })
+      recorders.push(made)
+      return made
+    })
     const workers = settings.workers[name] ?? workersDefault
     return { client: acting, informers, recorder, clock, log, queues, settings, workers }
   }

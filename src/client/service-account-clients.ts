@@ -3,6 +3,7 @@
  * controller-manager/pkg/clientbuilder.
  */
 import type { Clock } from '#api/clock.js'
+import { oncePer } from '#async/once.js'
 import { AccountToken } from './account-token.js'
 import type { Client } from './client.js'
 import type { ClientConfig } from './kubeconfig.js'
@@ -45,23 +46,19 @@ const withToken = (transport: Transport, token: AccountToken): Transport => ({
 export class ServiceAccountClients {
   readonly #options: Options
   readonly #transport: Transport
-  readonly #clients = new Map<string, Client>()
 
   constructor(options: Options) {
     this.#options = options
     this.#transport = createTransport(anonymous(options.client.config))
   }
 
-  of(name: string): Client {
-    let client = this.#clients.get(name)
-    if (client === undefined) {
-      const token = new AccountToken(this.#options, { namespace, name })
-      const transport = withToken(this.#transport, token)
-      client = this.#options.client.as(`system:serviceaccount:${namespace}:${name}`, transport)
-      this.#clients.set(name, client)
-    }
-    return client
-  }
+  readonly of = oncePer((name): Client => {
+    const transport = withToken(
+      this.#transport,
+      new AccountToken(this.#options, { namespace, name }),
+    )
+    return this.#options.client.as(`system:serviceaccount:${namespace}:${name}`, transport)
+  })
 
   close(): void {
     this.#transport.close()
