@@ -10,6 +10,7 @@ import {
   tokenSecretType,
 } from '#api/legacy-tokens.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
+import { serviceAccountUsername } from '#api/user-info.js'
 import { isConflict, isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
@@ -40,7 +41,7 @@ const isToken = (secret: Secret): boolean =>
 
 const signToken = async (
   keyPem: string,
-  account: PersistedObject,
+  account: NamespacedObject,
   secret: Secret,
 ): Promise<string> => {
   const { SignJWT } = await import('jose')
@@ -55,7 +56,7 @@ const signToken = async (
     [claim('service-account.uid')]: uid,
   })
     .setProtectedHeader({ alg, kid })
-    .setSubject(`system:serviceaccount:${namespace}:${name}`)
+    .setSubject(serviceAccountUsername(namespace, name))
     .sign(key)
 }
 
@@ -63,7 +64,7 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
 const fill = async (
   context: ControllerContext,
-  account: PersistedObject,
+  account: NamespacedObject,
   secret: Secret,
 ): Promise<void> => {
   const { client, settings } = context
@@ -87,10 +88,12 @@ const fill = async (
 const accountOf = async (
   context: ControllerContext,
   secret: Secret,
-): Promise<PersistedObject | undefined> => {
+): Promise<NamespacedObject | undefined> => {
   const { namespace, annotations } = secret.metadata
   const uid = annotations?.[accountUidAnnotation]
-  const known = context.informers.for(resources.serviceAccounts).store.get(accountKey(secret))
+  const known = context.informers
+    .for<NamespacedObject>(resources.serviceAccounts)
+    .store.get(accountKey(secret))
   if (known !== undefined && (!uid || known.metadata.uid === uid)) return known
   // A token must not be lost because the watch is behind.
   const name = annotations?.[accountNameAnnotation]

@@ -3,6 +3,7 @@
  * controller-manager/pkg/clientbuilder.
  */
 import type { Clock } from '#api/clock.js'
+import { serviceAccountUsername } from '#api/user-info.js'
 import { oncePer } from '#async/once.js'
 import { AccountToken } from './account-token.js'
 import type { Client } from './client.js'
@@ -57,7 +58,7 @@ export class ServiceAccountClients {
       this.#transport,
       new AccountToken(this.#options, { namespace, name }),
     )
-    return this.#options.client.as(`system:serviceaccount:${namespace}:${name}`, transport)
+    return this.#options.client.as(serviceAccountUsername(namespace, name), transport)
   })
 
   close(): void {
