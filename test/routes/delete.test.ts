@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { StorageError } from '#storage/driver.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
+import { eventually } from '../eventually.js'
 import { startApiServer } from './api-server.js'
 
 const configMaps = '/api/v1/namespaces/x/configmaps'
@@ -493,12 +494,9 @@ t.test('a collection is deleted item by item, and answered as it was listed', as
 t.test('what a collection removes or holds waits for the disk together', async (t) => {
   const driver = openMemory({ clock: systemClock })
   const txn = driver.txn.bind(driver)
-  let underWay = 0
-  let most = 0
+  let waiting: (() => void)[] | undefined
   driver.txn = async (...args) => {
-    most = Math.max(most, ++underWay)
-    await new Promise(setImmediate)
-    underWay--
+    await new Promise<void>((go) => (waiting ? waiting.push(go) : go()))
     return txn(...args)
   }
   const { api } = await startApiServer(t, { driver })
@@ -506,10 +504,12 @@ t.test('what a collection removes or holds waits for the disk together', async (
   for (const metadata of [{}, { finalizers }]) {
     for (const name of ['a', 'b', 'c', 'd'])
       await api.post(configMaps, { metadata: { name, ...metadata } })
-    most = 0
-    const deleted = await api.delete(configMaps)
-    t.equal(deleted.body.items.length, 4)
-    t.equal(most, 4)
+    const held = (waiting = [] as (() => void)[])
+    const deleted = api.delete(configMaps)
+    await eventually('all four to wait at once', () => held.length === 4)
+    waiting = undefined
+    for (const go of held) go()
+    t.equal((await deleted).body.items.length, 4)
   }
 })
 
