@@ -107,7 +107,12 @@ export const controllerManagerProcess: ProcessSpec = {
       election: electionSettingsOf(flags),
       settings: settingsFrom(flags),
     }
-    const pages = { health: { healthz: [] }, metrics: [...deps.client.metrics] }
+    const pages = {
+      name: manager,
+      health: { healthz: [] },
+      metrics: [...deps.client.metrics],
+      flags: flags.shown(),
+    }
     return whileServing(deps, servingSettingsOf(flags), pages, () =>
       runControllerManager({ ...options, pages }),
     )

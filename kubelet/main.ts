@@ -22,6 +22,8 @@ import { startKubeletServer } from './server/kubelet-server.js'
 import { Manifests, type ReadManifest } from './static-pods/manifests.js'
 
 interface KubeletOptions {
+  /** What it was started with, for /flagz. */
+  flags?: Readonly<Record<string, string>>
   config: ClientConfig
   /** Ends the kubelet and, unless told otherwise, the processes of its Pods. */
   signal: AbortSignal
@@ -132,6 +134,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
   })
   const server = await startKubeletServer({
     kubelet,
+    flags: options.flags,
     clock,
     log,
     address: nodeAddress,

@@ -1,8 +1,8 @@
 /** The OpenID documents with which others check ServiceAccount tokens. */
 import type { KeyObject } from 'node:crypto'
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
+import { fitsRoute, notAcceptable } from '#api/accept.js'
 import { methodNotAllowed, pathNotFound } from '#api/errors.js'
-import { fitsRoute, notAcceptable } from './answers/accept.js'
 
 interface TokenIssuer {
   readonly issuer: string

@@ -1,12 +1,12 @@
 /** The body of a request as bytes, and what it says where it is YAML. */
 import type { FastifyRequest } from 'fastify'
+import { bareType } from '#api/accept.js'
 import { requestEntityTooLarge } from '#api/errors.js'
 import { JsonSyntaxError, parseWithTrace } from '#json/json.js'
 import { textOf } from '#json/utf8.js'
 import { limits } from '#limits'
 import type { YamlReader } from '#registry/yaml/reader.js'
 import { type ParsedYaml, parseYaml } from '#registry/yaml/yaml.js'
-import { bareType } from './answers/accept.js'
 import { inputMediaType } from './answers/negotiation.js'
 
 const noBytes = Buffer.alloc(0)

@@ -119,8 +119,10 @@ export const schedulerProcess: ProcessSpec = {
       check: () => (handlers.areBehind ? 'handlers are not fully synchronized' : undefined),
     }
     const pages: ComponentPages = {
+      name: 'kube-scheduler',
       health: { healthz: [], livez: [], readyz: [shutdown, sync] },
       metrics: [...deps.client.metrics],
+      flags: flags.shown(),
     }
     await whileServing(deps, servingSettingsOf(flags), pages, () =>
       runScheduler({ ...deps, configuration, election, pages, handlers }),

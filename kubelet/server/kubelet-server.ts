@@ -2,7 +2,10 @@
 import type { IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import { buildInfo } from '#api/build-info.js'
 import type { Clock } from '#api/clock.js'
+import { ApiError } from '#api/errors.js'
+import { isZPage, type ZPagePath, type ZPageSources, zPage } from '#api/z-pages.js'
 import type { Client } from '#client/client.js'
 import type { Log } from '#client/log.js'
 import { Callers } from '#component/callers.js'
@@ -20,6 +23,8 @@ import { serveSummary } from './serve-summary.js'
 
 interface KubeletServerOptions {
   readonly kubelet: Kubelet
+  /** What it was started with, for /flagz. */
+  readonly flags?: Readonly<Record<string, string>> | undefined
   readonly clock: Clock
   readonly log: Log
   readonly address: string
@@ -43,6 +48,16 @@ const answers: Readonly<Record<string, Answer>> = {
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ kind: 'PodList', apiVersion: 'v1', items: kubelet.pods }))
   },
+}
+
+const serveZPage = (
+  about: ZPageSources,
+  { request, response, clock }: Served,
+  path: ZPagePath,
+): void => {
+  const { headers, text } = zPage(path, about, request, clock.now())
+  response.writeHead(200, headers)
+  response.end(text)
 }
 
 const parsePath = ({ url = '/' }: IncomingMessage): RequestPath => {
@@ -72,6 +87,14 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
     keepAlive: true,
     keepAliveInitialDelay: limits.serverKeepAliveMs,
   })
+  const about = {
+    component: 'kubelet',
+    startedAt: clock.now(),
+    build: buildInfo(),
+    // Of what has handlers, upstream lists what is no service of go-restful's, and not the page itself.
+    paths: ['/flagz', '/healthz', '/metrics'],
+    flags: options.flags ?? {},
+  }
   const { nodeName } = kubelet
   const knowsCa = clientCa !== undefined
   const callers = new Callers({ client, log, knowsCa, takesAnonymous: false })
@@ -81,12 +104,19 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
       const path = parsePath(request)
       await access.check(request, path.kind)
       if (response.destroyed) return
+      const served = { kubelet, clock, path, request, response }
+      const [page = ''] = (request.url ?? '').split('?', 1)
+      if (isZPage(page)) return serveZPage(about, served, page)
       const serve = getOwn(answers, path.kind)
       if (!serve) throw new HttpError(404, '404 page not found')
-      await serve({ kubelet, clock, path, request, response })
+      await serve(served)
     }
     answer().catch((error) => {
       if (response.headersSent) return response.destroy()
+      if (error instanceof ApiError) {
+        response.writeHead(error.code, { 'content-type': 'application/json' })
+        return response.end(JSON.stringify(error.status))
+      }
       response.writeHead(error instanceof HttpError ? error.code : 500)
       response.end(error.message)
     })

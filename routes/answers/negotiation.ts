@@ -4,18 +4,19 @@
  * have no protobuf, except as PartialObjectMetadata.
  */
 import type { FastifyRequest } from 'fastify'
-import { failure } from '#api/errors.js'
-import { Kept } from '#collections/kept.js'
-import { limits } from '#limits'
-import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {
   asksForKind,
   bareType,
   type Clause,
   fitsRoute,
-  notAcceptable as notAcceptableRoute,
+  noneAccepted,
+  notAcceptable,
   parseAccept,
-} from './accept.js'
+} from '#api/accept.js'
+import { failure } from '#api/errors.js'
+import { Kept } from '#collections/kept.js'
+import { limits } from '#limits'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
 
 type Conversion = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
 
@@ -84,14 +85,6 @@ const fallback: Negotiated = {
 
 const indented: Negotiated = { ...fallback, pretty: true }
 
-/** The 406 of apiserver, when go-restful has let the types pass. */
-export const notAcceptable = (accepted: readonly string[]) =>
-  failure({
-    code: 406,
-    reason: 'NotAcceptable',
-    message: `only the following media types are accepted: ${accepted.join(', ')}`,
-  })
-
 /** The 406 of a conversion that does not fit what was asked for, which is a list, or is not, and of that Go type. */
 export const notConvertible = (
   convert: Conversion,
@@ -108,7 +101,7 @@ export const notConvertible = (
 export const streamTypeOf = ({ mediaType }: Negotiated): string =>
   mediaType === protobuf ? `${protobuf};stream=watch` : mediaType
 
-export const streamNotAcceptable = () => notAcceptable(streamTypes)
+export const streamNotAcceptable = () => noneAccepted(streamTypes)
 
 const negotiate = (
   header: string,
@@ -163,14 +156,14 @@ export const negotiateOutput = (
   if (accept === json || accept === '' || accept === '*/*') return fallback
   if (!isCustom) {
     const produced = producedBy(collection)
-    if (!fitsRoute(accept, produced)) throw notAcceptableRoute(produced)
+    if (!fitsRoute(accept, produced)) throw notAcceptable(produced)
   }
   const found = isCustom
     ? keptForCustom.of(accept, negotiateCustom)
     : table
       ? keptForBuiltIn.of(accept, negotiateBuiltIn)
       : keptForTableless.of(accept, negotiateTableless)
-  if (found === undefined) throw notAcceptable(mediaTypes)
+  if (found === undefined) throw noneAccepted(mediaTypes)
   return found
 }
 
@@ -180,19 +173,8 @@ export const negotiateOutput = (
  */
 export const negotiateLog = (accept = ''): Negotiated => {
   const found = accept === '' ? fallback : negotiateTableless(accept)
-  if (found === undefined) throw notAcceptable(mediaTypes)
+  if (found === undefined) throw noneAccepted(mediaTypes)
   return found
-}
-
-const humans = /^(?:curl|Wget|Mozilla\/5\.0)/
-
-/** Whether to indent: asked for, or the client is curl, wget or a browser. */
-export const isPretty = (asked: boolean, url: string, userAgent: string): boolean => {
-  if (url.includes('pretty')) {
-    const value = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('pretty')
-    if (value) return /^(?:1|t|T|TRUE|true|True)$/.test(value) || asked
-  }
-  return asked || humans.test(userAgent)
 }
 
 /** Go's mime.ParseMediaType wants a value for each parameter, and each once; one semicolon at the end is let pass. */

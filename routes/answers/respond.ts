@@ -4,21 +4,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, failure } from '#api/errors.js'
 import { internalType } from '#api/internal-type.js'
 import type { KubeObject, ListMeta } from '#api/object.js'
+import { isPretty } from '#api/pretty.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import { stringify } from '#json/json.js'
 import type { JsonObject } from '#json/value.js'
-import { formatYaml } from '#registry/encode/yaml.js'
+import { formatYaml } from '#json/yaml.js'
 import { Query } from '#registry/query.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
 import type { Target } from '../api-deps.js'
-import {
-  isPretty,
-  type Negotiated,
-  negotiateError,
-  notConvertible,
-  protobuf,
-} from './negotiation.js'
+import { type Negotiated, negotiateError, notConvertible, protobuf } from './negotiation.js'
 import { inProtobuf, storedInProtobuf } from './protobuf.js'
 import { sendBytes } from './send-bytes.js'
 import { lineOf, viewOf } from './stored-json.js'
@@ -53,11 +48,9 @@ export const jsonFor = (
   value: unknown,
   negotiated?: Negotiated,
 ): Buffer => {
-  const pretty = isPretty(negotiated?.pretty ?? false, request.url, userAgentOf(request))
+  const pretty = isPretty(negotiated?.pretty ?? false, request)
   return Buffer.from(pretty ? indent(stringify(value)) : `${stringify(value)}\n`)
 }
-
-const userAgentOf = (request: FastifyRequest): string => request.headers['user-agent'] ?? ''
 
 /**
  * Re-indents JSON text without parsing numbers, which may not fit a double. `depthOutside` is the depth at which it
@@ -102,7 +95,7 @@ export const isProtobuf = ({ convert, mediaType }: Negotiated): boolean =>
   convert === undefined && mediaType === protobuf
 
 export const isIndented = (negotiated: Negotiated, request: FastifyRequest): boolean =>
-  isPretty(negotiated.pretty, request.url, userAgentOf(request))
+  isPretty(negotiated.pretty, request)
 
 /** A subresource of another kind than its parent has a group of its own. */
 export const goTypeOf = (

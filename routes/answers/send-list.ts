@@ -8,7 +8,7 @@ import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import type { Copyable } from '#cacher/object-text.js'
 import { stringify } from '#json/json.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
-import { formatYaml } from '#registry/encode/yaml.js'
+import { formatYaml } from '#json/yaml.js'
 import { Query } from '#registry/query.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {

@@ -1,9 +1,9 @@
 /** log: what a container has said, as its node has it; over WebSocket as messages. */
 import type { IncomingMessage } from 'node:http'
+import { fitsRoute, notAcceptable } from '#api/accept.js'
 import { badRequest, failure } from '#api/errors.js'
 import { limits } from '#limits'
 import { readStart } from '#net/read-start.js'
-import { fitsRoute, notAcceptable } from '../answers/accept.js'
 import { mediaTypes, negotiateLog, notConvertible } from '../answers/negotiation.js'
 import { forward } from '../forward.js'
 import { webSocketOf } from '../websocket.js'

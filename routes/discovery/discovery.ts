@@ -2,25 +2,25 @@
 
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { methodNotAllowed, pathNotFound } from '#api/errors.js'
-import type { JsonObject } from '#json/value.js'
-import { hostInUrl } from '#net/host-in-url.js'
-import { formatYaml } from '#registry/encode/yaml.js'
-import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {
   type Clause,
   checkContentType,
   fitsRoute,
-  notAcceptable as notAcceptableRoute,
+  noneAccepted,
+  notAcceptable,
   parseAccept,
-} from '../answers/accept.js'
+} from '#api/accept.js'
+import { methodNotAllowed, pathNotFound } from '#api/errors.js'
+import type { JsonObject } from '#json/value.js'
+import { formatYaml } from '#json/yaml.js'
+import { hostInUrl } from '#net/host-in-url.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {
   fitsStream,
   type MediaType,
   mediaTypes,
   type Negotiated,
   negotiatePlain,
-  notAcceptable,
   protobuf,
 } from '../answers/negotiation.js'
 import { inProtobuf, metaInProtobuf } from '../answers/protobuf.js'
@@ -151,7 +151,7 @@ type Params = { group: string; version: string }
 const checkRoute = (request: FastifyRequest): void => {
   if (request.method !== 'GET') throw methodNotAllowed()
   checkContentType(request.bodyType, mediaTypes)
-  if (!fitsRoute(request.headers.accept, mediaTypes)) throw notAcceptableRoute(mediaTypes)
+  if (!fitsRoute(request.headers.accept, mediaTypes)) throw notAcceptable(mediaTypes)
 }
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
@@ -162,7 +162,7 @@ const sendPlain = async (
   document: JsonObject,
 ): Promise<FastifyReply> => {
   const negotiated = negotiatePlain(request.headers.accept)
-  if (negotiated === undefined) throw notAcceptable(mediaTypes)
+  if (negotiated === undefined) throw noneAccepted(mediaTypes)
   request.kube.audit?.answeredWith(document)
   reply.header('content-type', negotiated.mediaType)
   return reply.send(bytesOfPlain(request, negotiated, document))

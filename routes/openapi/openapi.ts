@@ -2,8 +2,8 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { parseAccept } from '#api/accept.js'
 import { Query } from '#registry/query.js'
-import { parseAccept } from '../answers/accept.js'
 import { serveContent } from '../answers/serve-content.js'
 import type { RemoteSource } from '../discovery/remote-versions.js'
 import {

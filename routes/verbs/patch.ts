@@ -1,10 +1,10 @@
 /** PATCH: four types of patches, one way to store the result (apiserver, handlers/patch.go). */
 import type { FastifyRequest } from 'fastify'
+import { bareType, bareTypes, noRouteForType } from '#api/accept.js'
 import { notFound, unsupportedMediaType } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { getOwn } from '#json/object.js'
 import { textOf } from '#json/utf8.js'
-import { bareType, bareTypes, noRouteForType } from '../answers/accept.js'
 import { negotiateOutput } from '../answers/negotiation.js'
 import { sendShown } from '../answers/respond.js'
 import type { Target, VerbHandler } from '../api-deps.js'

@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import { isJsonObject } from '#json/object.js'
+import { formatYaml } from '#json/yaml.js'
 import { limits } from '#limits'
-import { formatYaml } from '#registry/encode/yaml.js'
 import type { RemoteDocument } from '#routes/discovery/remote-versions.js'
 import { withPaths } from '#routes/openapi/merge.js'
 import { type APIService, pathOf } from './api-service.js'

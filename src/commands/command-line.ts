@@ -3,6 +3,7 @@
  * refuses is one line and exit code 1.
  */
 import path from 'node:path'
+import { buildInfo } from '#api/build-info.js'
 import { getOwn } from '#json/object.js'
 import {
   asksForHelp,
@@ -16,7 +17,6 @@ import {
   usageMistake,
 } from '#program/flags.js'
 import { packageVersion } from '#program/package-version.js'
-import { buildInfo } from '#server/build-info.js'
 import {
   backupCommand,
   backupFlags,

@@ -167,6 +167,7 @@ export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode>
   }
   const { runKubelet } = await import('#kubelet/main.js')
   await runKubelet({
+    flags: flags.shown(),
     config,
     signal: machine.stopSignal,
     log: (line) => machine.stderr(`kubelet: ${line}\n`),

@@ -242,7 +242,7 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     etcdReadycheckTimeoutMs: flags.milliseconds('etcd-readycheck-timeout'),
     audit: auditOptionsOf(flags),
     kubeconfigOut: kubeconfigPathOf(flags),
-    flags: flags.shown(serveFlags),
+    flags: flags.shown(),
     logLevel: logLevelOf(flags.number('v')!),
   }
 }

@@ -1,14 +1,16 @@
 /**
- * The HTTPS port of kube-scheduler and kube-controller-manager: health and metrics. Who may read them the API server
- * says. Upstream: cmd/kube-scheduler/app/server.go.
+ * The HTTPS port of kube-scheduler and kube-controller-manager: health, metrics and z-pages. Who may read them the API
+ * server says. Upstream: cmd/kube-scheduler/app/server.go.
  */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import https from 'node:https'
+import { buildInfo } from '#api/build-info.js'
 import { ApiError, forbidden, unauthorized } from '#api/errors.js'
 import { answerAllChecks, answerCheck, type HealthCheck } from '#api/health-checks.js'
 import { matchesPath } from '#api/path-pattern.js'
 import { withoutMarkup } from '#api/plain-text-error.js'
+import { isZPage, type ZPageSources, zPage } from '#api/z-pages.js'
 import { messageOf } from '#client/errors.js'
 import type { ProcessDeps } from '#client/run-process.js'
 import { goQuote } from '#go/quote.js'
@@ -22,11 +24,14 @@ import type { ServingSettings } from './serving-flags.js'
 interface Answer {
   readonly code: number
   readonly text: string
-  readonly type: string
+  readonly headers: Readonly<Record<string, string>>
 }
 
-const plainType = 'text/plain; charset=utf-8'
-const plain = (code: number, text: string): Answer => ({ code, text, type: plainType })
+const plain = (code: number, text: string): Answer => ({
+  code,
+  text,
+  headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
+})
 const pageNotFound = plain(404, '404 page not found\n')
 
 class ComponentServer {
@@ -35,12 +40,23 @@ class ComponentServer {
   readonly #pages: ComponentPages
   readonly #callers: Callers
   readonly #results = new HealthResults()
+  readonly #about: ZPageSources
 
   constructor(deps: ProcessDeps, settings: ServingSettings, pages: ComponentPages) {
     const { client, log } = deps
     this.#deps = deps
     this.#settings = settings
     this.#pages = pages
+    const { name: component, health, flags } = pages
+    const listed = ['flagz', 'metrics', ...Object.keys(health)]
+    this.#about = {
+      component,
+      startedAt: deps.clock.now(),
+      build: buildInfo(),
+      // Upstream's lists the paths before it has its own.
+      paths: listed.sort().map((first) => `/${first}`),
+      flags,
+    }
     const knowsCa = (settings.clientCa ?? client.config.ca) !== undefined
     this.#callers = new Callers({ client, log, knowsCa, takesAnonymous: true })
   }
@@ -48,12 +64,8 @@ class ComponentServer {
   /** Never rejects: an error is answered. */
   async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const answer = await this.#answer(request).catch(answerOfError)
-    const { code, text, type } = answer
-    response.writeHead(code, {
-      'cache-control': 'no-cache, private',
-      'content-type': type,
-      ...(type === plainType ? { 'x-content-type-options': 'nosniff' } : {}),
-    })
+    const { code, text, headers } = answer
+    response.writeHead(code, { 'cache-control': 'no-cache, private', ...headers })
     response.end(text)
   }
 
@@ -70,12 +82,15 @@ class ComponentServer {
       return rest.length === 0
         ? this.#health(endpoint, checks, query)
         : this.#check(checks.find(({ name }) => name === rest.join('/')))
+    if (isZPage(path))
+      return { code: 200, ...zPage(path, this.#about, request, this.#deps.clock.now()) }
     if (path !== '/metrics' && path !== '/metrics/slis') return pageNotFound
     const { makeHealthRegistry, makeRegistry } = await import('#metrics/registry.js')
     // What the component counts may have come since the last look.
     const registry =
       path === '/metrics' ? makeRegistry(this.#pages.metrics) : makeHealthRegistry(this.#results)
-    return { code: 200, text: await registry.metrics(), type: registry.contentType }
+    const headers = { 'content-type': registry.contentType }
+    return { code: 200, text: await registry.metrics(), headers }
   }
 
   async #authorize(request: IncomingMessage, path: string): Promise<void> {
@@ -114,7 +129,11 @@ class ComponentServer {
 
 const answerOfError = (error: unknown): Answer =>
   error instanceof ApiError
-    ? { code: error.code, text: `${JSON.stringify(error.status)}\n`, type: 'application/json' }
+    ? {
+        code: error.code,
+        text: `${JSON.stringify(error.status)}\n`,
+        headers: { 'content-type': 'application/json' },
+      }
     : plain(500, `Internal Server Error: ${messageOf(error)}\n`)
 
 const listen = async (

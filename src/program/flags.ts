@@ -1,6 +1,6 @@
 /** Reads flags as Kubernetes' programs do: `--name value`, `--name=value`, booleans with or without `=true`. */
 import { parseArgs } from 'node:util'
-import { durationMs, durationProblem } from '#go/duration.js'
+import { durationMs, durationProblem, printedDuration } from '#go/duration.js'
 
 /** A value of `strings` may be several, separated by commas; a value of `stringArray` is always one. */
 export type FlagType =
@@ -61,15 +61,23 @@ export class Flags {
   readonly ignored: readonly string[]
   /** The argument that is no flag, where the command takes one. */
   readonly argument: string
+  readonly #table: readonly Flag[]
 
   constructor(
     values: ReadonlyMap<string, string | readonly string[]>,
     {
+      table,
       given,
       ignored,
       argument,
-    }: { given: ReadonlySet<string>; ignored: readonly string[]; argument: string },
+    }: {
+      table: readonly Flag[]
+      given: ReadonlySet<string>
+      ignored: readonly string[]
+      argument: string
+    },
   ) {
+    this.#table = table
     this.#values = values
     this.#given = given
     this.ignored = ignored
@@ -79,6 +87,7 @@ export class Flags {
   withDefaults(defaults: Readonly<Record<string, string | readonly string[]>>): Flags {
     const others = Object.entries(defaults).filter(([name]) => !this.#given.has(name))
     return new Flags(new Map([...this.#values, ...others]), {
+      table: this.#table,
       given: this.#given,
       ignored: this.ignored,
       argument: this.argument,
@@ -101,12 +110,13 @@ export class Flags {
     return value === undefined ? undefined : Number(value)
   }
   /** The value of each flag as Go prints it: lists in brackets, `` where nothing was given. */
-  shown(flags: readonly Flag[]): Record<string, string> {
+  shown(): Record<string, string> {
     return Object.fromEntries(
-      flags.map(({ name, type }) => {
+      this.#table.map(({ name, type }) => {
         if (type === 'strings' || type === 'stringArray')
           return [name, `[${(this.list(name) ?? []).join(',')}]`]
-        return [name, this.text(name) ?? (type === 'boolean' ? 'false' : '')]
+        const text = this.text(name) ?? (type === 'boolean' ? 'false' : '')
+        return [name, type === 'duration' && text !== '' ? printedDuration(durationMs(text)) : text]
       }),
     )
   }
@@ -238,7 +248,12 @@ export const parseFlags = (
     throw new UsageError(`unexpected argument ${JSON.stringify(unexpected)}`)
   if (argument !== undefined && !argument.startsWith('[') && positionals.length === 0)
     throw new UsageError(`${argument} is missing`)
-  return new Flags(values, { given, ignored: [...ignored], argument: positionals[0] ?? '' })
+  return new Flags(values, {
+    table: flags,
+    given,
+    ignored: [...ignored],
+    argument: positionals[0] ?? '',
+  })
 }
 
 const typeNames: Partial<Record<FlagType, string>> = { integer: 'int', boolean: '' }

@@ -70,7 +70,17 @@ t.test('the scheduler tells how it is, and to whom it may what it does', async (
 
   const { token } = client.config as { token: string }
   t.same(await get(port, '/healthz/leaderElection', token), { code: 200, text: 'ok' })
-  for (const path of ['/toString', '//', '/%zz'])
+  t.equal((await get(port, '/statusz')).code, 403)
+  t.match((await get(port, '/statusz', token)).text, /^\nkube-scheduler statusz\n/)
+  t.match(
+    (await get(port, '/statusz', token)).text,
+    /\nPaths\W+\/flagz \/healthz \/livez \/metrics \/readyz\n$/,
+  )
+  t.match(
+    (await get(port, '/flagz?', token)).text,
+    /\nleader-elect: true\nleader-elect-lease-duration: 15s\n/,
+  )
+  for (const path of ['/statusz/', '/toString', '//', '/%zz'])
     t.equal((await get(port, path, token)).code, 404, path)
   t.equal((await get(port, '/healthz/toString', token)).code, 404)
   const make = (name: string, spec: object) =>

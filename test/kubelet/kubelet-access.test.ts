@@ -50,7 +50,8 @@ const accountWith = async (node: TestNode, name: string, rights: string[]): Prom
 }
 
 t.test('a kubelet asks the API server who a client is and what it may do', async (t) => {
-  const node = await startNode(t)
+  const node = await startNode(t, { kubelet: 'process' })
+  await node.startProcess()
   await node.run('p', script('while :; do sleep 0.05; done'))
   await node.ready('p')
   const kubelet = await kubeletOf(node)
@@ -97,7 +98,16 @@ t.test('a kubelet asks the API server who a client is and what it may do', async
   const proxy = await accountWith(node, 'proxy', ['nodes/proxy'])
   for (const page of ['pods', 'healthz', 'containerLogs/default/p/main'])
     t.equal((await ask(page, bearer(proxy))).code, 200, page)
-  t.equal((await ask('metrics', bearer(proxy))).code, 403, 'which is no part of it')
+  for (const page of ['metrics', 'statusz'])
+    t.equal((await ask(page, bearer(proxy))).code, 403, 'which is no part of it')
+  const pages = await accountWith(node, 'pages', ['nodes/statusz', 'nodes/configz'])
+  t.match(await ask('statusz?a', bearer(pages)), {
+    code: 200,
+    text: /^\nkubelet statusz\n.*\n\nStarted[\s\S]*\nPaths\W+\/flagz \/healthz \/metrics\n$/,
+  })
+  t.match(await ask('flagz', bearer(pages)), { code: 200, text: /\nnode-name: node-1\n/ })
+  const json = { headers: { ...bearer(pages).headers, accept: 'application/json' } }
+  t.match(await ask('flagz', json), { code: 406, text: /"reason":"NotAcceptable"/ })
 
   t.test('a session is let in, or not, as a page is', async (t) => {
     const open = (with_: string, asProtocol = false) =>

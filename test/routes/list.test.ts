@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
-import { formatYaml } from '#registry/encode/yaml.js'
+import { formatYaml } from '#json/yaml.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
 import { startApiServer } from './api-server.js'
 

@@ -1,5 +1,6 @@
 /** All routes of the port, in the order in which they are tried. */
 import type { FastifyInstance } from 'fastify'
+import { buildInfo, buildLabels } from '#api/build-info.js'
 import type { OpenRequests } from '#filters/open-requests.js'
 import { FlowDumps } from '#flowcontrol/dumps.js'
 import { flowControlMetrics } from '#flowcontrol/metrics.js'
@@ -24,7 +25,6 @@ import { installRoot } from '#routes/root.js'
 import { installVersion } from '#routes/version.js'
 import { installZPages } from '#routes/z-pages.js'
 import { proxyAggregated } from '#src/aggregator/proxy.js'
-import { buildInfo, buildLabels, componentVersions } from '../build-info.js'
 import type { Controllers } from '../controllers.js'
 import { kubeletAccess } from '../credentials/identity.js'
 import { healthChecks } from '../health-checks.js'
@@ -78,11 +78,14 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
   if (flowControl !== undefined) installFlowControlDumps(app, new FlowDumps(flowControl))
   installVersion(app, build)
   const startedAt = state.clock.now()
-  const pages = {
-    statusz: featureGates.enabled('ComponentStatusz'),
-    flagz: featureGates.enabled('ComponentFlagz'),
-  }
-  installZPages(app, { startedAt, ...componentVersions(build), flags: options.flags ?? {}, pages })
+  installZPages(
+    app,
+    { startedAt, build, flags: options.flags ?? {} },
+    {
+      '/statusz': featureGates.enabled('ComponentStatusz'),
+      '/flagz': featureGates.enabled('ComponentFlagz'),
+    },
+  )
 }
 
 const documentPrefix = '/openapi/v3/'

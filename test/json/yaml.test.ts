@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { JsonValue } from '#json/value.js'
-import { formatYaml } from '#registry/encode/yaml.js'
+import { formatYaml } from '#json/yaml.js'
 import { parseYaml } from '#registry/yaml/yaml.js'
 
 t.test('a text is written as goyaml writes it', async (t) => {

@@ -86,6 +86,14 @@ export const checkContentType = (header: string, consumed: readonly string[]): v
   throw noRouteForType()
 }
 
+/** What apiserver says when go-restful has let the types pass, or is not asked. */
+export const noneAccepted = (accepted: readonly string[]): ApiError =>
+  failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `only the following media types are accepted: ${accepted.join(', ')}`,
+  })
+
 /** What go-restful says before a handler runs, for routes that list their media types. */
 export const notAcceptable = (produced: readonly string[]): ApiError =>
   failure({
