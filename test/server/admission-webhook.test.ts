@@ -79,6 +79,38 @@ t.test(
   },
 )
 
+t.test(
+  'a webhook has changed what a default then puts back, and nothing that Go writes anyway',
+  async (t) => {
+    const resource = { group: '', resource: 'services' }
+    const hooks = [
+      { name: 'first', reinvocationPolicy: 'IfNeeded', resource },
+      { name: 'second', resource },
+    ]
+    const { server, webhook } = await start(t, 'mutating', hooks, ({ object }, hook) => {
+      if (hook === 'first') return { allowed: true }
+      return patchOf([
+        object.metadata.name === 'default'
+          ? { op: 'remove', path: '/spec/sessionAffinity' }
+          : { op: 'replace', path: '/status', value: null },
+      ])
+    })
+    for (const [name, asked] of [
+      ['default', 3],
+      ['empty', 2],
+    ] as const) {
+      webhook.reviews.length = 0
+      const { body } = await call(server, {
+        method: 'POST',
+        path: '/api/v1/namespaces/default/services',
+        body: { metadata: { name }, spec: { ports: [{ port: 80 }] } },
+      })
+      t.match(body, { spec: { sessionAffinity: 'None' }, status: { loadBalancer: {} } })
+      t.equal(webhook.reviews.length, asked, name)
+    }
+  },
+)
+
 t.test('a webhook has no more time than the client of the request', async (t) => {
   const hooks = [
     { name: 'long', timeoutSeconds: 20 },

@@ -4,7 +4,7 @@ import { failure, internalError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
 import { JsonSyntaxError, parse } from '#json/json.js'
-import { isJsonObject, jsonEqual, replaceFields } from '#json/object.js'
+import { getOwn, isJsonObject, jsonEqual, replaceFields } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { applyOperations, JsonPatchProblem } from '#registry/patch/json.js'
 import { checkType, checkVersion, foreignKindProblem } from '../patched-type.js'
@@ -37,14 +37,22 @@ const applied = (object: KubeObject, patch: readonly JsonObject[]): JsonValue =>
   }
 }
 
+/**
+ * Whether something of the object is not in the value. What is written though it is empty (`status: {}`) need not be: Go
+ * would write it again.
+ */
+const isReduced = (object: JsonValue, value: JsonValue | undefined): boolean => {
+  if (Array.isArray(object))
+    return object.some((item, at) => isReduced(item, (value as JsonValue[] | undefined)?.[at]))
+  if (!isJsonObject(object)) return object !== null && (value ?? null) === null
+  return Object.keys(object).some((key) =>
+    isReduced(object[key]!, getOwn((value ?? undefined) as JsonObject | undefined, key)),
+  )
+}
+
 /** Throws a 500 where it can no longer be decoded: failurePolicy does not cover that. */
-const patched = (
-  request: VersionedRequest,
-  object: KubeObject,
-  patch: readonly JsonObject[],
-): JsonObject => {
+const decoded = (request: VersionedRequest, value: JsonValue): JsonObject => {
   const { definition } = request
-  const value = applied(object, patch)
   // The options of a connection are not an object of the API, so nothing is known of their fields.
   if (!definition.isCustom && definition.schemaName === undefined) return value as JsonObject
   const foreign = checkType(definition, value)
@@ -69,8 +77,12 @@ export const patchInPlace = (
     )
   if (patchType !== 'JSONPatch')
     throw new Error(`unsupported patch type ${goQuote(patchType ?? '')}`)
-  const next = patched(attributes, object, operations)
-  const hasChanged = !jsonEqual(next, object)
+  const value = applied(object, operations)
+  const next = decoded(attributes, value)
+  // Upstream compares before it prunes, and before a default takes the place of what was removed.
+  const hasChanged = attributes.definition.isCustom
+    ? !jsonEqual(value, object)
+    : !jsonEqual(next, object) || isReduced(object, value)
   replaceFields(object, next)
   return hasChanged
 }
