@@ -330,6 +330,19 @@ t.test('a key that comes more than once is read into what is there already', asy
   t.match(spec.containers, [{ name: 'c', image: 'z' }])
   t.equal(spec.containers.length, 1)
   t.equal(pod.strictErrors.length, 5)
+  const port = (given: string) =>
+    decode('', 'Service', `{"spec":{"ports":[{"port":1,${given}}]}}`).object.spec.ports[0]
+  t.equal(port('"targetPort":2,"targetPort":null').targetPort, 2)
+  t.equal(port('"targetPort":"a","targetPort":null').targetPort, 1, 'which is its default')
+  const rollout = '{"maxSurge":3,"maxSurge":null}'
+  const { object } = decode(
+    'apps',
+    'Deployment',
+    `{"spec":{"strategy":{"rollingUpdate":${rollout}}}}`,
+  )
+  t.notSame(object.spec.strategy.rollingUpdate.maxSurge, 3, 'a pointer goes')
+  const revision = decode('apps', 'ControllerRevision', '{"data":{"a":1},"data":null,"revision":1}')
+  t.same(revision.object.data, { a: 1 })
 })
 
 t.test(

@@ -21,6 +21,13 @@ const mergeLiterals = (literals: Literals, before: JsonObject, after: JsonObject
   else for (const [name, literal] of more ?? []) merged?.set(name, literal)
 }
 
+/** Of the types that read their own JSON, raw ones pass over null, and IntOrString reads it as a number. */
+const outlivesNull = (type: GoType, before: JsonValue): boolean => {
+  if (type.form !== 'custom') return type.form === 'scalar' || type.form === 'struct'
+  if (type.custom === 'IntOrString') return typeof before !== 'string'
+  return type.custom === 'Raw'
+}
+
 /**
  * `after` as it is read where `before` is already; `isPointer`: null takes away what is there. Both are copies of ours,
  * and `before` is written into: a large map may come first, and ten thousand small ones behind it.
@@ -32,10 +39,7 @@ const readInto = (
   literals: Literals,
   isPointer = false,
 ): JsonValue => {
-  if (after === null) {
-    const keeps = type.form === 'scalar' || type.form === 'struct'
-    return keeps && !isPointer ? before : null
-  }
+  if (after === null) return !isPointer && outlivesNull(type, before) ? before : null
   if (type.form === 'slice' && Array.isArray(before) && Array.isArray(after))
     return after.map((item, i) =>
       i < before.length ? readInto(type.item, before[i]!, item, literals) : item,
