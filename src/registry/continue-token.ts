@@ -1,9 +1,10 @@
 /** The `continue` parameter: base64url of a JSON with revision and key, as upstream's (apiserver, storage/continue.go). */
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
-import { JsonSyntaxError, parse } from '#json/json.js'
-import { isJsonObject } from '#json/object.js'
-import type { JsonValue } from '#json/value.js'
+import { parseInt64 } from '#json/int64.js'
+import { JsonSyntaxError, parseWithTrace } from '#json/json.js'
+import { isJsonObject, isNumber } from '#json/object.js'
+import type { ParsedJson, WrittenEntry } from '#json/traced.js'
 
 interface ContinueToken {
   /** -1: the listed revision was compacted, go on with the newest state. */
@@ -32,19 +33,21 @@ const mismatch = (what: string, where: string) =>
   invalidToken(`json: cannot unmarshal ${what} into Go ${where}`)
 
 /** encoding/json takes the keys in any case, and leaves a field as it is for null. */
-const readFields = (value: JsonValue): { v: string; rv: number; start: string } => {
+const readFields = ({ value, trace }: ParsedJson): { v: string; rv: number; start: string } => {
   const fields = { v: '', rv: 0, start: '' }
   if (value === null) return fields
   if (!isJsonObject(value)) throw mismatch(goKindOf(value), 'value of type storage.continueToken')
-  for (const [key, given] of Object.entries(value)) {
+  const entries: readonly WrittenEntry[] = trace?.entries.get(value) ?? Object.entries(value)
+  const literals = trace?.literals.get(value)
+  for (const [key, given, literal = literals?.get(key) ?? String(given)] of entries) {
     const name = key.toLowerCase()
     if (given === null || !Object.hasOwn(fields, name)) continue
     const at = (type: string): string => `struct field continueToken.${name} of type ${type}`
     if (name === 'rv') {
-      const isInteger = typeof given === 'bigint' || Number.isInteger(given)
-      if (!isInteger)
-        throw mismatch(typeof given === 'number' ? `number ${given}` : goKindOf(given), at('int64'))
-      fields.rv = Number(given)
+      const revision = isNumber(given) ? parseInt64(literal) : undefined
+      if (revision === undefined)
+        throw mismatch(isNumber(given) ? `number ${literal}` : goKindOf(given), at('int64'))
+      fields.rv = Number(revision)
     } else {
       if (typeof given !== 'string') throw mismatch(goKindOf(given), at('string'))
       fields[name as 'v' | 'start'] = given
@@ -53,7 +56,7 @@ const readFields = (value: JsonValue): { v: string; rv: number; start: string } 
   return fields
 }
 
-const parseBody = (text: string): JsonValue => {
+const parseBody = (text: string): ParsedJson => {
   const first = text[0] ?? ''
   // Go's decoder reads bytes: one that begins no JSON is shown as the character of that number.
   if (first >= '\x80') {
@@ -63,7 +66,7 @@ const parseBody = (text: string): JsonValue => {
     throw invalidToken(`invalid character '${shown}' looking for beginning of value`)
   }
   try {
-    return parse(text)
+    return parseWithTrace(text)
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw invalidToken(error.message)
     throw error

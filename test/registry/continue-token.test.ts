@@ -31,6 +31,18 @@ t.test('a token is read as encoding/json reads it, and refused in its words', (t
       encode('{"v":"meta.k8s.io/v1","rv":1.5,"start":"a"}'),
       'json: cannot unmarshal number 1.5 into Go struct field continueToken.rv of type int64',
     ],
+    ...['1e1', '10.0', '1e400', '9223372036854775808'].map(
+      (rv) =>
+        [
+          encode(`{"v":"meta.k8s.io/v1","rv":${rv},"start":"a"}`),
+          `json: cannot unmarshal number ${rv} into Go struct field continueToken.rv of type int64`,
+        ] as const,
+    ),
+    [encode('{"v":"meta.k8s.io/v1","rv":-1,"start":"a","rv":null}'), here],
+    [
+      encode('{"v":"meta.k8s.io/v1","rv":1e0,"start":"a","rv":-1}'),
+      'json: cannot unmarshal number 1e0 into Go struct field continueToken.rv of type int64',
+    ],
     [
       encode('{"v":"meta.k8s.io/v1","rv":5,"start":1}'),
       'json: cannot unmarshal number into Go struct field continueToken.start of type string',
