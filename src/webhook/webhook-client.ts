@@ -1,4 +1,6 @@
 /** A review sent to a webhook and its answer, in the words of client-go and Go's net packages where that fails. */
+
+import type { IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
 import path from 'node:path'
@@ -6,6 +8,7 @@ import { goNetError, urlWithPort } from '#go/net-error.js'
 import { goQuote } from '#go/quote.js'
 import { stringify } from '#json/json.js'
 import type { JsonObject } from '#json/value.js'
+import { limits } from '#limits'
 import { cameTooLate } from '#net/came-too-late.js'
 import {
   authorizationOf,
@@ -13,6 +16,7 @@ import {
   impersonationOf,
 } from '#net/client-credentials.js'
 import { dialOptions } from '#net/dial-options.js'
+import { keepsMethod, mayHaveCredentials, movedTo, tooManyMoves } from '#net/redirect.js'
 import { trusted } from '#net/trusted.js'
 import { urlHost } from '#net/url-host.js'
 import { type Reply, readReply, reviewOf, type SentReview } from './review-answer.js'
@@ -52,13 +56,24 @@ const joinedPath = (pathname: string): string => {
   return joined.length > 1 && joined.endsWith('/') ? joined.slice(0, -1) : joined
 }
 
-const post = (url: URL, config: WebhookClientConfig, call: AddressedCall): Promise<Reply> =>
+/** Go names the first method, and the URL that was asked last. */
+const failed = (url: string, why: string): Error => new Error(`Post ${goQuote(url)}: ${why}`)
+
+interface AddressedCall extends ReviewCall {
+  readonly config: WebhookClientConfig
+  /** Its address, if that is not where its name leads. */
+  readonly address: { readonly host: string; readonly port: number } | undefined
+  readonly method: 'POST' | 'GET'
+  readonly movesLeft: number
+}
+
+const send = (url: URL, call: AddressedCall): Promise<Reply> =>
   new Promise((resolve, reject) => {
-    const { review, address, signal, credentials = {}, agent } = call
+    const { config, review, address, method, signal, credentials = {}, agent } = call
     const ca = Buffer.from(config.caBundle ?? '', 'base64')
       .toString()
       .trim()
-    const body = stringify(review)
+    const body = method === 'GET' ? '' : stringify(review)
     const { cert, key } = credentials
     const host = urlHost(url)
     const request = https.request(
@@ -66,7 +81,7 @@ const post = (url: URL, config: WebhookClientConfig, call: AddressedCall): Promi
         host: address?.host ?? host,
         port: address?.port ?? (url.port || 443),
         path: `${url.pathname}${url.search}`,
-        method: 'POST',
+        method,
         // A name only: RFC 6066 knows no addresses here.
         ...(isIP(host) === 0 ? { servername: host } : {}),
         ...trusted(ca),
@@ -77,7 +92,7 @@ const post = (url: URL, config: WebhookClientConfig, call: AddressedCall): Promi
           ...authorizationOf(credentials),
           ...impersonationOf(credentials),
           host: url.host,
-          'content-type': 'application/json',
+          ...(method === 'GET' ? {} : { 'content-type': 'application/json' }),
           accept: 'application/json, */*',
           'user-agent': 'kube-apiserver-admission',
           'content-length': Buffer.byteLength(body),
@@ -85,19 +100,30 @@ const post = (url: URL, config: WebhookClientConfig, call: AddressedCall): Promi
         signal,
         agent: agent ?? ownConnections,
       },
-      (response) => resolve(readReply(response)),
+      (response) => resolve(follow(response, url, call)),
     )
     request.on('error', (error) => {
       // Webhooks have to stand being asked twice: reinvocation does it, too.
-      if (cameTooLate(request, error)) resolve(post(url, config, { ...call, agent: undefined }))
-      else reject(new Error(`Post ${goQuote(shownUrl(url))}: ${goNetError(error)}`))
+      if (cameTooLate(request, error)) resolve(send(url, { ...call, agent: undefined }))
+      else reject(failed(shownUrl(url), goNetError(error)))
     })
     request.end(body)
   })
 
-interface AddressedCall extends ReviewCall {
-  /** Its address, if that is not where its name leads. */
-  readonly address: { readonly host: string; readonly port: number } | undefined
+/** The answer, or that of the place where it is instead. */
+const follow = async (response: IncomingMessage, url: URL, call: AddressedCall): Promise<Reply> => {
+  const moved = movedTo(response, url.href)
+  if (moved?.protocol !== 'https:') return readReply(response)
+  response.resume()
+  if (call.movesLeft === 0) throw failed(response.headers.location!, tooManyMoves)
+  return send(moved, {
+    ...call,
+    agent: undefined,
+    address: moved.host === url.host ? call.address : undefined,
+    credentials: mayHaveCredentials(moved, url.href) ? call.credentials : undefined,
+    method: keepsMethod(response) ? call.method : 'GET',
+    movesLeft: call.movesLeft - 1,
+  })
 }
 
 /** Rejects with a plain Error: whoever asked says whose webhook it is. */
@@ -118,8 +144,9 @@ export const sendReview = async (
     service === undefined
       ? undefined
       : await call.findService(service).catch((error: Error) => {
-          throw new Error(`Post ${goQuote(shownUrl(url))}: ${error.message}`)
+          throw failed(shownUrl(url), error.message)
         })
-  const reply = await post(url, config, { ...call, address })
+  const movesLeft = limits.redirectsMax - 1
+  const reply = await send(url, { ...call, config, address, method: 'POST', movesLeft })
   return reviewOf(reply, call)
 }

@@ -501,3 +501,31 @@ t.test('connections are kept, and a review that came too late for one has anothe
   t.equal(status, 500)
   t.match(body.message, /failed to call webhook: Post ".*": EOF$/)
 })
+
+t.test('a webhook that has moved is asked where it is, as Go does it', async (t) => {
+  const moves: Record<string, [code: number, location: string]> = {
+    hook: [307, '/there?a'],
+    there: [308, '/and-there'],
+  }
+  const { webhook, create } = await start(t, 'validating', [{ name: 'hook' }], (_, path) =>
+    moves[path] === undefined ? { allowed: true } : { moved: moves[path] },
+  )
+  t.equal((await create('a')).status, 201)
+  t.same(
+    webhook.requests.map(({ method, url }) => [method, url]),
+    [
+      ['POST', '/hook?timeout=30s'],
+      ['POST', '/there?a'],
+      ['POST', '/and-there'],
+    ],
+  )
+  t.same(webhook.reviews[2], webhook.reviews[0])
+  moves['and-there'] = [307, 'and-there']
+  const { body } = await create('b')
+  t.match(body.message, /: failed to call webhook: Post "and-there": stopped after 10 redirects$/)
+  moves.hook = [301, '/there']
+  await create('c')
+  t.equal(webhook.requests.at(-1)!.method, 'GET', 'which is what becomes of a POST then')
+  moves.there = [302, 'http://127.0.0.1/'] // What is not encrypted is not asked.
+  t.match((await create('d')).body.message, /responded with the status code 302/)
+})

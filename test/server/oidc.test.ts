@@ -168,5 +168,5 @@ t.test('documents of a provider may be elsewhere', async (t) => {
   t.match(await from(`${url}/claims-elsewhere`), { groups: ['a', 'system:authenticated'] })
   t.equal(asked.get('/claims-here')?.authorization, undefined, 'it was for another host')
   moved.set('/round', '/round')
-  t.match(await from(`${url}/round`), /: Get ".*\/round": stopped after 10 redirects$/)
+  t.match(await from(`${url}/round`), /: Get "\/round": stopped after 10 redirects$/)
 })

@@ -21,7 +21,7 @@ export interface WebhookServer {
 
 const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2100, 0) }
 
-/** What `answer` yields is the response of the review; its `refusal` is a body of its own, with a 404. */
+/** What `answer` yields is the response of the review; its `refusal` is a body of its own, with a 404, and `moved` a redirect. */
 export const startWebhook = async (
   t: Test,
   answer: (review: Review, path: string, timeout: string | null) => object | Promise<object>,
@@ -42,15 +42,19 @@ export const startWebhook = async (
     const chunks: Buffer[] = []
     request.on('data', (chunk) => chunks.push(chunk))
     request.on('end', async () => {
-      const review = parse(Buffer.concat(chunks).toString()) as Review
+      const review = parse(Buffer.concat(chunks).toString() || '{}') as Review
       reviews.push(review)
       requests.push(request)
       const { kind, apiVersion, request: asked } = review
       response.setHeader('content-type', 'application/json')
       const { pathname, searchParams } = new URL(request.url!, 'https://hook')
       const given = await answer(review, pathname, searchParams.get('timeout'))
+      if ('moved' in given) {
+        const [code, location] = given.moved as [number, string]
+        return void response.writeHead(code, { location }).end()
+      }
       if ('refusal' in given) response.statusCode = 404
-      const answered = { kind, apiVersion, response: { uid: asked.uid, ...given } }
+      const answered = { kind, apiVersion, response: { uid: asked?.uid, ...given } }
       response.end(write('refusal' in given ? given.refusal : answered))
     })
   })

@@ -15,6 +15,7 @@ import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import { dialOptions } from '#net/dial-options.js'
+import { mayHaveCredentials, movedTo, tooManyMoves } from '#net/redirect.js'
 import { trusted } from '#net/trusted.js'
 import { type Reply, readReply } from '#webhook/review-answer.js'
 import { TrustingAgent } from '#webhook/trusting-agent.js'
@@ -30,23 +31,6 @@ export interface IssuerOptions {
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** Where the answer is instead (net/http, redirectBehavior). */
-const movedTo = ({ statusCode = 0, headers }: IncomingMessage, url: string): URL | undefined => {
-  const { location = '' } = headers
-  const isMoved = [301, 302, 303, 307, 308].includes(statusCode)
-  return isMoved && URL.canParse(location, url) ? new URL(location, url) : undefined
-}
-
-/** What is meant for a host alone goes to no other. */
-const headersFor = (
-  { hostname }: URL,
-  from: string,
-  headers: Record<string, string>,
-): Record<string, string> => {
-  const own = new URL(from).hostname
-  return hostname === own || hostname.endsWith(`.${own}`) ? headers : {}
-}
-
 /** Makes GET requests with these headers to servers with a certificate of that authority (PEM), and follows redirects. */
 export const requestOf = (ca: string | undefined) => {
   const agent = new TrustingAgent({ ...trusted(ca), ...dialOptions })
@@ -56,22 +40,23 @@ export const requestOf = (ca: string | undefined) => {
     { signal, movesLeft }: { signal: AbortSignal; movesLeft: number },
   ): Promise<Reply> =>
     new Promise((resolve, reject) => {
-      const fail = (why: string, cause?: Error): void =>
-        reject(new Error(`Get ${goQuote(url)}: ${why}`, { cause }))
+      const fail = (why: string, asked = url, cause?: Error): void =>
+        reject(new Error(`Get ${goQuote(asked)}: ${why}`, { cause }))
       const read = (response: IncomingMessage): void => {
         const moved = movedTo(response, url)
         if (moved === undefined) resolve(readReply(response))
-        else if (movesLeft === 0) fail(`stopped after ${limits.redirectsMax} redirects`)
+        else if (movesLeft === 0) fail(tooManyMoves, response.headers.location)
         else {
           const left = { signal, movesLeft: movesLeft - 1 }
-          resolve(get(moved.href, headersFor(moved, url, headers), left))
+          const shown = mayHaveCredentials(moved, url) ? headers : {}
+          resolve(get(moved.href, shown, left))
         }
         if (moved !== undefined) response.resume()
       }
       const request = url.startsWith('http:')
         ? http.get(url, { headers, signal, ...dialOptions }, read)
         : https.get(url, { agent, headers, signal }, read)
-      request.on('error', (error) => fail(goNetError(error), error))
+      request.on('error', (error) => fail(goNetError(error), url, error))
     })
   return (
     url: string,
