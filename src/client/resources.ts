@@ -102,6 +102,14 @@ export const resources = {
   ),
   apiServices: cluster('apiregistration.k8s.io', 'v1', 'apiservices', 'APIService'),
   clusterRoles: cluster('rbac.authorization.k8s.io', 'v1', 'clusterroles', 'ClusterRole'),
+  clusterRoleBindings: cluster(
+    'rbac.authorization.k8s.io',
+    'v1',
+    'clusterrolebindings',
+    'ClusterRoleBinding',
+  ),
+  roles: namespaced('rbac.authorization.k8s.io', 'v1', 'roles', 'Role'),
+  roleBindings: namespaced('rbac.authorization.k8s.io', 'v1', 'rolebindings', 'RoleBinding'),
   validatingAdmissionPolicies: cluster(
     'admissionregistration.k8s.io',
     'v1',

@@ -5,7 +5,7 @@
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { nodesGroup, nodeUserPrefix } from '#api/user-info.js'
+import { nodesGroup, nodeUserPrefix, serviceAccountUser } from '#api/user-info.js'
 import { whenAborted } from '#async/sleep.js'
 import { whyNoAnswer } from '#client/why-no-answer.js'
 import { limits } from '#limits'
@@ -34,6 +34,8 @@ const signingFlags = (flags: Flags, machine: Machine): string[] => {
     `--service-account-private-key-file=${tokenKey}`,
   ]
 }
+
+const metricsServer = serviceAccountUser('kube-system', 'metrics-server')
 
 /**
  * The flags of the processes beside the server. Where an authorizer knows them they are who they are in a cluster of
@@ -70,7 +72,9 @@ const processFlags = (server: Server, flags: Flags, kubeconfig: string) => {
       '--root-dir',
       path.join(dataDir, 'kubelet'),
     ],
-    metrics: admin,
+    metrics: modes.includes('RBAC')
+      ? kubeconfigFlags('metrics-server.conf', metricsServer.name, metricsServer.groups)
+      : admin,
   }
 }
 
@@ -94,14 +98,18 @@ export const up = async (machine: Machine, given: Flags, kubeconfig: string): Pr
     'npx kubelevel timeline web-0',
   ])
   machine.server.started()
+  const tell = (what: string) => (error: Error) => {
+    if (!machine.stopSignal.aborted)
+      machine.stderr(`kubelevel up: no ${what}: ${whyNoAnswer(error)}\n`)
+  }
   import('./default-storage-class.js')
     .then(({ makeDefaultStorageClass }) =>
       makeDefaultStorageClass(kubeconfig, flags.text('data-dir')!),
     )
-    .catch((error: Error) => {
-      if (!machine.stopSignal.aborted)
-        machine.stderr(`kubelevel up: no default StorageClass: ${whyNoAnswer(error)}\n`)
-    })
+    .catch(tell('default StorageClass'))
+  import('./metrics-server-account.js')
+    .then(({ makeMetricsServerAccount }) => makeMetricsServerAccount(kubeconfig))
+    .catch(tell('account of the metrics server'))
   await whenAborted(machine.stopSignal)
   if (machine.isTerminal)
     machine.stderr(
