@@ -4,6 +4,7 @@
  */
 
 import type { KubeObject } from '#api/object.js'
+import type { QueueMetrics } from '#client/queue-metrics.js'
 import { WorkQueue, work } from '#client/work-queue.js'
 import { jsonEqual } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
@@ -39,6 +40,7 @@ const backendObjects = [
 ]
 
 interface AggregatorDeps extends FollowerDeps {
+  readonly queues: QueueMetrics
   readonly proxyClient: () => { readonly certPem: string; readonly keyPem: string }
 }
 
@@ -60,8 +62,8 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
   readonly #stopping = new AbortController()
   readonly #all = new Map<string, APIService>()
   readonly #remotes = new Map<string, Remote>()
-  readonly #checks = queueWithRetries(5, limits.apiServiceCheckIntervalMs)
-  readonly #readings = queueWithRetries(500, limits.aggregatedDiscoveryIntervalMs)
+  readonly #checks: WorkQueue
+  readonly #readings: WorkQueue
   readonly #listeners = new Set<() => void>()
   readonly #serviceListeners = new Set<(name: string) => void>()
   readonly #followed: Promise<void>[] = []
@@ -70,6 +72,16 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
 
   constructor(deps: AggregatorDeps) {
     this.#deps = deps
+    this.#checks = new WorkQueue({
+      backoffBaseMs: 5,
+      backoffMaxMs: limits.apiServiceCheckIntervalMs,
+      figures: deps.queues.of('RemoteAvailabilityController'),
+    })
+    this.#readings = new WorkQueue({
+      backoffBaseMs: 500,
+      backoffMaxMs: limits.aggregatedDiscoveryIntervalMs,
+      figures: deps.queues.of('discovery-manager'),
+    })
     this.backends = new Backends({
       proxyClient: deps.proxyClient,
       context: () => this.#context(),
@@ -328,6 +340,3 @@ const workersOfEach = 2
 
 /** When to check a name again; undefined: when something changes. */
 type Next = { afterMs: number } | undefined
-
-const queueWithRetries = (backoffBaseMs: number, backoffMaxMs: number): WorkQueue =>
-  new WorkQueue({ backoffBaseMs, backoffMaxMs })

@@ -5,6 +5,7 @@
 
 import type { KubeObject } from '#api/object.js'
 import { isAlreadyExists, isConflict, isNotFound } from '#client/errors.js'
+import type { QueueMetrics } from '#client/queue-metrics.js'
 import { WorkQueue, work } from '#client/work-queue.js'
 import { jsonEqual } from '#json/object.js'
 import type { JsonObject } from '#json/value.js'
@@ -23,6 +24,7 @@ import { workLog } from './work-log.js'
 const definitions = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' }
 
 interface CustomApiServicesDeps extends FollowerDeps {
+  readonly queues: QueueMetrics
   readonly table: ResourceTable
   /** The stored APIServices, and a callback for changes. */
   readonly services: {
@@ -46,14 +48,15 @@ const isManaged = ({ metadata }: KubeObject): boolean => metadata.labels?.[manag
 
 export class CustomApiServices {
   readonly #deps: CustomApiServicesDeps
-  readonly #queue = new WorkQueue()
+  readonly #queue: WorkQueue
   readonly #stopping = new AbortController()
   readonly #forget: (() => void)[]
   readonly #working: Promise<void>
 
   constructor(deps: CustomApiServicesDeps) {
     this.#deps = deps
-    const { table, services } = deps
+    const { table, services, queues } = deps
+    this.#queue = new WorkQueue({ figures: queues.of('crd_autoregistration_controller') })
     const look = (name: string): void => this.#queue.add(name)
     this.#forget = [
       services.onService(look),

@@ -1,6 +1,7 @@
 /** What follows stored objects inside the API server for as long as it runs. */
 import { hostname } from 'node:os'
 import type { GroupResource } from '#api/group-version.js'
+import { QueueMetrics } from '#client/queue-metrics.js'
 import { type CustomResources, startCustomResources } from '#crd/lifecycle.js'
 import type { FlowControl } from '#flowcontrol/flow-control.js'
 import { Aggregator } from '#src/aggregator/aggregator.js'
@@ -21,6 +22,8 @@ export interface Controllers {
   readonly flowControl: FlowControl | undefined
   readonly customResources: CustomResources
   readonly aggregator: Aggregator
+  /** Of the controllers that work on queues. */
+  readonly queues: QueueMetrics
   /** Held once the server listens. */
   readonly lease: IdentityLease
   /** Published once the server listens. */
@@ -67,7 +70,8 @@ export const startControllers = async (
     'start-apiextensions-controllers',
     'crd-informer-synced',
   )
-  const aggregator = new Aggregator({ ...follow, proxyClient: credentials.proxyClient })
+  const queues = new QueueMetrics()
+  const aggregator = new Aggregator({ ...follow, queues, proxyClient: credentials.proxyClient })
   started.defer(() => aggregator.stop())
   await aggregator.start()
   postStartHooks.finish(
@@ -77,10 +81,15 @@ export const startControllers = async (
     'apiservice-registration-controller',
     'apiservice-discovery-controller',
   )
-  const customApiServices = new CustomApiServices({ ...follow, table, services: aggregator })
+  const customApiServices = new CustomApiServices({
+    ...follow,
+    queues,
+    table,
+    services: aggregator,
+  })
   started.defer(() => customApiServices.stop())
   postStartHooks.finish('kube-apiserver-autoregistration', 'autoregister-completion')
-  const configMaps = await followKeptConfigMaps(trust, follow)
+  const configMaps = await followKeptConfigMaps(trust, { ...follow, queues })
   started.defer(() => configMaps.stop())
   postStartHooks.finish(
     'start-cluster-authentication-info-controller',
@@ -90,5 +99,5 @@ export const startControllers = async (
   const kept = keepBootstrap(() => bootstrapDeps(options, state))
   started.defer(() => kept.stop())
   const kubernetesService = makeKubernetesService(state, options)
-  return { flowControl, customResources, aggregator, lease, kubernetesService }
+  return { flowControl, customResources, aggregator, queues, lease, kubernetesService }
 }

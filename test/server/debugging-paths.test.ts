@@ -70,6 +70,10 @@ t.test(
     t.notMatch(before, 'type="livez"', 'a check that is asked for alone is not counted')
     await call(server, { path: '/api/v1/namespaces/default/configmaps' })
     t.match(await read('/metrics'), 'resource="configmaps"')
+    t.match(
+      await read('/metrics'),
+      /\nworkqueue_adds_total\{name="RemoteAvailabilityController"\} \d/,
+    )
     for (const path of ['/metrics', '/metrics/slis'])
       t.equal((await call(server, { method: 'DELETE', path })).text, 'metrics reset\n')
     t.notMatch(await read('/metrics'), 'resource="configmaps"')

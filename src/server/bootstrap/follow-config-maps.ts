@@ -1,4 +1,5 @@
 /** Keeps the server's ConfigMaps in kube-system correct while it runs: others read there whom to trust. */
+import type { QueueMetrics } from '#client/queue-metrics.js'
 import { WorkQueue, work } from '#client/work-queue.js'
 import { type FollowerDeps, followObjects } from '#registry/follow-objects.js'
 import { workLog } from '#src/aggregator/work-log.js'
@@ -10,12 +11,14 @@ const namespace = 'kube-system'
 
 export const followKeptConfigMaps = async (
   trust: FollowedTrust,
-  deps: FollowerDeps,
+  deps: FollowerDeps & { readonly queues: QueueMetrics },
 ): Promise<{ stop(): Promise<void> }> => {
   const { storeOf, clock, log } = deps
   const stopping = new AbortController()
   const { signal } = stopping
-  const queue = new WorkQueue()
+  const queue = new WorkQueue({
+    figures: deps.queues.of('cluster_authentication_trust_controller'),
+  })
   const maps = () => keptConfigMaps(trust.current, clock.now())
   const names = new Set(maps().map(({ name }) => name))
   const look = (name: string | undefined): void => {

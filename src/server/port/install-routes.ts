@@ -71,7 +71,11 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
     build: buildLabels(build),
     apiServices: controllers.aggregator,
     audit: state.audit?.figures,
-    families: [...state.encryptionFigures.families, ...state.access.families],
+    families: [
+      ...state.encryptionFigures.families,
+      ...state.access.families,
+      ...controllers.queues.families,
+    ],
     features: () => featureGates.all,
     disabled: options.disabledMetrics ?? [],
   })
