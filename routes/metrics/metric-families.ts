@@ -1,4 +1,5 @@
 /** What /metrics tells beside the figures of the process. */
+import { formatGroupResource } from '#api/group-version.js'
 import type { HealthResults } from '#metrics/health-results.js'
 import type { MetricFamily, MetricLabels, MetricValue } from '#metrics/metric-family.js'
 import type { RequestMetrics } from './request-metrics.js'
@@ -17,6 +18,14 @@ export interface AuditFigures {
   readonly levels: Readonly<Record<string, number>>
 }
 
+/** Objects of a resource and the bytes that they take in the store. */
+export interface StoredSize {
+  readonly group: string
+  readonly resource: string
+  readonly objects: number
+  readonly bytes: number
+}
+
 interface Highest {
   readonly highest: number
 }
@@ -31,6 +40,7 @@ export interface MetricSources {
   /** Empty if requests have no priority levels. */
   readonly flowControl: readonly MetricFamily[]
   readonly build: MetricLabels
+  readonly sizes: () => readonly StoredSize[]
   readonly apiServices: ApiServiceFigures
   /** Names of metrics to leave out. */
   readonly disabled: readonly string[]
@@ -94,11 +104,42 @@ const inQueueMetric = (inFlight: MetricSources['inFlight']) =>
     () => byKind(inFlight, 'waiting'),
   )
 
+const sizeMetrics = (sizes: MetricSources['sizes']) => [
+  metric(
+    'gauge',
+    'apiserver_resource_objects',
+    '[ALPHA] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.',
+    () =>
+      sizes().map(({ group, resource, objects }) => ({
+        labels: { group, resource },
+        value: objects,
+      })),
+  ),
+  metric(
+    'gauge',
+    'apiserver_resource_size_estimate_bytes',
+    '[ALPHA] Estimated size of stored objects in database. Estimate is based on sum of last observed sizes of serialized objects. In case of a fetching error, the value will be -1.',
+    () =>
+      sizes().map(({ group, resource, bytes }) => ({ labels: { group, resource }, value: bytes })),
+  ),
+  metric(
+    'gauge',
+    'apiserver_storage_objects',
+    '[STABLE] [DEPRECATED, consider using apiserver_resource_objects instead] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.',
+    () =>
+      sizes().map(({ objects, ...of }) => ({
+        labels: { resource: formatGroupResource(of) },
+        value: objects,
+      })),
+  ),
+]
+
 export const familiesOf = ({
   requests,
   inFlight,
   flowControl,
   build,
+  sizes,
   apiServices,
   features,
   audit,
@@ -118,6 +159,13 @@ export const familiesOf = ({
     'Time from the arrival of a request to the end of its answer.',
     () => requests.durations,
   ),
+  metric(
+    'gauge',
+    'apiserver_requested_deprecated_apis',
+    '[STABLE] Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.',
+    () => requests.deprecated,
+  ),
+  ...sizeMetrics(sizes),
   metric(
     'gauge',
     'apiserver_current_inflight_requests',

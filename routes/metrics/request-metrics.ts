@@ -8,7 +8,7 @@ import type { RequestInfo } from '#api/request-info.js'
 import { addToList } from '#collections/add-to-list.js'
 import { getOwn } from '#json/object.js'
 import { Histogram } from '#metrics/histogram.js'
-import type { MetricLabels } from '#metrics/metric-family.js'
+import type { MetricLabels, MetricValue } from '#metrics/metric-family.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 
 /** Seconds. */
@@ -116,6 +116,20 @@ export class RequestMetrics {
 
   constructor(table: Table) {
     this.#table = table
+  }
+
+  /** Deprecated ones that have been asked for. */
+  get deprecated(): MetricValue[] {
+    const found = new Map<string, MetricValue>()
+    for (const { labels } of this.durations) {
+      const { group = '', version = '', resource = '', subresource = '' } = labels
+      const warning = this.#table.get({ group, version, resource })?.deprecationWarning
+      if (warning === undefined) continue
+      const removed_release = /unavailable in v([\d.]+)\+/.exec(warning)?.[1] ?? ''
+      const of = { group, removed_release, resource, subresource, version }
+      found.set(Object.values(of).join(' '), { labels: of, value: 1 })
+    }
+    return [...found.values()]
   }
 
   /** Forgets what was counted. */

@@ -7,11 +7,12 @@ import { familiesOf, type MetricSources } from '#routes/metrics/metric-families.
 
 const highest = { executing: { highest: 0 }, waiting: { highest: 0 } }
 const sources: MetricSources = {
-  requests: { totals: [], durations: [] } as never,
+  requests: { totals: [], durations: [], deprecated: [] } as never,
   health: {} as never,
   inFlight: { readOnly: highest, mutating: highest },
   flowControl: [],
   build: {},
+  sizes: () => [],
   apiServices: { unavailable: () => [], unavailableTotals: () => [] },
   disabled: [],
   features: () => [],

@@ -69,14 +69,31 @@ t.test(
     )
     t.notMatch(before, 'type="livez"', 'a check that is asked for alone is not counted')
     await call(server, { path: '/api/v1/namespaces/default/configmaps' })
+    await call(server, { path: '/api/v1/namespaces/default/endpoints/none' })
     t.match(await read('/metrics'), 'resource="configmaps"')
+    t.match(
+      await read('/metrics'),
+      '\napiserver_requested_deprecated_apis{group="",removed_release="",resource="endpoints",subresource="",version="v1"} 1\n',
+    )
+    t.match(
+      await read('/metrics'),
+      '\napiserver_resource_objects{group="",resource="namespaces"} 4\n',
+    )
+    t.match(
+      await read('/metrics'),
+      '\napiserver_storage_objects{resource="leases.coordination.k8s.io"} ',
+    )
+    t.match(
+      await read('/metrics'),
+      /\napiserver_resource_size_estimate_bytes\{group="",resource="namespaces"\} [1-9]\d+\n/,
+    )
     t.match(
       await read('/metrics'),
       /\nworkqueue_adds_total\{name="RemoteAvailabilityController"\} \d/,
     )
     for (const path of ['/metrics', '/metrics/slis'])
       t.equal((await call(server, { method: 'DELETE', path })).text, 'metrics reset\n')
-    t.notMatch(await read('/metrics'), 'resource="configmaps"')
+    t.notMatch(await read('/metrics'), /apiserver_request_total\{[^}]*resource="configmaps"/)
     t.notMatch(await read('/metrics/slis'), 'type="readyz"')
     const typeFor = async (accept: string) =>
       (await call(server, { path: '/metrics', headers: { accept } })).headers['content-type']

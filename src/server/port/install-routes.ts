@@ -30,6 +30,7 @@ import { kubeletAccess } from '../credentials/identity.js'
 import { healthChecks } from '../health-checks.js'
 import type { ServerOptions } from '../options.js'
 import type { ServerState } from '../server-state.js'
+import { storedSizes } from '../stored-sizes.js'
 import { routeUpgrades } from './upgrades.js'
 
 interface Served {
@@ -69,6 +70,7 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
     inFlight: state.inFlight,
     flowControl: flowControl === undefined ? [] : flowControlMetrics(flowControl),
     build: buildLabels(build),
+    sizes: () => storedSizes(state.served, stores),
     apiServices: controllers.aggregator,
     audit: state.audit?.figures,
     families: [
