@@ -229,6 +229,8 @@ export const limits = {
   webhookTimeoutMs: 30_000,
   /** Connections to one webhook that are kept while it is not asked; upstream's idleConnsPerHost. */
   webhookIdleConnectionsMax: 25,
+  /** Sets of labels that each metric of admission webhooks is kept for: whoever configures webhooks names them. */
+  webhookSeriesMax: 2_000,
   /** Bytes of a webhook's refusal that are shown; upstream's maxUnstructuredResponseTextBytes. */
   webhookAnswerShownBytesMax: 2_048,
   /** Bytes of a kubelet's refusal that are read; upstream's maxReadLength. */
@@ -573,10 +575,7 @@ export const limits = {
   shimClaimMsMax: 3_600_000,
   /** script(1) has made its terminal long before, however busy the machine; a size that cannot be set by then is let go. */
   terminalStartMsMax: 20_000,
-  /**
-   * Searches for processes that a container left behind. They may fork meanwhile, and what was killed needs a processor to
-   * end, so it is repeated until none is found: for ten seconds, which only a process that the kernel cannot end outlasts.
-   */
+  /** Searches for processes that a container left behind. They may fork meanwhile, and what was killed needs a processor to end: for ten seconds, which only a process that the kernel cannot end outlasts. */
   sweepsMax: 55,
   /** Grace of Pods when their kubelet ends; `kubelevel up` waits ten seconds for its children. */
   shutdownGraceSecondsMax: 6,

@@ -50,6 +50,7 @@ import { serviceAccount } from './service-account.js'
 import { persistentVolumeClaimResize, storageObjectInUseProtection } from './storage-protection.js'
 import type { EquivalentsOf } from './versioned-request.js'
 import type { CredentialsOfHost } from './webhooks/call-webhook.js'
+import type { WebhookFigures } from './webhooks/webhook-figures.js'
 import { mutatingAdmissionWebhook, validatingAdmissionWebhook } from './webhooks/webhooks.js'
 
 const pluginsFor = (
@@ -135,6 +136,8 @@ export interface AdmissionOptions {
   readonly equivalentsOf?: EquivalentsOf
   /** Missing: each review of a webhook has a connection of its own. */
   readonly webhookAgent?: https.Agent
+  /** Missing: calls of webhooks are not counted. */
+  readonly webhookFigures?: WebhookFigures
 }
 
 /** Whether the plugin of this name does. */
@@ -177,11 +180,13 @@ export const makeAdmission = (options: AdmissionOptions): Admission => {
     authorize = noAuthorizer,
     equivalentsOf = (definition) => [definition],
     webhookAgent: agent,
+    webhookFigures: figures,
   } = options
   const means = { resourceOfKind, authorize, equivalentsOf }
   const access = (plugin: 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook') => ({
     credentialsOf: settings[plugin],
     agent,
+    figures,
   })
   const plugins = [
     ...pluginsFor(authorizeSigner, means, settings),

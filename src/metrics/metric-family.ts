@@ -98,11 +98,15 @@ export class MetricHistogram implements MetricFamily {
   constructor(
     name: string,
     help: string,
-    { bounds, hasLabels }: { bounds: readonly number[]; hasLabels: boolean },
+    {
+      bounds,
+      hasLabels,
+      seriesMax,
+    }: { bounds: readonly number[]; hasLabels: boolean; seriesMax?: number },
   ) {
     this.name = name
     this.help = help
-    this.#series = new Series(() => new Histogram(bounds))
+    this.#series = new Series(() => new Histogram(bounds), seriesMax)
     if (!hasLabels) this.#series.of({})
   }
 

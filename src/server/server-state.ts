@@ -2,6 +2,7 @@
 import type https from 'node:https'
 import pino, { type Logger } from 'pino'
 import { type AdmissionOptions, makeAdmission } from '#admission/chain.js'
+import { WebhookFigures } from '#admission/webhooks/webhook-figures.js'
 import { steadyClock, systemClock } from '#api/clock.js'
 import { customResourceDefinition } from '#crd/definition/definition-kind.js'
 import { Faults } from '#filters/faults.js'
@@ -61,6 +62,7 @@ export interface ServerState {
   /** Undefined if nothing is encrypted. */
   readonly encryption: OpenedEncryption | undefined
   readonly encryptionFigures: EncryptionFigures
+  readonly webhookFigures: WebhookFigures
 }
 
 /** Plugins that do nothing without their feature gate. */
@@ -184,6 +186,7 @@ export const openServerState = async (
   )
   const served = servedOf(table, options, log)
   const fieldManagerOf = makeFieldManagers(table)
+  const webhookFigures = new WebhookFigures()
   const encryptionFigures = new EncryptionFigures(() => clock.now())
   const ofEncryption = { table, clock, figures: encryptionFigures, warn: log }
   const encryption = await encryptionOf(options, ofEncryption, started)
@@ -191,7 +194,7 @@ export const openServerState = async (
     encryption,
     storage: options.storage ?? 'memory:',
     table,
-    admission: admissionOf({ ...plugins, webhookAgent: ofWebhooks }, access, table),
+    admission: admissionOf({ ...plugins, webhookAgent: ofWebhooks, webhookFigures }, access, table),
     fieldManagerOf,
     clock,
     steadyClock: clock.beside(options.clock ?? steadyClock),
@@ -243,5 +246,6 @@ export const openServerState = async (
     audit,
     encryption,
     encryptionFigures,
+    webhookFigures,
   }
 }

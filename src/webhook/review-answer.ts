@@ -130,7 +130,8 @@ const decode = (reply: Reply, { group, kind, review }: SentReview): JsonObject =
 
 /** Throws a plain Error: whoever asked says whose webhook it is. */
 export const reviewOf = (reply: Reply, sent: SentReview): JsonObject => {
-  if (reply.code < 200 || reply.code > 206) throw new Error(refusalText(reply))
+  const { code } = reply
+  if (code < 200 || code > 206) throw new Error(refusalText(reply), { cause: { code } })
   return decode(reply, sent)
 }
 

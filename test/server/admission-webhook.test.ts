@@ -529,3 +529,41 @@ t.test('a webhook that has moved is asked where it is, as Go does it', async (t)
   moves.there = [302, 'http://127.0.0.1/'] // What is not encrypted is not asked.
   t.match((await create('d')).body.message, /responded with the status code 302/)
 })
+
+t.test('how calls of webhooks ended is counted', async (t) => {
+  const hooks = [{ name: 'hook' }, { name: 'open', failurePolicy: 'Ignore' }]
+  const answers: Record<string, object> = {
+    ok: { allowed: true },
+    denied: { allowed: false, status: { code: 999 } },
+    failing: { refusal: 'gone' },
+    strange: { allowed: true, patchType: 'JSONPatch' },
+  }
+  const { server, create } = await start(t, 'validating', hooks, ({ name }, hook) =>
+    hook === 'open' ? { refusal: 'away' } : answers[name]!,
+  )
+  for (const name of Object.keys(answers)) await create(name)
+  const { text } = await call(server, { path: '/metrics' })
+  const lines = text.match(/^apiserver_admission_webhook_(?!admission_duration)\w+\{.*$/gm)!
+  const of = (metric: string, labels: string, count: number) =>
+    `apiserver_admission_webhook_${metric}{${labels}} ${count}`
+  const hook = 'name="hook.example.com",operation="CREATE"'
+  const open = 'name="open.example.com"'
+  const validating = 'type="validating"'
+  const refused = (type: string, code: number) =>
+    of('rejection_count', `error_type="${type}",${hook},rejection_code="${code}",${validating}`, 1)
+  t.same(lines.sort(), [
+    of('fail_open_count', `${open},${validating}`, 4),
+    refused('calling_webhook_error', 404),
+    refused('calling_webhook_error', 503),
+    refused('no_error', 600),
+    of('request_total', `code="200",${hook},rejected="false",${validating}`, 1),
+    of('request_total', `code="404",${hook},rejected="true",${validating}`, 1),
+    of('request_total', `code="404",${open},operation="CREATE",rejected="false",${validating}`, 4),
+    of('request_total', `code="503",${hook},rejected="true",${validating}`, 1),
+    of('request_total', `code="600",${hook},rejected="true",${validating}`, 1),
+  ])
+  t.match(
+    text,
+    `apiserver_admission_webhook_admission_duration_seconds_count{${hook},rejected="true",${validating}} 3\n`,
+  )
+})

@@ -11,6 +11,7 @@ import { sendReview, type WebhookClientConfig } from '#webhook/webhook-client.js
 import { findService } from '../find-service.js'
 import { admissionRequest } from '../request-match.js'
 import type { VersionedRequest } from '../versioned-request.js'
+import type { WebhookFigures } from './webhook-figures.js'
 
 export interface Webhook {
   readonly name: string
@@ -90,8 +91,14 @@ const hostOf = ({ url = '', service }: WebhookClientConfig): string => {
   return port === '' ? `${host}:443` : host
 }
 
-const failedCall = ({ message }: Error): never => {
-  throw new Error(`failed to call webhook: ${message}`)
+const failedCall = ({ message, cause }: Error): never => {
+  throw new Error(`failed to call webhook: ${message}`, { cause })
+}
+
+/** Of a failed call: that of the answer, or 503 where there was none, or none of use. */
+export const codeOfFailure = (error: unknown): number => {
+  const { code } = ((error as Error).cause ?? {}) as { code?: unknown }
+  return typeof code === 'number' ? code : 503
 }
 
 /** How webhooks are asked. */
@@ -100,6 +107,8 @@ export interface WebhookAccess {
   readonly credentialsOf?: CredentialsOfHost | undefined
   /** As in ReviewCall. */
   readonly agent?: https.Agent | undefined
+  /** Where calls are counted. */
+  readonly figures?: WebhookFigures | undefined
 }
 
 /** Rejects with a plain Error when the webhook cannot be asked or answers nonsense. */
@@ -136,12 +145,15 @@ export const callWebhook = async (
 export const webhookFailed = (webhook: Webhook, error: unknown): ApiError =>
   internalError(`failed calling webhook ${goQuote(webhook.name)}: ${(error as Error).message}`)
 
+/** A webhook has refused the request. */
+export class WebhookDenial extends ApiError {}
+
 /** The Status is the webhook's own, except that a refusal is always one (webhook/errors/statuserror.go). */
-export const webhookDenied = (webhook: Webhook, { status }: WebhookAnswer): ApiError => {
+export const webhookDenied = (webhook: Webhook, { status }: WebhookAnswer): WebhookDenial => {
   const who = `admission webhook ${goQuote(webhook.name)} denied the request`
   const { metadata = {}, status: given, message, reason, details, code = 0 } = status ?? {}
   const why = message ? `: ${message}` : reason ? `: ${reason}` : ' without explanation'
-  return new ApiError({
+  return new WebhookDenial({
     kind: 'Status',
     apiVersion: 'v1',
     metadata,

@@ -31,13 +31,16 @@ import {
 } from '../versioned-request.js'
 import {
   callWebhook,
+  codeOfFailure,
   dryRunUnsupported,
   type Webhook,
   type WebhookAccess,
   type WebhookAnswer,
+  WebhookDenial,
   webhookDenied,
   webhookFailed,
 } from './call-webhook.js'
+import type { Refusal } from './webhook-figures.js'
 import { decodePatch, patchInPlace } from './webhook-patch.js'
 
 const group = 'admissionregistration.k8s.io'
@@ -103,6 +106,7 @@ interface Asking extends Pick<WebhookMeans, 'access'> {
   readonly place: string
 }
 
+/** What happened to a call that failed and whose failure is ignored. */
 const failedOpen = (webhook: Webhook, attributes: VersionedRequest, asking: Asking): void => {
   const kind = asking.mutating ? 'mutation' : 'validating'
   annotateAudit(
@@ -110,34 +114,59 @@ const failedOpen = (webhook: Webhook, attributes: VersionedRequest, asking: Aski
     `failed-open.${kind}.webhook.admission.k8s.io/${asking.place}`,
     webhook.name,
   )
+  // If the client no longer waits, no further webhook is called and nothing is written.
+  attributes.ctx.caller.signal.throwIfAborted()
+  asking.access.figures?.failedOpen(countedAs(webhook, attributes, asking))
 }
 
-/** Undefined if the call failed and failures are ignored. */
+const countedAs = ({ name }: Webhook, { operation }: VersionedRequest, { mutating }: Asking) =>
+  ({ name, operation, type: mutating ? 'admit' : 'validating' }) as const
+
+/** Throws a plain Error if the call failed. */
 const ask = async (
   webhook: ConfiguredWebhook,
   attributes: VersionedRequest,
   asking: Asking,
-): Promise<WebhookAnswer | undefined> => {
+): Promise<WebhookAnswer> => {
   const { sideEffects = 'Unknown' } = webhook
   if (attributes.ctx.dryRun && sideEffects !== 'None' && sideEffects !== 'NoneOnDryRun')
     throw dryRunUnsupported(webhook)
-  let answer: WebhookAnswer
-  try {
-    answer = await callWebhook(webhook, attributes, asking)
-  } catch (error) {
-    if (webhook.failurePolicy === 'Ignore') {
-      failedOpen(webhook, attributes, asking)
-      // If the client no longer waits, no further webhook is called and nothing is written.
-      attributes.ctx.caller.signal.throwIfAborted()
-      return undefined
-    }
-    throw error instanceof ApiError ? error : webhookFailed(webhook, error)
-  }
+  const answer = await callWebhook(webhook, attributes, asking)
   for (const [key, value] of Object.entries(answer.auditAnnotations ?? {}))
     annotateAudit(attributes, `${webhook.name}/${key}`, value)
   for (const warning of answer.warnings ?? []) attributes.ctx.warn(warning)
   if (!answer.allowed) throw webhookDenied(webhook, answer)
   return answer
+}
+
+/** What `use` makes of the answer; undefined if the call failed and that is ignored. */
+const askFor = async <T>(
+  webhook: ConfiguredWebhook,
+  attributes: VersionedRequest,
+  asking: Asking,
+  use: (answer: WebhookAnswer) => T,
+): Promise<T | undefined> => {
+  const begunMs = performance.now()
+  const tell = (code: number, refused?: Refusal): void =>
+    asking.access.figures?.called(countedAs(webhook, attributes, asking), {
+      seconds: (performance.now() - begunMs) / 1000,
+      code,
+      refused,
+    })
+  try {
+    const used = use(await ask(webhook, attributes, asking))
+    tell(200)
+    return used
+  } catch (error) {
+    if (error instanceof WebhookDenial) tell(error.code, 'no_error')
+    else if (error instanceof ApiError) tell(0, 'apiserver_internal_error')
+    if (error instanceof ApiError) throw error
+    const isIgnored = webhook.failurePolicy === 'Ignore'
+    tell(codeOfFailure(error), isIgnored ? undefined : 'calling_webhook_error')
+    if (!isIgnored) throw webhookFailed(webhook, error)
+    failedOpen(webhook, attributes, asking)
+    return undefined
+  }
 }
 
 const webhooksOf = oncePerObject(
@@ -163,21 +192,13 @@ const mutateBy = async (
   attributes: VersionedRequest,
   asking: Asking,
 ): Promise<boolean> => {
-  const answer = await ask(webhook, attributes, asking)
-  if (answer === undefined) return false
-  try {
+  const hasChanged = await askFor(webhook, attributes, asking, (answer) => {
     const hasChanged = patchInPlace(attributes, webhook.name, answer)
     auditPatch(webhook, attributes, { answer, place: asking.place })
-    if (hasChanged) await writeBack(attributes)
     return hasChanged
-  } catch (error) {
-    if (error instanceof ApiError) throw error
-    if (webhook.failurePolicy === 'Ignore') {
-      failedOpen(webhook, attributes, asking)
-      return false
-    }
-    throw webhookFailed(webhook, error)
-  }
+  })
+  if (hasChanged) await writeBack(attributes)
+  return hasChanged ?? false
 }
 
 const auditPatch = (
@@ -243,11 +264,12 @@ export const validatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin
       // All at once, as upstream; the first refusal in their order is reported.
       const results = await Promise.allSettled(
         asked.map(({ webhook, seen }, i) =>
-          ask(webhook, seen, {
-            mutating: false,
-            place: `round_0_index_${i}`,
-            access: means.access,
-          }),
+          askFor(
+            webhook,
+            seen,
+            { mutating: false, place: `round_0_index_${i}`, access: means.access },
+            () => undefined,
+          ),
         ),
       )
       for (const result of results) if (result.status === 'rejected') throw result.reason

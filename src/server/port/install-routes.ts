@@ -76,6 +76,7 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
     families: [
       ...state.encryptionFigures.families,
       ...state.access.families,
+      ...state.webhookFigures.families,
       ...controllers.queues.families,
     ],
     features: () => featureGates.all,
