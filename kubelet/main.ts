@@ -18,6 +18,7 @@ import { type BackoffOptions, defaultBackoff } from './restart-backoff.js'
 import { defaultPodCidr } from './runtime/process/pod-address.js'
 import { ProcessRuntime } from './runtime/process/process-runtime.js'
 import type { ContainerRuntime } from './runtime.js'
+import { kubeletConfiguration } from './server/kubelet-configuration.js'
 import { startKubeletServer } from './server/kubelet-server.js'
 import { Manifests, type ReadManifest } from './static-pods/manifests.js'
 
@@ -107,6 +108,18 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
   const client = createClient(options.config, 'kubelet')
   const over = new AbortController()
   const clock = followClock({ client, log, signal: over.signal })
+  const nodeLeaseSeconds = options.nodeLeaseDurationSeconds ?? leaseSecondsDefault
+  const dns = {
+    clusterDns: options.clusterDns ?? [],
+    clusterDomain: options.clusterDomain ?? 'cluster.local',
+    resolvConf: options.resolvConf ?? '/etc/resolv.conf',
+  }
+  const { backoff = defaultBackoff, eviction: thresholds = {}, shutdownGrace } = options
+  const eviction = {
+    pressureTransitionMs: options.evictionPressureTransitionMs ?? 300_000,
+    imageAgeMsMin: options.minimumImageTtlMs ?? 120_000,
+    maxPodGraceSeconds: options.evictionMaxPodGraceSeconds ?? 0,
+  }
   const runtime = await makeRuntime(options, { rootDir, nodeAddress, nodeName, clock, log })
   const kubelet = new Kubelet({
     client,
@@ -115,26 +128,30 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
     runtime,
     nodeName,
     nodeAddress,
-    nodeLeaseSeconds: options.nodeLeaseDurationSeconds ?? leaseSecondsDefault,
+    nodeLeaseSeconds,
     rootDir,
-    dns: {
-      clusterDns: options.clusterDns ?? [],
-      clusterDomain: options.clusterDomain ?? 'cluster.local',
-      resolvConf: options.resolvConf ?? '/etc/resolv.conf',
-    },
-    backoff: options.backoff ?? defaultBackoff,
-    eviction: {
-      thresholds: readThresholds(options.eviction ?? {}),
-      pressureTransitionMs: options.evictionPressureTransitionMs ?? 300_000,
-      imageAgeMsMin: options.minimumImageTtlMs ?? 120_000,
-      maxPodGraceSeconds: options.evictionMaxPodGraceSeconds ?? 0,
-    },
+    dns,
+    backoff,
+    eviction: { ...eviction, thresholds: readThresholds(thresholds) },
     manifests: options.manifests && new Manifests({ ...options.manifests, nodeName, clock, log }),
     port: () => server?.port ?? 0,
   })
   const server = await startKubeletServer({
     kubelet,
     flags: options.flags,
+    configuration: (port) =>
+      kubeletConfiguration({
+        ...eviction,
+        address: nodeAddress,
+        port,
+        manifestPath: options.manifests?.path,
+        containerRuntimeEndpoint: options.containerRuntimeEndpoint,
+        nodeLeaseSeconds,
+        dns,
+        backoffMaxMs: backoff.maxMs,
+        thresholds,
+        shutdownGrace,
+      }),
     clock,
     log,
     address: nodeAddress,
@@ -145,7 +162,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
     await Promise.race([kubelet.start(), whenAborted(options.signal)])
     await whenAborted(options.signal)
   } finally {
-    if (options.shutdownGrace) await kubelet.shutDown(options.shutdownGrace)
+    if (shutdownGrace) await kubelet.shutDown(shutdownGrace)
     await kubelet.stop({
       graceSeconds: options.leavePodsRunning
         ? undefined

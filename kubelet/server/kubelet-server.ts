@@ -11,6 +11,7 @@ import type { Log } from '#client/log.js'
 import { Callers } from '#component/callers.js'
 import { ownCertificate } from '#component/own-certificate.js'
 import { getOwn } from '#json/object.js'
+import type { JsonObject } from '#json/value.js'
 import { limits } from '#limits'
 import type { Kubelet } from '../kubelet.js'
 import { Access } from './access.js'
@@ -25,6 +26,8 @@ interface KubeletServerOptions {
   readonly kubelet: Kubelet
   /** What it was started with, for /flagz. */
   readonly flags?: Readonly<Record<string, string>> | undefined
+  /** For /configz, of a server at this port. */
+  readonly configuration?: (port: number) => JsonObject
   readonly clock: Clock
   readonly log: Log
   readonly address: string
@@ -72,7 +75,7 @@ const parsePath = ({ url = '/' }: IncomingMessage): RequestPath => {
 }
 
 export const startKubeletServer = async (options: KubeletServerOptions): Promise<KubeletServer> => {
-  const { kubelet, clock, log, address, port, client } = options
+  const { kubelet, clock, log, address, port, client, configuration = () => ({}) } = options
   const clientCa = client.config.ca
   const { certPem, keyPem } = ownCertificate('kubelet', address, clock)
   const server = https.createServer({
@@ -92,7 +95,7 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
     startedAt: clock.now(),
     build: buildInfo(),
     // Of what has handlers, upstream lists what is no service of go-restful's, and not the page itself.
-    paths: ['/flagz', '/healthz', '/metrics'],
+    paths: ['/configz', '/flagz', '/healthz', '/metrics'],
     flags: options.flags ?? {},
   }
   const { nodeName } = kubelet
@@ -107,6 +110,11 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
       const served = { kubelet, clock, path, request, response }
       const [page = ''] = (request.url ?? '').split('?', 1)
       if (isZPage(page)) return serveZPage(about, served, page)
+      if (page === '/configz') {
+        response.setHeader('content-type', 'application/json')
+        response.end(JSON.stringify({ kubeletconfig: configuration(request.socket.localPort!) }))
+        return
+      }
       const serve = getOwn(answers, path.kind)
       if (!serve) throw new HttpError(404, '404 page not found')
       await serve(served)

@@ -51,7 +51,7 @@ const accountWith = async (node: TestNode, name: string, rights: string[]): Prom
 
 t.test('a kubelet asks the API server who a client is and what it may do', async (t) => {
   const node = await startNode(t, { kubelet: 'process' })
-  await node.startProcess()
+  await node.startProcess([], ['--eviction-hard', 'memory.available<1Mi,nodefs.available<0.1%'])
   await node.run('p', script('while :; do sleep 0.05; done'))
   await node.ready('p')
   const kubelet = await kubeletOf(node)
@@ -103,9 +103,19 @@ t.test('a kubelet asks the API server who a client is and what it may do', async
   const pages = await accountWith(node, 'pages', ['nodes/statusz', 'nodes/configz'])
   t.match(await ask('statusz?a', bearer(pages)), {
     code: 200,
-    text: /^\nkubelet statusz\n.*\n\nStarted[\s\S]*\nPaths\W+\/flagz \/healthz \/metrics\n$/,
+    text: /^\nkubelet statusz\n.*\n\nStarted[\s\S]*\nPaths\W+\/configz \/flagz \/healthz \/metrics\n$/,
   })
   t.match(await ask('flagz', bearer(pages)), { code: 200, text: /\nnode-name: node-1\n/ })
+  const { kubeletconfig } = JSON.parse((await ask('configz', bearer(pages))).text)
+  t.match(kubeletconfig, {
+    kind: 'KubeletConfiguration',
+    port: Number(kubelet.split(':')[1]),
+    authentication: { webhook: { cacheTTL: '2m0s' }, anonymous: { enabled: false } },
+    nodeLeaseDurationSeconds: 40,
+    evictionHard: { 'memory.available': '1Mi', 'nodefs.available': '0.1%' },
+    evictionSoft: undefined,
+    crashLoopBackOff: { maxContainerRestartPeriod: '5m0s' },
+  })
   const json = { headers: { ...bearer(pages).headers, accept: 'application/json' } }
   t.match(await ask('flagz', json), { code: 406, text: /"reason":"NotAcceptable"/ })
 
