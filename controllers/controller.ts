@@ -78,6 +78,8 @@ export interface ControllerSettings {
 
 export interface ControllerContext {
   client: Client
+  /** Asks as informers do, for what upstream's controllers find in a shared one: their accounts may not read it, and the process may list all, but get little. */
+  reader: Client
   informers: InformerFactory
   recorder(component: string): EventRecorder
   clock: Clock

@@ -53,7 +53,10 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
       return made
     })
     const workers = settings.workers[name] ?? workersDefault
-    return { client: acting, informers, recorder, clock, log, queues, settings, workers }
+    return {
+      ...{ client: acting, reader: client, informers, recorder },
+      ...{ clock, log, queues, settings, workers },
+    }
   }
   const selected = selectControllers(options.controllers ?? ['*'], controllers)
   const runs = selected.map((controller) => controller.start(contextOf(controller)))

@@ -4,7 +4,7 @@
  */
 import { controllerRefOf } from '#api/controller-ref.js'
 import type { NamespacedObject, ObjectMeta } from '#api/object.js'
-import { isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
+import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod, PodSpec, PodStatus } from '#client/pod.js'
 import { type ResourceClaim, resourceClaimKeys, usedClaimKeys } from '#client/resource-claim.js'
@@ -98,22 +98,19 @@ class ClaimMaker {
   }
 
   async #make(pod: Pod, claim: PodClaim): Promise<ResourceClaim> {
-    const { client } = this.#context
+    const { client, reader } = this.#context
     const { namespace } = pod.metadata
     const templateName = claim.resourceClaimTemplateName!
-    let template: ClaimTemplate
-    try {
-      template = await client.get<ClaimTemplate>(resources.resourceClaimTemplates, {
-        namespace,
-        name: templateName,
-      })
-    } catch (error) {
+    const { items } = await reader.list<ClaimTemplate>(resources.resourceClaimTemplates, {
+      namespace,
+      fieldSelector: `metadata.name=${templateName}`,
+    })
+    const [template] = items
+    if (template === undefined) {
       const name = JSON.stringify(templateName)
-      // Upstream looks for it in a cache, whose errors have a kind.
-      const problem = isNotFound(error)
-        ? `resourceclaimtemplate.resource.k8s.io ${name} not found`
-        : messageOf(error)
-      throw new Error(`resource claim template ${name}: ${problem}`)
+      throw new Error(
+        `resource claim template ${name}: resourceclaimtemplate.resource.k8s.io ${name} not found`,
+      )
     }
     const { blockOwnerDeletion: _none, ...owner } = ownerReference(resources.pods, pod)
     const { metadata } = template.spec

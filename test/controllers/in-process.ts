@@ -30,8 +30,26 @@ const runHere = (
 export const manage = (
   t: Pick<Test, 'teardown'>,
   client: Client,
-  options: Pick<ControllerManagerOptions, 'controllers' | 'settings'>,
+  options: Pick<ControllerManagerOptions, 'controllers' | 'settings' | 'actsAsServiceAccounts'>,
 ): void => runHere(t, client, (deps) => runControllerManager({ ...options, ...deps }))
+
+const startServer = async (t: Pick<Test, 'teardown'>, options: ServerOptions) => {
+  const server = await createServer({ storage: 'memory:', port: 0, logLevel: 'silent', ...options })
+  const clientOf = async (kubeconfig: string): Promise<Client> => {
+    const client = createClient(await parseKubeconfig(kubeconfig), 'test')
+    t.teardown(() => client.close())
+    return client
+  }
+  t.teardown(() => server.close())
+  return { server, clientOf }
+}
+
+/** An admin's client, and one that may do what the controller manager of a cluster of kubeadm may. */
+export const startWithManager = async (t: Pick<Test, 'teardown'>) => {
+  const { server, clientOf } = await startServer(t, {})
+  const manager = await clientOf(server.kubeconfigOf('system:kube-controller-manager'))
+  return { client: await clientOf(server.kubeconfig), manager }
+}
 
 /** `own` takes the place of what the client of `run` does; the client of the answer is left alone. */
 export const startBeside = async (
@@ -40,8 +58,8 @@ export const startBeside = async (
   own: (client: Client) => Replaced = () => ({}),
   options: ServerOptions = {},
 ): Promise<Client> => {
-  const server = await createServer({ storage: 'memory:', port: 0, logLevel: 'silent', ...options })
-  const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
+  const { server, clientOf } = await startServer(t, options)
+  const client = await clientOf(server.kubeconfig)
   const replaced = own(client)
   const between = new Proxy(client, {
     get(target, key) {
@@ -49,10 +67,6 @@ export const startBeside = async (
       const value: unknown = Reflect.get(target, key, target)
       return typeof value === 'function' ? value.bind(target) : value
     },
-  })
-  t.teardown(async () => {
-    client.close()
-    await server.close()
   })
   runHere(t, between, run)
   return client

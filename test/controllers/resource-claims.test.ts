@@ -8,7 +8,7 @@ import { claimFinalizer, type ResourceClaim } from '#client/resource-claim.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { ownerReference } from '#controllers/ownership/claim.js'
 import { until, untilPodsAreLetIn } from './cluster.js'
-import { startControllers } from './in-process.js'
+import { manage, startControllers, startWithManager } from './in-process.js'
 import { startSeeing } from './lost-sight.js'
 import { toldEvents } from './told-events.js'
 
@@ -33,6 +33,28 @@ t.test(
     ])
   },
 )
+
+t.test('a claim is made of a template that its account may not read', async (t) => {
+  const { client, manager } = await startWithManager(t)
+  const controllers = ['resourceclaim-controller', 'serviceaccount-controller']
+  manage(t, manager, { controllers, actsAsServiceAccounts: true })
+  const namespace = 'default'
+  await untilPodsAreLetIn(client, namespace)
+  const requests = [{ name: 'r', exactly: { deviceClassName: 'any' } }]
+  await client.create(resources.resourceClaimTemplates, {
+    metadata: { name: 'one', namespace },
+    spec: { spec: { devices: { requests } } },
+  })
+  await client.create(resources.pods, {
+    metadata: { name: 'p', namespace },
+    spec: {
+      containers: [{ name: 'c', image: 'i' }],
+      resourceClaims: [{ name: 'gpu', resourceClaimTemplateName: 'one' }],
+    },
+  })
+  const claims = () => client.list<ResourceClaim>(resources.resourceClaims, { namespace })
+  await until(async () => (await claims()).items.length === 1)
+})
 
 t.test('a claim that is seen only after its Pod has ended goes, too', async (t) => {
   let [isListed, isEndSeen] = [false, false]
