@@ -39,9 +39,6 @@ export const isOutOfService = (node: Node): boolean =>
  */
 export const unmountWaitMs = 360_000
 
-/** How long a driver may take to attach a volume before the Pods are told. Upstream: csiTimeout. */
-export const attachWaitMs = 120_000
-
 /**
  * Whether a volume that no Pod has wanted on the node for this long may be detached. A node that disappeared may still
  * use it, and so may one whose last status is unknown.

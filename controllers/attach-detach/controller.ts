@@ -19,14 +19,8 @@ import { deleteObject } from '../delete-object.js'
 import { podsByClaim } from '../persistentvolume/pods-by-claim.js'
 import { podsOfNodes } from '../pods/pods-of-nodes.js'
 import { readLive } from '../read-live.js'
-import {
-  attachWaitMs,
-  isShared,
-  mayDetach,
-  takenBy,
-  unmountWaitMs,
-  type Wanted,
-} from './attachments.js'
+import { Asked } from './asked.js'
+import { isShared, mayDetach, takenBy, unmountWaitMs, type Wanted } from './attachments.js'
 
 const component = 'attachdetach-controller'
 /** Nodes with this annotation leave attaching to the controller. */
@@ -55,13 +49,13 @@ class AttachDetach {
   readonly #unwantedSince = new Map<string, number>()
   /** Last states of deleted Nodes that still have volumes. */
   readonly #gone = new Map<string, Node>()
-  /** By attachment, since when its driver has been waited for. */
-  readonly #askedSince = new Map<string, number>()
+  readonly #asked: Asked
   /** By node, attachments that wait because another node has the volume, so that each is reported once. */
   readonly #refused = new Map<string, ReadonlySet<string>>()
 
   constructor(context: ControllerContext) {
     this.#context = context
+    this.#asked = new Asked(context.clock)
     this.#podsOfNode = podsOfNodes(context)
     this.#pods = podsByClaim(context)
     const { store } = context.informers.for<VolumeAttachment>(resources.volumeAttachments)
@@ -107,19 +101,24 @@ class AttachDetach {
   }
 
   #watchAttachments(queue: WorkQueue): void {
+    // Another node may wait for it.
+    const lookAtNodesOf = ({ spec }: VolumeAttachment): void => {
+      const { persistentVolumeName = '' } = spec.source
+      const volume = this.#store<Volume>(resources.persistentVolumes).get(persistentVolumeName)
+      if (volume !== undefined) this.#lookAtVolume(queue, volume)
+    }
     this.#informer<VolumeAttachment>(resources.volumeAttachments).handle({
       onAdd: ({ spec }) => queue.add(spec.nodeName),
       onUpdate: (next, previous) => {
+        const isAnswered = this.#asked.leftMs(next) === 0
         this.#tellOutcome(next, previous)
         queue.add(next.spec.nodeName)
+        if (isAnswered) lookAtNodesOf(next)
       },
-      onDelete: ({ metadata, spec }) => {
-        this.#unwantedSince.delete(metadata.name)
-        this.#askedSince.delete(metadata.name)
-        const { persistentVolumeName = '' } = spec.source
-        const volume = this.#store<Volume>(resources.persistentVolumes).get(persistentVolumeName)
-        // Another node may wait for it.
-        if (volume !== undefined) this.#lookAtVolume(queue, volume)
+      onDelete: (attachment) => {
+        this.#unwantedSince.delete(attachment.metadata.name)
+        this.#asked.end(attachment.metadata.name)
+        lookAtNodesOf(attachment)
       },
     })
   }
@@ -207,11 +206,15 @@ class AttachDetach {
     )
     const known = new Set(there.map(({ metadata }) => metadata.name))
     if (there.length === 0) this.#gone.delete(nodeName)
-    let waits = false
+    let dueMs = this.#tellSilent(there, wanted)
     const refused = new Set<string>()
     // Pods on a deleted node keep their volumes until they are gone, too; no more are attached there.
-    for (const entry of isManaged(node) ? wanted.values() : [])
-      if (!known.has(entry.name) && !(await this.#attach(nodeName, entry))) refused.add(entry.name)
+    for (const entry of isManaged(node) ? wanted.values() : []) {
+      if (known.has(entry.name)) continue
+      const pendingMs = this.#pendingElsewhereMs(nodeName, entry)
+      dueMs = Math.min(dueMs, pendingMs || dueMs)
+      if (pendingMs === 0 && !(await this.#attach(nodeName, entry))) refused.add(entry.name)
+    }
     if (refused.size > 0) this.#refused.set(nodeName, refused)
     else this.#refused.delete(nodeName)
     const leaving = new Set<VolumeAttachment>()
@@ -219,42 +222,50 @@ class AttachDetach {
       const { name } = attachment.metadata
       if (wanted.has(name)) this.#unwantedSince.delete(name)
       else if (this.#mayLeave(attachment, node)) leaving.add(attachment)
-      else waits = true
+      else dueMs = Math.min(dueMs, this.#asked.leftMs(attachment) || unmountWaitMs)
     }
     if (node !== undefined) await this.#tellNode(node, there, leaving)
     for (const attachment of leaving) await this.#detach(attachment)
-    const afterMs = Math.min(
-      this.#tellSilent(there, wanted),
-      waits ? unmountWaitMs : Number.POSITIVE_INFINITY,
-    )
-    return Number.isFinite(afterMs) ? { afterMs } : undefined
+    return Number.isFinite(dueMs) ? { afterMs: dueMs } : undefined
   }
 
   /** Tells Pods of drivers that do not answer, again and again; says when the next one is due. */
   #tellSilent(there: readonly VolumeAttachment[], wanted: ReadonlyMap<string, Wanted>): number {
-    const now = this.#context.clock.now()
     let dueMs = Number.POSITIVE_INFINITY
-    for (const { metadata, spec, status } of there) {
-      const entry = wanted.get(metadata.name)
-      if (entry === undefined || status?.attached) {
-        this.#askedSince.delete(metadata.name)
+    for (const attachment of there) {
+      const { name } = attachment.metadata
+      if (attachment.status?.attached || attachment.status?.attachError) {
+        this.#asked.end(name)
         continue
       }
-      let since = this.#askedSince.get(metadata.name) ?? now
-      if (now - since >= attachWaitMs) {
-        const handle = entry.volume.spec.csi?.volumeHandle
-        const problem = `timed out waiting for external-attacher of ${spec.attacher} CSI driver to attach volume ${handle}`
-        this.#tellFailure(entry, problem)
-        since = now
+      const asked = this.#asked.for(name)
+      if (asked !== undefined && this.#asked.leftMs(attachment) === 0) {
+        const { attacher } = attachment.spec
+        const handle = asked.volume.spec.csi?.volumeHandle
+        const problem = `timed out waiting for external-attacher of ${attacher} CSI driver to attach volume ${handle}`
+        this.#tellFailure(asked, problem)
+        this.#asked.end(name)
       }
-      this.#askedSince.set(metadata.name, since)
-      dueMs = Math.min(dueMs, since + attachWaitMs - now)
+      const entry = wanted.get(name)
+      if (entry !== undefined && this.#asked.for(name) === undefined) this.#asked.begin(entry)
+      dueMs = Math.min(dueMs, this.#asked.leftMs(attachment) || dueMs)
     }
     return dueMs
   }
 
+  /** How long the driver of a volume that only one node may have is still asked for it by another one. */
+  #pendingElsewhereMs(nodeName: string, { volume }: Wanted): number {
+    if (isShared(volume)) return 0
+    const attachments = this.#store<VolumeAttachment>(resources.volumeAttachments)
+    const others = attachments
+      .byIndex('volume', volume.metadata.name)
+      .filter(({ spec }) => spec.nodeName !== nodeName)
+    return Math.max(0, ...others.map((other) => this.#asked.leftMs(other)))
+  }
+
   /** False while another node has the volume. */
-  async #attach(nodeName: string, { name, volume, pods }: Wanted): Promise<boolean> {
+  async #attach(nodeName: string, wanted: Wanted): Promise<boolean> {
+    const { name, volume, pods } = wanted
     const attachments = this.#informer<VolumeAttachment>(resources.volumeAttachments)
     const volumeName = volume.metadata.name
     const elsewhere = attachments.store.byIndex('volume', volumeName)
@@ -267,6 +278,7 @@ class AttachDetach {
       return false
     }
     const source = { persistentVolumeName: volumeName }
+    this.#asked.begin(wanted)
     try {
       attachments.observe(
         await this.#context.client.create<VolumeAttachment>(resources.volumeAttachments, {
@@ -290,6 +302,7 @@ class AttachDetach {
     )
     // VolumeAttachments of unknown volumes belong to others.
     if (volume?.spec.csi === undefined) return false
+    if (this.#asked.leftMs(attachment) > 0) return false
     const name = attachment.metadata.name
     const now = this.#context.clock.now()
     if (!this.#unwantedSince.has(name)) this.#unwantedSince.set(name, now)
@@ -349,14 +362,14 @@ class AttachDetach {
 
   /** Reports the outcome of an attachment as Events of the Pods that wait for it. */
   #tellOutcome({ metadata, spec, status }: VolumeAttachment, before: VolumeAttachment): void {
-    const entry = this.#wantedOn(spec.nodeName).get(metadata.name)
+    const entry = this.#asked.for(metadata.name) ?? this.#wantedOn(spec.nodeName).get(metadata.name)
     if (entry === undefined) return
     const name = JSON.stringify(entry.volume.metadata.name)
     if (status?.attached && !before.status?.attached)
       this.#tellPods(entry.pods, 'Normal', `AttachVolume.Attach succeeded for volume ${name} `)
     const { message = '', time } = status?.attachError ?? {}
     if (status?.attachError === undefined || time === before.status?.attachError?.time) return
-    this.#askedSince.delete(metadata.name)
+    this.#asked.end(metadata.name)
     this.#tellFailure(entry, message)
   }
 

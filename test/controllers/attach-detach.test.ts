@@ -1,5 +1,6 @@
 /** Volumes follow their Pods from node to node, and never leave one that uses them. */
-import t from 'tap'
+import t, { type Test } from 'tap'
+import type { PersistedObject } from '#api/object.js'
 import { attachmentName } from '#client/csi-volume.js'
 import type { Volume } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
@@ -56,63 +57,74 @@ t.test('the Pods that have a volume are named in their own namespace only', (t) 
   t.end()
 })
 
-t.test(
-  'a volume is attached where its Pod is, and moves when the first node lets go',
-  async (t) => {
-    const { client, spawn, createNamespace } = await startCluster(t)
-    const namespace = 'volumes'
-    await createNamespace(namespace)
-    const managed = { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' }
-    for (const name of ['n1', 'n2'])
-      await client.create(resources.nodes, { metadata: { name, annotations: managed } })
+const namespace = 'volumes'
+const nameOn = (node: string): string => attachmentName(volume.spec.csi!, node)
+
+/** Two nodes, and claims with their volumes: `c` with `pv`, and `c2` with `pv2`. */
+const start = async (t: Test) => {
+  const { client, spawn, createNamespace } = await startCluster(t)
+  await createNamespace(namespace)
+  const managed = { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' }
+  for (const name of ['n1', 'n2'])
+    await client.create(resources.nodes, { metadata: { name, annotations: managed } })
+  for (const which of ['', '2']) {
     await client.create(resources.persistentVolumeClaims, {
-      metadata: { name: 'c', namespace },
+      metadata: { name: `c${which}`, namespace },
       spec: {
         accessModes: ['ReadWriteOnce'],
         resources: { requests: { storage: '1Gi' } },
         storageClassName: 's',
-        volumeName: 'pv',
+        volumeName: `pv${which}`,
       },
     })
+    const { csi } = volume.spec
     await client.create(resources.persistentVolumes, {
-      metadata: { name: 'pv' },
+      metadata: { name: `pv${which}` },
       spec: {
         ...volume.spec,
+        csi: { ...csi, volumeHandle: `${csi!.volumeHandle}${which}` },
         capacity: { storage: '1Gi' },
         storageClassName: 's',
-        claimRef: { namespace, name: 'c' },
+        claimRef: { namespace, name: `c${which}` },
       },
     })
-    spawn('controller-manager', '--controllers=persistentvolume-binder-controller,attachdetach')
-    const run = (name: string, nodeName: string) =>
+  }
+  spawn('controller-manager', '--controllers=persistentvolume-binder-controller,attachdetach')
+  const attachments = async () => (await client.list(resources.volumeAttachments, {})).items
+  return {
+    client,
+    attachments,
+    nodesWithIt: async () => (await attachments()).map(({ spec }) => spec.nodeName),
+    run: (name: string, nodeName: string, claimName = 'c') =>
       client.create(resources.pods, {
         metadata: { name, namespace },
         spec: {
           nodeName,
           terminationGracePeriodSeconds: 0,
           containers: [{ name: 'c', image: 'i' }],
-          volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }],
+          volumes: [{ name: 'v', persistentVolumeClaim: { claimName } }],
         },
-      })
-    const attachments = async () => (await client.list(resources.volumeAttachments, {})).items
-    const nodesWithIt = async () => (await attachments()).map(({ spec }) => spec.nodeName)
-    const status = (ref: (typeof resources)['nodes'], name: string, fields: object) =>
-      client.patch(
-        ref,
-        { name },
-        { status: fields },
-        {
-          type: 'merge',
-          subresource: 'status',
-        },
-      )
+      }),
+    status: (ref: (typeof resources)['nodes'], name: string, fields: object) =>
+      client.patch(ref, { name }, { status: fields }, { type: 'merge', subresource: 'status' }),
+    messages: async (): Promise<string[]> =>
+      (
+        await client.list({ ...resources.pods, resource: 'events', kind: 'Event' }, { namespace })
+      ).items.map(({ message }) => message),
+  }
+}
+
+t.test(
+  'a volume is attached where its Pod is, and moves when the first node lets go',
+  async (t) => {
+    const { client, run, attachments, nodesWithIt, status, messages } = await start(t)
     const attachedTo = async (name: string): Promise<string[]> =>
       ((await client.get(resources.nodes, { name })).status?.volumesAttached ?? []).map(
         (v: { name: string }) => v.name,
       )
     await run('first', 'n1')
     await until(async () => (await nodesWithIt()).length > 0)
-    const name = attachmentName(volume.spec.csi!, 'n1')
+    const name = nameOn('n1')
     t.match(await attachments(), [
       { metadata: { name }, spec: { attacher: 'd.io', nodeName: 'n1' } },
     ])
@@ -123,10 +135,6 @@ t.test(
     await status(resources.nodes, 'n1', { volumesInUse: [unique] })
 
     await run('second', 'n2')
-    const messages = async (): Promise<string[]> =>
-      (
-        await client.list({ ...resources.pods, resource: 'events', kind: 'Event' }, { namespace })
-      ).items.map(({ message }) => message)
     const told = async () => (await messages()).filter((text) => text.startsWith('Multi-Attach'))
     await until(async () => (await told()).length > 0)
     t.same(await told(), [
@@ -138,6 +146,8 @@ t.test(
     await until(async () => (await nodesWithIt()).join() === 'n2')
     t.same(await attachedTo('n1'), [])
 
+    await status(resources.volumeAttachments, nameOn('n2'), { attached: true })
+    await until(async () => (await attachedTo('n2')).length > 0)
     // A lost node whose Node is deleted: its Pod keeps the volume for as long as its object is there.
     await client.delete(resources.nodes, { name: 'n2' })
     await run('third', 'n1')
@@ -156,3 +166,21 @@ t.test(
     })
   },
 )
+
+t.test('an attachment is not taken back before its driver has answered', async (t) => {
+  const { client, run, attachments, nodesWithIt, status, messages } = await start(t)
+  await run('first', 'n1')
+  await until(async () => (await nodesWithIt()).length > 0)
+  await client.delete(resources.pods, { namespace, name: 'first' }, { gracePeriodSeconds: 0 })
+  await run('second', 'n2')
+  await run('other', 'n1', 'c2')
+  // Who has seen that one has seen that the first is gone.
+  await until(async () => (await nodesWithIt()).length > 1)
+  t.same(await nodesWithIt(), ['n1', 'n1'])
+  await status(resources.volumeAttachments, nameOn('n1'), { attached: true })
+  const isOn2 = ({ metadata }: PersistedObject): boolean => metadata.name === nameOn('n2')
+  await until(async () => (await attachments()).some(isOn2))
+  await until(async () =>
+    (await messages()).includes('AttachVolume.Attach succeeded for volume "pv" '),
+  )
+})
