@@ -13,7 +13,7 @@ import { type Controller, type ControllerContext, newQueue, queueRun } from '../
 import { updateStatus } from '../update-object.js'
 import { type HorizontalPodAutoscaler, tolerancesOf } from './autoscaler.js'
 import { type Measured, measureAll, type Selector } from './metrics.js'
-import { pace, type Recommendation, type ScaleEvent } from './pace.js'
+import { pace, type Recommendation, remember, type ScaleEvent } from './pace.js'
 
 const component = 'horizontal-pod-autoscaler'
 /** Longest window and period that the API takes. */
@@ -142,7 +142,7 @@ class Autoscaler {
     const { downscaleStabilizationMs } = this.#context.settings.autoscaling
     const history = { ...memory, downscaleWindowSeconds: downscaleStabilizationMs / 1000 }
     const { replicas, ableToScale, limited } = pace(hpa, { current, proposed }, history, now)
-    memory.recommendations.push({ atMs: now, replicas: proposed })
+    memory.recommendations = remember(hpa, proposed, history, now)
     conditions.set('AbleToScale', ableToScale)
     conditions.set('ScalingLimited', limited)
     if (replicas === current)

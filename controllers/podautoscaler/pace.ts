@@ -74,21 +74,39 @@ const inRange = {
 const recent = (history: History, seconds: number, now: number): number[] =>
   history.recommendations.filter((r) => r.atMs > now - seconds * 1000).map((r) => r.replicas)
 
+/** How many seconds a scale up and a scale down look back. */
+const windowsOf = ({ spec }: HorizontalPodAutoscaler, history: History) => ({
+  up: spec.behavior?.scaleUp?.stabilizationWindowSeconds ?? 0,
+  down: spec.behavior?.scaleDown?.stabilizationWindowSeconds ?? history.downscaleWindowSeconds,
+})
+
+/**
+ * The history with a proposal, which takes the place of one that nobody looks back to: rules that look back farther some
+ * day find it no more. Upstream: foundOldSample.
+ */
+export const remember = (
+  hpa: HorizontalPodAutoscaler,
+  replicas: number,
+  history: History,
+  now: number,
+): Recommendation[] => {
+  const { up, down } = windowsOf(hpa, history)
+  const known = history.recommendations
+  const old = known.findLastIndex(({ atMs }) => atMs < now - Math.max(up, down) * 1000)
+  const latest = { atMs: now, replicas }
+  return old < 0 ? [...known, latest] : known.with(old, latest)
+}
+
 const stabilize = (
-  { spec }: HorizontalPodAutoscaler,
+  hpa: HorizontalPodAutoscaler,
   { current, proposed }: Size,
   history: History,
   now: number,
 ): number => {
-  const window = (rules: ScalingRules | undefined, otherwise: number): number =>
-    rules?.stabilizationWindowSeconds ?? otherwise
-  const down = recent(
-    history,
-    window(spec.behavior?.scaleDown, history.downscaleWindowSeconds),
-    now,
-  )
-  if (spec.behavior === undefined) return Math.max(proposed, ...down)
-  const up = recent(history, window(spec.behavior.scaleUp, 0), now)
+  const windows = windowsOf(hpa, history)
+  const down = recent(history, windows.down, now)
+  if (hpa.spec.behavior === undefined) return Math.max(proposed, ...down)
+  const up = recent(history, windows.up, now)
   return Math.min(Math.max(current, Math.min(proposed, ...up)), Math.max(proposed, ...down))
 }
 

@@ -18,7 +18,7 @@ import { formatIndexes, parseIndexes } from '#controllers/job/job.js'
 import type { HorizontalPodAutoscaler } from '#controllers/podautoscaler/autoscaler.js'
 import { propose } from '#controllers/podautoscaler/calculator.js'
 import { measureAll, type Question } from '#controllers/podautoscaler/metrics.js'
-import { pace } from '#controllers/podautoscaler/pace.js'
+import { pace, remember } from '#controllers/podautoscaler/pace.js'
 import { fnv32, safeEncode } from '#controllers/pods/hash.js'
 import {
   type ClaimState,
@@ -496,6 +496,15 @@ t.test('an autoscaler follows its metrics, within tolerance and pace', (t) => {
     sized(autoscaler({ scaleUp: { selectPolicy: 'Disabled' }, scaleDown: {} }), 4, 6),
     '4 ScaleUpLimit ReadyForNewScale',
   )
+  const kept = (behavior: object | undefined, ...secondsAgo: number[]) => {
+    const recommendations = secondsAgo.map((s) => ({ atMs: now - s * 1000, replicas: s }))
+    const found = remember(autoscaler(behavior), 0, { ...nothing, recommendations }, now)
+    return found.map(({ replicas }) => replicas)
+  }
+  const atOnce = { scaleDown: { stabilizationWindowSeconds: 0 } }
+  t.same(kept(undefined, 200, 100), [200, 100, 0])
+  t.same(kept(undefined, 500, 400, 100), [500, 0, 100])
+  t.same(kept(atOnce, 15), [0], 'what nobody looks back to now is not found later')
   t.end()
 })
 
