@@ -77,7 +77,8 @@ export const measureAll = async (question: Question): Promise<Measured> => {
     try {
       const { replicas, name, status } = await source.propose({ ...question, pods })
       statuses.push(status)
-      if (best === undefined || replicas > best.replicas) best = { replicas, name }
+      // Upstream does not tell a proposal of none from no proposal.
+      if (!best?.replicas || replicas > best.replicas) best = { replicas, name }
     } catch (error) {
       // Upstream shows an empty entry for a metric without a value.
       statuses.push({ type: '' })

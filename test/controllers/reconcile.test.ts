@@ -664,3 +664,30 @@ t.test('a scale without a selector that can be read is sized by no metric', asyn
   )
   t.same((await measured('app in (a,b),!old')).problems, [])
 })
+
+t.test('of metrics that want nothing the last is named', async (t) => {
+  const external = (name: string, averageValue: string) => ({
+    type: 'External',
+    external: { metric: { name }, target: { type: 'AverageValue', averageValue } },
+  })
+  const bestOf = async (...values: string[]) => {
+    const items = async ({ path }: { path: string }) => ({
+      items: [{ value: values[Number(path.at(-1))], timestamp: '2026-01-01T00:00:00Z' }],
+    })
+    const metrics = values.map((_, i) => external(`m${i}`, '10'))
+    const measured = await measureAll({
+      client: { request: items },
+      namespace: 'ns',
+      labelSelector: 'app=a',
+      pods: [],
+      current: 2,
+      shown: 2,
+      tolerances: { up: 0.1, down: 0.1 },
+      hpa: { spec: { metrics } },
+      autoscalersOf: () => [],
+    } as unknown as Question)
+    return measured.best
+  }
+  t.same(await bestOf('0', '0'), { replicas: 0, name: 'external metric m1(nil)' })
+  t.same(await bestOf('30', '30', '0'), { replicas: 3, name: 'external metric m0(nil)' })
+})
