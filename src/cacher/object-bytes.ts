@@ -195,9 +195,12 @@ export const withRevision = (
   return new ObjectText(anew, placeOfRevision(anew, anew.length), revision)
 }
 
-/** What `encodeObject` writes up to the labels. A value that begins in another way is left to the decoder. */
+/**
+ * What `encodeObject` writes up to the labels, and then what follows them: without that a long name may have been cut off.
+ * A value that begins in another way is left to the decoder.
+ */
 const labelled = new RegExp(
-  `${beginning.source.slice(0, -'(.)'.length)}(?:,?"generation":\\d+)?(?:,?"creationTimestamp":(?:"[^"]*"|null))?(?:,?"deletionTimestamp":"[^"]*")?(?:,?"deletionGracePeriodSeconds":-?\\d+)?(?:,?"labels":(\\{[ -z|~]*\\}))?(?!,?"labels":)`,
+  `${beginning.source.slice(0, -'(.)'.length)}(?:,?"generation":\\d+)?(?:,?"creationTimestamp":(?:"[^"]*"|null))?(?:,?"deletionTimestamp":"[^"]*")?(?:,?"deletionGracePeriodSeconds":-?\\d+)?(?:,?"labels":(\\{[ -z|~]*\\}))?(?=\\}|,?"(?:annotations|ownerReferences|finalizers|managedFields)":)`,
 )
 const noLabels: Readonly<Record<string, string>> = {}
 
