@@ -25,6 +25,8 @@ export interface Answer {
 }
 
 let begun: unknown[] = []
+/** What a file has done behind its tests. tap is not told: it would end all tests then, whoever may still ask. */
+let ends: (() => unknown)[] = []
 const test = t.test.bind(t) as (...args: unknown[]) => unknown
 Object.assign(t, {
   test: (...args: unknown[]) => {
@@ -32,6 +34,7 @@ Object.assign(t, {
     begun.push(result)
     return result
   },
+  teardown: (end: () => unknown) => void ends.push(end),
 })
 
 const scripts = new Map<string, string>()
@@ -46,9 +49,14 @@ await session.post('Debugger.enable')
 let runs = 0
 const passes = async (file: string): Promise<boolean> => {
   begun = []
-  await import(`${pathToFileURL(file).href}?run=${runs++}`)
-  const results = (await Promise.all(begun)) as ({ ok: boolean } | null)[]
-  return results.length > 0 && results.every((one) => one?.ok === true)
+  ends = []
+  try {
+    await import(`${pathToFileURL(file).href}?run=${runs++}`)
+    const results = (await Promise.all(begun)) as ({ ok: boolean } | null)[]
+    return results.length > 0 && results.every((one) => one?.ok === true)
+  } finally {
+    for (const end of ends.reverse()) await end()
+  }
 }
 
 const triesMax = 3

@@ -55,3 +55,16 @@ t.test('tests that run inside notice what they import, again and again', async (
   t.equal(await tester.judge(file, code, { ...none, after: '{' }), 'invalid')
   t.equal(await tester.judge(`${file}.other`, code, none), 'stuck')
 })
+
+t.test('so do those of a file that has something done behind its tests', async (t) => {
+  const test = fileURLToPath(
+    new URL('../storage/encrypted/encrypted-driver.test.js', import.meta.url),
+  )
+  const file = fileURLToPath(new URL('../../storage/encrypted/aes.js', import.meta.url))
+  const code = readFileSync(file, 'utf8')
+  const tester = new Tester([test], 60_000)
+  t.teardown(() => tester.close())
+  const before = code.split('\n')[0]!
+  const none = { line: 0, before, after: before }
+  t.equal(await tester.judge(file, code, none), 'lives')
+})
