@@ -12,14 +12,14 @@ export class PastState implements Scanned {
   /** The keys that changed, with what they were; undefined: not there. */
   readonly #before = new Map<string, KeyValue | undefined>()
 
-  /** `since`: the events after the revision, newest first. */
+  /** `since`: the events after the revision on keys with the prefix that is going to be asked for, newest first. */
   constructor(current: SortedMap<KeyValue>, since: Iterable<StorageEvent>) {
     this.#current = current
     for (const { key, previous } of since) this.#before.set(key, previous)
   }
 
   scan(prefix: string, start: string, visit: (value: KeyValue, key: string) => unknown): void {
-    const changed = this.#changedFrom(prefix, start)
+    const changed = this.#changedFrom(start)
     let next = 0
     let stopped = false
     const show = (value: KeyValue, key: string): boolean => {
@@ -43,7 +43,7 @@ export class PastState implements Scanned {
   count(prefix: string, start: string): number {
     let count = this.#current.count(prefix, start)
     for (const [key, before] of this.#before) {
-      if (!key.startsWith(prefix) || key < start) continue
+      if (key < start) continue
       if (before !== undefined) count++
       if (this.#current.get(key) !== undefined) count--
     }
@@ -51,10 +51,10 @@ export class PastState implements Scanned {
   }
 
   /** What was there of the keys that changed, in order. */
-  #changedFrom(prefix: string, start: string): readonly KeyValue[] {
+  #changedFrom(start: string): readonly KeyValue[] {
     const found: KeyValue[] = []
     for (const [key, before] of this.#before)
-      if (before !== undefined && key.startsWith(prefix) && key >= start) found.push(before)
+      if (before !== undefined && key >= start) found.push(before)
     return found.sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 }

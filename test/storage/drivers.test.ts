@@ -107,6 +107,22 @@ t.test('history older than the window is compacted by itself', async (t) => {
   await eventually('it is compacted', () => driver.compactedRevision() === noted)
 })
 
+t.test(
+  'history that takes too much memory is compacted down to three quarters of it',
+  async (t) => {
+    t.intercept(limits as { watchHistoryBytesMax: number }, 'watchHistoryBytesMax', {
+      value: 10_000,
+    })
+    const driver = await openStorage('memory:', { clock: systemClock })
+    t.teardown(() => driver.close())
+    for (let i = 0; i < 20; i++) await write(driver, put('/a', 'x'.repeat(1_000)))
+    const head = await driver.headRevision()
+    await eventually('it is compacted', () => driver.compactedRevision() > head - 20)
+    // Each of these holds the value before it, its key and some 200 bytes more.
+    t.equal(head - driver.compactedRevision(), 6)
+  },
+)
+
 type Step =
   | {
       readonly kind: 'txn'

@@ -180,7 +180,7 @@ const ranges = async (t: Test, { open }: DriverFixture) => {
       const revision = await write(driver, ...operations)
       states.set(revision, shown((await driver.range({ prefix: '/p/' })).kvs))
     }
-    for (const key of ['/p/d', '/p/b', '/o', '/p/f']) await note(put(key, '1'))
+    for (const key of ['/p/d', '/p/b', '/o', '/p/e', '/p/f']) await note(put(key, '1'))
     await note(remove('/p/b'), put('/p/a', '2'), put('/q', '2'))
     await note(put('/p/d', '3'))
     await note(put('/p/b', '4'), remove('/p/f'))
