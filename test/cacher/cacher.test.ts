@@ -192,6 +192,24 @@ t.test('watchers of one view share their batches; a bookmark comes when it is du
   t.same(one![1], { revision: pods.currentRevision(), events: [] })
 })
 
+t.test('the size of a resource follows what is written to it', async (t) => {
+  const { driver, cacher, pods } = await start(t)
+  const sized = async () => {
+    const { kvs } = await driver.range({ prefix })
+    const bytes = kvs.reduce((sum, { value }) => sum + value.length, 0)
+    t.same(cacher.sizeOf(prefix), { objects: kvs.length, bytes })
+    return bytes
+  }
+  t.equal(await sized(), 0)
+  const created = await pods.create(keyOf('a'), pod('a', 1))
+  await pods.create(keyOf('b'), pod('b', 1))
+  const before = await sized()
+  const updated = await pods.update(created, pod('a', 1_000_000))
+  t.ok((await sized()) > before)
+  await pods.delete(updated)
+  t.ok((await sized()) > 0)
+})
+
 t.test('a writer is answered before watchers are told', async (t) => {
   const { pods } = await start(t)
   const order: string[] = []

@@ -358,8 +358,14 @@ const compactions = async (t: Test, { open }: DriverFixture) => {
     await driver.headRevision()
     await driver.close()
     t.equal(await live, 'Closed')
-    t.equal(await code(driver.get('/a')), 'Closed')
-    t.equal(await code(driver.txn([], [put('/a', '1')])), 'Closed')
+    const calls = [
+      driver.headRevision(),
+      driver.get('/a'),
+      driver.range({ prefix: '/' }),
+      driver.txn([], [put('/a', '1')]),
+      driver.compact(1),
+    ]
+    for (const call of calls) t.equal(await code(call), 'Closed')
     t.ok(await driver.health({ timeoutMs: 1_000 }))
     await driver.close()
   })
