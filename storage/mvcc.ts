@@ -161,10 +161,9 @@ export class Mvcc {
     this.#wake()
   }
 
-  /** The revision to compact at so that no more than `bytesMax` of history are left; undefined when they are not. */
-  revisionToHold(bytesMax: number): number | undefined {
+  /** The revision to compact at so that no more than `bytesMax` of history are left. */
+  revisionToHold(bytesMax: number): number {
     let excess = this.#log.bytes - bytesMax
-    if (excess <= 0) return undefined
     let revision = this.#compacted
     for (let i = 0; i < this.#log.length && excess > 0; i++) {
       revision = this.#log.at(i).revision

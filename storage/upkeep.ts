@@ -98,15 +98,13 @@ export class Upkeep {
     const now = this.#clock.now()
     const last = this.#marks[this.#marks.length - 1]
     if (last === undefined || now - last.at >= markMs) this.#mark(now)
-    let byAge: number | undefined
+    let byAge = 0
     while (this.#marks.length > 0 && this.#marks[0]!.at < now - limits.watchHistoryMs) {
       byAge = this.#marks.shift()!.revision
     }
     const full = this.#state.historyBytes > limits.watchHistoryBytesMax
-    const bySize = full
-      ? this.#state.revisionToHold(limits.watchHistoryBytesMax * keptPart)
-      : undefined
-    const revision = Math.max(byAge ?? 0, bySize ?? 0)
+    const bySize = full ? this.#state.revisionToHold(limits.watchHistoryBytesMax * keptPart) : 0
+    const revision = Math.max(byAge, bySize)
     return revision > this.#state.compacted ? revision : undefined
   }
 }

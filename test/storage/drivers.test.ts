@@ -123,6 +123,26 @@ t.test(
   },
 )
 
+t.test('a batch of a watch that is full ends between two revisions', async (t) => {
+  t.intercept(limits as { watchBatchLengthMax: number }, 'watchBatchLengthMax', { value: 2 })
+  const driver = await openStorage('memory:', { clock: systemClock })
+  t.teardown(() => driver.close())
+  const after = await driver.headRevision()
+  await write(driver, put('/a', '1'), put('/b', '1'), put('/c', '1'))
+  await write(driver, put('/a', '2'))
+  await write(driver, put('/b', '3'), put('/c', '3'))
+  const batches: number[][] = []
+  const { signal } = new AbortController()
+  for await (const { events } of driver.watch({ prefix: '/', after, signal })) {
+    batches.push(events.map(({ revision }) => revision - after))
+    if (batches.length === 2) break
+  }
+  t.same(batches, [
+    [1, 1, 1],
+    [2, 3, 3],
+  ])
+})
+
 type Step =
   | {
       readonly kind: 'txn'
