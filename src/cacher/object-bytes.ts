@@ -18,10 +18,10 @@ import { ObjectText } from './object-text.js'
 
 /**
  * A number of sixteen digits may not fit a double, and raw JSON has others that JavaScript writes in another way (`1.0`,
- * `1e3`). JSON.parse reads everything else in our own bytes exactly.
+ * `1e3`, `-0`). JSON.parse reads everything else in our own bytes exactly.
  */
 const unusualNumber =
-  /[:,[]-?\d(?:\d{15}|\d*(?:\.\d*(?:\d{16}|0[,}\]])|(?:\.\d+)?[eE][-+]?\d+[,}\]]))/
+  /[:,[](?:-0[,}\]]|-?\d(?:\d{15}|\d*(?:\.\d*(?:\d{16}|0[,}\]])|(?:\.\d+)?[eE][-+]?\d+[,}\]])))/
 
 const parse = (text: string): KubeObject => {
   if (!unusualNumber.test(text)) return JSON.parse(text)

@@ -19,7 +19,7 @@ interface Shape {
   keys: number
   /** The bracket that went beyond what is decoded. */
   tooDeep: string
-  /** Some number may not survive JSON.parse: it has sixteen digits or more, a point or an exponent. */
+  /** Some number may not survive JSON.parse: it has sixteen digits or more, a point or an exponent, or is `-0`. */
   numbers: boolean
 }
 
@@ -47,7 +47,8 @@ const shapeOf = (text: string): Shape => {
       const start = at
       while (isDigit(text.charCodeAt(at + 1))) at++
       const next = text.charCodeAt(at + 1) | 0x20
-      if (at - start > 14 || next === 0x2e || next === 0x65) shape.numbers = true
+      const isMinusZero = code === 0x30 && text.charCodeAt(start - 1) === 0x2d
+      if (at - start > 14 || next === 0x2e || next === 0x65 || isMinusZero) shape.numbers = true
     }
   }
   return shape

@@ -8,7 +8,7 @@ export type WrittenEntry = [key: string, value: JsonValue, literal?: string]
 export interface JsonTrace {
   /** For each object with a key that came more than once: all entries as they came, and how a number in one was written. */
   readonly entries: Map<object, WrittenEntry[]>
-  /** For each container with numbers that JavaScript writes in another way (`1.0`, `1e2`, `1e400`): how they were written. */
+  /** For each container with numbers that JavaScript writes in another way (`1.0`, `1e2`, `1e400`, `-0`): how they were written. */
   readonly literals: Map<object, Map<string | number, string>>
 }
 
@@ -121,7 +121,7 @@ class Reader {
     const big = isInteger && !Number.isSafeInteger(value) ? parseInt64(literal) : undefined
     if (container !== undefined && this.#readScalar !== undefined)
       return this.#readScalar(literal, big ?? value)
-    if (isInteger && Number.isSafeInteger(value)) return value
+    if (isInteger && Number.isSafeInteger(value) && literal !== '-0') return value
     if (big !== undefined) return big
     if (container !== undefined && literal !== String(value)) {
       const literals = this.trace.literals.get(container) ?? new Map<string | number, string>()

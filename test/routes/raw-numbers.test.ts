@@ -13,7 +13,7 @@ const types = {
 
 const classes = '/apis/resource.k8s.io/v1/deviceclasses'
 const mask = '18446744073709551615'
-const parameters = `{"mask":${mask},"rate":1.0,"list":[1e3,{"small":1.50}]}`
+const parameters = `{"mask":${mask},"rate":1.0,"list":[1e3,-0,{"small":1.50,"none":-0}]}`
 const classWith = (given: string) =>
   `{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"a"},"spec":{"config":[{"opaque":{"driver":"d.example.com","parameters":${given}}}]}}`
 
