@@ -293,7 +293,7 @@ class LevelDriver implements StorageDriver {
     }
     this.#head = head
     this.#publish(plan, expiries)
-    if (head.compacted > this.#state.compacted) this.#state.compact(head.compacted)
+    this.#state.compact(head.compacted)
     for (const [index, { resolve }] of taken.entries()) {
       resolve({ revision: plan.revision, ...plan.outcomes[index]! })
     }

@@ -1,8 +1,15 @@
 /** How a damaged store is read. */
+import { cpSync } from 'node:fs'
+import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import { Level } from 'level'
 import t from 'tap'
-import { encodeHead, recordKey } from '#storage/level/record.js'
+import { systemClock } from '#api/clock.js'
+import { encodeHead, headKey, recordKey } from '#storage/level/record.js'
 import { type Database, replay } from '#storage/level/replay.js'
+import { openStorage } from '#storage/open.js'
+import { temporaryDirectory } from './level-fixture.js'
+import { put, write } from './suite.js'
 
 t.test('one that is damaged in two places is refused for the first', async (t) => {
   const read = [Promise.resolve([[recordKey(2, 'a'), Buffer.from('damaged')]])]
@@ -21,4 +28,42 @@ t.test('one that is damaged in two places is refused for the first', async (t) =
   t.teardown(() => process.off('unhandledRejection', hear))
   await t.rejects(replay(db, 0), { code: 'Corrupt', message: /a record fails its checksum/ })
   t.same(unheard, [], 'the second ends no process')
+})
+
+t.test('whatever is gone is told of, also where later writes would hide it', async (t) => {
+  const directory = temporaryDirectory(t)
+  const driver = await openStorage(`level:${directory}`, { clock: systemClock })
+  await write(driver, put('/old', '1'))
+  await driver.compact(await write(driver, put('/a', '1')))
+  await write(driver, put('/a', '2'))
+  await write(driver, put('/a', '3'), put('/b', '3'))
+  await write(driver, put('/a', '4'))
+  await write(driver, put('/b', '5'))
+  await driver.close()
+  const [old, first, second, third] = [
+    [recordKey(2, '/old'), recordKey(3, '/a')],
+    [recordKey(4, '/a')],
+    [recordKey(5, '/a'), recordKey(5, '/b')],
+    [recordKey(6, '/a'), recordKey(7, '/b')],
+  ] as const
+  const cases: [gone: string[], told: string][] = [
+    [[...first], 'revision 4 is missing'],
+    [[...first, ...second], 'revisions 4 to 5 are missing'],
+    [[second[0]], 'revision 5 is not whole'],
+    [[third[1]], 'revision 7 was acknowledged, the newest found is 6'],
+    [[old[0]], '3 keys were stored, 2 are left or they differ'],
+    [[headKey, ...old, ...first, ...second, ...third], 'the head record is missing'],
+  ]
+  for (const [index, [gone, told]] of cases.entries()) {
+    const copy = path.join(temporaryDirectory(t), String(index))
+    cpSync(directory, copy, { recursive: true })
+    const db = new Level(copy)
+    await db.batch(gone.map((key) => ({ type: 'del', key })))
+    await db.close()
+    const message = `the store is damaged: ${told}`
+    await t.rejects(openStorage(`level:${copy}`, { clock: systemClock }), {
+      code: 'Corrupt',
+      message,
+    })
+  }
 })
