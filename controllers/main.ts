@@ -53,10 +53,8 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
       return made
     })
     const workers = settings.workers[name] ?? workersDefault
-    return {
-      ...{ client: acting, reader: client, informers, recorder },
-      ...{ clock, log, queues, settings, workers },
-    }
+    const clients = { client: acting, reader: client }
+    return { ...clients, informers, recorder, clock, log, queues, settings, workers }
   }
   const selected = selectControllers(options.controllers ?? ['*'], controllers)
   const runs = selected.map((controller) => controller.start(contextOf(controller)))
