@@ -129,6 +129,8 @@ export class Kubelet {
       reader,
       nodeName,
       rootDir: deps.rootDir,
+      clock,
+      events: this.#events,
       log,
       report,
       signal,

@@ -27,6 +27,16 @@ interface MountRequest {
   readonly volume_context: Readonly<Record<string, string>>
 }
 
+/** What makes a published volume larger. */
+interface ExpandRequest {
+  readonly volume_id: string
+  readonly volume_path: string
+  readonly capacity_range: { readonly required_bytes: string }
+  readonly staging_target_path: string
+  readonly volume_capability: object
+  readonly secrets: Readonly<Record<string, string>>
+}
+
 export class CsiClient {
   readonly #client: RpcClient
 
@@ -47,6 +57,9 @@ export class CsiClient {
   }
   publish(request: MountRequest & { target_path: string; readonly: boolean }): Promise<void> {
     return this.#call('NodePublishVolume', request)
+  }
+  expand(request: ExpandRequest): Promise<void> {
+    return this.#call('NodeExpandVolume', request)
   }
   unpublish(volumeId: string, target: string): Promise<void> {
     return this.#call('NodeUnpublishVolume', { volume_id: volumeId, target_path: target })

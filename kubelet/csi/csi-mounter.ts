@@ -5,6 +5,7 @@
 
 import { mkdir } from 'node:fs/promises'
 import { formatTime } from '#api/clock.js'
+import { parseQuantity, quantityValue } from '#api/quantity.js'
 import type { CsiDriver } from '#client/csi-objects.js'
 import { attachmentName } from '#client/csi-volume.js'
 import { messageOf } from '#client/errors.js'
@@ -150,6 +151,29 @@ export class CsiMounter {
     if (able.has(capabilities.mountGroup) || !takesGroup(volume, policy)) return
     if (fsGroupChangePolicy === 'OnRootMismatch' && (await isGroups(target, fsGroup))) return
     await giveToGroup(target, fsGroup)
+  }
+
+  /** Whether the driver makes file systems larger. */
+  async canExpand({ driver }: CsiVolume): Promise<boolean> {
+    const able = await this.#options.drivers.client(driver).capabilities()
+    return able.has(capabilities.expandVolume)
+  }
+
+  /** Makes the file system of a published volume this large. Throws what the driver has said. */
+  async expand(pod: Pod, volume: CsiVolume, size: string): Promise<void> {
+    const { drivers, folders } = this.#options
+    const { driver, volumeHandle, expandSecret } = volume
+    const client = drivers.client(driver)
+    const able = await client.capabilities()
+    const isStaged = able.has(capabilities.stageUnstage)
+    await client.expand({
+      volume_id: volumeHandle,
+      volume_path: folders.target(pod.metadata.uid, volume.specName),
+      capacity_range: { required_bytes: String(quantityValue(parseQuantity(size))) },
+      staging_target_path: isStaged ? folders.staging(driver, volumeHandle) : '',
+      volume_capability: capabilityOf(pod, volume, able),
+      secrets: expandSecret ? await this.#secrets('NodeExpandSecretRef', expandSecret) : {},
+    })
   }
 
   /** Throws upstream's text. */

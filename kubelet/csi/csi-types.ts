@@ -42,6 +42,15 @@ export const csiFacts: PackageFacts = {
       secrets: ['map<string>', 7],
       volume_context: ['map<string>', 8],
     },
+    CapacityRange: { required_bytes: ['int64', 1], limit_bytes: ['int64', 2] },
+    NodeExpandVolumeRequest: {
+      volume_id: ['string', 1],
+      volume_path: ['string', 2],
+      capacity_range: ['CapacityRange', 3],
+      staging_target_path: ['string', 4],
+      volume_capability: ['VolumeCapability', 5],
+      secrets: ['map<string>', 6],
+    },
     NodeUnpublishVolumeRequest: { volume_id: ['string', 1], target_path: ['string', 2] },
   },
   services: {
@@ -52,12 +61,18 @@ export const csiFacts: PackageFacts = {
       NodePublishVolume: ['NodePublishVolumeRequest', 'Empty'],
       NodeUnpublishVolume: ['NodeUnpublishVolumeRequest', 'Empty'],
       NodeUnstageVolume: ['NodeUnstageVolumeRequest', 'Empty'],
+      NodeExpandVolume: ['NodeExpandVolumeRequest', 'Empty'],
     },
   },
 }
 
 /** NodeServiceCapability.RPC.Type */
-export const capabilities = { stageUnstage: 1, singleNodeMultiWriter: 5, mountGroup: 6 } as const
+export const capabilities = {
+  stageUnstage: 1,
+  expandVolume: 3,
+  singleNodeMultiWriter: 5,
+  mountGroup: 6,
+} as const
 
 /** VolumeCapability.AccessMode.Mode of a volume's access mode, and of one for drivers that know several writers of one node. */
 const accessModes: Readonly<Record<string, readonly [usual: number, forCapable: number]>> = {

@@ -1,7 +1,8 @@
 /** A volume of a CSI driver, as a Pod has it. Pure. */
 import { sha256 } from '#client/csi-volume.js'
-import type { Volume } from '#client/persistent-volume.js'
+import type { Claim, Volume } from '#client/persistent-volume.js'
 import type { Pod, VolumeSpec } from '../pod.js'
+import { type Growth, growthOf } from './csi-growth.js'
 
 interface SecretAt {
   readonly namespace: string
@@ -22,6 +23,9 @@ export interface CsiVolume {
   readonly mountOptions: readonly string[]
   readonly stageSecret: SecretAt | undefined
   readonly publishSecret: SecretAt | undefined
+  readonly expandSecret: SecretAt | undefined
+  /** It has become larger than its file system. */
+  readonly growth: Growth | undefined
 }
 type InlineSource = NonNullable<VolumeSpec['csi']>
 
@@ -30,22 +34,29 @@ const secretAt = (reference: Partial<SecretAt> | undefined): SecretAt | undefine
 
 /** Undefined for volumes of other sources. */
 export const claimedCsiVolume = (
-  { metadata, spec }: Volume,
+  volume: Volume,
+  claim: Claim,
   isReadOnly: boolean,
-): CsiVolume | undefined =>
-  spec.csi && {
-    specName: metadata.name,
-    driver: spec.csi.driver,
-    volumeHandle: spec.csi.volumeHandle ?? '',
-    isEphemeral: false,
-    fsType: spec.csi.fsType ?? '',
-    attributes: spec.csi.volumeAttributes ?? {},
-    isReadOnly,
-    accessModes: spec.accessModes ?? [],
-    mountOptions: spec.mountOptions ?? [],
-    stageSecret: secretAt(spec.csi.nodeStageSecretRef),
-    publishSecret: secretAt(spec.csi.nodePublishSecretRef),
-  }
+): CsiVolume | undefined => {
+  const { metadata, spec } = volume
+  return (
+    spec.csi && {
+      specName: metadata.name,
+      driver: spec.csi.driver,
+      volumeHandle: spec.csi.volumeHandle ?? '',
+      isEphemeral: false,
+      fsType: spec.csi.fsType ?? '',
+      attributes: spec.csi.volumeAttributes ?? {},
+      isReadOnly,
+      accessModes: spec.accessModes ?? [],
+      mountOptions: spec.mountOptions ?? [],
+      stageSecret: secretAt(spec.csi.nodeStageSecretRef),
+      publishSecret: secretAt(spec.csi.nodePublishSecretRef),
+      expandSecret: secretAt(spec.csi.nodeExpandSecretRef),
+      growth: growthOf(claim, volume),
+    }
+  )
+}
 
 export const inlineCsiVolume = (
   { metadata }: Pod,
@@ -66,6 +77,8 @@ export const inlineCsiVolume = (
     namespace: metadata.namespace,
     name: source.nodePublishSecretRef.name ?? '',
   },
+  expandSecret: undefined,
+  growth: undefined,
 })
 
 export const podInfoOf = (

@@ -5,21 +5,25 @@
 import { sleep } from '#async/sleep.js'
 import { uniqueName } from '#client/csi-volume.js'
 import { messageOf } from '#client/errors.js'
+import type { EventRecorder } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'
 import { textOf } from '../grpc/error-text.js'
 import type { ObjectReader } from '../object-reader.js'
 import type { Pod } from '../pod.js'
 import { Turns } from '../turns.js'
 import { untilDone } from '../until-done.js'
+import type { CsiExpander } from './csi-expander.js'
 import type { CsiFolders } from './csi-folders.js'
 import type { CsiMounter } from './csi-mounter.js'
 import type { CsiVolume } from './csi-volume.js'
-import { NotAttached } from './mount-error.js'
+import { mountError, NotAttached } from './mount-error.js'
 
 interface CsiVolumesOptions {
   readonly nodeName: string
   readonly reader: ObjectReader
   readonly mounter: CsiMounter
+  readonly expander: Pick<CsiExpander, 'expand'>
+  readonly events: EventRecorder
   readonly folders: CsiFolders
   readonly log: Log
   /** Writes the Node's status, with what is in use. */
@@ -48,8 +52,12 @@ interface Use {
   readonly specName: string
   /** By this kubelet. */
   isMounted: boolean
+  /** Its containers may start. */
+  isReady: boolean
   /** The driver wants to be asked again now and then. */
   isRepublished: boolean
+  /** A claim's, which may become larger. */
+  readonly canGrow: boolean
 }
 
 const retryMs = { baseMs: 500, maxMs: 122_000 }
@@ -111,9 +119,10 @@ export class CsiVolumes {
     return this.#uses.has(podUid)
   }
 
-  /** True for a volume whose driver wants to be asked again now and then. */
-  isRepublished(podUid: string): boolean {
-    return [...(this.#uses.get(podUid)?.values() ?? [])].some((use) => use.isRepublished)
+  /** True where a volume is looked at again now and then: its driver wants that, or it may have become larger. */
+  isFollowed(podUid: string): boolean {
+    const uses = [...(this.#uses.get(podUid)?.values() ?? [])]
+    return uses.some(({ isRepublished, canGrow }) => isRepublished || canGrow)
   }
 
   /** Throws what the first driver that fails has said; the others are asked all the same. */
@@ -162,14 +171,15 @@ export class CsiVolumes {
     const node = this.#volume(volume)
     if (volume.isEphemeral) node.isAttached = false
     node.users.add(podUid)
-    const use = { node, specName, isMounted: false, isRepublished: false }
+    const canGrow = !volume.isEphemeral
+    const use = { node, specName, isMounted: false, isReady: false, isRepublished: false, canGrow }
     ofPod.set(specName, use)
     return use
   }
 
   async #mount(pod: Pod, volume: CsiVolume, use: Use, ended: AbortSignal): Promise<void> {
     ended.throwIfAborted()
-    if (use.isMounted && !use.isRepublished) return
+    if (use.isMounted && !use.isRepublished) return this.#grow(pod, volume, use)
     const { reader, mounter } = this.#options
     const driver = await reader.csiDriver(volume.driver)
     const isAttached = !volume.isEphemeral && driver?.spec.attachRequired !== false
@@ -184,6 +194,24 @@ export class CsiVolumes {
     await mounter.publish(mount, { again: use.isMounted })
     use.isMounted = true
     use.isRepublished = driver?.spec.requiresRepublish === true
+    await this.#grow(pod, volume, use)
+  }
+
+  /**
+   * Before the containers start it has to succeed: throws MountError. After that a failure is told, and it is tried again
+   * when the volume is looked at the next time.
+   */
+  async #grow(pod: Pod, volume: CsiVolume, use: Use): Promise<void> {
+    try {
+      if (volume.growth !== undefined)
+        await this.#options.expander.expand(pod, volume, volume.growth)
+      use.isReady = true
+    } catch (error) {
+      const why = messageOf(error)
+      if (!use.isReady) throw mountError('MountDevice', volume, why, ' while expanding volume')
+      const message = `NodeExpandVolume.NodeExpandVolume failed for volume "${volume.specName}" : ${why}`
+      this.#options.events.event(pod, 'Warning', 'VolumeResizeFailed', message)
+    }
   }
 
   /** The controller detaches no volume that is in use, and says what it has attached: first the one, then the other. */

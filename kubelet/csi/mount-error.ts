@@ -3,8 +3,13 @@ import type { CsiVolume } from './csi-volume.js'
 /** A volume was not mounted. The text is complete: upstream's step, the volume and the reason. */
 export class MountError extends Error {}
 
-export const mountError = (step: string, { specName }: CsiVolume, reason: string): MountError =>
-  new MountError(`MountVolume.${step} failed for volume "${specName}" : ${reason}`)
+export const mountError = (
+  step: string,
+  { specName }: CsiVolume,
+  reason: string,
+  during = '',
+): MountError =>
+  new MountError(`MountVolume.${step} failed${during} for volume "${specName}" : ${reason}`)
 
 /** Others have to do something first, and nobody is told of it yet. */
 export class NotAttached extends Error {

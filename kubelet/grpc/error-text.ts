@@ -9,3 +9,7 @@ export const textOf = (error: unknown): string =>
 
 /** Whether the other side has surely not done what it was asked for. */
 export const isFinal = (error: unknown): boolean => isOfCall(error) && error.isFinal
+
+/** Of the other side's answer; undefined if that is not what failed. */
+export const codeOf = (error: unknown): number | undefined =>
+  isOfCall(error) ? error.code : undefined

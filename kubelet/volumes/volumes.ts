@@ -85,7 +85,7 @@ interface VolumesOptions {
   readonly now: () => number
   /** Whether images, volumes in memory and parts of volumes are mounted; otherwise the latter are folders like others. */
   readonly mayMount: boolean
-  readonly csi: Pick<CsiVolumes, 'mount' | 'unmountPod' | 'holds' | 'isRepublished'>
+  readonly csi: Pick<CsiVolumes, 'mount' | 'unmountPod' | 'holds' | 'isFollowed'>
 }
 
 export class Volumes {
@@ -141,9 +141,7 @@ export class Volumes {
 
   /** True when what a volume shows can change while the Pod lives. */
   changes({ pod }: PodFacts): boolean {
-    return (
-      mountedVolumes(pod).some(showsObjects) || this.#options.csi.isRepublished(pod.metadata.uid)
-    )
+    return mountedVolumes(pod).some(showsObjects) || this.#options.csi.isFollowed(pod.metadata.uid)
   }
 
   /** Undoes the mounts of CSI drivers; until that is done nothing of the Pod's folder may be removed. */
@@ -269,7 +267,7 @@ export class Volumes {
       )
     if (volume === undefined)
       throw new VolumeError(`persistentvolume "${spec.volumeName}" not found`)
-    const csi = claimedCsiVolume(volume, persistentVolumeClaim?.readOnly === true)
+    const csi = claimedCsiVolume(volume, claim, persistentVolumeClaim?.readOnly === true)
     const isBlock = volume.spec.volumeMode === 'Block'
     if (csi && !isBlock) return this.#mountCsi(facts, name, csi, ended)
     const folder = volume.spec.hostPath ?? volume.spec.local

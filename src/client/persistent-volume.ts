@@ -29,6 +29,7 @@ interface CsiSource {
   readonly volumeAttributes?: Readonly<Record<string, string>>
   readonly nodeStageSecretRef?: SecretReference
   readonly nodePublishSecretRef?: SecretReference
+  readonly nodeExpandSecretRef?: SecretReference
 }
 export interface Volume extends PersistedObject {
   spec: {

@@ -121,6 +121,7 @@ export const startCsiDriver = async (
     NodeUnpublishVolume: acting('NodeUnpublishVolume', ({ target_path }) =>
       rmSync(target_path as string, { recursive: true, force: true }),
     ),
+    NodeExpandVolume: acting('NodeExpandVolume', () => {}),
     NodeUnstageVolume: acting('NodeUnstageVolume', ({ staging_target_path }) =>
       rmSync(path.join(staging_target_path as string, 'data'), { force: true }),
     ),

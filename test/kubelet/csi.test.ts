@@ -268,3 +268,101 @@ t.test(
     t.strictSame(methodsOf(driver), ['NodeStageVolume', 'NodeUnstageVolume'])
   },
 )
+
+/** As its controller leaves a claim whose volume it has made larger. */
+const grow = async ({ client }: TestNode, storage: string, asOfOld = false) => {
+  const at = { namespace: 'default', name: 'disk' }
+  const merge = { type: 'merge' } as const
+  await client.patch(
+    resources.persistentVolumes,
+    { name: 'pv-1' },
+    { spec: { capacity: { storage } } },
+    merge,
+  )
+  const condition = (type: string) => ({ type, status: 'True' })
+  const allocated = {
+    allocatedResources: { storage },
+    allocatedResourceStatuses: { storage: 'NodeResizePending' },
+  }
+  const unallocated = { allocatedResources: null, allocatedResourceStatuses: null }
+  const conditions = [condition('FileSystemResizePending'), condition('ModifyVolumeError')]
+  const status = {
+    capacity: { storage: '1Gi' },
+    conditions,
+    ...(asOfOld ? unallocated : allocated),
+  }
+  await client.patch(
+    resources.persistentVolumeClaims,
+    at,
+    { status },
+    { ...merge, subresource: 'status' },
+  )
+}
+
+t.test(
+  'a volume that has become larger is expanded, before its Pod starts and while it runs',
+  async (t) => {
+    const node = await startNode(t)
+    const claimStatus = async () =>
+      (
+        await node.client.get(resources.persistentVolumeClaims, {
+          namespace: 'default',
+          name: 'disk',
+        })
+      ).status
+    const expanded = (storage: string) =>
+      eventually(
+        `it has ${storage}`,
+        async () => (await claimStatus()).capacity.storage === storage,
+      )
+    const toldOf = async (name: string, reason: string) =>
+      (await node.events(name)).filter((event) => event.reason === reason)
+    await makeCsiDriver(node, { attachRequired: false })
+    await makeClaim(node)
+    await grow(node, '2Gi')
+    const driver = await startCsiDriver(t, rootOf(node), { capabilities: [1, 3] })
+    driver.failures.set('NodeExpandVolume', 'not yet')
+    await eventually('that the driver is known', () =>
+      node.client.get(resources.csiNodes, { name: 'node-1' }).catch(() => undefined),
+    )
+    await node.run('p', reader, { volumes: [claimed] })
+    const why =
+      'Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = not yet'
+    const failed = `MountVolume.MountDevice failed while expanding volume for volume "pv-1" : ${why}`
+    await eventually('why it does not start', async () =>
+      (await toldOf('p', 'FailedMount')).some(({ message }) => message === failed),
+    )
+    t.match(await claimStatus(), {
+      allocatedResourceStatuses: { storage: 'NodeResizeInProgress' },
+      conditions: [
+        {},
+        {},
+        { type: 'NodeResizeError', message: `failed to expand pvc with ${why}` },
+      ],
+    })
+    driver.failures.clear()
+    await node.ready('p')
+    await expanded('2Gi')
+    t.match(await claimStatus(), {
+      conditions: [{ type: 'ModifyVolumeError' }],
+      allocatedResources: { storage: '2Gi' },
+      allocatedResourceStatuses: undefined,
+    })
+    const { request } = driver.calls.at(-1)!
+    t.match(request, { volume_id: 'disk-1', capacity_range: { required_bytes: String(2 ** 31) } })
+    const [, publish] = driver.calls
+    t.equal(request.volume_path, publish!.request.target_path)
+    const message = 'MountVolume.NodeExpandVolume succeeded for volume "pv-1" node-1'
+    for (const name of ['p', 'disk'])
+      await eventually(`${name} says so`, async () =>
+        (await toldOf(name, 'FileSystemResizeSuccessful')).some(
+          (event) => event.message === message,
+        ),
+      )
+
+    await grow(node, '3Gi', true)
+    await node.client.request({ method: 'POST', path: '/kubelevel/clock', body: { advance: '2m' } })
+    await expanded('3Gi')
+    t.equal(methodsOf(driver).filter((method) => method === 'NodePublishVolume').length, 1)
+  },
+)
