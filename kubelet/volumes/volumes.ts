@@ -256,7 +256,13 @@ export class Volumes {
     const { pod } = facts
     const { name, persistentVolumeClaim } = source
     const { namespace, uid } = pod.metadata
-    const { claim, volume } = await this.#options.reader.claimedVolume(namespace, claimName)
+    const key = `${uid}/${name}`
+    const found = await this.#options.reader.claimedVolume(namespace, claimName).catch((error) => {
+      // What is there already stays so while the API server is away.
+      if (!this.#claimed.has(key)) throw error
+    })
+    if (found === undefined) return
+    const { claim, volume } = found
     if (claim === undefined) throw new VolumeError(`persistentvolumeclaim "${claimName}" not found`)
     if (claim.metadata.deletionTimestamp !== undefined)
       throw new VolumeError('PVC is being deleted')
@@ -277,7 +283,6 @@ export class Volumes {
       )
     prepareHostPath(folder)
     const { fsGroup, fsGroupChangePolicy } = pod.spec.securityContext ?? {}
-    const key = `${uid}/${name}`
     // A hostPath belongs to its host; a local volume gets its group once, when the Pod comes to it.
     const isGiven = persistentVolumeClaim?.readOnly === true || this.#claimed.has(key)
     if (volume.spec.local && !isGiven) {

@@ -57,6 +57,33 @@ t.test(
   },
 )
 
+t.test('a claim that cannot be read holds up only a Pod that has it not yet', async (t) => {
+  const root = mkdtempSync(path.join(tmpdir(), 'kubelet-volumes-'))
+  t.teardown(() => rmSync(root, { recursive: true }))
+  const found = {
+    claim: { metadata: {}, spec: { volumeName: 'pv' }, status: { phase: 'Bound' } },
+    volume: { metadata: { name: 'pv' }, spec: { hostPath: { path: root } } },
+  }
+  let isAway = false
+  const claimedVolume = async () => {
+    if (isAway) throw new Error('away')
+    return found
+  }
+  const reader = { claimedVolume } as unknown as ObjectReader
+  const { signal } = new AbortController()
+  const of = () =>
+    new Volumes({ root, reader, now: () => 1, mayMount: false, csi: {} as CsiVolumes })
+  const volumes = of()
+  const { pod } = facts
+  const volume = { name: 'v', persistentVolumeClaim: { claimName: 'c' } }
+  const claimed = { ...facts, pod: { ...pod, spec: { ...pod.spec, volumes: [volume] } } }
+  await volumes.prepare(claimed, signal)
+  isAway = true
+  await volumes.prepare(claimed, signal)
+  t.equal(volumes.folderOf(claimed, 'v'), root)
+  await t.rejects(of().prepare(claimed, signal), { message: 'away' })
+})
+
 t.test('what a Pod was about to get when it ended is not there when it has gone', async (t) => {
   const root = mkdtempSync(path.join(tmpdir(), 'kubelet-volumes-'))
   t.teardown(() => rmSync(root, { recursive: true }))
