@@ -76,7 +76,8 @@ export const isEnding = (pod: Pod): boolean => isTerminating(pod) && !isPodTermi
 
 /** When the last of them ended, or `before` if that was later; undefined while one has not. */
 const lastEnd = (statuses: ContainerStatus[], before?: number): number | undefined => {
-  const ends = statuses.map(({ state }) => state?.terminated?.finishedAt)
+  // Go writes null for a time that nobody gave.
+  const ends = statuses.map(({ state }) => state?.terminated?.finishedAt ?? undefined)
   if (!ends.every((at) => at !== undefined)) return undefined
   return ends.reduce((last, at) => Math.max(last ?? 0, parseTime(at)), before)
 }

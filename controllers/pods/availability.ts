@@ -9,14 +9,14 @@ import type { WorkQueue } from '#client/work-queue.js'
 export const isPodAvailable = (pod: Pod, minReadySeconds: number, now: number): boolean =>
   isPodReady(pod) && msUntilAvailable(pod, minReadySeconds, now) <= 0
 
-/** Milliseconds until a ready Pod is available; infinite for one that is not ready. */
+/** Milliseconds until a ready Pod is available; infinite for one that is not ready, or does not say since when it is. */
 const msUntilAvailable = (pod: Pod, minReadySeconds: number, now: number): number => {
   const ready = conditionOf(pod, 'Ready')
   if (ready?.status !== 'True') return Number.POSITIVE_INFINITY
   if (minReadySeconds === 0) return 0
   return ready.lastTransitionTime
     ? parseTime(ready.lastTransitionTime) + minReadySeconds * 1000 - now
-    : 0
+    : Number.POSITIVE_INFINITY
 }
 
 /** Until one of the Pods becomes available by waiting; undefined when none will. */

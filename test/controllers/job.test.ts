@@ -133,6 +133,16 @@ t.test('a Pod has finished when its last sidecar has', (t) => {
     ],
   })
   t.equal(finishedAt(late), Date.parse('2026-01-01T00:00:07Z'))
+  const untold = pod('p', 'Failed', false)
+  const terminated = { exitCode: 137, finishedAt: null }
+  const conditions = [
+    { type: 'Ready', status: 'False', lastTransitionTime: '2026-01-01T00:00:03Z' },
+  ]
+  Object.assign(untold.status, {
+    conditions,
+    containerStatuses: [{ name: 'main', state: { terminated } }],
+  })
+  t.equal(finishedAt(untold), Date.parse('2026-01-01T00:00:03Z'), 'nobody said when')
   t.end()
 })
 

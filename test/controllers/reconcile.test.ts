@@ -19,6 +19,7 @@ import type { HorizontalPodAutoscaler } from '#controllers/podautoscaler/autosca
 import { propose } from '#controllers/podautoscaler/calculator.js'
 import { measureAll, type Question } from '#controllers/podautoscaler/metrics.js'
 import { pace, remember } from '#controllers/podautoscaler/pace.js'
+import { isPodAvailable } from '#controllers/pods/availability.js'
 import { fnv32, safeEncode } from '#controllers/pods/hash.js'
 import {
   type ClaimState,
@@ -505,6 +506,17 @@ t.test('an autoscaler follows its metrics, within tolerance and pace', (t) => {
   t.same(kept(undefined, 200, 100), [200, 100, 0])
   t.same(kept(undefined, 500, 400, 100), [500, 0, 100])
   t.same(kept(atOnce, 15), [0], 'what nobody looks back to now is not found later')
+  t.end()
+})
+
+t.test('a Pod is available some time after it says that it is ready', (t) => {
+  const at = (lastTransitionTime?: string) =>
+    storedPod('p', { status: { conditions: [{ ...ready, lastTransitionTime }] } })
+  const now = Date.parse('2026-01-01T00:00:10Z')
+  t.ok(isPodAvailable(at('2026-01-01T00:00:00Z'), 10, now))
+  t.notOk(isPodAvailable(at('2026-01-01T00:00:01Z'), 10, now))
+  t.ok(isPodAvailable(at(), 0, now))
+  t.notOk(isPodAvailable(at(), 1, now), 'it does not say since when')
   t.end()
 })
 
