@@ -17,9 +17,14 @@ export class Asked {
     this.#clock = clock
   }
 
-  /** For the Pods that want it now: they are told how it went, even if they have ended by then. */
+  /** Pods that want it meanwhile are told how it went, even if they have ended by then. */
   begin(entry: Wanted): void {
-    this.#asked.set(entry.name, { sinceMs: this.#clock.now(), entry })
+    const known = this.#asked.get(entry.name)
+    const before = known?.entry.pods ?? []
+    const uids = new Set(before.map(({ metadata }) => metadata.uid))
+    const pods = [...before, ...entry.pods.filter(({ metadata }) => !uids.has(metadata.uid))]
+    const sinceMs = known?.sinceMs ?? this.#clock.now()
+    this.#asked.set(entry.name, { sinceMs, entry: { ...entry, pods } })
   }
 
   end(name: string): void {

@@ -247,7 +247,7 @@ class AttachDetach {
         this.#asked.end(name)
       }
       const entry = wanted.get(name)
-      if (entry !== undefined && this.#asked.for(name) === undefined) this.#asked.begin(entry)
+      if (entry !== undefined) this.#asked.begin(entry)
       dueMs = Math.min(dueMs, this.#asked.leftMs(attachment) || dueMs)
     }
     return dueMs
