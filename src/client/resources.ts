@@ -78,6 +78,7 @@ export const resources = {
   volumeAttachments: cluster('storage.k8s.io', 'v1', 'volumeattachments', 'VolumeAttachment'),
   csiNodes: cluster('storage.k8s.io', 'v1', 'csinodes', 'CSINode'),
   storageClasses: cluster('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass'),
+  priorityClasses: cluster('scheduling.k8s.io', 'v1', 'priorityclasses', 'PriorityClass'),
   runtimeClasses: cluster('node.k8s.io', 'v1', 'runtimeclasses', 'RuntimeClass'),
   serviceCidrs: cluster('networking.k8s.io', 'v1', 'servicecidrs', 'ServiceCIDR'),
   ipAddresses: cluster('networking.k8s.io', 'v1', 'ipaddresses', 'IPAddress'),

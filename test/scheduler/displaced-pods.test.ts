@@ -3,18 +3,10 @@ import t from 'tap'
 import { conditionOf } from '#api/conditions.js'
 import type { Client } from '#client/client.js'
 import type { Pod } from '#client/pod.js'
-import { type ResourceRef, resources } from '#client/resources.js'
+import { resources } from '#client/resources.js'
 import { startBeside } from '../controllers/in-process.js'
 import { eventually } from '../eventually.js'
 import { namespace, podOf, schedule, scheduleLater } from './device-cluster.js'
-
-const priorityClasses: ResourceRef = {
-  group: 'scheduling.k8s.io',
-  version: 'v1',
-  resource: 'priorityclasses',
-  kind: 'PriorityClass',
-  namespaced: false,
-}
 
 t.test('it is told at once, and looks for other room', async (t) => {
   const options = { disableAdmissionPlugins: ['ServiceAccount'] }
@@ -40,7 +32,7 @@ t.test('it is told at once, and looks for other room', async (t) => {
     ['middle', 5],
     ['high', 10],
   ] as const)
-    await client.create(priorityClasses, { metadata: { name }, value })
+    await client.create(resources.priorityClasses, { metadata: { name }, value })
   for (const name of ['first', 'second']) await makePod(name, '2', { nodeName: 'n' })
   const nominated = (name: string) =>
     eventually(
@@ -100,7 +92,7 @@ t.test('who made room for itself is counted at once, before that is written', as
     ['middle', 5],
     ['high', 10],
   ] as const)
-    await client.create(priorityClasses, { metadata: { name }, value })
+    await client.create(resources.priorityClasses, { metadata: { name }, value })
   for (const [name, priorityClassName] of [
     ['cheap', 'low'],
     ['dear', 'middle'],

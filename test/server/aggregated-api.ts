@@ -32,7 +32,7 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
 /** `host` is the name in its certificate: `SERVICE.NAMESPACE.svc`. */
 export const startAggregatedApi = async (
-  t: Test,
+  t: Pick<Test, 'teardown'>,
   host: string,
   handle: Handle,
   upgrade?: (request: IncomingMessage, socket: Duplex) => void,

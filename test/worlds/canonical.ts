@@ -6,15 +6,29 @@ import type { State } from './state.js'
 const chance = new Set([
   ...['uid', 'resourceVersion', 'creationTimestamp', 'managedFields', 'selfLink'],
   ...['lastTransitionTime', 'lastProbeTime', 'lastUpdateTime', 'lastScheduleTime'],
-  ...['lastHeartbeatTime', 'lastPhaseTransitionTime', 'timeAdded'],
+  ...[
+    'lastHeartbeatTime',
+    'lastPhaseTransitionTime',
+    'timeAdded',
+    'allocationTimestamp',
+    'lastScaleTime',
+  ],
   ...['startTime', 'startedAt', 'finishedAt', 'completionTime', 'completedAt'],
   ...['podIP', 'podIPs', 'hostIP', 'hostIPs', 'ip', 'clusterIP', 'clusterIPs', 'nodeName'],
+  ...['nodePort', 'healthCheckNodePort'],
   ...['controller-uid', 'batch.kubernetes.io/controller-uid'],
   ...['pod-template-hash', 'controller-revision-hash', 'currentRevision', 'updateRevision'],
   ...['endpoints.kubernetes.io/last-change-trigger-time', 'disruptedPods', 'ca.crt'],
 ])
 /** In whatever order they are told. */
-const sets = new Set(['addresses', 'endpoints', 'notReadyAddresses', 'ownerReferences'])
+const sets = new Set([
+  'subsets',
+  'addresses',
+  'endpoints',
+  'notReadyAddresses',
+  'ownerReferences',
+  'volumesAttached',
+])
 
 const chanceName = '[bcdfghjklmnpqrstvwxz2456789]{5}'
 const masks: readonly (readonly [RegExp, string])[] = [
@@ -22,6 +36,13 @@ const masks: readonly (readonly [RegExp, string])[] = [
   [/\b10\.\d+\.\d+\.\d+/g, 'IP'],
   [/\bn[123]\b/g, 'NODE'],
   [/\d+ node\(s\)/g, 'some node(s)'],
+  // Also nodes of other scripts, which differ in nothing else.
+  [
+    /some node\(s\) (?:had untolerated taint\(s\)|didn't match Pod's node affinity\/selector)(?:, )?/g,
+    '',
+  ],
+  [/0\/\d+ nodes are/g, '0 nodes are'],
+  [/\d+ Preemption is not/g, 'Preemption is not'],
   [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'],
   [new RegExp(`\\bkube-api-access-${chanceName}`, 'g'), 'kube-api-access-*'],
   // A Pod of a Deployment, then the Deployment's sets, then what anything else has made.
@@ -41,6 +62,10 @@ const revisionsOf = (state: State): Map<string, string> => {
   return names
 }
 
+/** Annotations that were all made by chance are as none. */
+const isByChance = (name: string, field: unknown): boolean =>
+  name === 'annotations' && Object.keys(field ?? {}).every((key) => chance.has(key))
+
 const canonicalValue = (value: unknown, key: string, text: (value: string) => string): unknown => {
   if (typeof value === 'string') return text(value)
   if (Array.isArray(value)) {
@@ -50,7 +75,12 @@ const canonicalValue = (value: unknown, key: string, text: (value: string) => st
   if (typeof value !== 'object' || value === null) return value
   const fields = Object.entries(value)
     // How often what a controller has made was changed is up to the moment.
-    .filter(([name]) => !chance.has(name) && !(name === 'generation' && 'generateName' in value))
+    .filter(
+      ([name, field]) =>
+        !chance.has(name) &&
+        !isByChance(name, field) &&
+        !(name === 'generation' && 'generateName' in value),
+    )
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, field]) => [
       text(name),

@@ -3,15 +3,19 @@ import { createClient } from '#client/client.js'
 import { readFlags } from '../../bench/read-flags.js'
 import { startCluster } from '../controllers/cluster.js'
 import { playAll } from './play.js'
+import { pretendMetrics } from './pretend-metrics.js'
 import { subjectNames } from './scripts.js'
 import { enterWorld } from './world.js'
 
 const usage = `npm run worlds -- --against URL [flags]
 
 Plays random scripts to a real cluster and to one of this checkout: Deployments, StatefulSets, DaemonSets, Jobs and
-ReplicaSets are made, changed and deleted, Pods fail, are deleted, evicted and released, objects own one another and are
-deleted, volumes are claimed, nodes are lost; a program answers for the kubelets of both. After each step all that
-belongs to the script is compared, Events too, but for what chance or time has made. A script that ends otherwise is played again alone, as moments differ too. Ends with 1 when one differs always.
+ReplicaSets are made, changed and deleted, Pods fail, are deleted, evicted, released and preempted, objects own one
+another and are deleted, as are namespaces; volumes are claimed and attached, devices shared, quotas counted, workloads
+scaled, nodes lost; a program answers for the kubelets of both, and for their metrics APIs, for which kube-apiserver needs
+--enable-aggregator-routing. After each step all that belongs to the script is compared, Events too, but for what chance
+or time has made. A script that ends otherwise is played again alone, as moments differ too. Ends with 1 when one differs
+always.
 
   --against URL          API server of the cluster that is right, with its controller manager and its scheduler; its
                          certificate is not looked at
@@ -46,15 +50,19 @@ const server = flags.against ?? refuse('--against is needed')
 
 const endings: (() => unknown)[] = []
 const end = async (code: number): Promise<never> => {
-  for (const ending of endings) await ending()
+  for (const ending of endings.reverse()) await ending()
   return process.exit(code)
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end(1))
 
-const own = await startCluster({ teardown: (ending) => endings.push(ending) }, 'ignore')
+const ending = { teardown: (work: () => unknown) => endings.push(work) }
+const own = await startCluster(ending, 'ignore')
 for (const command of ['controller-manager', 'scheduler']) own.spawn(command)
 const token = flags['against-token']
 const against = createClient({ server, token, namespace: 'default', insecureSkipTlsVerify: true })
+if (subjects.includes('autoscaler'))
+  for (const client of [own.client, against]) await pretendMetrics(ending, client)
+endings.unshift(() => against.close())
 const worlds = { server: await enterWorld(own.client), against: await enterWorld(against) }
 
 let differing = 0
@@ -75,5 +83,4 @@ await playAll(worlds, plan, (seed, difference) => {
 print('')
 print(`${seeds.length} scripts played, ${differing} differ`)
 for (const world of Object.values(worlds)) await world.close()
-against.close()
 await end(differing === 0 ? 0 : 1)

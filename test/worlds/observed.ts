@@ -9,9 +9,12 @@ import { resources } from '#client/resources.js'
 import { lineOf } from './canonical.js'
 import { kinds, type State } from './state.js'
 
-/** The namespace of the script that an object belongs to: what has none, or what an Event tells of, is named after it. */
-const scriptOf = ({ metadata, ...object }: PersistedObject): string => {
-  const { namespace, name } = (object.regarding as Regarded | undefined) ?? metadata
+/** The namespace of the script that an object belongs to: what has none, or what an Event tells of, is named after it, or a node that it is for. */
+const scriptOf = ({ metadata, kind, ...object }: PersistedObject): string => {
+  const regarding = object.regarding as Regarded | undefined
+  const { nodeName } = (object.spec ?? {}) as { nodeName?: string }
+  const isAttachment = kind === resources.volumeAttachments.kind
+  const { namespace, name } = isAttachment ? { name: nodeName! } : (regarding ?? metadata)
   return namespace || name.slice(0, name.lastIndexOf('-'))
 }
 interface Regarded {

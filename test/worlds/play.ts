@@ -22,9 +22,11 @@ const compare = async (
   { server, against }: Worlds,
   seed: number,
   plan: Plan,
+  play: number,
 ): Promise<string[]> => {
   const { steps } = scriptOf(seed, plan.subjects)
-  const namespace = `world-${plan.run}-${seed}`
+  // What is still told of the play before is not met.
+  const namespace = `world-${plan.run}-${seed}e${play}`
   const [ours, theirs] = await Promise.all([
     server.play(namespace, steps),
     against.play(namespace, steps),
@@ -38,7 +40,8 @@ export const playAll = async (
   plan: Plan,
   tell: (seed: number, difference: readonly string[]) => void,
 ): Promise<void> => {
+  let plays = 0
   const hasNodes = (seed: number): boolean => scriptOf(seed, plan.subjects).hasNodes
   for (const seeds of [plan.seeds.filter((seed) => !hasNodes(seed)), plan.seeds.filter(hasNodes)])
-    await compareAll(seeds, plan, (seed) => compare(worlds, seed, plan), tell)
+    await compareAll(seeds, plan, (seed) => compare(worlds, seed, plan, ++plays), tell)
 }

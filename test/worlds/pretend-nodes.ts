@@ -8,6 +8,11 @@ import { PretendKubelet } from './pretend-kubelet.js'
 
 const beatMs = 8_000
 
+const plenty = {
+  ...{ cpu: '64', memory: '256Gi', pods: '1000' },
+  ...{ 'ephemeral-storage': '64Ti', 'example.com/thing': '1000' },
+}
+
 const now = (): string => formatTime(Date.now())
 
 /** What a kubelet says of its node. */
@@ -22,6 +27,8 @@ const ready: Told = { type: 'Ready', status: 'True', reason: 'KubeletReady', mes
 interface PretendNode {
   readonly told: Map<string, Told & { lastTransitionTime: string }>
   isSilent: boolean
+  /** What Pods may take of it. */
+  readonly room: Record<string, string>
   /** What its kubelet has not heard of, by uid: the last that is known of it. */
   readonly unheard: Map<string, Pod>
 }
@@ -43,10 +50,19 @@ export class PretendNodes {
   }
 
   /** Also one that somebody has deleted. */
-  async add(name: string, labels: Record<string, string> = {}): Promise<void> {
+  async add(
+    name: string,
+    labels: Record<string, string> = {},
+    room: Record<string, string> = {},
+  ): Promise<void> {
     const metadata = { name, labels: { 'kubernetes.io/hostname': name, ...labels } }
     await this.#client.create(resources.nodes, { metadata }).catch(ifExists)
-    this.#nodes.set(name, { told: new Map(), isSilent: false, unheard: new Map() })
+    this.#nodes.set(name, {
+      told: new Map(),
+      isSilent: false,
+      room: { ...plenty, ...room },
+      unheard: new Map(),
+    })
     await this.tell(name, ready)
   }
 
@@ -84,9 +100,8 @@ export class PretendNodes {
   }
 
   async #beat(name: string): Promise<void> {
-    const { told, isSilent } = this.#nodes.get(name)!
+    const { told, isSilent, room } = this.#nodes.get(name)!
     if (isSilent) return
-    const room = { cpu: '64', memory: '256Gi', pods: '1000' }
     const conditions = [...told.values()].map((condition) => ({
       ...condition,
       lastHeartbeatTime: now(),

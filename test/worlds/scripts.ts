@@ -1,13 +1,20 @@
 /** A random script for each seed. */
 import { type Dice, diceOf } from '../dice.js'
 import type { Step } from './script.js'
+import { attachmentsScript } from './scripts/attachments.js'
+import { autoscalerScript } from './scripts/autoscaler.js'
 import { daemonSetScript } from './scripts/daemonset.js'
 import { deploymentScript } from './scripts/deployment.js'
+import { devicesScript } from './scripts/devices.js'
 import { garbageScript } from './scripts/garbage.js'
 import { jobScript } from './scripts/job.js'
+import { namespacesScript } from './scripts/namespaces.js'
 import { nodesScript } from './scripts/nodes.js'
 import { surroundings } from './scripts/pieces.js'
+import { preemptionScript } from './scripts/preemption.js'
+import { quotaScript } from './scripts/quota.js'
 import { replicaSetScript } from './scripts/replicaset.js'
+import { servicesScript } from './scripts/services.js'
 import { statefulSetScript } from './scripts/statefulset.js'
 import { volumesScript } from './scripts/volumes.js'
 
@@ -23,7 +30,16 @@ const subjects: typeof workloads = {
   garbage: garbageScript,
   volumes: volumesScript,
   nodes: nodesScript,
+  devices: devicesScript,
+  quota: quotaScript,
+  services: servicesScript,
+  autoscaler: autoscalerScript,
+  attachments: attachmentsScript,
+  namespaces: namespacesScript,
+  preemption: preemptionScript,
 }
+const withNodes = new Set(['nodes', 'preemption', 'attachments'])
+
 export const subjectNames: readonly string[] = Object.keys(subjects)
 
 interface Script {
@@ -40,6 +56,6 @@ export const scriptOf = (seed: number, among: readonly string[]): Script => {
   const steps = subjects[subject]!(dice)
   return {
     steps: subject in workloads ? [...around, ...steps] : steps,
-    hasNodes: subject === 'nodes',
+    hasNodes: withNodes.has(subject),
   }
 }

@@ -22,10 +22,20 @@ export const kinds: readonly ResourceRef[] = [
   resources.jobs,
   resources.cronJobs,
   resources.podDisruptionBudgets,
+  resources.horizontalPodAutoscalers,
+  resources.namespaces,
   resources.nodes,
   resources.persistentVolumes,
   resources.storageClasses,
+  resources.csiDrivers,
+  resources.volumeAttachments,
+  resources.csiNodes,
   resources.clusterRoles,
+  resources.priorityClasses,
+  resources.resourceClaims,
+  resources.resourceClaimTemplates,
+  resources.deviceClasses,
+  resources.resourceSlices,
 ]
 
 /** By kind. */
