@@ -4,7 +4,7 @@ import type { DeviceAttribute } from '#client/resource-slice.js'
 import { getOwn } from '#json/object.js'
 import type { PooledDevice } from './pools.js'
 
-/** Adding devices never makes a broken constraint hold again, so that a search may stop where it breaks. */
+/** A search stops where a constraint breaks. */
 export interface Constraint {
   /** False, and nothing is added, if it would break. `names`: of the request, and of its alternative. */
   add(names: readonly string[], device: PooledDevice): boolean
@@ -24,17 +24,14 @@ const attributeOf = ({ device, pool }: PooledDevice, name: string): DeviceAttrib
 const textOf = (attribute: DeviceAttribute | undefined): string | undefined =>
   attribute === undefined ? undefined : JSON.stringify(attribute)
 
-/** All devices have the attribute, with one value or each with its own. */
-class AttributeConstraint implements Constraint {
+/** All devices of some requests have the attribute. */
+abstract class AttributeConstraint implements Constraint {
   readonly #requests: readonly string[]
   readonly #attribute: string
-  readonly #isDistinct: boolean
-  readonly #values: string[] = []
 
-  constructor(requests: readonly string[], attribute: string, isDistinct: boolean) {
+  constructor(requests: readonly string[], attribute: string) {
     this.#requests = requests
     this.#attribute = attribute
-    this.#isDistinct = isDistinct
   }
 
   #concerns(names: readonly string[]): boolean {
@@ -44,23 +41,50 @@ class AttributeConstraint implements Constraint {
   add(names: readonly string[], device: PooledDevice): boolean {
     if (!this.#concerns(names)) return true
     const value = textOf(attributeOf(device, this.#attribute))
-    if (value === undefined) return false
-    const holds = this.#isDistinct
-      ? !this.#values.includes(value)
-      : this.#values.every((other) => other === value)
+    return value !== undefined && this.addValue(names[0]!, value)
+  }
+
+  remove(names: readonly string[]): void {
+    if (this.#concerns(names)) this.removeValue(names[0]!)
+  }
+
+  protected abstract addValue(request: string, value: string): boolean
+  protected abstract removeValue(request: string): void
+}
+
+class OneValue extends AttributeConstraint {
+  readonly #values: string[] = []
+
+  protected addValue(_: string, value: string): boolean {
+    const holds = this.#values.every((other) => other === value)
     if (holds) this.#values.push(value)
     return holds
   }
 
-  remove(names: readonly string[]): void {
-    if (this.#concerns(names)) this.#values.pop()
+  protected removeValue(): void {
+    this.#values.pop()
+  }
+}
+
+/** Upstream keeps the last value of each request only: devices of one request differ from the one before them. */
+class OtherValues extends AttributeConstraint {
+  readonly #lastOf = new Map<string, string>()
+
+  protected addValue(request: string, value: string): boolean {
+    if ([...this.#lastOf.values()].includes(value)) return false
+    this.#lastOf.set(request, value)
+    return true
+  }
+
+  protected removeValue(request: string): void {
+    this.#lastOf.delete(request)
   }
 }
 
 /** Throws for a kind of constraint that nobody knows. */
 export const makeConstraint = (asked: DeviceConstraint): Constraint => {
   const { requests = [], matchAttribute, distinctAttribute } = asked
-  const attribute = matchAttribute ?? distinctAttribute
-  if (attribute === undefined) throw new Error('empty constraint (unsupported constraint type?)')
-  return new AttributeConstraint(requests, attribute, matchAttribute === undefined)
+  if (matchAttribute !== undefined) return new OneValue(requests, matchAttribute)
+  if (distinctAttribute !== undefined) return new OtherValues(requests, distinctAttribute)
+  throw new Error('empty constraint (unsupported constraint type?)')
 }

@@ -124,6 +124,9 @@ t.test('constraints hold between devices', (t) => {
   t.equal(choose(claim(others, ofTwo), slices), 'x:g1 y:g2 z:g0')
   const distinct = { constraints: [{ distinctAttribute: `${driver}/model` }] }
   t.equal(choose(claim([{ count: 3 }], distinct), slices), 'r:g0 r:g1 r:g3')
+  const twice = [slice([gpu('g0', 'b'), gpu('g1', 'c'), gpu('g2', 'b')])]
+  t.equal(choose(claim([{ count: 3 }], distinct), twice), 'r:g0 r:g1 r:g2', 'from the one before')
+  t.equal(choose(claim(others, distinct), twice), undefined)
   const missing = { constraints: [{ matchAttribute: 'example.com/none' }] }
   t.equal(choose(claim([{}], missing), slices), undefined)
   t.end()
