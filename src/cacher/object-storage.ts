@@ -59,6 +59,8 @@ export interface Selection {
   readonly labelEquals?: ReadonlyMap<string, string>
   /** Selectable field values that a match must have (`spec.nodeName` → `n1`), for the field index. */
   readonly fieldEquals?: ReadonlyMap<string, string>
+  /** The part of fieldEquals by which upstream has an index: a list that begins looks through nothing else. */
+  readonly indexed?: ReadonlyMap<string, string>
   /** Undefined: everything under the prefix. */
   readonly matches?: (stored: StoredObject) => boolean
   /**

@@ -289,21 +289,28 @@ export class ResourceCache {
 
   #selectFrom(
     entries: readonly Entry<StoredVersion>[],
-    { prefix, matches, isOnePair }: Selection,
+    selection: Selection,
     { start, limit }: { start: string; limit: number },
   ): Selected {
+    const { prefix, matches, isOnePair } = selection
     const items: StoredVersion[] = []
     const [from, to] = rangeOf(entries, prefix, start)
     for (let i = from; i < to && (limit === 0 || items.length < limit); i++) {
       const version = entries[i]!.value
       if (isOnePair === true || matches === undefined || matches(version)) items.push(version)
     }
-    // As without an index: what counts is whether any key is left, shown or not.
-    const more =
-      limit > 0 &&
-      items.length === limit &&
-      this.#objects.count(prefix, `${items[limit - 1]!.key}\0`) > 0
-    return { items, more }
+    const isFull = limit > 0 && items.length === limit
+    return { items, more: isFull && this.#isLeft(selection, start, items[limit - 1]!.key) }
+  }
+
+  /** Whether a page is not the last: what counts are the objects that upstream looks through, shown or not. */
+  #isLeft({ prefix, indexed }: Selection, start: string, last: string): boolean {
+    const next = `${last}\0`
+    const entries =
+      start === '' && indexed && this.#indexes.narrow({ prefix, fieldEquals: indexed })
+    if (!entries) return this.#objects.count(prefix, next) > 0
+    const [from, to] = rangeOf(entries, prefix, next)
+    return from < to
   }
 
   /**

@@ -199,5 +199,6 @@ const list = (
       ? { items, revision, nextKey, remaining: cache.countAfter(selection, last.key) }
       : { items, revision, nextKey }
   }
-  return whenKnown(cache.selectInTurns(selection, startKey, limit), pageOf)
+  const asked = exact === undefined ? selection : { ...selection, indexed: undefined }
+  return whenKnown(cache.selectInTurns(asked, startKey, limit), pageOf)
 }

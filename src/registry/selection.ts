@@ -68,6 +68,9 @@ export const exactName = (fields: readonly FieldRequirement[]): string | undefin
 const isOneName = (name: string | undefined): boolean =>
   name !== undefined && name !== '' && isPathSegmentName(name).length === 0
 
+/** The one field, of Pods and ResourceSlices, by which upstream's caches have an index (registry/…/strategy.go, Indexers). */
+const indexedField = 'spec.nodeName'
+
 export const makeSelection = (request: SelectionRequest): Selection => {
   const { definition, labels, fields } = request
   const exactNamespace =
@@ -94,6 +97,7 @@ export const makeSelection = (request: SelectionRequest): Selection => {
     const { object } = stored
     return matchesFields(required, (field) => fieldValue(definition, object, field))
   }
+  const indexed = definition.isCustom ? undefined : fieldEquals.get(indexedField)
   const labelEquals = labelsRequired(labels)
   const isOnePair =
     labels.length + required.length === 1 && labelEquals.size + fieldEquals.size === 1
@@ -102,6 +106,7 @@ export const makeSelection = (request: SelectionRequest): Selection => {
     ...(hasKey ? { key: `${prefixOf(definition, exactNamespace)}${name}` } : {}),
     ...(labels.length > 0 ? { labelEquals } : {}),
     ...(fieldEquals.size > 0 ? { fieldEquals } : {}),
+    ...(indexed ? { indexed: new Map([[indexedField, indexed]]) } : {}),
     ...(labels.length > 0 || required.length > 0 ? { matches } : {}),
     ...(isOnePair ? { isOnePair } : {}),
   }

@@ -317,6 +317,45 @@ t.test('rows of flow schemas stand as requests are matched with them', async (t)
   )
 })
 
+t.test(
+  'the first page of the Pods of a node is the last if no more of that node follow',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    const path = '/api/v1/namespaces/x/pods'
+    for (const [name, nodeName] of Object.entries({
+      a: 'one',
+      b: 'one',
+      c: 'two',
+      d: 'one',
+      e: 'two',
+    }))
+      await api.post(path, {
+        metadata: { name, labels: { is: name } },
+        spec: { nodeName, containers: [{ name: 'c', image: 'i' }] },
+      })
+    const page = async (query: string): Promise<[string, string | undefined]> => {
+      const { items, metadata } = (await api.get(`${path}?${query}`)).body
+      const names = items.map((pod: { metadata: { name: string } }) => pod.metadata.name)
+      return [names.join(''), metadata.continue]
+    }
+    const node = 'fieldSelector=spec.nodeName%3Done'
+    t.same(await page(`${node}&limit=3`), ['abd', undefined])
+    t.same(await page(`${node}&labelSelector=is%3Dd&limit=1`), ['d', undefined])
+    t.same(await page(`${node}&limit=3&resourceVersion=1&resourceVersionMatch=NotOlderThan`), [
+      'abd',
+      undefined,
+    ])
+    const [names, next] = await page(`${node}&limit=2`)
+    t.equal(names, 'ab')
+    for (const query of [
+      `${node}&limit=1&continue=${next}`,
+      `${node}&labelSelector=is%3Db&limit=1`,
+      `fieldSelector=status.phase%3DPending&limit=4`,
+    ])
+      t.ok((await page(query))[1], query)
+  },
+)
+
 t.test('Pods are also selected by the former name of the field of their node', async (t) => {
   const { api } = await startApiServer(t)
   const path = '/api/v1/namespaces/x/pods'
