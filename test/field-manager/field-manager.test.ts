@@ -424,6 +424,9 @@ t.test(
     t.same(keptOf({ metadata: { annotations: {} } }), { annotations: {} })
     t.same(keptOf({ metadata: { annotations: { [key]: 'x' } } }), { annotations: {} })
     t.same(keptOf({ metadata: { annotations: null } }), {})
+    const annotations = { more: 'x'.repeat(256 * 1024 - 200) }
+    const large = maps.apply(live, map({ k: 'x'.repeat(200) }, { annotations }), 'kubectl', true)
+    t.same(Object.keys(large.metadata.annotations!), ['more'], 'unless all of them are too large')
   },
 )
 
