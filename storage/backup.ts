@@ -101,7 +101,7 @@ class BackupReader {
     if (this.#revision === undefined) this.#takeHead(value)
     else if (Array.isArray(value)) this.#takeKey(value)
     else {
-      this.#takeEnd(value as { keys?: unknown; digest?: unknown })
+      this.#takeEnd((value ?? {}) as { keys?: unknown; digest?: unknown })
       return
     }
     this.#hash.update(`${line}\n`)

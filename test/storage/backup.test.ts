@@ -160,6 +160,11 @@ t.test('a damaged backup is refused before anything is written', async (t) => {
     ['cut', bytes.subarray(0, bytes.length >> 1)],
     ['without its end', bytes.subarray(0, bytes.lastIndexOf('\n', bytes.length - 2) + 1)],
     ['with a changed value', Buffer.from(String(bytes).replace('dmFsdWUg', 'dmFsdWUh'))],
+    ['with more behind its end', Buffer.from(`${bytes}["/a","MQ=="]\n`)],
+    ...['null', '{', '["/a"]', '[1,"MQ=="]'].map((line): [string, Buffer] => [
+      `with the line ${line}`,
+      Buffer.from(String(bytes).replace('\n', `\n${line}\n`)),
+    ]),
     ['of something else', Buffer.from('{}\n')],
   ]
   for (const [name, damaged] of damages) {
