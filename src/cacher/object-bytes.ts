@@ -171,17 +171,18 @@ const encodeEntry = (entry: ManagedFieldsEntry): string => {
   return text.slice(0, at) + textOfSet(set) + text.slice(at + 1)
 }
 
+const firstFields = '(?:name|generateName|namespace|selfLink|uid)'
 /** How `encodeObject` begins: everything up to where resourceVersion belongs. */
-const beginning =
-  /^\{"kind":"(?:[^"\\]|\\.)*","apiVersion":"(?:[^"\\]|\\.)*","metadata":\{((?:,?"(?:name|generateName|namespace|selfLink|uid)":"(?:[^"\\]|\\.)*")*)(.)/
+const firstPart = String.raw`^\{"kind":"(?:[^"\\]|\\.)*","apiVersion":"(?:[^"\\]|\\.)*","metadata":\{(?:,?"${firstFields}":(?:"(?:[^"\\]|\\.)*"|\w+))*`
+/** With what comes then: without that a long name may have been cut off. */
+const beginning = new RegExp(String.raw`${firstPart}(?=\}|,?"(?!${firstFields}")[^"]+":)`)
 
 /** Where the resourceVersion goes into a stored value; -1 when others wrote it (another field order, spaces). */
-export const placeOfRevision = (
-  value: Buffer,
-  bytesMax: number = limits.beginningBytesMax,
-): number => {
-  const found = beginning.exec(value.toString('latin1', 0, bytesMax))
-  return found === null ? -1 : found[0].length - 1
+export const placeOfRevision = (value: Buffer): number => {
+  const placeIn = (bytes: number): number =>
+    beginning.exec(value.toString('latin1', 0, bytes))?.[0].length ?? -1
+  const place = placeIn(limits.beginningBytesMax)
+  return place < 0 ? placeIn(value.length) : place
 }
 
 /** The JSON of a stored value with its resourceVersion in place. What others wrote is parsed and encoded again. */
@@ -192,15 +193,12 @@ export const withRevision = (
 ): ObjectText => {
   if (place >= 0) return new ObjectText(value, place, revision)
   const { value: anew } = encodeObject(parse(value.toString()))
-  return new ObjectText(anew, placeOfRevision(anew, anew.length), revision)
+  return new ObjectText(anew, placeOfRevision(anew), revision)
 }
 
-/**
- * What `encodeObject` writes up to the labels, and then what follows them: without that a long name may have been cut off.
- * A value that begins in another way is left to the decoder.
- */
+/** What `encodeObject` writes up to the labels, and what follows. A value that begins in another way is left to the decoder. */
 const labelled = new RegExp(
-  `${beginning.source.slice(0, -'(.)'.length)}(?:,?"generation":\\d+)?(?:,?"creationTimestamp":(?:"[^"]*"|null))?(?:,?"deletionTimestamp":"[^"]*")?(?:,?"deletionGracePeriodSeconds":-?\\d+)?(?:,?"labels":(\\{[ -z|~]*\\}))?(?=\\}|,?"(?:annotations|ownerReferences|finalizers|managedFields)":)`,
+  String.raw`${firstPart}(?:,?"generation":\d+)?(?:,?"creationTimestamp":(?:"[^"]*"|null))?(?:,?"deletionTimestamp":"[^"]*")?(?:,?"deletionGracePeriodSeconds":-?\d+)?(?:,?"labels":(\{[ -z|~]*\}))?(?=\}|,?"(?:annotations|ownerReferences|finalizers|managedFields)":)`,
 )
 const noLabels: Readonly<Record<string, string>> = {}
 
@@ -208,7 +206,7 @@ const noLabels: Readonly<Record<string, string>> = {}
 export const labelsOf = (value: Buffer): Readonly<Record<string, string>> | undefined => {
   const found = labelled.exec(value.toString('latin1', 0, limits.beginningBytesMax))
   if (found === null) return undefined
-  return found[2] === undefined ? noLabels : JSON.parse(found[2])
+  return found[1] === undefined ? noLabels : JSON.parse(found[1])
 }
 
 /** The object of a stored value, resourceVersion set in upstream's place. */

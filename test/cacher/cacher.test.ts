@@ -102,6 +102,12 @@ t.test('JSON is written once, with resourceVersion where upstream has it', async
     '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","uid":"u","resourceVersion":"7",' +
       '"generation":2,"labels":{"app":"x"}},"spec":{"n":1},"data":{"__proto__":1,"big":4611686018427387904}}',
   )
+  const name = 'ü'.repeat(limits.beginningBytesMax)
+  t.equal(
+    String(withRevision(encodeObject({ ...object, metadata: { name, generation: 2 } }).value, 7)),
+    `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"${name}","resourceVersion":"7",` +
+      '"generation":2},"spec":{"n":1},"data":{"__proto__":1,"big":4611686018427387904}}',
+  )
   const bare = { kind: 'X', apiVersion: 'v1', metadata: {} }
   t.equal(
     String(withRevision(encodeObject(bare).value, 7)),
