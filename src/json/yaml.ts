@@ -28,9 +28,11 @@ class YamlWriter {
     this.#column += text.length
   }
 
-  #break(): void {
-    this.#parts.push('\n')
+  /** Others than the usual break are written as they are, and count as one. */
+  #break(char = '\n'): void {
+    this.#parts.push(char)
     this.#column = 0
+    this.#isIndention = true
   }
 
   newLine(indent: number): void {
@@ -113,14 +115,22 @@ class YamlWriter {
       if (char === ' ' && mayBreak && !wasSpace && this.#column > lineWidth && isBetween)
         this.newLine(indent)
       else write(char, at)
-      if (char !== ' ') this.#isIndention = false
+      if (char !== ' ' && !isBreak.test(char)) this.#isIndention = false
       wasSpace = char === ' '
     }
   }
 
   #single(text: string, indent: number, mayBreak: boolean): void {
     this.indicator("'", { spaced: true })
-    this.#words([...text], indent, mayBreak, (char) => this.#put(char === "'" ? "''" : char))
+    let wasBreak = false
+    this.#words([...text], indent, mayBreak, (char) => {
+      if (isBreak.test(char)) this.#break(char)
+      else {
+        if (wasBreak) this.newLine(indent)
+        this.#put(char === "'" ? "''" : char)
+      }
+      wasBreak = isBreak.test(char)
+    })
     this.indicator("'")
   }
 
@@ -142,22 +152,23 @@ class YamlWriter {
   }
 
   #literal(text: string, indent: number): void {
+    const parts = text.split(isBreak)
     this.indicator('|', { spaced: true })
-    if (/^[ \n]/.test(text)) this.indicator(String(step))
-    if (!text.endsWith('\n')) this.indicator('-')
-    else if (/(?:^|\n)\n$/.test(text)) this.indicator('+')
+    if (text.startsWith(' ') || parts[0] === '') this.indicator(String(step))
+    if (parts.at(-1) !== '') this.indicator('-')
+    else if (parts.at(-2) === '') this.indicator('+')
     this.#break()
-    this.#isIndention = true
     this.#isSpaced = true
-    for (const [at, line] of text.split('\n').entries()) {
-      if (at > 0) this.#break()
-      this.#isIndention = true
-      if (line === '') continue
-      this.newLine(indent)
-      this.#put(line)
-      this.#isIndention = false
+    let at = 0
+    for (const part of parts) {
+      if (part !== '') {
+        this.newLine(indent)
+        this.#put(part)
+        this.#isIndention = false
+      }
+      at += part.length
+      if (at < text.length) this.#break(text[at++])
     }
-    if (text.endsWith('\n')) this.#isSpaced = true
   }
 }
 

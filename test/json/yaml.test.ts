@@ -38,6 +38,11 @@ t.test('a text is written as goyaml writes it', async (t) => {
     ['a\n\n', '|+\n  a\n'],
     ['\na', '|2-\n\n  a'],
     ['a \nb', '"a \\nb"'],
+    ["\u2028it's\u2029", "'\u2028  it''s\u2029'"],
+    ['a\u2028\u2029b', "'a\u2028\u2029  b'"],
+    ['a\u2028b\nc', '|-\n  a\u2028  b\n  c'],
+    ['a\n\u2028b\n', '|\n  a\n\u2028  b'],
+    ['\u2028\n', '|2+\n\u2028'],
     [words, folded],
     [`${words}: x`, `'${folded}: x'`],
   ])
