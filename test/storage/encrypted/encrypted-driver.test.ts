@@ -3,6 +3,7 @@ import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
+import type { StorageDriver } from '#storage/driver.js'
 import { aesGcm } from '#storage/encrypted/aes.js'
 import { EncryptedDriver, type Transformers } from '#storage/encrypted/encrypted-driver.js'
 import { EncryptionFigures } from '#storage/encrypted/figures.js'
@@ -10,7 +11,7 @@ import { KmsProvider } from '#storage/encrypted/kms/kms-provider.js'
 import { PrefixTransformers, type Transformer } from '#storage/encrypted/transformer.js'
 import { openStorage } from '#storage/open.js'
 import { temporaryDirectory } from '../level-fixture.js'
-import { put, runDriverSuite, write } from '../suite.js'
+import { put, remove, runDriverSuite, write } from '../suite.js'
 import { KmsPlugin } from './kms-plugin.js'
 
 // A store's own timer keeps no process alive.
@@ -45,6 +46,21 @@ const openWith = async (t: Test, transformer: Transformer) => {
 
 await runDriverSuite(t, { name: 'encrypted memory', open: (t) => openWith(t, quick) })
 await runDriverSuite(t, { name: 'slowly opened memory', open: (t) => openWith(t, slow) })
+
+t.test('what nothing encrypts is stored as it is, beside what something does', async (t) => {
+  const memory = await openStorage('memory:', { clock: systemClock })
+  t.teardown(() => memory.close())
+  const transformers: Transformers = (key) =>
+    key.startsWith('/secrets/') ? { transformer: quick, resource: 'secrets' } : undefined
+  const driver = new EncryptedDriver(memory, { transformers, changes: 0 })
+  await write(driver, put('/secrets/a', '1'), put('/maps/a', '2'), remove('/maps/b'))
+  const valuesIn = async (one: StorageDriver) =>
+    (await one.range({ prefix: '/' })).kvs.map(({ value }) => String(value))
+  t.same(await valuesIn(driver), ['2', '1'])
+  const [map, secret] = await valuesIn(memory)
+  t.equal(map, '2')
+  t.match(secret, /^k8s:enc:aesgcm:v1:/)
+})
 
 t.test('how large a value will be is known before it is stored', async (t) => {
   const memory = await openStorage('memory:', { clock: systemClock })
