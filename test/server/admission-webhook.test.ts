@@ -79,37 +79,37 @@ t.test(
   },
 )
 
-t.test(
-  'a webhook has changed what a default then puts back, and nothing that Go writes anyway',
-  async (t) => {
-    const resource = { group: '', resource: 'services' }
-    const hooks = [
-      { name: 'first', reinvocationPolicy: 'IfNeeded', resource },
-      { name: 'second', resource },
-    ]
-    const { server, webhook } = await start(t, 'mutating', hooks, ({ object }, hook) => {
-      if (hook === 'first') return { allowed: true }
-      return patchOf([
-        object.metadata.name === 'default'
-          ? { op: 'remove', path: '/spec/sessionAffinity' }
-          : { op: 'replace', path: '/status', value: null },
-      ])
-    })
-    for (const [name, asked] of [
-      ['default', 3],
-      ['empty', 2],
-    ] as const) {
-      webhook.reviews.length = 0
-      const { body } = await call(server, {
-        method: 'POST',
-        path: '/api/v1/namespaces/default/services',
-        body: { metadata: { name }, spec: { ports: [{ port: 80 }] } },
-      })
-      t.match(body, { spec: { sessionAffinity: 'None' }, status: { loadBalancer: {} } })
-      t.equal(webhook.reviews.length, asked, name)
-    }
-  },
-)
+t.test('what counts as a change that a webhook made', async (t) => {
+  const resource = { group: '', resource: 'services' }
+  const hooks = [
+    { name: 'first', reinvocationPolicy: 'IfNeeded', resource },
+    { name: 'second', resource },
+    { name: 'third', resource },
+  ]
+  let patch: object
+  const { server, webhook } = await start(t, 'mutating', hooks, (_, hook) =>
+    hook === 'first' ? { allowed: true } : patchOf([patch]),
+  )
+  const path = '/api/v1/namespaces/default/services'
+  const same = { op: 'add', path: '/spec/sessionAffinity', value: 'None' }
+  const send = async (operation: object, method: string, path: string, body: object) => {
+    webhook.reviews.length = 0
+    patch = operation
+    const answer = await call(server, { method, path, body })
+    t.match(answer.body, { spec: { sessionAffinity: 'None' }, status: { loadBalancer: {} } })
+    return { asked: webhook.reviews.length, body: answer.body }
+  }
+  const service = { metadata: { name: 'a' }, spec: { ports: [{ port: 80 }] } }
+  const { asked, body } = await send(same, 'POST', path, service)
+  t.equal(asked, 4, 'the time at which somebody became an owner is not what it was')
+  const put = async (operation: object, object = body) =>
+    (await send(operation, 'PUT', `${path}/a`, object)).asked
+  t.equal(await put(same), 3)
+  t.equal(await put({ op: 'replace', path: '/status', value: null }), 3, 'Go writes it anyway')
+  t.equal(await put({ op: 'remove', path: '/spec/sessionAffinity' }), 4, 'a default puts it back')
+  const labelled = { ...body, metadata: { ...body.metadata, labels: { a: 'b' } } }
+  t.equal(await put(same, labelled), 4)
+})
 
 t.test('a webhook has no more time than the client of the request', async (t) => {
   const hooks = [

@@ -1,7 +1,8 @@
 /** What a mutating webhook answered, put into the object (plugin/webhook/mutating/dispatcher.go). */
+import { formatTime } from '#api/clock.js'
 import { goKindOf } from '#api/decoder-texts.js'
 import { failure, internalError } from '#api/errors.js'
-import type { KubeObject } from '#api/object.js'
+import type { KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import { goQuote } from '#go/quote.js'
 import { JsonSyntaxError, parse } from '#json/json.js'
 import { getOwn, isJsonObject, jsonEqual, replaceFields } from '#json/object.js'
@@ -50,6 +51,23 @@ const isReduced = (object: JsonValue, value: JsonValue | undefined): boolean => 
   )
 }
 
+/** What a webhook has patched already: its times are those of JSON. */
+const patchedBefore = new WeakSet<object>()
+
+/**
+ * Whether this request has written itself among the owners of fields. Upstream's time of that has a fraction of a second,
+ * which any patch takes away: to its comparison that is a change.
+ */
+const hasFineTime = ({ original, ctx }: VersionedRequest): boolean => {
+  const { object, oldObject } = original
+  if (object === undefined || patchedBefore.has(object)) return false
+  const before = oldObject?.metadata.managedFields ?? []
+  const now = formatTime(ctx.now)
+  const isNew = (entry: ManagedFieldsEntry): boolean =>
+    entry.time === now && !before.some((earlier) => jsonEqual(earlier, entry))
+  return object.metadata?.managedFields?.some(isNew) ?? false
+}
+
 /** Throws a 500 where it can no longer be decoded: failurePolicy does not cover that. */
 const decoded = (request: VersionedRequest, value: JsonValue): JsonObject => {
   const { definition } = request
@@ -82,7 +100,8 @@ export const patchInPlace = (
   // Upstream compares before it prunes, and before a default takes the place of what was removed.
   const hasChanged = attributes.definition.isCustom
     ? !jsonEqual(value, object)
-    : !jsonEqual(next, object) || isReduced(object, value)
+    : !jsonEqual(next, object) || isReduced(object, value) || hasFineTime(attributes)
+  if (attributes.original.object !== undefined) patchedBefore.add(attributes.original.object)
   replaceFields(object, next)
   return hasChanged
 }
