@@ -43,6 +43,8 @@ const masks: readonly (readonly [RegExp, string])[] = [
   ],
   [/0\/\d+ nodes are/g, '0 nodes are'],
   [/\d+ Preemption is not/g, 'Preemption is not'],
+  // Upstream names them as Go walks a map.
+  [/multiple HPAs: \[[^\]]*\]/g, 'multiple HPAs'],
   [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'],
   [new RegExp(`\\bkube-api-access-${chanceName}`, 'g'), 'kube-api-access-*'],
   // A Pod of a Deployment, then the Deployment's sets, then what anything else has made.
