@@ -43,8 +43,7 @@ const unprintable = /[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u
 export const isPrintable = (char: string): boolean => !isBreak.test(char) && !unprintable.test(char)
 
 /** Characters that mean something at the beginning of a plain scalar, or within it. */
-const indicates =
-  /^(?:---|\.\.\.|[#,[\]{}&*!|>'"%@`]|[?:-](?:[\s\u0085\u2028\u2029]|$))|:(?:[\s\u0085\u2028\u2029]|$)|[\s\u0085\u2028\u2029]#/
+const indicates = /^(?:---|\.\.\.|[#,[\]{}&*!|>'"%@`]|[?:-](?: |$))|:(?: |$)| #/
 
 export const styleOf = (text: string): Style => {
   const isSpecial = unprintable.test(text) || / [\r\n\u0085\u2028\u2029]/.test(text)
@@ -52,7 +51,7 @@ export const styleOf = (text: string): Style => {
   if (isSpecial || readsAsOther.test(text) || readsAsNumberOrTime(text)) return 'double'
   // A space behind a line break is lost where lines are folded.
   if (/[\r\u0085\u2028\u2029] /.test(text)) return 'double'
-  const isPlain = !indicates.test(text) && !isBreak.test(text) && text.trim() === text
+  const isPlain = !indicates.test(text) && !isBreak.test(text) && !/^ | $/.test(text)
   return isPlain ? 'plain' : 'single'
 }
 

@@ -137,15 +137,20 @@ class YamlWriter {
   #double(text: string, indent: number, mayBreak: boolean): void {
     this.indicator('"', { spaced: true })
     const chars = [...text]
+    // Looking for one, goyaml looks at the first character alone (yamlprivateh.go, is_bom).
+    const isMarked = chars[0] === '\ufeff'
     let wasSpace = false
     for (const [at, char] of chars.entries()) {
-      const isSpace = char === ' '
+      const isSpace = char === ' ' && !isMarked
       const isBetween = at > 0 && at < chars.length - 1
       if (isSpace && mayBreak && !wasSpace && this.#column > lineWidth && isBetween) {
         this.newLine(indent)
         // Otherwise a reader would take the next space for indentation.
         if (chars[at + 1] === ' ') this.#put('\\')
-      } else this.#put(isPrintable(char) && !/["\\]/.test(char) ? char : escapes(char))
+      } else {
+        const isShown = isPrintable(char) && !/["\\]/.test(char) && !isMarked
+        this.#put(isShown ? char : escapes(char))
+      }
       wasSpace = isSpace
     }
     this.indicator('"')
