@@ -2,21 +2,21 @@
 
 export type Style = 'plain' | 'single' | 'double' | 'literal'
 
-// What would be read back as something other than a string: null, a boolean, a whole number, a number of base 60.
+// What would be read back as something other than a string: null, a boolean, a number of base 2 or 60.
 const readsAsOther = new RegExp(
   [
     '~|null|Null|NULL',
     'y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF',
-    '[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)',
+    '0b[-+][01]+',
     '[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)',
     '[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\\.[0-9_]*)?',
   ]
     .map((form) => `^(?:${form})?$`)
     .join('|'),
 )
-// Behind a point that comes first, underscores stand between digits as in Go itself.
-const float =
-  /^(?:\.[0-9]+(?:_[0-9]+)*|[-+]\.[0-9_]+|[-+]?[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?$/
+// Behind a point that comes first, underscores stand between digits as in Go itself; elsewhere they do not count.
+const float = /^(?:\.\d+(?:_\d+)*|[-+]?(?:\.\d+|\d+(?:\.\d*)?))(?:[eE][-+]?\d+)?$/
+const based = /^([-+]?)(0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+))$/
 const day = '(\\d{4}-\\d{1,2}-\\d{1,2})'
 const hour = '(?:2[0-3]|[01]?\\d)(?::[0-5]?\\d){2}(?:\\.\\d+)?'
 const zone = '(?:Z|[-+](?:2[0-4]|[01]\\d):[0-5]\\d)'
@@ -31,10 +31,14 @@ const isDay = (text: string): boolean => {
 }
 
 /** Numbers and times that Go cannot hold are texts to it. */
-const readsAsNumberOrTime = (text: string): boolean =>
-  float.test(text)
-    ? Number.isFinite(Number(text.replaceAll('_', '')))
-    : isDay(time.exec(text)?.[1] ?? '')
+const readsAsNumberOrTime = (text: string): boolean => {
+  const plain = /^[-+\d]/.test(text) ? text.replaceAll('_', '') : text
+  if (float.test(plain)) return Number.isFinite(Number(plain.replaceAll('_', '')))
+  const [, sign, digits] = based.exec(plain) ?? []
+  if (digits === undefined) return isDay(time.exec(text)?.[1] ?? '')
+  const end = { '': 2n ** 64n, '+': 2n ** 63n, '-': 2n ** 63n + 1n }[sign!]!
+  return BigInt(digits) < end
+}
 
 export const isBreak = /[\r\n\u0085\u2028\u2029]/
 const unprintable = /[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u
