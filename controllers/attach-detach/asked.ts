@@ -35,6 +35,16 @@ export class Asked {
     return this.#asked.get(name)?.entry
   }
 
+  /** How long it may take until the driver has answered for another node, whose attachment may not even be made yet. */
+  elsewhereMs({ name, volume }: Wanted): number {
+    const now = this.#clock.now()
+    const left = [...this.#asked.values()]
+      .filter(({ entry }) => entry.name !== name)
+      .filter(({ entry }) => entry.volume.metadata.name === volume.metadata.name)
+      .map(({ sinceMs }) => sinceMs + attachWaitMs - now)
+    return Math.max(0, ...left)
+  }
+
   /** How much of its time the driver has left; 0: it has answered, was not asked by us, or is too late. */
   leftMs({ metadata, status }: VolumeAttachment): number {
     const asked = this.#asked.get(metadata.name)

@@ -211,7 +211,7 @@ class AttachDetach {
     // Pods on a deleted node keep their volumes until they are gone, too; no more are attached there.
     for (const entry of isManaged(node) ? wanted.values() : []) {
       if (known.has(entry.name)) continue
-      const pendingMs = this.#pendingElsewhereMs(nodeName, entry)
+      const pendingMs = isShared(entry.volume) ? 0 : this.#asked.elsewhereMs(entry)
       dueMs = Math.min(dueMs, pendingMs || dueMs)
       if (pendingMs === 0 && !(await this.#attach(nodeName, entry))) refused.add(entry.name)
     }
@@ -253,16 +253,6 @@ class AttachDetach {
     return dueMs
   }
 
-  /** How long the driver of a volume that only one node may have is still asked for it by another one. */
-  #pendingElsewhereMs(nodeName: string, { volume }: Wanted): number {
-    if (isShared(volume)) return 0
-    const attachments = this.#store<VolumeAttachment>(resources.volumeAttachments)
-    const others = attachments
-      .byIndex('volume', volume.metadata.name)
-      .filter(({ spec }) => spec.nodeName !== nodeName)
-    return Math.max(0, ...others.map((other) => this.#asked.leftMs(other)))
-  }
-
   /** False while another node has the volume. */
   async #attach(nodeName: string, wanted: Wanted): Promise<boolean> {
     const { name, volume, pods } = wanted
@@ -287,7 +277,9 @@ class AttachDetach {
         }),
       )
     } catch (error) {
-      if (!isAlreadyExists(error)) throw error
+      if (isAlreadyExists(error)) return true
+      this.#asked.end(name)
+      throw error
     }
     return true
   }
@@ -363,13 +355,13 @@ class AttachDetach {
   /** Reports the outcome of an attachment as Events of the Pods that wait for it. */
   #tellOutcome({ metadata, spec, status }: VolumeAttachment, before: VolumeAttachment): void {
     const entry = this.#asked.for(metadata.name) ?? this.#wantedOn(spec.nodeName).get(metadata.name)
+    if (status?.attached || status?.attachError) this.#asked.end(metadata.name)
     if (entry === undefined) return
     const name = JSON.stringify(entry.volume.metadata.name)
     if (status?.attached && !before.status?.attached)
       this.#tellPods(entry.pods, 'Normal', `AttachVolume.Attach succeeded for volume ${name} `)
     const { message = '', time } = status?.attachError ?? {}
     if (status?.attachError === undefined || time === before.status?.attachError?.time) return
-    this.#asked.end(metadata.name)
     this.#tellFailure(entry, message)
   }
 

@@ -60,8 +60,10 @@ t.test('the Pods that have a volume are named in their own namespace only', (t) 
 const namespace = 'volumes'
 const nameOn = (node: string): string => attachmentName(volume.spec.csi!, node)
 
-/** Two nodes, and claims with their volumes: `c` with `pv`, and `c2` with `pv2`. */
-const start = async (t: Test) => {
+type Run = (name: string, nodeName: string, claimName?: string) => Promise<unknown>
+
+/** Two nodes, and claims with their volumes: `c` with `pv`, and `c2` with `pv2`; `before` the controllers begin. */
+const start = async (t: Test, before: (run: Run) => Promise<unknown> = async () => {}) => {
   const { client, spawn, createNamespace } = await startCluster(t)
   await createNamespace(namespace)
   const managed = { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' }
@@ -89,22 +91,24 @@ const start = async (t: Test) => {
       },
     })
   }
+  const run: Run = (name, nodeName, claimName = 'c') =>
+    client.create(resources.pods, {
+      metadata: { name, namespace },
+      spec: {
+        nodeName,
+        terminationGracePeriodSeconds: 0,
+        containers: [{ name: 'c', image: 'i' }],
+        volumes: [{ name: 'v', persistentVolumeClaim: { claimName } }],
+      },
+    })
+  await before(run)
   spawn('controller-manager', '--controllers=persistentvolume-binder-controller,attachdetach')
   const attachments = async () => (await client.list(resources.volumeAttachments, {})).items
   return {
     client,
     attachments,
     nodesWithIt: async () => (await attachments()).map(({ spec }) => spec.nodeName),
-    run: (name: string, nodeName: string, claimName = 'c') =>
-      client.create(resources.pods, {
-        metadata: { name, namespace },
-        spec: {
-          nodeName,
-          terminationGracePeriodSeconds: 0,
-          containers: [{ name: 'c', image: 'i' }],
-          volumes: [{ name: 'v', persistentVolumeClaim: { claimName } }],
-        },
-      }),
+    run,
     status: (ref: (typeof resources)['nodes'], name: string, fields: object) =>
       client.patch(ref, { name }, { status: fields }, { type: 'merge', subresource: 'status' }),
     messages: async (): Promise<string[]> =>
@@ -183,4 +187,15 @@ t.test('an attachment is not taken back before its driver has answered', async (
   await until(async () =>
     (await messages()).includes('AttachVolume.Attach succeeded for volume "pv" '),
   )
+})
+
+t.test('a volume that two nodes want at once is attached to one of them', async (t) => {
+  const { nodesWithIt, status, messages } = await start(t, (run) =>
+    Promise.all([run('first', 'n1'), run('second', 'n2')]),
+  )
+  await until(async () => (await nodesWithIt()).length > 0)
+  const [node] = await nodesWithIt()
+  await status(resources.volumeAttachments, nameOn(node), { attached: true })
+  await until(async () => (await messages()).some((text) => text.startsWith('Multi-Attach')))
+  t.same(await nodesWithIt(), [node])
 })
