@@ -1,6 +1,6 @@
 /** Sets that are shared give what any sets give, whichever were met before. */
 import fc from 'fast-check'
-import { test } from 'tap'
+import t from 'tap'
 import { jsonEqual } from '#json/object.js'
 import {
   difference,
@@ -34,7 +34,7 @@ const { node } = fc.letrec<{ node: FieldSet }>((tie) => ({
 /** A whole set is no member of itself. */
 const fieldSet = fc.dictionary(elements, node, { maxKeys: 3 })
 
-test('an operation on shared sets yields what it yields on any, again and again', async (t) => {
+t.test('an operation on shared sets yields what it yields on any, again and again', async (t) => {
   fc.assert(
     fc.property(
       fc.array(fieldSet, { minLength: 2, maxLength: 4 }),

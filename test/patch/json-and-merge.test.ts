@@ -94,11 +94,13 @@ t.test('a JSON patch follows the library of upstream where the RFC says otherwis
 })
 
 t.test('an operation that cannot be done refuses the whole patch with a 422', async (t) => {
-  const document = { d: { k: 'v' }, l: [1] }
+  const document = { d: { k: 'v' }, l: [1], n: null }
   const refused: JsonObject[] = [
     { op: 'remove', path: '/d/none' },
     { op: 'add', path: '/none/k', value: 1 },
     { op: 'add', path: '/d/k/deeper', value: 1 },
+    { op: 'add', path: '/n/k', value: 1 },
+    { op: 'add', path: '/n/k/deeper', value: 1 },
     { op: 'add', path: '/l/3', value: 1 },
     { op: 'replace', path: '/l/-', value: 1 },
     { op: 'replace', path: '/l/1', value: 1 },
