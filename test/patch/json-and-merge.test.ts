@@ -83,6 +83,7 @@ t.test('keys that JavaScript treats specially are plain keys', async (t) => {
 })
 
 t.test('a JSON patch follows the library of upstream where the RFC says otherwise', async (t) => {
+  t.same(on({ a: 1 }), { a: 1 }, 'nothing to do')
   t.same(on({ d: {} }, { op: 'replace', path: '/d/none', value: 1 }), { d: { none: 1 } })
   t.same(on({ d: {} }, { op: 'add', path: '/d/k' }), { d: { k: null } })
   t.same(on({ d: {} }, { op: 'copy', from: '/d/none', path: '/d/k' }), { d: { k: null } })
