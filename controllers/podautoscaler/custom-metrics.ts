@@ -6,6 +6,7 @@ import { parseMilli } from '#client/amount.js'
 import type { Client } from '#client/client.js'
 import { discoverKind } from '#client/discovery.js'
 import { messageOf } from '#client/errors.js'
+import { zeroTime } from '#go/zero-time.js'
 import type { MetricIdentifier, ObjectReference } from './autoscaler.js'
 import type { Sample } from './calculator.js'
 import { clientMessage } from './metrics-error.js'
@@ -18,7 +19,8 @@ const windowDefaultSeconds = 60
 
 interface MetricValue {
   describedObject: { name: string }
-  timestamp: string
+  /** As Go writes a time that nobody gave: null. */
+  timestamp: string | null
   value: string
   /** v1beta2. */
   windowSeconds?: number
@@ -118,7 +120,7 @@ export const fetchPodSamples = async (
       describedObject.name,
       {
         value: parseMilli(value),
-        atMs: parseTime(timestamp),
+        atMs: parseTime(timestamp ?? zeroTime),
         windowMs: (windowSeconds ?? window ?? windowDefaultSeconds) * 1000,
       },
     ]),

@@ -5,12 +5,14 @@ import { parseMilli } from '#client/amount.js'
 import type { Client } from '#client/client.js'
 import type { ResourceRef } from '#client/resources.js'
 import { durationMs } from '#go/duration.js'
+import { zeroTime } from '#go/zero-time.js'
 import { getOwn } from '#json/object.js'
 import type { Sample } from './calculator.js'
 import { clientMessage } from './metrics-error.js'
 
 interface PodMetrics extends NamespacedObject {
-  timestamp: string
+  /** As Go writes a time that nobody gave: null. */
+  timestamp: string | null
   window: string
   containers: { name: string; usage: Record<string, string> }[]
 }
@@ -52,7 +54,7 @@ export const fetchResourceSamples = async (
     if (used.length === 0 || !used.every((amount) => amount !== undefined)) continue
     samples.set(metadata.name, {
       value: used.reduce((sum, amount) => sum + parseMilli(amount), 0n),
-      atMs: parseTime(timestamp),
+      atMs: parseTime(timestamp ?? zeroTime),
       windowMs: durationMs(window),
     })
   }

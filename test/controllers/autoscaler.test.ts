@@ -124,16 +124,17 @@ t.test('a tolerance is any quantity', (t) => {
   t.end()
 })
 
-t.test('a resource named as what every object has is one that no Pod has', async (t) => {
-  const items = [
-    {
-      metadata: { name: 'p' },
-      timestamp: '',
-      window: '30s',
-      containers: [{ name: 'c', usage: {} }],
-    },
-  ]
+const samplesOf = (timestamp: string | null, resource: string) => {
+  const containers = [{ name: 'c', usage: { cpu: '1' } }]
+  const items = [{ metadata: { name: 'p' }, timestamp, window: '30s', containers }]
   const client = { list: async () => ({ items }) } as unknown as Client
-  const question = { client, namespace, labelSelector: '', resource: 'constructor' }
-  t.equal((await fetchResourceSamples(question)).size, 0)
+  return fetchResourceSamples({ client, namespace, labelSelector: '', resource })
+}
+
+t.test('a resource named as what every object has is one that no Pod has', async (t) => {
+  t.equal((await samplesOf('', 'constructor')).size, 0)
+})
+
+t.test('a figure of no time is older than any Pod', async (t) => {
+  t.ok((await samplesOf(null, 'cpu')).get('p')!.atMs < 0)
 })
