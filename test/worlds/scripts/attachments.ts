@@ -15,7 +15,7 @@ import {
   step,
   toPod,
 } from '../script.js'
-import { between } from './pieces.js'
+import { between, ownNode } from './pieces.js'
 
 const quietMs = 9_000
 const podGcMs = 85_000
@@ -30,11 +30,11 @@ const zoneKey = 'topology.kubernetes.io/zone'
 const node = (dice: Dice, name: string, zone: string): Act => {
   const count = dice.maybe(() => between(dice, 1, 2))
   const annotations = { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' }
+  const added = ownNode(name, { [zoneKey]: zone })
+  const managed = change(resources.nodes, name, { metadata: { annotations } })
   return async (place) => {
-    const script = place.namespace
-    await place.nodes.add(nameIn(place, resources.nodes, name), { script, [zoneKey]: zone })
-    const taints = [{ key: 'script', value: script, effect: 'NoSchedule' }]
-    await change(resources.nodes, name, { metadata: { annotations }, spec: { taints } })(place)
+    await added(place)
+    await managed(place)
     if (count === undefined) return
     const driver = { name: driverOf(place), nodeID: name, topologyKeys: null }
     await create(resources.csiNodes, {

@@ -45,8 +45,10 @@ const deployment = (dice: Dice): Act =>
     },
   })
 
-const averages = (dice: Dice) =>
-  dice.pick([{ type: 'AverageValue', averageValue: dice.pick(['10', '7500m']) }])
+const averages = (dice: Dice) => ({
+  type: 'AverageValue',
+  averageValue: dice.pick(['10', '7500m']),
+})
 const values = (dice: Dice) => dice.pick([{ type: 'Value', value: '10' }, averages(dice)])
 
 const metric = (dice: Dice): object => {
@@ -103,10 +105,7 @@ const spec = (dice: Dice, name = target.name) =>
     scaleTargetRef: { ...target, name },
     minReplicas: dice.pick([undefined, 1, 2, 3]),
     maxReplicas: dice.pick([3, 5, 7]),
-    metrics: dice.pick([undefined, 1, 1, 1, 2]) && [
-      metric(dice),
-      ...(dice.oneIn(3) ? [metric(dice)] : []),
-    ],
+    metrics: dice.oneIn(5) ? undefined : [metric(dice), ...(dice.oneIn(3) ? [metric(dice)] : [])],
     behavior: dice.pick([
       undefined,
       { scaleDown: { stabilizationWindowSeconds: 0 } },

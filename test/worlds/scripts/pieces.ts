@@ -3,11 +3,21 @@ import type { DeleteRequestOptions } from '#client/client.js'
 import { resources } from '#client/resources.js'
 import { type Dice, given } from '../../dice.js'
 import { fated } from '../fate.js'
-import { create, type Step, step, toAnyPod, toPod } from '../script.js'
+import { type Act, change, create, nameIn, type Step, step, toAnyPod, toPod } from '../script.js'
 
 /** A number from `least` to `most`. */
 export const between = (dice: Dice, least: number, most: number): number =>
   least + dice.below(most - least + 1)
+
+/** A node with a taint that keeps the Pods of other scripts away. */
+export const ownNode =
+  (name: string, labels: Record<string, string>, room?: Record<string, string>): Act =>
+  async (place) => {
+    const script = place.namespace
+    await place.nodes.add(nameIn(place, resources.nodes, name), { script, ...labels }, room)
+    const taints = [{ key: 'script', value: script, effect: 'NoSchedule' }]
+    await change(resources.nodes, name, { spec: { taints } })(place)
+  }
 
 export const amount = (dice: Dice): number | string =>
   dice.pick([0, 1, 2, '25%', '50%', '100%', '10%'])

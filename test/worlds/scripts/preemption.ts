@@ -14,7 +14,7 @@ import {
   step,
   toPod,
 } from '../script.js'
-import { between } from './pieces.js'
+import { between, ownNode } from './pieces.js'
 
 /** What fits nowhere is tried again some seconds later, longer each time. */
 const quietMs = 13_000
@@ -41,14 +41,7 @@ const node = (dice: Dice, name: string): Act => {
     pods: dice.pick(['3', '5', '10']),
     'example.com/thing': '2',
   }
-  const labels = { zone: dice.pick(['a', 'b']) }
-  return async (place) => {
-    const script = place.namespace
-    await place.nodes.add(nameIn(place, resources.nodes, name), { script, ...labels }, room)
-    // Nobody else's Pods want its room.
-    const taints = [{ key: 'script', value: script, effect: 'NoSchedule' }]
-    await inNodes({ spec: { taints } }, name)(place)
-  }
+  return ownNode(name, { zone: dice.pick(['a', 'b']) }, room)
 }
 
 const container = (dice: Dice) =>
