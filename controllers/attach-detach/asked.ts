@@ -9,9 +9,14 @@ import type { Wanted } from './attachments.js'
 /** How long a driver may take to attach a volume before the Pods are told. */
 const attachWaitMs = 120_000
 
+interface Question {
+  readonly sinceMs: number
+  readonly entry: Wanted
+}
+
 export class Asked {
   readonly #clock: Clock
-  readonly #asked = new Map<string, { sinceMs: number; entry: Wanted }>()
+  readonly #asked = new Map<string, Question>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -37,11 +42,10 @@ export class Asked {
 
   /** How long it may take until the driver has answered for another node, whose attachment may not even be made yet. */
   elsewhereMs({ name, volume }: Wanted): number {
-    const now = this.#clock.now()
     const left = [...this.#asked.values()]
       .filter(({ entry }) => entry.name !== name)
       .filter(({ entry }) => entry.volume.metadata.name === volume.metadata.name)
-      .map(({ sinceMs }) => sinceMs + attachWaitMs - now)
+      .map((asked) => this.#remainingMs(asked))
     return Math.max(0, ...left)
   }
 
@@ -49,6 +53,10 @@ export class Asked {
   leftMs({ metadata, status }: VolumeAttachment): number {
     const asked = this.#asked.get(metadata.name)
     if (asked === undefined || status?.attached || status?.attachError) return 0
-    return Math.max(0, asked.sinceMs + attachWaitMs - this.#clock.now())
+    return this.#remainingMs(asked)
+  }
+
+  #remainingMs({ sinceMs }: Question): number {
+    return Math.max(0, sinceMs + attachWaitMs - this.#clock.now())
   }
 }

@@ -1,5 +1,4 @@
 /** Flags that turn parts of the API and of the metrics on and off, with kube-apiserver's names. */
-
 import { gitVersionProblem } from '#api/build-info.js'
 import { type Flag, type Flags, UsageError } from '#program/flags.js'
 import { parseFeatureGates } from '#server/feature-gates.js'

@@ -1,8 +1,7 @@
 /** What a claim without a class gets in `kubelevel up`: a folder in the data dir, as kind and minikube have it. */
 import path from 'node:path'
 import type { PersistedObject } from '#api/object.js'
-import { createClient } from '#client/client.js'
-import { loadKubeconfig } from '#client/kubeconfig.js'
+import type { Client } from '#client/client.js'
 import { hostPathProvisioner } from '#client/persistent-volume.js'
 import { resources } from '#client/resources.js'
 
@@ -19,16 +18,8 @@ const standard = (folder: string) => ({
 })
 
 /** Makes it where there is no class: whoever has made one of their own may have deleted this. */
-export const makeDefaultStorageClass = async (
-  kubeconfig: string,
-  dataDir: string,
-): Promise<void> => {
-  const client = createClient(await loadKubeconfig(kubeconfig))
-  try {
-    const { items } = await client.list<PersistedObject>(resources.storageClasses, { limit: 1 })
-    if (items.length > 0) return
-    await client.create(resources.storageClasses, standard(path.resolve(dataDir, 'volumes')))
-  } finally {
-    client.close()
-  }
+export const makeDefaultStorageClass = async (client: Client, dataDir: string): Promise<void> => {
+  const { items } = await client.list<PersistedObject>(resources.storageClasses, { limit: 1 })
+  if (items.length > 0) return
+  await client.create(resources.storageClasses, standard(path.resolve(dataDir, 'volumes')))
 }

@@ -2,8 +2,7 @@
  * Who the metrics server of `kubelevel up` is: the ServiceAccount of upstream's manifest. Its rights are those that it has
  * there, kubelets being read through the API server, and those to what the manifest makes there and ours makes itself.
  */
-import { createClient } from '#client/client.js'
-import { loadKubeconfig } from '#client/kubeconfig.js'
+import type { Client } from '#client/client.js'
 import { apiVersionOf, type ResourceRef, resources } from '#client/resources.js'
 
 const name = 'metrics-server'
@@ -88,17 +87,12 @@ const objects: readonly Made[] = [
 ]
 
 /** As often as it is started: what was taken away from it comes back. */
-export const makeMetricsServerAccount = async (kubeconfig: string): Promise<void> => {
-  const client = createClient(await loadKubeconfig(kubeconfig))
-  try {
-    for (const [ref, metadata, fields] of objects)
-      await client.patch(
-        ref,
-        metadata,
-        { apiVersion: apiVersionOf(ref), kind: ref.kind, metadata, ...fields },
-        { type: 'apply', fieldManager: 'kubelevel-up', force: true },
-      )
-  } finally {
-    client.close()
-  }
+export const makeMetricsServerAccount = async (client: Client): Promise<void> => {
+  for (const [ref, metadata, fields] of objects)
+    await client.patch(
+      ref,
+      metadata,
+      { apiVersion: apiVersionOf(ref), kind: ref.kind, metadata, ...fields },
+      { type: 'apply', fieldManager: 'kubelevel-up', force: true },
+    )
 }

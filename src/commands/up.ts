@@ -102,14 +102,11 @@ export const up = async (machine: Machine, given: Flags, kubeconfig: string): Pr
     if (!machine.stopSignal.aborted)
       machine.stderr(`kubelevel up: no ${what}: ${whyNoAnswer(error)}\n`)
   }
-  import('./default-storage-class.js')
-    .then(({ makeDefaultStorageClass }) =>
-      makeDefaultStorageClass(kubeconfig, flags.text('data-dir')!),
+  import('./own-objects.js')
+    .then(({ makeOwnObjects }) =>
+      makeOwnObjects({ kubeconfig, dataDir: flags.text('data-dir')!, tell }),
     )
-    .catch(tell('default StorageClass'))
-  import('./metrics-server-account.js')
-    .then(({ makeMetricsServerAccount }) => makeMetricsServerAccount(kubeconfig))
-    .catch(tell('account of the metrics server'))
+    .catch(tell('objects of its own'))
   await whenAborted(machine.stopSignal)
   if (machine.isTerminal)
     machine.stderr(

@@ -1,5 +1,4 @@
 /** A review sent to a webhook and its answer, in the words of client-go and Go's net packages where that fails. */
-
 import type { IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'

@@ -1,10 +1,8 @@
 /** What `kubelevel up` makes for claims without a class. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
 import { createClient } from '#client/client.js'
-import { loadKubeconfig } from '#client/kubeconfig.js'
+import { parseKubeconfig } from '#client/kubeconfig.js'
 import type { StorageClass } from '#client/persistent-volume.js'
 import { resources } from '#client/resources.js'
 import { makeDefaultStorageClass } from '#commands/default-storage-class.js'
@@ -12,17 +10,14 @@ import { createServer } from '../create-server.js'
 
 t.test('the default class is made where there is none', async (t) => {
   const server = await createServer({ storage: 'memory:', port: 0, logLevel: 'silent' })
-  const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-class-'))
-  const kubeconfig = path.join(folder, 'kubeconfig')
-  writeFileSync(kubeconfig, server.kubeconfig)
-  const client = createClient(await loadKubeconfig(kubeconfig))
+  const folder = path.resolve('/kubelevel-class')
+  const client = createClient(await parseKubeconfig(server.kubeconfig))
   t.teardown(async () => {
     client.close()
     await server.close()
-    rmSync(folder, { recursive: true, force: true })
   })
   const classes = async () => (await client.list<StorageClass>(resources.storageClasses)).items
-  const make = () => makeDefaultStorageClass(kubeconfig, path.relative('', folder))
+  const make = () => makeDefaultStorageClass(client, path.relative('', folder))
   await make()
   const [standard] = await classes()
   t.match(standard, {

@@ -1,7 +1,4 @@
 /** Who the metrics server of `kubelevel up` is. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import t from 'tap'
 import { serviceAccountUser } from '#api/user-info.js'
 import { createClient } from '#client/client.js'
@@ -14,19 +11,17 @@ import { createServer } from '../create-server.js'
 
 t.test('its account may do what it does, and no more', async (t) => {
   const server = await createServer({ storage: 'memory:', port: 0, logLevel: 'silent' })
-  const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-account-'))
-  const kubeconfig = path.join(folder, 'kubeconfig')
-  writeFileSync(kubeconfig, server.kubeconfig)
+  const admin = createClient(await parseKubeconfig(server.kubeconfig), 'test')
   const { name, groups } = serviceAccountUser('kube-system', 'metrics-server')
   const client = createClient(await parseKubeconfig(server.kubeconfigOf(name, groups)), 'test')
   t.teardown(async () => {
     client.close()
+    admin.close()
     await server.close()
-    rmSync(folder, { recursive: true, force: true })
   })
   await t.rejects(readFrontProxyTrust(client), { code: 403 })
-  await makeMetricsServerAccount(kubeconfig)
-  await makeMetricsServerAccount(kubeconfig)
+  await makeMetricsServerAccount(admin)
+  await makeMetricsServerAccount(admin)
 
   await readFrontProxyTrust(client)
   await register(client, { address: '192.0.2.1', port: 1, caPem: 'none' })
