@@ -154,9 +154,12 @@ const hideContentType = (app: FastifyInstance): void => {
   })
 }
 
-/** Upstream reads a body last, so that any other fault of the request is reported before its size. */
+/**
+ * Upstream reads a body last, so that any other fault of the request is reported before its size. Rejects: what is thrown
+ * Fastify would send as an answer if it were an Error of another realm, as Node's own are for a server in Jest.
+ */
 const refuseSizeLast = (handler: RouteHandlerMethod): RouteOptions['errorHandler'] =>
-  function (error, request, reply) {
+  async function (error, request, reply) {
     if (error.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') throw error
     request.body = tooLarge
     return handler.call(this, request, reply) as never

@@ -10,18 +10,16 @@ import { build } from 'esbuild'
 const folder = 'dist/bundle'
 rmSync(folder, { recursive: true, force: true })
 
-// What is loaded later comes from node_modules: esbuild gives CommonJS packages other names than Node does.
+// What is loaded later comes from node_modules: esbuild gives CommonJS packages other names than Node does. Packages that
+// are modules alone come with the bundle, since Jest cannot require them.
 const external = [
   'ajv',
   'yaml',
-  'jose',
   'prom-client',
   '@fastify/swagger',
   '@grpc/grpc-js',
   '@grpc/proto-loader',
-  '@noble/ciphers',
   'croner',
-  'parse5-html-rewriting-stream',
   're2js',
   'ws',
 ]
@@ -85,6 +83,20 @@ await build({
 })
 writeFileSync(path.join(folder, 'package.json'), '{ "type": "commonjs" }\n')
 
+/** Node's modules of timers as they are when the bundle is loaded: fake timers are put into them. */
+const realTimers = {
+  name: 'real-timers',
+  setup: (bundle) => {
+    const namespace = 'real-timers'
+    bundle.onResolve({ filter: /^(?:node:)?timers(?:\/promises)?$/ }, (module) =>
+      module.namespace === namespace ? { external: true } : { path: module.path, namespace },
+    )
+    bundle.onLoad({ filter: /.*/, namespace }, (module) => ({
+      contents: `module.exports = { ...require('${module.path}') }`,
+    }))
+  },
+}
+
 /** classic-level without its native code. */
 const nativeOutside = {
   name: 'native-outside',
@@ -101,7 +113,9 @@ await build({
   entryPoints: { 'create-server': 'dist/src/index.js' },
   outExtension: { '.js': '.cjs' },
   external,
-  plugins: [nativeOutside],
+  plugins: [nativeOutside, realTimers],
+  inject: ['scripts/real-time.mjs'],
+  define: { ...options.define, 'process.nextTick': 'nextTick', 'process.hrtime': 'hrtime' },
   // A script of node:vm cannot import; Node 20.19 and newer require modules of every kind.
   supported: { 'dynamic-import': false },
 })

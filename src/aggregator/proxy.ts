@@ -97,7 +97,7 @@ export const proxyAggregated = (app: FastifyInstance, deps: ProxyDeps): void => 
     // The other server does the work, so the request gives up its seat here.
     request.kube.seat?.leave(performance.now())
     handOn(found.service, request, reply, deps).catch((error: Error) => {
-      if (!reply.sent) reply.send(error)
+      if (!reply.sent) done(error)
     })
   })
 }
