@@ -1,6 +1,7 @@
 /** Headers with several values, which Node would join with commas. */
 import type { FastifyRequest } from 'fastify'
 import { addToList } from '#collections/add-to-list.js'
+import { pathUnescape } from '#go/path-unescape.js'
 
 /** Node makes a character of each byte; bytes beyond ASCII are UTF-8. */
 const textOf = (value: string): string => Buffer.from(value, 'latin1').toString('utf8')
@@ -16,8 +17,8 @@ export const headerValues = ({ raw }: FastifyRequest, name: string): string[] =>
 }
 
 /**
- * The values of all headers whose names begin so, by what follows. They are gathered in one pass: a client may send tens of
- * thousands of them, and looking for each among all would take the square of that.
+ * The values of all headers whose names begin so, by what follows, which is percent-encoded. They are gathered in one
+ * pass: a client may send tens of thousands of them, and looking for each among all would take the square of that.
  */
 export const valuesByKey = (
   { raw: { rawHeaders } }: FastifyRequest,
@@ -26,17 +27,9 @@ export const valuesByKey = (
   const found = new Map<string, string[]>()
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase()
-    if (name.startsWith(prefix))
-      addToList(found, unescapeKey(name.slice(prefix.length)), textOf(rawHeaders[i + 1]!))
+    if (!name.startsWith(prefix)) continue
+    const key = name.slice(prefix.length)
+    addToList(found, pathUnescape(key) ?? key, textOf(rawHeaders[i + 1]!))
   }
   return found
-}
-
-/** Decodes the part of a header's name behind a prefix, which is percent-encoded. */
-const unescapeKey = (key: string): string => {
-  try {
-    return decodeURIComponent(key)
-  } catch {
-    return key
-  }
 }

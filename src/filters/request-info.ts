@@ -6,6 +6,7 @@
 import { isPathSegmentName } from '#api/names.js'
 import type { RequestInfo } from '#api/request-info.js'
 import { parseFieldSelector, parseLabelSelector, SelectorError } from '#api/selectors.js'
+import { pathUnescape } from '#go/path-unescape.js'
 import { parseInt64 } from '#json/int64.js'
 import { getOwn } from '#json/object.js'
 import { Query } from '#registry/query.js'
@@ -20,15 +21,6 @@ const methodVerbs: Readonly<Record<string, string>> = {
   PUT: 'update',
   PATCH: 'patch',
   DELETE: 'delete',
-}
-
-const decode = (text: string): string => {
-  if (!text.includes('%')) return text
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 const slash = 0x2f
@@ -82,7 +74,8 @@ const nameOfList = (query: Query): string => {
 /** `url` is the request target as it came: path and query, percent-encoded. */
 export const parseRequestInfo = (method: string, url: string): RequestInfo => {
   const mark = url.indexOf('?')
-  const path = decode(mark < 0 ? url : url.slice(0, mark))
+  const target = mark < 0 ? url : url.slice(0, mark)
+  const path = pathUnescape(target) ?? target
   const parts = segmentsOf(path)
   if (parts.length < 3 || (parts[0] !== 'api' && parts[0] !== 'apis'))
     return nonResource(path, method)

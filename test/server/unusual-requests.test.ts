@@ -204,14 +204,19 @@ t.test('a TokenRequest is shown by its metadata alone to who asks for that', asy
   )
 })
 
-t.test('extra fields of a user come in the order of their keys', async (t) => {
-  const { body } = await call(server, {
-    method: 'POST',
-    path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
-    headers: { 'impersonate-user': 'u', 'impersonate-extra-b': '1', 'impersonate-extra-a': '2' },
-    body: {},
-  })
-  t.equal(JSON.stringify(body.status.userInfo.extra), '{"a":["2"],"b":["1"]}')
+t.test('extra fields of a user come in the order of their keys, which Go unescapes', async (t) => {
+  const extraOf = async (headers: Readonly<Record<string, string>>) => {
+    const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+    const asked = { method: 'POST', path, headers: { 'impersonate-user': 'u', ...headers } }
+    const { body } = await call(server, { ...asked, body: {} })
+    return JSON.stringify(body.status.userInfo.extra)
+  }
+  t.equal(
+    await extraOf({ 'impersonate-extra-b': '1', 'impersonate-extra-a': '2' }),
+    '{"a":["2"],"b":["1"]}',
+  )
+  t.equal(await extraOf({ 'impersonate-extra-a%2Fb%ff': '1' }), '{"a/b\ufffd":["1"]}')
+  t.equal(await extraOf({ 'impersonate-extra-a%2Fb%f': '1' }), '{"a%2fb%f":["1"]}')
 })
 
 t.test(

@@ -3,24 +3,13 @@
  * the path, slashes at the end do not count, and unreadable query pairs are dropped.
  */
 
+import { pathUnescape } from '#go/path-unescape.js'
+
 const badEscape = /%(?![0-9A-Fa-f]{2})/
 /** Characters for which Go's reading differs from that of routers and URLSearchParams. */
 const needsCare = /%2[fF]|%[89a-fA-F]|[#;]|%(?![0-9A-Fa-f]{2})|\/\/(?:\?|$)/
 
 const isReadable = (pair: string): boolean => !pair.includes(';') && !badEscape.test(pair)
-
-/** Go keeps bytes that are not UTF-8; here they become U+FFFD. */
-const decodeSegment = (segment: string): string => {
-  if (!segment.includes('%')) return segment
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    const bytes = segment.replace(/%([0-9A-Fa-f]{2})/g, (_all, hex) =>
-      String.fromCharCode(Number.parseInt(hex, 16)),
-    )
-    return Buffer.from(bytes, 'latin1').toString('utf8')
-  }
-}
 
 const cleanPath = (path: string): string => {
   // Go refuses the request, and so does the router.
@@ -30,7 +19,7 @@ const cleanPath = (path: string): string => {
   // Upstream knows this root with one slash and without, but not with more.
   if (/^\/apis(?:\/|%2[fF]){2}/.test(path)) return path.replace(/%2[fF]/g, '/')
   while (segments.at(-1) === '' && segments.at(-2) === '') segments.pop()
-  return segments.map((segment) => encodeURIComponent(decodeSegment(segment))).join('/')
+  return segments.map((segment) => encodeURIComponent(pathUnescape(segment) ?? segment)).join('/')
 }
 
 export const cleanTarget = (target: string): string => {
