@@ -8,6 +8,8 @@ import { QueueSet, type QueueSetting } from '#flowcontrol/queue-set.js'
 
 const about = { info: {}, user: {} } as never
 
+type Occupancy = Pick<QueueSet, 'executing' | 'waiting' | 'seatsInUse' | 'seatsWaiting'>
+
 interface Wanted extends Partial<WorkEstimate> {
   /** The only queue that its flow may wait in; missing: requests do not wait. */
   readonly queue?: number
@@ -17,20 +19,26 @@ interface Wanted extends Partial<WorkEstimate> {
 const setOf = (setting: QueueSetting, seats: number) => {
   let now = 0
   const timers: { at: number; callback: () => void }[] = []
+  let noted = ''
+  const occupancy = ({ executing, waiting, seatsInUse, seatsWaiting }: Occupancy): string =>
+    [executing, waiting, seatsInUse, seatsWaiting].join()
   const set = new QueueSet({
     now: () => now,
     later: (callback, ms) => void timers.push({ at: now + ms, callback }),
-    changed: () => {},
+    changed: (changed) => {
+      noted = occupancy(changed)
+    },
   })
+  const isNoted = (): boolean => noted === '' || noted === occupancy(set)
   set.configure(setting, seats)
   const figures = new FlowFigures('level', 'schema')
-  const { readOnly } = new InFlight(0)
+  const { readOnly: inFlight } = new InFlight(0)
   const order: string[] = []
   const requests = new Map<string, FlowRequest>()
   const start = (name: string, { queue, ...work }: Wanted = {}): FlowRequest => {
     const estimate = { initialSeats: 1, finalSeats: 0, lingerMs: 0, ...work }
     const flow = { figures, level: { queues: set }, distinguisherOf: () => '' }
-    const request = new FlowRequest(about, flow, estimate, readOnly)
+    const request = new FlowRequest(about, flow, estimate, inFlight)
     request.decided = () => {
       if (request.state === 'executing') order.push(name)
     }
@@ -45,7 +53,7 @@ const setOf = (setting: QueueSetting, seats: number) => {
       else timers.push(timer)
   }
   const finish = (name: string): void => requests.get(name)!.leave(now)
-  return { set, figures, order, start, pass, finish, requests, now: () => now }
+  return { set, figures, inFlight, isNoted, order, start, pass, finish, requests, now: () => now }
 }
 
 const queuing = { queues: 8, handSize: 1, queueLengthLimit: 2 }
@@ -159,10 +167,11 @@ t.test('whatever comes and goes, seats are counted and nobody is forgotten', asy
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
       let seats = 3
-      const { set, figures, order, start, pass, requests, now } = setOf(
+      const { set, figures, inFlight, isNoted, order, start, pass, requests, now } = setOf(
         { isExempt: false, queuing: { queues: 4, handSize: 1, queueLengthLimit: 3 } },
         seats,
       )
+      let r = 0
       const all = () => [...requests.values()]
       const inState = (state: FlowRequest['state']) => all().filter((one) => one.state === state)
       const sum = (some: FlowRequest[]) => some.reduce((total, one) => total + one.seats, 0)
@@ -175,10 +184,20 @@ t.test('whatever comes and goes, seats are counted and nobody is forgotten', asy
           set.seatsInUse === sum(executing) &&
           set.seatsWaiting === sum(waiting) &&
           figures.executingSeats === sum(executing) &&
-          figures.waitingSeats === sum(waiting)
+          figures.waitingSeats === sum(waiting) &&
+          inFlight.executing.value === executing.length &&
+          inFlight.waiting.value === waiting.length &&
+          isNoted()
         // Somebody is always at work while others wait.
         return isCounted && (waiting.length === 0 || executing.length > 0)
       }
+      /** How fast virtual time passes: upstream's getVirtualTimeRatioLocked. */
+      const speed = (): number => {
+        const some = [...inState('executing'), ...inState('waiting')]
+        const active = new Set(some.map(({ queue }) => queue)).size
+        return active === 0 ? 0 : Math.min(sum(some), seats) / active
+      }
+      const isInTime = (): boolean => Math.abs(set.currentR - r) < 1e-9 * steps.length
       for (const [i, one] of steps.entries()) {
         const before = set.seatsInUse
         if ('queue' in one) start(`r${i}`, one)
@@ -189,8 +208,10 @@ t.test('whatever comes and goes, seats are counted and nobody is forgotten', asy
           const waiting = inState('waiting')
           // The first of the queue that is served next may hold up others until something ends, as upstream's.
           if (waiting.length > 0) waiting[one.cancel % waiting.length]!.leave(now())
-        } else if ('pass' in one) pass(one.pass)
-        else {
+        } else if ('pass' in one) {
+          r += (speed() * one.pass) / 1000
+          pass(one.pass)
+        } else {
           seats = one.seats
           set.configure(
             { isExempt: false, queuing: { queues: 4, handSize: 1, queueLengthLimit: 3 } },
@@ -199,11 +220,16 @@ t.test('whatever comes and goes, seats are counted and nobody is forgotten', asy
         }
         const isWithin = set.seatsInUse <= Math.max(seats, before) || set.executing === 1
         if (!check() || !isWithin) return false
+        if (('queue' in one || 'seats' in one) && !isInTime()) return false
       }
       for (let left = inState('executing'); left.length > 0; left = inState('executing'))
         left[0]!.leave(now())
       const states = new Set(all().map(({ state }) => state))
+      const { refused, waits } = figures
+      const turnedAway = refused['queue-full'] + refused['concurrency-limit']
       return (
+        waits.true.count === all().length - turnedAway &&
+        waits.false.count === turnedAway &&
         set.isIdle &&
         set.seatsInUse === 0 &&
         [...states].join() === (all().length > 0 ? 'over' : '') &&

@@ -4,6 +4,7 @@
  */
 import { on } from 'node:events'
 import { Session } from 'node:inspector/promises'
+import { register } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
@@ -23,6 +24,11 @@ export interface Answer {
   /** This process is not what it was. */
   readonly isSpoilt: boolean
 }
+
+// Tests start the server as it is shipped, in one file. Here it is that of the modules, which are changed.
+const serverOfModules = `export const resolve = (name, context, next) =>
+  next(/^[.].*[/]create-server[.]js$/.test(name) ? '#server/create-server.js' : name, context)`
+register(`data:text/javascript,${encodeURIComponent(serverOfModules)}`)
 
 let begun: unknown[] = []
 /** What a file has done behind its tests. tap is not told: it would end all tests then, whoever may still ask. */
