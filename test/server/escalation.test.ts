@@ -10,7 +10,7 @@ t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 const tokenAuthFile = path.join(folder, 'tokens.csv')
 writeFileSync(
   tokenAuthFile,
-  'alicetoken,alice,1\nbobtoken,bob,2\ncaroltoken,carol,3\ndoratoken,dora,4\nerintoken,erin,5\n',
+  'alicetoken,alice,1\nbobtoken,bob,2\ncaroltoken,carol,3\ndoratoken,dora,4\nerintoken,erin,5\nfranktoken,frank,6\n',
 )
 const server = await startServer(t, { tokenAuthFile })
 
@@ -69,6 +69,45 @@ t.test('an update that would create asks for the right to when all else is in or
   t.match(await put(`${inDefault}/roles/new`, role('delete')), /not currently held/)
   t.match(await put(`${inDefault}/roles/new`, role('update')), /cannot create resource "roles"/)
 })
+
+t.test(
+  'a role that gathers the rules of others is written by those who may do everything',
+  async (t) => {
+    await grant('frank', 'gatherer', [
+      { apiGroups: [group], resources: ['clusterroles'], verbs: ['create', 'patch'] },
+    ])
+    const of = (...clusterRoleSelectors: object[]) => ({
+      aggregationRule: { clusterRoleSelectors },
+    })
+    const all = of({ matchLabels: { a: 'b' } })
+    const create = (name: string, more: object) =>
+      post(`${clusterWide}/clusterroles`, { metadata: { name }, ...more }, 'franktoken')
+    const refused = {
+      code: 403,
+      message: `clusterroles.${group} "all" is forbidden: must have cluster-admin privileges to use the aggregationRule`,
+    }
+    t.match((await create('all', all)).body, refused)
+    t.match((await create('all', of({}))).body, refused)
+    const change = async (body: unknown) => {
+      const answer = await patch(`${clusterWide}/clusterroles/all`, body, 'franktoken')
+      return answer.status
+    }
+    t.equal((await create('all', {})).status, 201)
+    t.equal(await change(all), 403)
+    t.equal(
+      (await post(`${clusterWide}/clusterroles`, { metadata: { name: 'old' }, ...all })).status,
+      201,
+    )
+    const old = await patch(
+      `${clusterWide}/clusterroles/old`,
+      { aggregationRule: null },
+      'franktoken',
+    )
+    t.equal(old.status, 403, 'or has gathered them')
+    await grant('frank', 'everything', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }])
+    t.equal(await change(all), 200)
+  },
+)
 
 t.test('a short role that stands for millions of rights is compared in time', async (t) => {
   await grant('bob', 'roles', [{ apiGroups: [group], resources: ['roles'], verbs: ['create'] }])
