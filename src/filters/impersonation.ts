@@ -24,6 +24,7 @@ import {
   attributesOf,
   errorAndReasonOf,
 } from '#authz/authorizer.js'
+import { Kept } from '#collections/kept.js'
 import { goQuote, goStrings } from '#go/quote.js'
 import { sortedEntries } from '#json/entries.js'
 import { setOwn } from '#json/object.js'
@@ -230,23 +231,16 @@ const stepsOf = (asker: UserInfo, wanted: Wanted, mode: string): Step[] => {
   ]
 }
 
-/** The mode that last allowed a user. It is tried first, and if no mode allows, its refusal is the answer. */
-class LastModes {
-  readonly #modes = new Map<string, Mode>()
+/** `last` allowed the user the last time. It is tried first, and if no mode allows, its refusal is the answer. */
+const inOrder = (last: Mode | undefined): readonly Mode[] =>
+  last === undefined ? modes : [last, ...modes.filter((mode) => mode !== last)]
 
-  order(user: string): readonly Mode[] {
-    const last = this.#modes.get(user)
-    return last === undefined ? modes : [last, ...modes.filter((mode) => mode !== last)]
-  }
-  remember(user: string, mode: Mode): void {
-    if (user.length > limits.keptTextLengthMax) return
-    if (this.#modes.size >= limits.impersonationModesKept) this.#modes.clear()
-    this.#modes.set(user, mode)
-  }
+interface Asker {
+  lastMode?: Mode
 }
 
 export const impersonation = (authorizer: Authorizer): Filter => {
-  const lastModes = new LastModes()
+  const askers = new Kept<Asker>(limits.impersonationModesKept)
   return (request) => {
     const wanted = readWanted(request)
     if (wanted === undefined) return
@@ -254,7 +248,8 @@ export const impersonation = (authorizer: Authorizer): Filter => {
       throw unsniffed(
         badRequest(`requested ${printWanted(wanted)} without impersonating a user name`),
       )
-    return impersonateAs(authorizer, wanted, request.kube, lastModes)
+    const asker = askers.of(request.kube.user.name, () => ({}))
+    return impersonateAs(authorizer, wanted, request.kube, asker)
   }
 }
 
@@ -270,6 +265,16 @@ const refusalOfStep = async (authorizer: Authorizer, step: Step): Promise<ApiErr
   return undefined
 }
 
+/**
+ * Who asks, as authorizers see it. On its own node a ServiceAccount is the same in each of its Pods: of what their tokens
+ * say only the keys are told.
+ */
+const askerOf = (user: UserInfo, mode: string): UserInfo => {
+  if (mode !== 'associated-node') return user
+  const keys = Object.keys(user.extra ?? {}).sort()
+  return { ...user, extra: { 'authentication.kubernetes.io/associated-node-keys': keys } }
+}
+
 /** Why a mode refuses; undefined when it allows. */
 const refusalOf = async (
   authorizer: Authorizer,
@@ -277,9 +282,10 @@ const refusalOf = async (
   { user, info }: KubeRequest,
   mode: string,
 ): Promise<ApiError | undefined> => {
-  const own = attributesOf(user, info)
+  const asker = askerOf(user, mode)
+  const own = attributesOf(asker, info)
   const on = { ...own, verb: `impersonate-on:${mode}:${own.verb}` }
-  const steps = stepsOf(user, wanted, mode)
+  const steps = stepsOf(asker, wanted, mode)
   for (const step of mode === legacyMode ? steps : [{ checks: [on] }, ...steps]) {
     const refusal = await refusalOfStep(authorizer, step)
     if (refusal !== undefined) return refusal
@@ -291,15 +297,14 @@ const impersonateAs = async (
   authorizer: Authorizer,
   wanted: Wanted,
   kube: KubeRequest,
-  lastModes: LastModes,
+  asker: Asker,
 ): Promise<void> => {
-  const asker = kube.user
   let first: ApiError | undefined
-  for (const mode of lastModes.order(asker.name)) {
-    if (!mode.fits(wanted, asker)) continue
+  for (const mode of inOrder(asker.lastMode)) {
+    if (!mode.fits(wanted, kube.user)) continue
     const refusal = await refusalOf(authorizer, wanted, kube, mode.name)
     if (refusal === undefined) {
-      lastModes.remember(asker.name, mode)
+      asker.lastMode = mode
       kube.user = impersonated(wanted, mode.name.endsWith('-node') ? [nodesGroup] : undefined)
       kube.audit?.impersonates(
         kube.user,
