@@ -108,8 +108,7 @@ class PodAffinityFilter implements Filter {
   }
 
   count(other: Pod, info: NodeInfo, by: 1 | -1): void {
-    if (this.#near.length > 0 && this.#meetsAll(other))
-      for (const term of this.#near) this.#nearCounts.add(term, info, by)
+    if (this.#meetsAll(other)) for (const term of this.#near) this.#nearCounts.add(term, info, by)
     for (const term of this.#away)
       if (termMatchesPod(term, this.#pod, other, this.#view)) this.#awayCounts.add(term, info, by)
     for (const term of requiredTerms(other, 'podAntiAffinity'))

@@ -1,5 +1,4 @@
 /** What a Pod's failure means for its Job: spec.podFailurePolicy. Pure. */
-import { conditionOf } from '#api/conditions.js'
 import type { Pod } from '#client/pod.js'
 import type { FailureRule, Job } from './job.js'
 
@@ -28,13 +27,17 @@ const exitCodeMatch = (
   return undefined
 }
 
+/** The Pod's first that is one of those wanted. */
+const conditionMatch = ({ onPodConditions }: FailureRule, pod: Pod) =>
+  (pod.status?.conditions ?? []).find(({ type, status }) =>
+    (onPodConditions ?? []).some((one) => one.type === type && (one.status ?? 'True') === status),
+  )
+
 /** The first rule that matches decides; without one a failure counts. */
 export const judgeFailure = (job: Job, pod: Pod): Verdict => {
   for (const [index, rule] of (job.spec.podFailurePolicy?.rules ?? []).entries()) {
     const exit = exitCodeMatch(rule, pod)
-    const condition = (rule.onPodConditions ?? []).find(
-      (c) => conditionOf(pod, c.type)?.status === (c.status ?? 'True'),
-    )
+    const condition = conditionMatch(rule, pod)
     if (exit === undefined && condition === undefined) continue
     if (rule.action === 'Ignore' || rule.action === 'FailIndex') return { action: rule.action }
     if (rule.action !== 'FailJob') return { action: 'Count' }

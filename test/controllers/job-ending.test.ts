@@ -29,16 +29,33 @@ t.test('restarts in place count as tries, those of a Pod that is ending too', (t
   t.end()
 })
 
+const met = (completions: number, succeeded: number[], ...rules: object[]) => {
+  const spec = { completions, successPolicy: { rules } }
+  return metSuccessRule({ spec } as unknown as Job, new Set(succeeded))
+}
+
+t.test('a success policy asks for indexes, for a number of them, or for any number', async (t) => {
+  const any = { succeededCount: 2 }
+  t.equal(met(4, [], any), undefined)
+  t.equal(met(4, [3], any), undefined)
+  t.equal(met(4, [0, 3], any), 0)
+  const first = { succeededIndexes: '0-1', succeededCount: 1 }
+  t.equal(met(4, [2, 3], first), undefined)
+  t.equal(met(4, [2, 1], first), 0)
+  t.equal(met(4, [2, 1], { succeededIndexes: '0-1' }, any), 1, 'the first that is met')
+  t.equal(met(4, [2, 1, 0], { succeededIndexes: '0-1' }, any), 0)
+  t.equal(met(4, [2], { succeededIndexes: '' }), undefined)
+  t.equal(met(2, [2], { succeededIndexes: '0,2', succeededCount: 1 }), undefined, 'no such index')
+  t.equal(met(4, [0], {}), undefined)
+})
+
 t.test('a success policy may ask for thousands of millions of indexes', (t) => {
-  const met = (succeeded: number[], ...rules: object[]) => {
-    const spec = { completions: 2 ** 31 - 1, successPolicy: { rules } }
-    return metSuccessRule({ spec } as unknown as Job, new Set(succeeded))
-  }
+  const most = 2 ** 31 - 1
   const all = { succeededIndexes: `0,2-${2 ** 31 - 2}` }
-  t.equal(met([0, 2], all), undefined)
-  t.equal(met([1], { ...all, succeededCount: 1 }), undefined, 'not one of those')
-  t.equal(met([2 ** 31 - 2, 0, 7], { ...all, succeededCount: 3 }), 0)
-  t.equal(met([5, 0, 4], all, { succeededIndexes: '4-5' }), 1)
-  t.equal(met([2, 7], { succeededIndexes: '2-7' }), undefined)
+  t.equal(met(most, [0, 2], all), undefined)
+  t.equal(met(most, [1], { ...all, succeededCount: 1 }), undefined, 'not one of those')
+  t.equal(met(most, [2 ** 31 - 2, 0, 7], { ...all, succeededCount: 3 }), 0)
+  t.equal(met(most, [5, 0, 4], all, { succeededIndexes: '4-5' }), 1)
+  t.equal(met(most, [2, 7], { succeededIndexes: '2-7' }), undefined)
   t.end()
 })
