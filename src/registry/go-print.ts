@@ -30,12 +30,13 @@ export const goPrint = (value: Value): string => printWith(value, scalarOf)
 
 const textOf = (value: Value): string => {
   if (typeof value === 'string') return value
-  const type = value === null || value === undefined ? '' : `${goTypeOf(value)}=`
-  return `%!s(${type}${scalarOf(value)})`
+  if (value === null || value === undefined) return '<nil>'
+  return `%!s(${goTypeOf(value)}=${scalarOf(value)})`
 }
 
 /** `%s`, which fits strings only: `map[a:%!s(int64=1) b:x]` */
-export const goPrintAsText = (value: Value): string => printWith(value, textOf)
+export const goPrintAsText = (value: Value): string =>
+  value === null || value === undefined ? '%!s(<nil>)' : printWith(value, textOf)
 
 /** `%#v`: `map[string]interface {}{"a":1, "b":[]interface {}{"x"}}` */
 export const goSyntax = (value: JsonValue, mapType = 'map[string]interface {}'): string => {
