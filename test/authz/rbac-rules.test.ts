@@ -75,6 +75,7 @@ t.test('a binding is for whom it names', async (t) => {
     t.notOk(applies('ServiceAccount', 'bot', namespace, ''))
   }
   t.notOk(applies('Other', bot.name))
+  t.notOk(applies('Other', 'bot'))
 })
 
 /** Every set of rules is of these; nobody lists what is other. */
