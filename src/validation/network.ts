@@ -40,6 +40,10 @@ const canonicalIp = (ip: string): string => {
   return isMapped(ip) ? bigIntToIp(value & 0xffffffffn, 'IPv4') : bigIntToIp(value, family)
 }
 
+/** ParseIPSloppy and String: an address as Go prints it; undefined for a text that is none. */
+export const sloppyIp = (text: string): string | undefined =>
+  isSloppyIp(text) ? canonicalIp(withoutLeadingZeros(text) ?? text) : undefined
+
 /** What is wrong with an address, none when all is well. */
 export const ipMessages = (ip: string): string[] => {
   if (isIPv4(ip)) return []
