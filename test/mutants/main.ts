@@ -14,8 +14,8 @@ const usage = `node dist/test/mutants/main.js --files REGEXP [--tests FILES] [--
 Works in a copy of what was built. Each mutant that nothing notices is told; what it changes wants a test, or does not matter.
 
   --files REGEXP    which files of dist have mistakes, such as '^routes/verbs/|^src/registry/delete'
-  --tests FILES     what should notice, tried first: test files, with commas between, that import what has mistakes or start a server in their own
-                    process; they run in one, which takes a second or less for each mistake
+  --tests FILES     what should notice, tried first: test files, with commas between, that import what has mistakes or start a
+                    server in their own process; they all run in one, which takes a second or less for each mistake
   --run COMMAND     what should notice what those do not: 'node scripts/conformance.mjs && npx tap --bail …'
   --seed N          of chance (1)
   --count N         how many mistakes (20)

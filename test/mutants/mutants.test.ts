@@ -68,3 +68,13 @@ t.test('so do those of a file that has something done behind its tests', async (
   const none = { line: 0, before, after: before }
   t.equal(await tester.judge(file, code, none), 'lives')
 })
+
+t.test('so do those that start a server: it is made of the modules then', async (t) => {
+  const test = fileURLToPath(new URL('../server/policy-authorizer.test.js', import.meta.url))
+  const file = fileURLToPath(new URL('../../src/authz/rbac.js', import.meta.url))
+  const code = readFileSync(file, 'utf8')
+  const tester = new Tester([test], 60_000)
+  t.teardown(() => tester.close())
+  const before = code.split('\n')[0]!
+  t.equal(await tester.judge(file, code, { line: 0, before, after: before }), 'lives')
+})
