@@ -67,7 +67,8 @@ process.once('exit', () => {
   tester?.close()
   checkout.close()
 })
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)
+// A second signal, as `timeout` sends it, must not end the removal of the copy.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end)
 for (const { file, mutant } of all.slice(0, Number(flags.count))) {
   const inside = await tester?.judge(path.resolve(dist, '..', file), checkout.read(file), mutant)
   const isLeft = inside === undefined || inside === 'lives' || inside === 'stuck'
