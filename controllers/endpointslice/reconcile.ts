@@ -75,8 +75,6 @@ const groupPods = ({ service, pods, node }: SliceObservation): Map<string, Group
   const groups = new Map<string, Group>()
   for (const addressType of addressTypesOf(service)) {
     for (const pod of pods.filter(belongsInSlice)) {
-      const addresses = podIps(pod).filter((ip) => addressTypeOf(ip) === addressType)
-      if (addresses.length === 0) continue
       const ports = endpointPorts(service, pod)
       const key = groupKey(addressType, ports)
       const group = groups.get(key) ?? {
@@ -85,6 +83,9 @@ const groupPods = ({ service, pods, node }: SliceObservation): Map<string, Group
         endpoints: new Map(),
       }
       groups.set(key, group)
+      // An empty slice at these ports stays, as upstream's.
+      const addresses = podIps(pod).filter((ip) => addressTypeOf(ip) === addressType)
+      if (addresses.length === 0) continue
       const endpoint = endpointOf(
         pod,
         service,

@@ -86,6 +86,29 @@ t.test('a Service leaves alone what was made for the one before it, and makes it
   t.end()
 })
 
+t.test('an empty slice stays where a Pod has the same ports and no address of its family', (t) => {
+  const service: Service = {
+    ...serviceOf(),
+    spec: {
+      selector: { app: 'web' },
+      ports: [{ port: 80, targetPort: 'web', protocol: 'TCP' }],
+      ipFamilies: ['IPv6'],
+    },
+  }
+  const http = { containerPort: 80, protocol: 'TCP' }
+  const withAddress = (name: string, ip: string, portName: string): Pod =>
+    storedPod(name, {
+      spec: { containers: [{ name: 'c', ports: [{ ...http, name: portName }] }] },
+      status: { podIPs: [{ ip }] },
+    })
+  const members = [withAddress('old', '10.0.0.1', 'other'), withAddress('new', 'fd00::1', 'web')]
+  const empty = sliceWith('empty', [], service)
+  const { made, changed, gone } = reconcile(service, members, [empty])
+  t.same({ made, changed, gone }, { made: [1], changed: [], gone: [] })
+  t.same(reconcile(service, members.slice(1), [empty]).made, [], 'else it is used')
+  t.end()
+})
+
 t.test(
   'endpoints of a Service that waits for its finalizers follow its Pods; none is made',
   (t) => {
