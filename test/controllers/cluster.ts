@@ -54,8 +54,12 @@ const users: Readonly<Record<string, string>> = {
 export const startCluster = async (
   t: Test,
   stderr: 'inherit' | 'ignore' = 'inherit',
+  options: { serviceClusterIpRange?: string } = {},
 ): Promise<Cluster> => {
-  const server = await createServer({ storage: 'memory:', port: 0, logLevel: 'silent' })
+  const server = await createServer({
+    ...options,
+    ...{ storage: 'memory:', port: 0, logLevel: 'silent' },
+  })
   const folder = mkdtempSync(path.join(os.tmpdir(), 'kubelevel-controllers-'))
   const kubeconfigOf = (command: string): string => {
     const file = path.join(folder, command)

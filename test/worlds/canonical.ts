@@ -34,6 +34,7 @@ const chanceName = '[bcdfghjklmnpqrstvwxz2456789]{5}'
 const masks: readonly (readonly [RegExp, string])[] = [
   [/[\da-f]{8}-[\da-f]{4}-[\da-f-]+/g, 'UID'],
   [/\b10\.\d+\.\d+\.\d+/g, 'IP'],
+  [/\bfd00:[\da-f:]+/g, 'IP6'],
   [/\bn[123]\b/g, 'NODE'],
   [/\d+ node\(s\)/g, 'some node(s)'],
   // Also nodes of other scripts, which differ in nothing else.
@@ -45,6 +46,8 @@ const masks: readonly (readonly [RegExp, string])[] = [
   [/\d+ Preemption is not/g, 'Preemption is not'],
   // Upstream names them as Go walks a map.
   [/multiple HPAs: \[[^\]]*\]/g, 'multiple HPAs'],
+  // As a type check calls the types of kinds.
+  [/\b([A-Z][A-Za-z]+)\d+(?=[.)])/g, '$1#'],
   [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'],
   [new RegExp(`\\bkube-api-access-${chanceName}`, 'g'), 'kube-api-access-*'],
   // A Pod of a Deployment, then the Deployment's sets, then what anything else has made.

@@ -7,19 +7,21 @@ import { pretendMetrics } from './pretend-metrics.js'
 import { subjectNames } from './scripts.js'
 import { enterWorld } from './world.js'
 
+const serviceClusterIpRange = '10.0.0.0/24,fd00:10::/112'
 const usage = `npm run worlds -- --against URL [flags]
 
 Plays random scripts to a real cluster and to one of this checkout: Deployments, StatefulSets, DaemonSets, Jobs and
 ReplicaSets are made, changed and deleted, Pods fail, are deleted, evicted, released and preempted, objects own one
 another and are deleted, as are namespaces; volumes are claimed and attached, devices shared, quotas counted, workloads
 scaled, nodes lost; a program answers for the kubelets of both, and for their metrics APIs, for which kube-apiserver needs
---enable-aggregator-routing. After each step all that belongs to the script is compared, Events too, but for what chance
+--enable-aggregator-routing; its --service-cluster-ip-range has both families: ${serviceClusterIpRange}. After each step all that belongs to the script is compared, Events too, but for what chance
 or time has made. A script that ends otherwise is played again alone, as moments differ too. Ends with 1 when one differs
 always.
 
   --against URL          API server of the cluster that is right, with its controller manager and its scheduler; its
                          certificate is not looked at
   --against-token T      who asks it, an admin (admintoken)
+  --controller-flags F   more flags of our controller manager, as that of the other cluster has them
   --only A,B             only scripts about some of: ${subjectNames.join(', ')}
   --seed N               the first script (1)
   --count N              how many scripts (40)
@@ -30,6 +32,7 @@ always.
 const flags = readFlags(usage, {
   against: { type: 'string' },
   'against-token': { type: 'string', default: 'admintoken' },
+  'controller-flags': { type: 'string', default: '' },
   only: { type: 'string', default: subjectNames.join() },
   seed: { type: 'string', default: '1' },
   count: { type: 'string', default: '40' },
@@ -56,8 +59,9 @@ const end = async (code: number): Promise<never> => {
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end(1))
 
 const ending = { teardown: (work: () => unknown) => endings.push(work) }
-const own = await startCluster(ending, 'ignore')
-for (const command of ['controller-manager', 'scheduler']) own.spawn(command)
+const own = await startCluster(ending, 'ignore', { serviceClusterIpRange })
+own.spawn('controller-manager', ...flags['controller-flags'].split(' ').filter(Boolean))
+own.spawn('scheduler')
 const token = flags['against-token']
 const against = createClient({ server, token, namespace: 'default', insecureSkipTlsVerify: true })
 if (subjects.includes('autoscaler'))

@@ -14,10 +14,21 @@ const dieMs = 150
 
 const now = (): string => formatTime(Date.now())
 
+const families = 'example.com/families'
+/** In a Pod's annotations, if it is to have other addresses than one of IPv4: `6`, `46` or `64`. */
+export const addressed = (word: string | undefined) =>
+  word === undefined ? {} : { [families]: word }
+
+/** Addresses of the `nth` Pod. */
+const addressesOf = ({ metadata }: Pod, nth: number): string[] =>
+  [...(metadata.annotations?.[families] ?? '4')].map((family) =>
+    family === '6' ? `fd00:200::${nth.toString(16)}` : `10.200.${nth >> 8}.${nth & 255}`,
+  )
+
 /** What a kubelet writes of a Pod. */
 const statusOf = (
   { spec }: Pod,
-  ip: string,
+  ips: readonly string[],
   { exitCode, isReady = false, restartCount = 0 }: Ended | Running,
 ) => {
   const ends =
@@ -35,8 +46,8 @@ const statusOf = (
   return {
     phase: ends ? (exitCode === 0 ? 'Succeeded' : 'Failed') : 'Running',
     startTime: now(),
-    podIP: ip,
-    podIPs: [{ ip }],
+    podIP: ips[0],
+    podIPs: ips.map((ip) => ({ ip })),
     conditions: [
       condition('PodReadyToStartContainers', true),
       condition('Initialized', true),
@@ -73,7 +84,7 @@ export class PretendKubelet {
   readonly #fateOf = createFates()
   readonly #begun = new Set<string>()
   readonly #ending = new Set<string>()
-  readonly #ips = new Map<string, string>()
+  readonly #ips = new Map<string, readonly string[]>()
 
   constructor(client: Client, signal: AbortSignal) {
     this.#client = client
@@ -129,13 +140,12 @@ export class PretendKubelet {
 
   async #report(pod: Pod, what: Ended | Running): Promise<void> {
     const { uid } = pod.metadata
-    const count = this.#ips.size + 1
-    const ip = this.#ips.get(uid) ?? `10.200.${count >> 8}.${count & 255}`
-    this.#ips.set(uid, ip)
+    const ips = this.#ips.get(uid) ?? addressesOf(pod, this.#ips.size + 1)
+    this.#ips.set(uid, ips)
     await this.#client.patch(
       resources.pods,
       atOf(pod),
-      { metadata: { uid }, status: statusOf(pod, ip, what) },
+      { metadata: { uid }, status: statusOf(pod, ips, what) },
       { type: 'merge', subresource: 'status' },
     )
   }

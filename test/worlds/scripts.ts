@@ -3,6 +3,8 @@ import { type Dice, diceOf } from '../dice.js'
 import type { Step } from './script.js'
 import { attachmentsScript } from './scripts/attachments.js'
 import { autoscalerScript } from './scripts/autoscaler.js'
+import { budgetsScript } from './scripts/budgets.js'
+import { cronJobScript } from './scripts/cronjob.js'
 import { daemonSetScript } from './scripts/daemonset.js'
 import { deploymentScript } from './scripts/deployment.js'
 import { devicesScript } from './scripts/devices.js'
@@ -11,12 +13,14 @@ import { jobScript } from './scripts/job.js'
 import { namespacesScript } from './scripts/namespaces.js'
 import { nodesScript } from './scripts/nodes.js'
 import { surroundings } from './scripts/pieces.js'
+import { policiesScript } from './scripts/policies.js'
 import { preemptionScript } from './scripts/preemption.js'
 import { quotaScript } from './scripts/quota.js'
 import { replicaSetScript } from './scripts/replicaset.js'
 import { servicesScript } from './scripts/services.js'
 import { statefulSetScript } from './scripts/statefulset.js'
 import { volumesScript } from './scripts/volumes.js'
+import { zonesScript } from './scripts/zones.js'
 
 const workloads: Record<string, (dice: Dice) => Step[]> = {
   deployment: deploymentScript,
@@ -27,18 +31,22 @@ const workloads: Record<string, (dice: Dice) => Step[]> = {
 }
 const subjects: typeof workloads = {
   ...workloads,
+  cronjob: cronJobScript,
+  budgets: budgetsScript,
   garbage: garbageScript,
   volumes: volumesScript,
   nodes: nodesScript,
+  zones: zonesScript,
   devices: devicesScript,
   quota: quotaScript,
   services: servicesScript,
   autoscaler: autoscalerScript,
   attachments: attachmentsScript,
   namespaces: namespacesScript,
+  policies: policiesScript,
   preemption: preemptionScript,
 }
-const withNodes = new Set(['nodes', 'preemption', 'attachments'])
+const withNodes = new Set(['nodes', 'zones', 'preemption', 'attachments'])
 
 export const subjectNames: readonly string[] = Object.keys(subjects)
 

@@ -36,6 +36,7 @@ export const kinds: readonly ResourceRef[] = [
   resources.resourceClaimTemplates,
   resources.deviceClasses,
   resources.resourceSlices,
+  resources.validatingAdmissionPolicies,
 ]
 
 /** By kind. */

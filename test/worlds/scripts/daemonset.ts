@@ -7,6 +7,7 @@ import {
   type Change,
   propagation,
   rolling,
+  takenRevision,
   template,
   templateChanges,
 } from './pieces.js'
@@ -18,6 +19,7 @@ const changes: Change[] = [
   ...templateChanges(patch),
   (dice) => anythingToPod(dice, 'b'),
   (dice) => anythingToPod(dice, 'b'),
+  () => takenRevision(resources.daemonSets, name),
   (dice) =>
     step(
       'other nodes',

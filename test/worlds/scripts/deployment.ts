@@ -1,7 +1,7 @@
 import type { PersistedObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
 import { type Dice, given } from '../../dice.js'
-import { change, create, type Place, remove, type Step, step } from '../script.js'
+import { type Act, change, create, type Place, remove, type Step, step } from '../script.js'
 import {
   amount,
   anythingToPod,
@@ -27,15 +27,31 @@ const strategyOf = (dice: Dice) => {
   }
 }
 
-const deleteSet = (dice: Dice): Step => {
-  const options = propagation(dice)
-  return step('delete its ReplicaSet', async (place: Place) => {
+/** To its newest. */
+const toSet =
+  (act: (set: string) => Act): Act =>
+  async (place: Place) => {
     const { items } = await place.client.list(resources.replicaSets, place)
     const revisionOf = ({ metadata }: PersistedObject): number =>
       Number(metadata.annotations?.['deployment.kubernetes.io/revision'])
     const [set] = items.sort((a, b) => revisionOf(b) - revisionOf(a))
-    if (set !== undefined) await remove(resources.replicaSets, set.metadata.name, options)(place)
-  })
+    if (set !== undefined) await act(set.metadata.name)(place)
+  }
+
+const deleteSet = (dice: Dice): Step => {
+  const options = propagation(dice)
+  return step(
+    'delete its ReplicaSet',
+    toSet((set) => remove(resources.replicaSets, set, options)),
+  )
+}
+/** So that another has the name of the one that is wanted. */
+const changeSet: Change = (dice) => {
+  const another = newTemplate(dice)
+  return step(
+    'its ReplicaSet has another template',
+    toSet((set) => change(resources.replicaSets, set, another)),
+  )
 }
 
 const changes: Change[] = [
@@ -69,6 +85,7 @@ const changes: Change[] = [
     ),
   (dice) => step('another minReadySeconds', patch({ spec: { minReadySeconds: dice.below(4) } })),
   deleteSet,
+  changeSet,
 ]
 
 export const deploymentScript = (dice: Dice): Step[] => [

@@ -12,7 +12,21 @@ const changes: Change[] = [
   () => step('resume', patch({ spec: { suspend: false } })),
   (dice) => anythingToPod(dice, 'work'),
   (dice) => anythingToPod(dice, 'work'),
-  () => step('more completions', patch({ spec: { completions: 3, parallelism: 3 } })),
+  (dice) => {
+    const completions = dice.below(6)
+    return step('other completions', patch({ spec: { completions, parallelism: completions } }))
+  },
+  (dice) =>
+    step(
+      'other limits',
+      patch({
+        spec: given({
+          backoffLimit: dice.below(3),
+          maxFailedIndexes: dice.maybe(() => dice.below(2)),
+          ttlSecondsAfterFinished: dice.maybe(() => 0, 4),
+        }),
+      }),
+    ),
   () => step('a deadline', patch({ spec: { activeDeadlineSeconds: 1 } })),
   // Only while it is suspended.
   () =>
@@ -27,12 +41,19 @@ const failurePolicy = (dice: Dice, actions: readonly string[]) => ({
   rules: [
     {
       action: dice.pick(actions),
-      onExitCodes: { operator: dice.pick(['In', 'NotIn']), values: [dice.pick([42, 1])] },
+      onExitCodes: given({
+        containerName: dice.maybe(() => dice.pick(['main', 'other']), 4),
+        operator: dice.pick(['In', 'NotIn']),
+        values: dice.pick([[42], [1], [1, 3, 143]]),
+      }),
     },
     ...dice.some([
       {
-        action: dice.pick(['Ignore', 'Count', 'FailJob']),
-        onPodConditions: [{ type: 'DisruptionTarget' }],
+        action: dice.pick(actions),
+        onPodConditions: [
+          { type: 'DisruptionTarget', status: dice.pick(['True', 'True', 'False']) },
+          ...dice.some([{ type: 'Ready', status: 'False' }]),
+        ],
       },
     ]),
   ],
@@ -59,7 +80,12 @@ const limitsOf = (dice: Dice, isIndexed: boolean, completions: number | undefine
       isIndexed && completions! > 0
         ? dice.maybe(
             () => ({
-              rules: [dice.pick([{ succeededCount: 1 }, { succeededIndexes: '0' }])],
+              rules: dice.pick([
+                [{ succeededCount: 1 }],
+                [{ succeededIndexes: '0' }],
+                [{ succeededIndexes: '0-1,3', succeededCount: 2 }, { succeededCount: 3 }],
+                [{ succeededIndexes: '1' }, { succeededIndexes: '0,2' }],
+              ]),
             }),
             3,
           )
@@ -102,6 +128,10 @@ export const jobScript = (dice: Dice): Step[] => [
       spec: given({
         ...dice.pick([neverRestarted, neverRestarted, restarted])(dice),
         suspend: dice.maybe(() => true, 8),
+        managedBy: dice.maybe(
+          () => dice.pick(['example.com/other', 'kubernetes.io/job-controller']),
+          12,
+        ),
         ttlSecondsAfterFinished: dice.maybe(() => dice.pick([0, 2, 100]), 8),
         activeDeadlineSeconds: dice.maybe(() => dice.pick([4, 20]), 8),
       }),

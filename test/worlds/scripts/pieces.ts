@@ -1,6 +1,6 @@
 /** What scripts of several kinds have in common. */
 import type { DeleteRequestOptions } from '#client/client.js'
-import { resources } from '#client/resources.js'
+import { type ResourceRef, resources } from '#client/resources.js'
 import { type Dice, given } from '../../dice.js'
 import { fated } from '../fate.js'
 import { type Act, change, create, nameIn, type Step, step, toAnyPod, toPod } from '../script.js'
@@ -107,3 +107,22 @@ export const surroundings = (dice: Dice): Step[] =>
       }),
     ),
   ])
+
+/** What no workload needs any more has another's data, as if the name that its data give it were another's, too. */
+export const takenRevision = (ref: ResourceRef, owner: string): Step =>
+  step('an old revision is taken', async (place) => {
+    const { client, namespace } = place
+    const { status } = await client.get(ref, { namespace, name: owner })
+    const { items } = await client.list(resources.controllerRevisions, place)
+    const current = [status?.currentRevision, status?.updateRevision]
+    const newest = items.reduce((most, { revision }) => Math.max(most, Number(revision)), 0)
+    for (const { metadata, revision } of items) {
+      const { name, labels } = metadata
+      if (current.includes(name) || Number(revision) === newest) continue
+      await client.delete(resources.controllerRevisions, { namespace, name })
+      const data = { spec: { template: { taken: true } } }
+      await create(resources.controllerRevisions, { metadata: { name, labels }, data, revision })(
+        place,
+      )
+    }
+  })

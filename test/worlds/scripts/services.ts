@@ -2,6 +2,7 @@
 import { resources } from '#client/resources.js'
 import { type Dice, given } from '../../dice.js'
 import { fated } from '../fate.js'
+import { addressed } from '../pretend-kubelet.js'
 import { type Act, change, create, holder, remove, type Step, step, toPod } from '../script.js'
 import { between } from './pieces.js'
 
@@ -23,6 +24,12 @@ const ports = (dice: Dice) =>
 
 const traffic = ['PreferClose', 'PreferSameZone', 'PreferSameNode', undefined]
 
+const familyPolicies = ['PreferDualStack', 'PreferDualStack', 'RequireDualStack', 'SingleStack']
+const familiesOf = (dice: Dice) => ({
+  ipFamilyPolicy: dice.maybe(() => dice.pick(familyPolicies)),
+  ipFamilies: dice.maybe(() => dice.pick([['IPv4'], ['IPv6'], ['IPv6', 'IPv4']]), 3),
+})
+
 const settings = (dice: Dice) => {
   const isHeadless = dice.oneIn(4)
   return given({
@@ -32,7 +39,7 @@ const settings = (dice: Dice) => {
     publishNotReadyAddresses: dice.maybe(() => true, 3),
     trafficDistribution: dice.pick(traffic),
     internalTrafficPolicy: dice.maybe(() => 'Local', 4),
-    ipFamilyPolicy: dice.maybe(() => 'PreferDualStack', 4),
+    ...familiesOf(dice),
     type: isHeadless ? undefined : dice.pick(['ClusterIP', 'NodePort', 'LoadBalancer']),
   })
 }
@@ -70,7 +77,10 @@ const pod = (dice: Dice, i: number): Act => {
     metadata: given({
       name: `p${i}`,
       labels: { app: dice.pick(['a', 'a', 'b']), tier: dice.pick(['x', 'y']) },
-      annotations: fated(fate),
+      annotations: {
+        ...fated(fate),
+        ...addressed(dice.pick([undefined, undefined, '6', '46', '64'])),
+      },
       finalizers: dice.maybe(() => [holder], 4),
     }),
     spec: given({
@@ -157,6 +167,11 @@ const changes: ((dice: Dice, i: number) => Step)[] = [
     ),
   (dice) =>
     step('unready ones, too', patch(one(dice), { spec: { publishNotReadyAddresses: true } })),
+  (dice) => {
+    const { ipFamilyPolicy = 'SingleStack' } = familiesOf(dice)
+    const ipFamilies = dice.pick([['IPv4'], ['IPv6'], ['IPv4', 'IPv6'], undefined])
+    return step('other families', patch(one(dice), { spec: given({ ipFamilyPolicy, ipFamilies }) }))
+  },
   (dice) => step('delete a Service', remove(resources.services, one(dice))),
   (dice) => step('delete Endpoints', remove(resources.endpoints, one(dice))),
   (dice) => step('Endpoints', endpoints(dice, dice.below(3))),

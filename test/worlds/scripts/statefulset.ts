@@ -8,6 +8,7 @@ import {
   fateOfService,
   propagation,
   rolling,
+  takenRevision,
   template,
   templateChanges,
 } from './pieces.js'
@@ -33,8 +34,31 @@ const changes: Change[] = [
       'OnDelete',
       patch({ spec: { updateStrategy: { type: 'OnDelete', rollingUpdate: null } } }),
     ),
+  (dice) =>
+    step(
+      'other retention',
+      patch({ spec: { persistentVolumeClaimRetentionPolicy: retention(dice) } }),
+    ),
+  (dice) => step('another minReadySeconds', patch({ spec: { minReadySeconds: dice.below(3) } })),
+  (dice) => step('another history', patch({ spec: { revisionHistoryLimit: dice.below(3) } })),
+  (dice) =>
+    step(
+      'delete a claim',
+      remove(resources.persistentVolumeClaims, `data-${name}-${dice.below(4)}`),
+    ),
+  () => takenRevision(resources.statefulSets, name),
+  (dice) =>
+    step(
+      'more may be unavailable',
+      patch({ spec: { updateStrategy: rolling({ maxUnavailable: dice.pick([1, 2, '50%']) }) } }),
+    ),
   (dice) => step('other ordinals', patch({ spec: { ordinals: { start: dice.below(5) } } })),
 ]
+
+const retention = (dice: Dice) => ({
+  whenDeleted: dice.pick(['Retain', 'Delete']),
+  whenScaled: dice.pick(['Retain', 'Delete']),
+})
 
 const claims = (dice: Dice) => ({
   volumeClaimTemplates: [
@@ -47,13 +71,21 @@ const claims = (dice: Dice) => ({
       },
     },
   ],
-  persistentVolumeClaimRetentionPolicy: {
-    whenDeleted: dice.pick(['Retain', 'Delete']),
-    whenScaled: dice.pick(['Retain', 'Delete']),
-  },
+  persistentVolumeClaimRetentionPolicy: retention(dice),
 })
 
+/** A Pod that bears the name of one of the set's. */
+const stranger = (dice: Dice): Step =>
+  step(
+    'a stranger',
+    create(resources.pods, {
+      metadata: { name: `${name}-${dice.below(3)}`, labels: { app: dice.pick(['a', 'b']) } },
+      spec: template(dice, 'a').spec,
+    }),
+  )
+
 export const statefulSetScript = (dice: Dice): Step[] => [
+  ...(dice.oneIn(8) ? [stranger(dice)] : []),
   step(
     'a StatefulSet',
     create(resources.services, {
