@@ -45,6 +45,7 @@ const masks: readonly (readonly [RegExp, string])[] = [
   [/0\/\d+ nodes are/g, '0 nodes are'],
   [/\d+ Preemption is not/g, 'Preemption is not'],
   // Upstream names them as Go walks a map.
+  [/Chose "[^"]*" arbitrarily/g, 'Chose one arbitrarily'],
   [/multiple HPAs: \[[^\]]*\]/g, 'multiple HPAs'],
   // As a type check calls the types of kinds.
   [/\b([A-Z][A-Za-z]+)\d+(?=[.)])/g, '$1#'],

@@ -17,8 +17,8 @@ const start = async (t: Test): Promise<World> => {
 /** How often scripts are played once more that part, or do not, for the moment's sake. */
 const again = 6
 
-/** Of a ReplicaSet and a StatefulSet that are scaled, and of objects that own one another. */
-const seeds = [40, 57, 46]
+/** Of a ReplicationController and a StatefulSet that are scaled, and of objects that own one another. */
+const seeds = [57, 56, 46]
 const subjects = ['replicaset', 'statefulset', 'garbage']
 const differences = async (worlds: { server: World; against: World }, more: number) => {
   const found: string[] = []

@@ -71,9 +71,34 @@ export const anythingToPod = (dice: Dice, app: string): Step => {
   return step(`${deed} a Pod`, toPod(app, deed))
 }
 
+const limitRanges: ResourceRef = {
+  ...{ group: '', version: 'v1', resource: 'limitranges', kind: 'LimitRange' },
+  namespaced: true,
+}
+/** Some of the Pods of `template` are too large for it, or too small. */
+const limitRange = (dice: Dice): Step =>
+  step(
+    'a LimitRange',
+    create(limitRanges, {
+      metadata: { name: 'limits' },
+      spec: {
+        limits: dice.pick([
+          [{ type: 'Container', max: { cpu: '500m' } }],
+          [{ type: 'Container', min: { cpu: '200m' }, defaultRequest: { cpu: '150m' } }],
+          [{ type: 'Container', default: { cpu: '2' }, defaultRequest: { cpu: '300m' } }],
+          [{ type: 'Container', maxLimitRequestRatio: { cpu: '2' }, default: { cpu: '600m' } }],
+          [
+            { type: 'Pod', max: { cpu: '800m' } },
+            { type: 'PersistentVolumeClaim', min: { storage: '2Gi' } },
+          ],
+        ]),
+      },
+    }),
+  )
+
 /** What stands in the way of, or looks at, what the script makes. */
-export const surroundings = (dice: Dice): Step[] =>
-  dice.some([
+export const surroundings = (dice: Dice): Step[] => [
+  ...dice.some([
     step(
       'a quota',
       create(resources.resourceQuotas, {
@@ -106,7 +131,9 @@ export const surroundings = (dice: Dice): Step[] =>
         },
       }),
     ),
-  ])
+  ]),
+  ...(dice.oneIn(4) ? [limitRange(dice)] : []),
+]
 
 /** What no workload needs any more has another's data, as if the name that its data give it were another's, too. */
 export const takenRevision = (ref: ResourceRef, owner: string): Step =>

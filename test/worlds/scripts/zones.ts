@@ -2,7 +2,7 @@
 import { resources } from '#client/resources.js'
 import { type Dice, given } from '../../dice.js'
 import { type Act, change, create, nameIn, type Step, slowly, step } from '../script.js'
-import { between } from './pieces.js'
+import { between, ownNode } from './pieces.js'
 
 /** One node of a zone is given up each 10 s, or 20 s where it is more careful. */
 const quietMs = 28_000
@@ -17,12 +17,9 @@ const tolerations = ['not-ready', 'unreachable'].map((what) => ({
 
 const add =
   (node: string, zone: string, labels: object): Act =>
-  async (place) => {
-    const name = nameIn(place, resources.nodes, node)
-    await place.nodes.add(name, {
-      'topology.kubernetes.io/zone': `${place.namespace}-${zone}`,
-      ...labels,
-    })
+  (place) => {
+    const ownZone = { 'topology.kubernetes.io/zone': `${place.namespace}-${zone}` }
+    return ownNode(node, { ...ownZone, ...labels })(place)
   }
 
 const pod =
