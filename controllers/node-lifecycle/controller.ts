@@ -35,8 +35,8 @@ class NodeLifecycle {
   readonly #podsOfNode: (name: string) => readonly Pod[]
   readonly #silence = new Silence()
   readonly #zones: Zones
-  /** Nodes whose Pods are to be given up when it is their zone's turn. */
-  readonly #awaiting = new Set<string>()
+  /** Nodes whose Pods are to be given up when it is their zone's turn, and whether it was. */
+  readonly #awaiting = new Map<string, { hasTurn: boolean }>()
   /** By UID: Pods that came to their node, or whose node was lost, and have not been looked at since. */
   readonly #unseen = new Set<string>()
   /** How far the cluster's clock was moved on while we looked. */
@@ -107,11 +107,16 @@ class NodeLifecycle {
     const change = this.#zones.observe(nodes, this.#pace())
     if (change === 'entered') {
       this.#context.log.info({}, 'no node is ready: no Pods are given up until one is')
+      this.#awaiting.clear()
       await Promise.all(nodes.map((node) => this.#keepPods(node)))
     }
     // While no node was heard of, silence meant nothing.
     if (change === 'left') this.#silence.forgive(performance.now())
-    for (const node of nodes) if (awaitsEviction(node)) this.#awaiting.add(node.metadata.name)
+    for (const node of nodes) {
+      const { name } = node.metadata
+      if (awaitsEviction(node) && !this.#awaiting.has(name))
+        this.#awaiting.set(name, { hasTurn: false })
+    }
   }
 
   async #keepPods(node: Node): Promise<void> {
@@ -120,21 +125,29 @@ class NodeLifecycle {
       await this.#taint(node, taints).catch((error) => this.#tell(node, error))
   }
 
-  /** Gives up the Pods of nodes whose turn it is; what fails is tried in the next round. */
+  /**
+   * Gives up the Pods of nodes whose turn it is; what fails is tried when it is their turn again. A turn is not lost to
+   * somebody who wrote meanwhile (upstream: AddOrUpdateTaintOnNode), as the next one may be 100 s away.
+   */
   async evict(): Promise<void> {
-    const { clock } = this.#context
-    for (const name of this.#awaiting) {
+    for (const [name, entry] of this.#awaiting) {
       const node = this.#nodes.store.get(name)
       if (node === undefined || !awaitsEviction(node)) this.#awaiting.delete(name)
-      else if (this.#zones.mayEvict(zoneOf(node), this.#pace())) {
-        const taints = nodeTaints(node, { now: clock.now(), mayEvict: true })
-        try {
-          if (taints !== undefined) await this.#taint(node, taints)
-          this.#awaiting.delete(name)
-        } catch (error) {
-          this.#tell(node, error)
-        }
-      }
+      else if (entry.hasTurn || this.#zones.mayEvict(zoneOf(node), this.#pace()))
+        entry.hasTurn = await this.#giveUp(node)
+    }
+  }
+
+  /** True: somebody wrote meanwhile. */
+  async #giveUp(node: Node): Promise<boolean> {
+    const taints = nodeTaints(node, { now: this.#context.clock.now(), mayEvict: true })
+    try {
+      if (taints !== undefined) await this.#taint(node, taints)
+      this.#awaiting.delete(node.metadata.name)
+      return false
+    } catch (error) {
+      this.#tell(node, error)
+      return isConflict(error)
     }
   }
 

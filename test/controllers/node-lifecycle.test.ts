@@ -2,11 +2,13 @@
 import t from 'tap'
 import { formatTime } from '#api/clock.js'
 import { conditionOf } from '#api/conditions.js'
+import { failure } from '#api/errors.js'
+import type { Client } from '#client/client.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { clientOf, startServer } from '../server/start-server.js'
 import { until } from './cluster.js'
-import { manage } from './in-process.js'
+import { manage, startControllers } from './in-process.js'
 
 const namespace = 'default'
 
@@ -61,5 +63,33 @@ t.test(
     })
     await until(async () => (await isReady()) === 'False')
     t.pass('nobody tells any more that it is ready')
+  },
+)
+
+t.test(
+  'a node whose turn it is to be given up keeps it when somebody writes meanwhile',
+  async (t) => {
+    const isGivenUp = ({ spec }: Node): boolean =>
+      spec.taints?.some(({ effect }) => effect === 'NoExecute') ?? false
+    let refused = 0
+    const own = (client: Client) => ({
+      update: (...args: Parameters<Client['update']>) => {
+        const [ref, object] = args
+        const isTurn = ref.kind === 'Node' && isGivenUp(object as Node)
+        if (!isTurn || refused++ > 0) return client.update(...args)
+        return Promise.reject(failure({ code: 409, reason: 'Conflict', message: 'it has changed' }))
+      },
+    })
+    const settings = { nodeMonitorPeriodMs: 100, nodeEvictionRate: 1e-6 }
+    const client = await startControllers(t, ['node-lifecycle-controller'], own, {}, settings)
+    // With its status: a node that says nothing yet would be a zone that is lost.
+    const add = (name: string, status: string) => {
+      const conditions = [{ type: 'Ready', status, lastHeartbeatTime: formatTime(Date.now()) }]
+      return client.create(resources.nodes, { metadata: { name }, status: { conditions } })
+    }
+    await add('well', 'True')
+    await add('lost', 'False')
+    await until(async () => isGivenUp(await client.get<Node>(resources.nodes, { name: 'lost' })))
+    t.equal(refused, 2)
   },
 )

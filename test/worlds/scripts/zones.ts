@@ -28,7 +28,7 @@ const pod =
     create(resources.pods, {
       metadata: { name, labels: { app: 'a' } },
       spec: {
-        terminationGracePeriodSeconds: 0,
+        terminationGracePeriodSeconds: 1,
         tolerations,
         nodeName: nameIn(place, resources.nodes, node),
         containers: [{ name: 'main', image: 'example.com/main:1' }],
