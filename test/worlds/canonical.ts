@@ -46,6 +46,7 @@ const masks: readonly (readonly [RegExp, string])[] = [
   [/\d+ Preemption is not/g, 'Preemption is not'],
   // Upstream names them as Go walks a map.
   [/Chose "[^"]*" arbitrarily/g, 'Chose one arbitrarily'],
+  [/found no controllers for pod "[^"]*"/g, 'found no controllers for a pod'],
   [/multiple HPAs: \[[^\]]*\]/g, 'multiple HPAs'],
   // As a type check calls the types of kinds.
   [/\b([A-Z][A-Za-z]+)\d+(?=[.)])/g, '$1#'],

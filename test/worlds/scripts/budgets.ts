@@ -5,6 +5,14 @@ import { fated } from '../fate.js'
 import { type Act, change, create, remove, type Step, step, toPod } from '../script.js'
 import { between } from './pieces.js'
 
+interface Turn {
+  readonly dice: Dice
+  /** Some owners have no size: their budgets are looked at every 5 s, and nothing is ever quiet. */
+  readonly isOdd: boolean
+  /** Budgets have Pods in common: upstream looks after one of them by chance. */
+  readonly overlap: boolean
+}
+
 const selector = (dice: Dice) =>
   dice.pick([
     { matchLabels: { app: 'a' } },
@@ -16,11 +24,11 @@ const selector = (dice: Dice) =>
     undefined,
   ])
 
-const budget = (dice: Dice, i: number): Act =>
+const budget = ({ dice, overlap }: Turn, i: number): Act =>
   create(resources.podDisruptionBudgets, {
     metadata: { name: `budget-${i}` },
     spec: given({
-      selector: selector(dice),
+      selector: overlap ? selector(dice) : { matchLabels: { app: ['a', 'b', 'c'][i % 3] } },
       ...dice.pick([
         { minAvailable: dice.pick([0, 1, 2, 5]) },
         { minAvailable: dice.pick(['0%', '50%', '34%', '100%']) },
@@ -43,12 +51,6 @@ const podTemplate = (dice: Dice, app: string, restartPolicy = 'Always') => ({
     containers: [{ name: 'main', image: 'example.com/main:1' }],
   },
 })
-
-interface Turn {
-  readonly dice: Dice
-  /** Some owners have no size: their budgets are looked at every 5 s, and nothing is ever quiet. */
-  readonly isOdd: boolean
-}
 
 /** Of a Pod whose controller is not there, or is of a kind that has no size. */
 const owner = (dice: Dice) =>
@@ -103,7 +105,7 @@ const changes: ((dice: Dice, i: number, turn: Turn) => Step)[] = [
       'a Pod',
       toPod(dice.pick(['a', 'b']), dice.pick(['delete', 'unready', 'release', 'hold', 'fail'])),
     ),
-  (dice, i) => step('another budget', budget(dice, i + 5)),
+  (_, i, turn) => step('another budget', budget(turn, i + 5)),
   (dice) =>
     step('a budget goes', remove(resources.podDisruptionBudgets, `budget-${dice.below(2)}`)),
   (dice) =>
@@ -135,9 +137,9 @@ const changes: ((dice: Dice, i: number, turn: Turn) => Step)[] = [
 ]
 
 export const budgetsScript = (dice: Dice): Step[] => {
-  const turn = { dice, isOdd: dice.oneIn(8) }
+  const turn = { dice, isOdd: dice.oneIn(8), overlap: dice.oneIn(4) }
   const parts = [
-    step('budgets', ...Array.from({ length: between(dice, 1, 3) }, (_, i) => budget(dice, i))),
+    step('budgets', ...Array.from({ length: between(dice, 1, 3) }, (_, i) => budget(turn, i))),
     step(
       'Pods',
       ...Array.from({ length: between(dice, 1, 2) }, (_, i) => workload(turn, i)),
