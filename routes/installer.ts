@@ -155,12 +155,15 @@ const hideContentType = (app: FastifyInstance): void => {
 }
 
 /**
- * Upstream reads a body last, so that any other fault of the request is reported before its size. Rejects: what is thrown
+ * Upstream reads a body last, so that any other fault of the request is reported before its size. What is thrown here
  * Fastify would send as an answer if it were an Error of another realm, as Node's own are for a server in Jest.
  */
-const refuseSizeLast = (handler: RouteHandlerMethod): RouteOptions['errorHandler'] =>
-  async function (error, request, reply) {
-    if (error.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') throw error
+const refuseSizeLast = (
+  app: FastifyInstance,
+  handler: RouteHandlerMethod,
+): RouteOptions['errorHandler'] =>
+  function (error, request, reply) {
+    if (error.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') return app.errorHandler(error, request, reply)
     request.body = tooLarge
     return handler.call(this, request, reply) as never
   }
@@ -173,6 +176,6 @@ export const installApi = (app: FastifyInstance, deps: ApiDeps): void => {
   app.addHook('onClose', () => yaml.end())
   const handler = serve(deps, yaml)
   for (const url of ['/api/:version/*', '/apis/:group/:version/*'])
-    app.route({ method: anyMethod, url, handler, errorHandler: refuseSizeLast(handler) })
+    app.route({ method: anyMethod, url, handler, errorHandler: refuseSizeLast(app, handler) })
   refuseUnknown(app, handler)
 }
