@@ -4,6 +4,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readFlags } from '../../bench/read-flags.js'
 import { seededRandom } from '../seeded-random.js'
+import { canChangeCode } from './can-change-code.js'
 import { CopiedCheckout } from './copied-checkout.js'
 import { judge } from './judge.js'
 import { mutantsOf } from './mutants-of.js'
@@ -15,7 +16,8 @@ Works in a copy of what was built. Each mutant that nothing notices is told; wha
 
   --files REGEXP    which files of dist have mistakes, such as '^routes/verbs/|^src/registry/delete'
   --tests FILES     what should notice, tried first: test files, with commas between, that import what has mistakes or start a
-                    server in their own process; they all run in one, which takes a second or less for each mistake
+                    server in their own process; they all run in one, which takes a second or less for each mistake; not
+                    with Node 26, whose V8 changes no running code
   --run COMMAND     what should notice what those do not: 'node scripts/conformance.mjs && npx tap --bail …'
   --seed N          of chance (1)
   --count N         how many mistakes (20)
@@ -33,6 +35,10 @@ const flags = readFlags(usage, {
 const { files: wanted, run: command, tests } = flags
 if (wanted === undefined || (command === undefined && tests === undefined)) {
   process.stderr.write(`--files, and --tests or --run, are needed\n\n${usage}`)
+  process.exit(2)
+}
+if (tests !== undefined && !(await canChangeCode())) {
+  process.stderr.write('--tests does not work here: the V8 of this Node changes no running code\n')
   process.exit(2)
 }
 const dist = fileURLToPath(new URL('../..', import.meta.url))
