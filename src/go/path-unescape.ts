@@ -1,4 +1,5 @@
-const badEscape = /%(?![0-9A-Fa-f]{2})/
+/** A percent sign that begins no escape. */
+export const badEscape = /%(?![0-9A-Fa-f]{2})/
 
 /**
  * What a percent-encoded text says (net/url, PathUnescape); undefined if an escape is malformed. Go keeps bytes that are not

@@ -58,7 +58,9 @@ export const startCluster = async (
 ): Promise<Cluster> => {
   const server = await createServer({
     ...options,
-    ...{ storage: 'memory:', port: 0, logLevel: 'silent' },
+    storage: 'memory:',
+    port: 0,
+    logLevel: 'silent',
   })
   const folder = mkdtempSync(path.join(os.tmpdir(), 'kubelevel-controllers-'))
   const kubeconfigOf = (command: string): string => {

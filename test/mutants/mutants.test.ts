@@ -65,33 +65,23 @@ t.test(
   },
 )
 
-t.test(
-  'so do those of a file that has something done behind its tests',
-  inOneProcess,
-  async (t) => {
-    const test = fileURLToPath(
-      new URL('../storage/encrypted/encrypted-driver.test.js', import.meta.url),
-    )
-    const file = fileURLToPath(new URL('../../storage/encrypted/aes.js', import.meta.url))
-    const code = readFileSync(file, 'utf8')
-    const tester = new Tester([test], 60_000)
-    t.teardown(() => tester.close())
-    const before = code.split('\n')[0]!
-    const none = { line: 0, before, after: before }
-    t.equal(await tester.judge(file, code, none), 'lives')
+for (const { what, by, of } of [
+  {
+    what: 'so do those of a file that has something done behind its tests',
+    by: '../storage/encrypted/encrypted-driver.test.js',
+    of: '../../storage/encrypted/aes.js',
   },
-)
-
-t.test(
-  'so do those that start a server: it is made of the modules then',
-  inOneProcess,
-  async (t) => {
-    const test = fileURLToPath(new URL('../server/policy-authorizer.test.js', import.meta.url))
-    const file = fileURLToPath(new URL('../../src/authz/rbac.js', import.meta.url))
+  {
+    what: 'so do those that start a server: it is made of the modules then',
+    by: '../server/policy-authorizer.test.js',
+    of: '../../src/authz/rbac.js',
+  },
+])
+  t.test(what, inOneProcess, async (t) => {
+    const file = fileURLToPath(new URL(of, import.meta.url))
     const code = readFileSync(file, 'utf8')
-    const tester = new Tester([test], 60_000)
+    const tester = new Tester([fileURLToPath(new URL(by, import.meta.url))], 60_000)
     t.teardown(() => tester.close())
     const before = code.split('\n')[0]!
     t.equal(await tester.judge(file, code, { line: 0, before, after: before }), 'lives')
-  },
-)
+  })

@@ -3,9 +3,8 @@
  * the path, slashes at the end do not count, and unreadable query pairs are dropped.
  */
 
-import { pathUnescape } from '#go/path-unescape.js'
+import { badEscape, pathUnescape } from '#go/path-unescape.js'
 
-const badEscape = /%(?![0-9A-Fa-f]{2})/
 /** Characters for which Go's reading differs from that of routers and URLSearchParams. */
 const needsCare = /%2[fF]|%[89a-fA-F]|[#;]|%(?![0-9A-Fa-f]{2})|\/\/(?:\?|$)/
 
