@@ -13,6 +13,8 @@ import { priorityOf } from './priority.js'
 export interface ClusterView {
   /** All that are there, in the order in which they are looked at. */
   nodes: readonly NodeInfo[]
+  /** Told how many of them, if that was enough. */
+  lookedAt?: (count: number) => void
   namespaceLabels(namespace: string): Record<string, string>
   /** Of all Services of the namespace that have one. */
   serviceSelectors(namespace: string): Record<string, string>[]
@@ -101,12 +103,13 @@ export class ClusterState {
   }
 
   /**
-   * For one decision; the nodes begin each time at another so that equals take turns. `isKept`: what changes while the
-   * decision waits for others is not seen.
+   * For one decision; the nodes begin each time at another, so that equals take turns, and behind those that were looked
+   * at last, if others were left out. `isKept`: what changes while the decision waits for others is not seen.
    */
   viewFor(pod: Pod, { isKept = false } = {}): ClusterView {
     const all = [...this.#infos.values()].filter((info) => info.node !== undefined)
-    const start = all.length === 0 ? 0 : this.#turn++ % all.length
+    const start = all.length === 0 ? 0 : this.#turn % all.length
+    this.#turn = start + 1
     const turned = [...all.slice(start), ...all.slice(0, start)]
     const nominated = [...this.#nominated.values()].filter(
       (other) =>
@@ -114,6 +117,9 @@ export class ClusterState {
     )
     return {
       nodes: isKept ? turned.map((info) => info.copy()) : turned,
+      lookedAt: (count) => {
+        if (count < all.length) this.#turn = start + count
+      },
       namespaceLabels: (name) => this.namespaceLabels(name),
       serviceSelectors: (namespace) =>
         this.#services

@@ -3,6 +3,7 @@ import type { Node, Pod } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
 import { type Filters, hopeless, type Refusal, refuse } from './filter.js'
 import type { NodeInfo } from './node-info.js'
+import { nodesToFind } from './nodes-to-find.js'
 import { preparedFor } from './prepare.js'
 import type { Profile } from './profile.js'
 import { allowedNames, notAllowed } from './requested-nodes.js'
@@ -65,6 +66,7 @@ interface SearchOptions {
   readonly filters: Filters
   /** Those that the Pod's affinity names, if it names any. */
   readonly allowed: ReadonlySet<string> | undefined
+  readonly percentageOfNodesToScore: number
 }
 
 /** Looks at nodes for one Pod. */
@@ -74,11 +76,14 @@ class Search {
   /** The node on which room was made for the Pod, or volumes. */
   readonly #nominated: NodeInfo | undefined
   readonly #allowed: ReadonlySet<string> | undefined
+  readonly #percentageOfNodesToScore: number
 
-  constructor(view: ClusterView, { pod, filters, allowed }: SearchOptions) {
+  constructor(view: ClusterView, options: SearchOptions) {
+    const { pod } = options
     this.#view = view
-    this.#filters = filters
-    this.#allowed = allowed
+    this.#filters = options.filters
+    this.#allowed = options.allowed
+    this.#percentageOfNodesToScore = options.percentageOfNodesToScore
     this.#nominated = view.nodes.find(({ node }) => nameOf(node) === pod.status?.nominatedNodeName)
   }
 
@@ -92,15 +97,24 @@ class Search {
     return info === undefined || this.#look(info) !== undefined ? undefined : info
   }
 
-  all(): { fitting: NodeInfo[]; refused: Refused[] } {
+  #isAllowed(info: NodeInfo): boolean {
+    return info === this.#nominated || (this.#allowed?.has(nameOf(info.node)) ?? true)
+  }
+
+  /** Enough of those that fit to choose from, and all that were refused before there were so many. */
+  enough(): { fitting: NodeInfo[]; refused: Refused[] } {
+    const { nodes } = this.#view
+    const allowed = nodes.filter((info) => this.#isAllowed(info)).length
+    const wanted = nodesToFind(allowed, this.#percentageOfNodesToScore)
     const refused: Refused[] = []
     const fitting: NodeInfo[] = []
-    for (const info of this.#view.nodes) {
-      const isLookedAt = info === this.#nominated || (this.#allowed?.has(nameOf(info.node)) ?? true)
-      const refusal = isLookedAt ? this.#look(info) : notAllowed
+    for (const info of nodes) {
+      if (fitting.length === wanted) break
+      const refusal = this.#isAllowed(info) ? this.#look(info) : notAllowed
       if (refusal === undefined) fitting.push(info)
       else refused.push({ info, refusal })
     }
+    this.#view.lookedAt?.(fitting.length + refused.length)
     return { fitting, refused }
   }
 
@@ -120,7 +134,9 @@ export const openSearch = (pod: Pod, view: ClusterView, profile: Profile): Searc
   if (problem !== undefined)
     return nowhere(`0/${view.nodes.length} nodes are available: ${problem}. not found`)
   if (view.deviceProblem !== undefined) return refusedByDevices(view.deviceProblem, view)
-  return new Search(view, { pod, allowed, filters: preparedFor(pod, view, profile.filters) })
+  const { percentageOfNodesToScore } = profile
+  const filters = preparedFor(pod, view, profile.filters)
+  return new Search(view, { pod, allowed, filters, percentageOfNodesToScore })
 }
 
 export const goTo = ({ node }: NodeInfo): Decision => ({ node: nameOf(node) })
@@ -130,7 +146,7 @@ export const decide = (pod: Pod, view: ClusterView, profile: Profile): Decision 
   if (!(search instanceof Search)) return search
   const nominated = search.nominated()
   if (nominated !== undefined) return goTo(nominated)
-  const { fitting, refused } = search.all()
+  const { fitting, refused } = search.enough()
   if (fitting.length === 0) return search.failed(refused)
   const { scores } = profile
   return goTo(

@@ -25,6 +25,8 @@ export interface Profile {
   readonly scores: readonly WeightedScore[]
   /** Nodes that the Pod's affinity names are the only ones that are looked at. */
   readonly looksAtNamesFirst: boolean
+  /** How many nodes that would do are enough, for `nodesToFind`. */
+  readonly percentageOfNodesToScore: number
   /** Others are sent away for Pods of higher priority. */
   readonly preempts: boolean
   /** How long volumes of a Pod, and drivers of its devices, have to become ready. */
@@ -59,8 +61,14 @@ const scoresOf = (args: PluginArguments): readonly (readonly [plugin: string, Sc
   ['DynamicResources', devices],
 ]
 
-export const makeProfile = ({ schedulerName, plugins, args }: ConfiguredProfile): Profile => ({
+export const makeProfile = ({
   schedulerName,
+  percentageOfNodesToScore,
+  plugins,
+  args,
+}: ConfiguredProfile): Profile => ({
+  schedulerName,
+  percentageOfNodesToScore,
   filters: filtersOf(args).flatMap(([name, filter]) => (plugins.filters.has(name) ? filter : [])),
   scores: scoresOf(args).flatMap(([name, of]) => {
     const weight = plugins.scores.get(name)

@@ -8,6 +8,8 @@ import { type ChosenPlugins, choosePlugins, type PluginSets } from './plugin-set
 
 export interface ConfiguredProfile {
   readonly schedulerName: string
+  /** 0: it follows from the number of nodes. */
+  readonly percentageOfNodesToScore: number
   readonly plugins: ChosenPlugins
   readonly args: PluginArguments
 }
@@ -15,9 +17,14 @@ export interface ConfiguredProfile {
 /** Throws a UsageError for plugins that cannot be chosen so. */
 export const configureProfile = (
   schedulerName: string,
-  { plugins, args = {} }: { plugins?: PluginSets | undefined; args?: GivenArguments } = {},
+  given: {
+    percentageOfNodesToScore?: number | undefined
+    plugins?: PluginSets | undefined
+    args?: GivenArguments
+  } = {},
 ): ConfiguredProfile => ({
   schedulerName,
-  plugins: choosePlugins(plugins),
-  args: argumentsWithDefaults(args),
+  percentageOfNodesToScore: given.percentageOfNodesToScore ?? 0,
+  plugins: choosePlugins(given.plugins),
+  args: argumentsWithDefaults(given.args ?? {}),
 })

@@ -199,7 +199,9 @@ const configurationOf = (given: Given, check: Check): SchedulerConfiguration => 
     const { given: args, errors: wrong } = argumentsOf(profile, path, check)
     errors.push(...wrong)
     if (name !== '' && names.indexOf(name) < at) errors.push(duplicate(namePath, name))
-    return { name, plugins: profile.plugins, args }
+    const percentageOfNodesToScore =
+      profile.percentageOfNodesToScore ?? given.percentageOfNodesToScore
+    return { name, percentageOfNodesToScore, plugins: profile.plugins, args }
   })
   errors.push(
     ...percentageErrors(given.percentageOfNodesToScore, 'percentageOfNodesToScore'),
@@ -211,9 +213,12 @@ const configurationOf = (given: Given, check: Check): SchedulerConfiguration => 
   const { extenders = [] } = given
   return {
     extenders: configureExtenders(extenders),
-    profiles: read.map(({ name, plugins, args }) =>
+    profiles: read.map(({ name, args, ...profile }) =>
       inProfile(name, () =>
-        configureProfile(name, { plugins, args: withIgnored(args, ignoredResourcesOf(extenders)) }),
+        configureProfile(name, {
+          ...profile,
+          args: withIgnored(args, ignoredResourcesOf(extenders)),
+        }),
       ),
     ),
     backoff: backoffOf(initial, longest),

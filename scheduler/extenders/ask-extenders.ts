@@ -47,7 +47,7 @@ export class AskedExtenders {
     const nominated = search.nominated()
     if (nominated !== undefined && (await this.#leaves(pod, nominated, signal)))
       return goTo(nominated)
-    const { fitting, refused } = search.all()
+    const { fitting, refused } = search.enough()
     const { left, refusals } = await this.#filter(pod, fitting, signal)
     if (left.length > 0) return goTo(await this.#best(pod, left, { profile, view, signal }))
     const byFilter = new Map(refused.map(({ info, refusal }) => [info, refusal]))

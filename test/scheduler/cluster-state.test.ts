@@ -30,3 +30,15 @@ t.test('nothing is left of a node that is gone, or never was, once its Pods are 
   t.ok(state.info('m'), 'a node without Pods stays')
   t.end()
 })
+
+t.test('each decision begins at another node, and behind those that were looked at', async (t) => {
+  const state = new ClusterState(new ObjectStore(), new ObjectStore())
+  for (const name of ['a', 'b', 'c', 'd', 'e']) state.setNode(node(name))
+  const names: string[] = []
+  for (const count of [5, 2, 2, 5, 0]) {
+    const { nodes, lookedAt } = state.viewFor(pod('p'))
+    names.push(nodes.map((one) => one.node!.metadata.name).join(''))
+    if (count > 0) lookedAt?.(count)
+  }
+  t.same(names, ['abcde', 'bcdea', 'deabc', 'abcde', 'bcdea'])
+})

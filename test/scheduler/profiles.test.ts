@@ -10,6 +10,7 @@ import { parseFlags } from '#program/flags.js'
 import { readConfiguration } from '#scheduler/configuration/read-configuration.js'
 import { decide } from '#scheduler/decide.js'
 import { schedulerProcess } from '#scheduler/main.js'
+import type { NodeInfo } from '#scheduler/node-info.js'
 import { makeProfile, type Profile } from '#scheduler/profile.js'
 import { startBeside } from '../controllers/in-process.js'
 import { eventually } from '../eventually.js'
@@ -20,10 +21,10 @@ interface Scheduled extends PersistedObject {
   reportingController: string
 }
 
-const write = (folder: string, profiles: readonly object[]): string => {
+const write = (folder: string, profiles: readonly object[], more: object = {}): string => {
   const file = path.join(folder, 'config.json')
   const head = { apiVersion: 'kubescheduler.config.k8s.io/v1', kind: 'KubeSchedulerConfiguration' }
-  writeFileSync(file, JSON.stringify({ ...head, profiles }))
+  writeFileSync(file, JSON.stringify({ ...head, ...more, profiles }))
   return file
 }
 const profileOf = async (t: { testdir(): string }, profile: object): Promise<Profile> =>
@@ -51,6 +52,35 @@ t.test('nodes are filled up, or taken evenly, or by a line of one’s own', asyn
     })
   t.same(chosenBy(await along([0, 0], [100, 10])), { node: 'half' }, '75 % is better than 25 %')
   t.same(chosenBy(await along([25, 10], [75, 0])), { node: 'empty' })
+})
+
+t.test('in a large cluster the best of enough nodes is chosen, not of all', async (t) => {
+  const full = info(node('full', { cpu: '1m' }))
+  const last = info(node('empty'))
+  /** Half of each is taken, but for the last. */
+  const view = (of: number, ...first: NodeInfo[]) => {
+    const halves = Array.from({ length: of - first.length - 1 }, (_, i) =>
+      info(node(`n${i}`), pod(`p${i}`, cpu('2'))),
+    )
+    let looks = of
+    const lookedAt = (count: number): void => void (looks = count)
+    const seen = viewOf([...first, ...halves, last], { lookedAt })
+    return (profile: Profile) => [decide(pod('p', cpu('1')), seen, profile).node, looks]
+  }
+  const usual = await profileOf(t, {})
+  t.same(view(99)(usual), ['empty', 99])
+  t.same(view(100)(usual), ['empty', 100])
+  t.same(view(101)(usual), ['n0', 100])
+  t.same(view(500)(usual), ['n0', 230], '46 % of them')
+  t.same(view(500, full, full)(usual), ['n0', 232], 'those that will do count')
+  t.same(view(6_000)(usual), ['n0', 300], '5 % at least')
+  t.same(view(500)(await profileOf(t, { percentageOfNodesToScore: 60 })), ['n0', 300])
+  t.same(view(500)(await profileOf(t, { percentageOfNodesToScore: 1 })), ['n0', 100])
+  t.same(view(500)(await profileOf(t, { percentageOfNodesToScore: 100 })), ['empty', 500])
+  const [profile] = (
+    await readConfiguration(write(t.testdir(), [{}], { percentageOfNodesToScore: 60 }))
+  ).profiles
+  t.same(view(500)(makeProfile(profile!)), ['n0', 300], 'as the file says of all profiles')
 })
 
 t.test('evenness is of the resources that are named and that the Pod asks for', async (t) => {
