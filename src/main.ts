@@ -97,7 +97,19 @@ const machine: Machine = {
   now: () => Date.now(),
 }
 
+/** As package.json's `engines`, which npm only warns of. */
+const isNodeTooOld = (version: string): boolean => {
+  const [major, minor] = version.slice(1).split('.').map(Number)
+  return major! < 20 || (major === 20 && minor! < 19)
+}
+
 const main = async (): Promise<void> => {
+  if (isNodeTooOld(process.version)) {
+    process.stderr.write(
+      `kubelevel: Node ${process.version} is too old: 20.19 or newer is needed\n`,
+    )
+    process.exit(1)
+  }
   try {
     process.exitCode = await runCommandLine(process.argv.slice(2), machine)
   } catch (error) {

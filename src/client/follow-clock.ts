@@ -25,21 +25,32 @@ const hasNoClock = (error: unknown): boolean =>
 /** It is the machine's time until the server has told how far it is ahead. */
 export const followClock = ({ client, log, signal }: FollowClockOptions): Clock => {
   const clock = new MovableClock(systemClock)
+  // Every process comes by here, so that this tells, once, that nobody answers, or not to this kubeconfig. The first failure
+  // may be that of a server that is just started, or of a command that ends with it.
+  let failures = 0
+  const tell = (error: unknown): void => {
+    failures++
+    const level = failures === 2 ? 'warn' : 'debug'
+    log[level]({ error: messageOf(error) }, 'the server cannot be asked, will retry')
+  }
   const follow = async (): Promise<void> => {
     const moves = client.lines<{ aheadMs: number }>({
       method: 'GET',
       path: clockMovesPath,
       signal,
     })
-    for await (const { aheadMs } of moves) clock.setAhead(aheadMs)
+    for await (const { aheadMs } of moves) {
+      clock.setAhead(aheadMs)
+      failures = 0
+    }
   }
   const followAgain = async (): Promise<void> => {
     while (!signal.aborted) {
       try {
         await follow()
       } catch (error) {
-        if (hasNoClock(error)) return
-        log.debug({ error: messageOf(error) }, 'the clock of the server cannot be followed')
+        if (signal.aborted || hasNoClock(error)) return
+        tell(error)
       }
       await sleep(limits.clockRetryMs, signal)
     }

@@ -62,3 +62,36 @@ t.test('a server that has no clock of its own is asked once', async (t) => {
   t.same(paths, [clockMovesPath])
   t.ok(Math.abs(aheadOf(clock)) < hour)
 })
+
+t.test('a server that does not answer is told of once, until it has answered', async (t) => {
+  const port = await freePort()
+  const certDir = t.testdir()
+  const start = () => createServer({ port, certDir })
+  let server = await start()
+  const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
+  await server.close()
+  const stop = new AbortController()
+  t.teardown(async () => {
+    stop.abort()
+    client.close()
+    await server.close()
+  })
+  let warnings = 0
+  let debugged = 0
+  const log = {
+    ...silentLog,
+    warn: ({ error }: { error?: string }) => {
+      t.match(error, /ECONNREFUSED/)
+      warnings++
+    },
+    debug: () => debugged++,
+  }
+  const clock = followClock({ client, log, signal: stop.signal })
+  await eventually('it was tried three times', () => debugged >= 2)
+  t.equal(warnings, 1)
+  server = await start()
+  server.clock.advance('1h')
+  await eventually('it answers', () => aheadOf(clock) >= hour)
+  await server.close()
+  await eventually('it is told of again', () => warnings === 2)
+})
