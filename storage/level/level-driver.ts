@@ -109,7 +109,7 @@ const openDatabase = async (
   } catch (error) {
     acknowledged?.close()
     await db.close()
-    throw error instanceof StorageError ? error : openingError(directory, error)
+    throw openingError(directory, error)
   }
 }
 
@@ -128,8 +128,9 @@ const openingError = (directory: string, error: unknown): StorageError => {
   if (cause.code === 'LEVEL_LOCKED') {
     return new StorageError('Locked', `${directory} is in use by another process`, { cause })
   }
-  if (cause.code === 'LEVEL_CORRUPTION') {
-    return new StorageError('Corrupt', `the store is damaged: ${cause.message}`, { cause })
+  if (cause instanceof StorageError || cause.code === 'LEVEL_CORRUPTION') {
+    const message = `the store in ${directory} is damaged: ${cause.message}`
+    return new StorageError('Corrupt', message, { cause })
   }
   return new StorageError('Unavailable', `${directory}: ${cause.message}`, { cause })
 }

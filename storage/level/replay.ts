@@ -201,5 +201,4 @@ class Player {
   }
 }
 
-const corrupt = (what: string): StorageError =>
-  new StorageError('Corrupt', `the store is damaged: ${what}`)
+const corrupt = (what: string): StorageError => new StorageError('Corrupt', what)

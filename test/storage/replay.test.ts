@@ -60,7 +60,7 @@ t.test('whatever is gone is told of, also where later writes would hide it', asy
     const db = new Level(copy)
     await db.batch(gone.map((key) => ({ type: 'del', key })))
     await db.close()
-    const message = `the store is damaged: ${told}`
+    const message = `the store in ${copy} is damaged: ${told}`
     await t.rejects(openStorage(`level:${copy}`, { clock: systemClock }), {
       code: 'Corrupt',
       message,
