@@ -6,8 +6,11 @@ import {
   checkWriteOptions,
   type WriteOptions,
 } from '#registry/validate-options.js'
+import { bodyOf } from './request-body.js'
 
 const decode = (request: FastifyRequest): WriteOptions => {
+  // A body that is too large is refused whatever the options are.
+  bodyOf(request)
   const query = new Query(request.url)
   const force = query.flagIfGiven('force')
   return {
@@ -18,7 +21,7 @@ const decode = (request: FastifyRequest): WriteOptions => {
   }
 }
 
-/** Throws 422. */
+/** Throws 413 and 422. */
 export const writeOptionsOf = (
   request: FastifyRequest,
   kind: 'CreateOptions' | 'UpdateOptions',
@@ -28,7 +31,7 @@ export const writeOptionsOf = (
   return options
 }
 
-/** Throws 422. */
+/** Throws 413 and 422. */
 export const patchOptionsOf = (request: FastifyRequest, isApply: boolean): WriteOptions => {
   const options = decode(request)
   checkPatchOptions(options, isApply)

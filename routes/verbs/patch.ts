@@ -69,11 +69,9 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
   const type = patchTypeOf(request, target)
   const { definition, store, view } = target
   const negotiated = negotiateOutput(request, definition, { table: hasTable(target) })
-  // A body that is too large is refused even if there is no object to patch.
-  const body = bodyOf(request)
   const isApply = type === 'apply'
   const options = patchOptionsOf(request, isApply)
-  request.kube.audit?.patched(textOf(body))
+  request.kube.audit?.patched(textOf(bodyOf(request)))
   const ctx = makeContext(target, request, reply, deps, options)
   let parsed: Patch | undefined
   const call: PatchCall = {

@@ -6,7 +6,7 @@ import { negotiateOutput } from '../answers/negotiation.js'
 import { sendShown } from '../answers/respond.js'
 import { asSent } from '../answers/stored-json.js'
 import type { VerbHandler } from '../api-deps.js'
-import { decodeBody, decodeScaleOfCustom, inputTypeOf } from '../decode-body.js'
+import { decodeBody, decodeScaleOfCustom } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'
 import { makeContext } from '../request-context.js'
 import { writeOptionsOf } from '../write-options.js'
@@ -16,7 +16,6 @@ export const updateObject: VerbHandler = async (target, request, reply, deps) =>
   const { definition, store, view } = target
   const negotiated = negotiateOutput(request, definition, { table: hasTable(target) })
   const options = writeOptionsOf(request, 'UpdateOptions')
-  inputTypeOf(request)
   const ctx = makeContext(target, request, reply, deps, options)
   const receive = (): KubeObject => {
     const body = definitionOfBody(target)

@@ -63,6 +63,28 @@ t.test('other mistakes of a request are reported before the size of its body', a
   t.equal(await codeOf('DELETE', `${configMaps}/nosuch`, json), 413)
 })
 
+t.test('the size of a body is reported before options, its type before both or last', async (t) => {
+  const { api } = await startApiServer(t)
+  const [small, large] = [2, 3 * 1024 * 1024].map((length) => `{"data":"${'x'.repeat(length)}"}`)
+  const eviction = '/api/v1/namespaces/x/pods/a/eviction'
+  const review = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
+  for (const [method, path] of [
+    ['POST', configMaps],
+    ['POST', eviction],
+    ['POST', review],
+    ['PUT', `${configMaps}/a`],
+  ] as const) {
+    const codeOf = async (raw: string | undefined, type: string) =>
+      (await api.send(method, `${path}?fieldValidation=x`, { raw, type })).code
+    const noType = method === 'POST' ? 415 : undefined
+    t.equal(await codeOf(large, 'application/json'), 413, path)
+    t.equal(await codeOf(small, 'application/json'), 422, path)
+    t.equal(await codeOf(large, 'text/plain'), noType ?? 413, path)
+    t.equal(await codeOf(small, 'text/plain'), noType ?? 422, path)
+    t.equal((await api.send(method, path, { raw: small, type: 'text/plain' })).code, 415, path)
+  }
+})
+
 t.test('nesting of 100,000 levels is refused in JSON, YAML and patches', async (t) => {
   const { api } = await startApiServer(t)
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
