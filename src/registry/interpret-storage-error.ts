@@ -1,6 +1,5 @@
 /** Storage speaks codes, the API speaks Status: the one border where they meet (apiserver, pkg/storage/errors). */
 import {
-  ApiError,
   expired,
   failure,
   internalError,
@@ -50,7 +49,6 @@ export const interpretStorageError = (
   error: unknown,
   { resource, operation, asked, isCached = true }: Failed,
 ): Error => {
-  if (error instanceof ApiError) return error
   if (!(error instanceof StorageError))
     return error instanceof Error ? error : internalError('unexpected failure', { cause: error })
   switch (error.code) {

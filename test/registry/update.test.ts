@@ -113,6 +113,33 @@ t.test('a create on update that another is faster than goes on as an update', as
   await t.rejects(store.create(ctx, map({})), { message: 'configmaps "a" already exists' })
 })
 
+t.test('an update that takes the last finalizer fails where the removal does', async (t) => {
+  const memory = openMemory({ clock: systemClock })
+  let isBroken = false
+  const api = await startApiInMemory(undefined, {
+    ...memory,
+    txn: async (compares, operations) => {
+      if (isBroken && operations.some((one) => one.type === 'delete'))
+        throw new StorageError('Unavailable', 'no disk')
+      return memory.txn(compares, operations)
+    },
+  })
+  t.teardown(() => api.close())
+  const call = { namespace: 'default' }
+  const metadata = { name: 'a', finalizers: ['x.io/f'] }
+  await api.create('v1/configmaps', { metadata }, call)
+  await api.delete('v1/configmaps', 'a', call)
+  const stored = async () => api.store('', 'configmaps').get(api.context(call), 'a')
+  const release = () =>
+    api.replace('v1/configmaps', 'a', ({ metadata }) => delete metadata.finalizers, call)
+  isBroken = true
+  t.equal((await release()).code, 500)
+  t.match((await stored()).object.metadata, metadata)
+  isBroken = false
+  t.equal((await release()).code, 200)
+  await t.rejects(stored(), { code: 404 })
+})
+
 t.test('the first update of a Job is a write where reading it fills in labels', async (t) => {
   const api = await startApiInMemory()
   t.teardown(() => api.close())

@@ -333,6 +333,10 @@ t.test('a patch that spoils an object shows it with its keys in the order of Go'
       /"{"apiVersion":"v1","data":1,"kind":"ConfigMap","metadata":{"name":"a","namespace":"x","uid":"[^"]*","resourceVersion":"[^"]*","creationTimestamp":/,
     )
   }
+  const type = 'application/merge-patch+json'
+  const wrong = { metadata: { labels: 7 }, data: 7 }
+  const { body } = await api.send('PATCH', `${configMaps}/a`, { body: wrong, type })
+  t.match(body.message, /field ConfigMap\.data of type map\[string\]string$/, 'and what is first')
 })
 
 t.test('data of a revision may hold integers beyond 2^53', async (t) => {

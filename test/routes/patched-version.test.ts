@@ -67,6 +67,19 @@ t.test('a document in a version that is no longer served is read with its defaul
   t.match((await say('deployments', 'apps/v2')).body.message, 'no kind "Deployment" is registered')
 })
 
+t.test('a document in another version is of its own kind, or of none that it names', async (t) => {
+  const api = await start(t)
+  const say = (given: object) => api.merge(`${scalers}/a`, given)
+  const apiVersion = 'autoscaling/v1'
+  for (const kind of ['', null]) t.equal((await say({ apiVersion, kind })).code, 200)
+  const noKind = 'no kind "Foo" is registered for version "autoscaling/v1"'
+  t.match((await say({ apiVersion, kind: 'Foo' })).body.message, noKind)
+  const wrongType = (field: string) =>
+    `cannot unmarshal number into Go struct field .${field} of type string`
+  t.match((await say({ apiVersion, kind: 7 })).body.message, wrongType('kind'))
+  t.match((await say({ apiVersion: 7, kind: 7 })).body.message, wrongType('apiVersion'))
+})
+
 t.test(
   'a body in another version is refused, one in no version of the kind in other words',
   async (t) => {
