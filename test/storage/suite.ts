@@ -185,7 +185,12 @@ const ranges = async (t: Test, { open }: DriverFixture) => {
     await note(put('/p/d', '3'))
     await note(put('/p/b', '4'), remove('/p/f'))
     await note(remove('/p/d'), put('/p/g', '5'))
-    for (const [revision, state] of states)
+    for (const [revision, state] of states) {
+      for (const start of ['/p/b', '/p/d', '/p/f', '/p/g']) {
+        const page = await driver.range({ prefix: '/p/', start, revision })
+        const rest = state.filter((one) => one >= start)
+        t.same([page.count, shown(page.kvs)], [rest.length, rest], `from ${start} at ${revision}`)
+      }
       for (const limit of [0, 1, 2, 3]) {
         const found: string[] = []
         let start = '/p/'
@@ -198,6 +203,7 @@ const ranges = async (t: Test, { open }: DriverFixture) => {
         }
         t.same(found, state, `at ${revision} in pages of ${limit}`)
       }
+    }
   })
 }
 
