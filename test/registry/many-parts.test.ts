@@ -64,13 +64,14 @@ t.test(
   },
 )
 
+const updater = (manager: string, key: string): [string, Owner] => {
+  const entry = { manager, operation: 'Update', apiVersion: 'v1', subresource: '' }
+  const set = setOfPath('f:data', `f:${key}`)
+  return [identityOf(entry as Owner), { ...entry, time: undefined, set } as Owner]
+}
+
 t.test('owners by update: all but ten of a hundred thousand become one', async (t) => {
-  const owner = (i: number): [string, Owner] => {
-    const entry = { manager: `m${i}`, operation: 'Update', apiVersion: 'v1', subresource: '' }
-    const set = setOfPath('f:data', `f:k${i}`)
-    return [identityOf(entry as Owner), { ...entry, time: undefined, set } as Owner]
-  }
-  const owners = new Map(Array.from({ length: 100_000 }, (_, i) => owner(i)))
+  const owners = new Map(Array.from({ length: 100_000 }, (_, i) => updater(`m${i}`, `k${i}`)))
   capOwners(owners)
   const [ancient, ...others] = [...owners.values()].sort(
     (a, b) => pathsOf(b.set).length - pathsOf(a.set).length,
@@ -79,6 +80,28 @@ t.test('owners by update: all but ten of a hundred thousand become one', async (
   t.equal(others.length, 9)
   t.equal(pathsOf(ancient!.set).length, 100_000 - 9)
 })
+
+t.test(
+  'owners by update: merged ones that are not the oldest go when it is their turn',
+  async (t) => {
+    const names = ['A', 'ancient-changes', ...Array.from({ length: 9 }, (_, i) => `m${i}`)]
+    const owners = new Map(names.map((name) => updater(name, name)))
+    capOwners(owners)
+    t.same(
+      [...owners.values()].map(({ manager }) => manager),
+      names.filter((name) => name !== 'ancient-changes'),
+    )
+    // With one more there is a next, which the oldest is merged with.
+    const more = new Map([...names, 'm9'].map((name) => updater(name, name)))
+    capOwners(more)
+    const ancient = [...more.values()].find(({ manager }) => manager === 'ancient-changes')
+    t.equal(more.size, 10)
+    t.same(pathsOf(ancient!.set), [
+      ['f:data', 'f:A'],
+      ['f:data', 'f:m0'],
+    ])
+  },
+)
 
 t.test('conflicts: each of a million fields is listed, by owner', async (t) => {
   const ownerOf = (manager: string) => ({

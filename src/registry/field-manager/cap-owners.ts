@@ -30,6 +30,13 @@ export const capOwners = (owners: Owners): void => {
       set: owner.set,
     }
     const key = identityOf(bucket)
+    count--
+    // Upstream merges an older bucket whose turn it is with itself and then takes it away, so its fields have no owner.
+    if (identity === key) {
+      owners.delete(key)
+      merged.delete(key)
+      continue
+    }
     let sets = merged.get(key)?.sets
     if (sets === undefined) {
       const before = owners.get(key)
@@ -39,7 +46,6 @@ export const capOwners = (owners: Owners): void => {
     owners.delete(identity)
     sets.push(owner.set)
     merged.set(key, { bucket, sets })
-    count--
   }
   for (const [key, { bucket, sets }] of merged)
     owners.set(key, { ...bucket, set: unionOfAll(sets) })
