@@ -6,6 +6,7 @@ import t from 'tap'
 import type { Pod } from '#kubelet/pod.js'
 import type { Container } from '#kubelet/runtime.js'
 import { makeTerminationFile, TerminationMessages } from '#kubelet/status/termination-message.js'
+import { eventually } from '../eventually.js'
 
 v8.setFlagsFromString('--expose-gc')
 const collect = vm.runInNewContext('gc') as () => void
@@ -14,11 +15,14 @@ t.test('of a log with very long lines only the end is held', async (t) => {
   const folder = t.testdir()
   const spec = { name: 'c', terminationMessagePolicy: 'FallbackToLogsOnError' }
   const pod = { metadata: { uid: 'u' }, spec: { containers: [spec] } } as unknown as Pod
-  let held = 0
+  const isLittle = (): boolean => {
+    collect()
+    return process.memoryUsage().arrayBuffers < 50 * 1024 * 1024
+  }
   async function* logs() {
     for (let i = 0; i < 200; i++) yield Buffer.alloc(1024 * 1024, 'x')
-    collect()
-    held = process.memoryUsage().arrayBuffers
+    // V8 frees buffers in a thread of its own, after the collection.
+    await eventually('little is held', isLittle)
     yield Buffer.from('the end')
   }
   const context = { runtime: { logs }, volumes: { podFolder: () => folder }, log: {} } as never
@@ -28,7 +32,6 @@ t.test('of a log with very long lines only the end is held', async (t) => {
   const container = facts as Container
   await messages.read(pod, [container], () => undefined)
   t.match(messages.with(container), /^x+the end$/)
-  t.ok(held < 50 * 1024 * 1024, `${held} bytes`)
 })
 
 t.test('the words of a container are kept for as long as there is one', async (t) => {
