@@ -3,7 +3,7 @@
  * it, and while nothing happens what it waits for.
  */
 
-import type { Clock } from '#api/clock.js'
+import { type Clock, parseTime } from '#api/clock.js'
 import { controllerRefOf } from '#api/controller-ref.js'
 import { deletionAskedAt } from '#api/grace-period.js'
 import type { PersistedObject } from '#api/object.js'
@@ -27,7 +27,7 @@ interface FollowOptions {
   /** Events that have been told, by uid, with their resourceVersion. */
   readonly told: ReadonlyMap<string, string>
   readonly events: ResourceRef
-  /** `origin` is when the delete was asked for, or `at` as long as it was not. */
+  /** `origin` is when the delete was asked for, or the Pod was created as long as it was not. */
   tell(step: { at: number; what: string }, origin: number): void
   explain(pod: PersistedObject): Promise<readonly string[]>
   print(line: string): void
@@ -43,6 +43,7 @@ class Follower {
   readonly #explained = new Set<string>()
   #pod: PersistedObject
   #endpoints: EndpointStates = new Map()
+  readonly #createdAt: number
   #askedAt: number | undefined
   #lastAt: number
 
@@ -50,6 +51,7 @@ class Follower {
     this.#options = options
     this.#signal = AbortSignal.any([options.signal, this.#gone.signal])
     this.#pod = options.pod
+    this.#createdAt = parseTime(options.pod.metadata.creationTimestamp!)
     this.#askedAt = deletionAskedAt(options.pod)
     this.#lastAt = options.clock.now()
   }
@@ -77,7 +79,7 @@ class Follower {
 
   #tell(what: string): void {
     this.#lastAt = this.#options.clock.now()
-    this.#options.tell({ at: this.#lastAt, what }, this.#askedAt ?? this.#lastAt)
+    this.#options.tell({ at: this.#lastAt, what }, this.#askedAt ?? this.#createdAt)
   }
 
   #informer(ref: ResourceRef, fieldSelector?: string): Informer {

@@ -390,6 +390,13 @@ t.test(
     )
     await shown('Before: said so')
     await shown('service web: endpoint ready')
+    const found = lines.find((line) => line.includes('endpoint ready'))!
+    const [, seen, after] = /:(\d\d\.\d{3})\s+\+(\d+\.\d{3})s/.exec(found)!
+    t.equal(
+      Math.round((Number(seen) - Number(after)) * 1_000 + 3_600_000) % 60_000,
+      Date.parse(pod.metadata.creationTimestamp!) % 60_000,
+      'until a delete counted from when the Pod was created',
+    )
     await client.delete(resources.pods, { namespace, name }, { gracePeriodSeconds: 0 })
     await shown('Held by finalizers: x/y')
     await record('Meanwhile')
