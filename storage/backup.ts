@@ -156,7 +156,10 @@ export const restoredStart = (summary: BackupSummary): number =>
 export const restore = async (driver: StorageDriver, file: string): Promise<BackupSummary> => {
   const { kvs, revision } = await driver.range({ prefix: '', limit: 1 })
   if (kvs.length > 0)
-    throw new StorageError('Unavailable', 'the store to restore into is not empty')
+    throw new StorageError(
+      'Unavailable',
+      'the store to restore into is not empty: a backup makes a new one',
+    )
   const operations: Extract<Operation, { type: 'put' }>[] = []
   const summary = await verifyBackup(file, ({ key, value }) => {
     const ttlSeconds = key.startsWith(expiring.prefix) ? expiring.ttlSeconds : undefined

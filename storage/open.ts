@@ -8,14 +8,18 @@ interface OpenStorageOptions {
   readonly clock: Clock
   /** Where a store that is created now starts (a restore); etcd counts by itself. */
   readonly startRevision?: number
-  /** A LevelDB that is not there is an error; otherwise it is created. */
+  /** A store that is not there is an error, as one in memory always is; otherwise it is created. */
   readonly existing?: boolean
 }
 
 type Opener = (rest: string, options: OpenStorageOptions) => Promise<StorageDriver>
 
 const openers: Readonly<Record<string, Opener>> = {
-  memory: async (_, options) => (await import('./memory/memory-driver.js')).openMemory(options),
+  memory: async (_, { existing, ...options }) => {
+    if (existing)
+      throw new StorageError('Unavailable', 'what is kept in memory only its own server can tell')
+    return (await import('./memory/memory-driver.js')).openMemory(options)
+  },
   level: async (directory, options) =>
     (await import('./level/level-driver.js')).openLevel({ directory, ...options }),
   etcd: async (rest, { clock }) => {

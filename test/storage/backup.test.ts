@@ -55,6 +55,10 @@ t.test('a backup is one moment of a store that goes on, and comes back elsewhere
   await t.rejects(take(restored, { prefix: '', after: old }, 1), { code: 'Compacted' })
   await restored.close()
   t.match(await runCommand('restore', file, '--storage', url), { code: 1, out: /not empty/ })
+  t.match(await runCommand('backup', file, '--storage', 'memory:'), {
+    code: 1,
+    out: /in memory only its own server can tell/,
+  })
 })
 
 t.test('a backup of large objects comes back, whatever one write may hold', async (t) => {
