@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { Level } from 'level'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
-import { encodeHead, headKey, recordKey } from '#storage/level/record.js'
+import { encodeHead, encodeRecord, headKey, recordKey } from '#storage/level/record.js'
 import { type Database, replay } from '#storage/level/replay.js'
 import { openStorage } from '#storage/open.js'
 import { temporaryDirectory } from './level-fixture.js'
@@ -46,19 +46,27 @@ t.test('whatever is gone is told of, also where later writes would hide it', asy
     [recordKey(5, '/a'), recordKey(5, '/b')],
     [recordKey(6, '/a'), recordKey(7, '/b')],
   ] as const
-  const cases: [gone: string[], told: string][] = [
+  const before = {
+    ...{ revision: 1, key: '/old', events: 1, expiry: 0, head: undefined },
+    kv: { key: '/old', value: Buffer.from('0'), modRevision: 1, createRevision: 1 },
+  }
+  const levelKey = recordKey(1, '/old')
+  const instead = { type: 'put', key: levelKey, value: encodeRecord(levelKey, before) } as const
+  const cases: [gone: string[], told: string, ...found: (typeof instead)[]][] = [
     [[...first], 'revision 4 is missing'],
     [[...first, ...second], 'revisions 4 to 5 are missing'],
     [[second[0]], 'revision 5 is not whole'],
     [[third[1]], 'revision 7 was acknowledged, the newest found is 6'],
     [[old[0]], '3 keys were stored, 2 are left or they differ'],
+    [[old[0]], '3 keys were stored, 3 are left or they differ', instead],
     [[headKey, ...old, ...first, ...second, ...third], 'the head record is missing'],
   ]
-  for (const [index, [gone, told]] of cases.entries()) {
+  for (const [index, [gone, told, ...found]] of cases.entries()) {
     const copy = path.join(temporaryDirectory(t), String(index))
     cpSync(directory, copy, { recursive: true })
     const db = new Level(copy)
     await db.batch(gone.map((key) => ({ type: 'del', key })))
+    await db.batch<string, Buffer>(found, { valueEncoding: 'buffer' })
     await db.close()
     const message = `the store in ${copy} is damaged: ${told}`
     await t.rejects(openStorage(`level:${copy}`, { clock: systemClock }), {
