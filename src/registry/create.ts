@@ -152,7 +152,7 @@ export const create = async (
   matchNamespace(object.metadata, deps.definition, ctx.namespace)
   dedupOwnerReferences(object.metadata, ctx, true)
   // Admission may have given it a name.
-  if (!object.metadata.generateName || object.metadata.name) return createWithin(deps, ctx, object)
+  if (object.metadata.name) return createWithin(deps, ctx, object)
   for (let attempt = 1; ; attempt++) {
     try {
       return await createWithin(deps, ctx, cloneJson(object))

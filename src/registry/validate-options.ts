@@ -80,26 +80,6 @@ export const checkPatchOptions = (options: WriteOptions, isApply: boolean): void
 
 const policies = ['Foreground', 'Background', 'Orphan']
 
-const validateUnsafeDelete = (options: DeleteOptions): FieldError[] => {
-  if (options.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return []
-  const given = {
-    dryRun: (options.dryRun ?? []).length > 0,
-    propagationPolicy: options.propagationPolicy !== undefined,
-    orphanDependents: options.orphanDependents !== undefined,
-    gracePeriodSeconds: options.gracePeriodSeconds !== undefined,
-    preconditions: options.preconditions !== undefined,
-  }
-  return Object.entries(given)
-    .filter(([, isGiven]) => isGiven)
-    .map(([name]) =>
-      invalid(
-        'ignoreStoreReadErrorWithClusterBreakingPotential',
-        true,
-        `cannot be set together with .${name}`,
-      ),
-    )
-}
-
 /** Throws a 422 that names every mistake (apimachinery, meta/v1/validation ValidateDeleteOptions). */
 export const checkDeleteOptions = (options: DeleteOptions): void => {
   const errors: FieldError[] = []
@@ -114,9 +94,5 @@ export const checkDeleteOptions = (options: DeleteOptions): void => {
     )
   if (policy !== undefined && !policies.includes(policy))
     errors.push(shownAsJson(notSupported('propagationPolicy', policy, [...policies, 'nil'])))
-  refuse('DeleteOptions', [
-    ...errors,
-    ...validateDryRun(options.dryRun ?? []),
-    ...validateUnsafeDelete(options),
-  ])
+  refuse('DeleteOptions', [...errors, ...validateDryRun(options.dryRun ?? [])])
 }
