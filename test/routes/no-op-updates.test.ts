@@ -62,3 +62,25 @@ t.test('the first update of an object that is completed on every read is a write
     t.equal((await patch()).body.metadata.resourceVersion, resourceVersion, `${name}, again`)
   }
 })
+
+t.test(
+  'what is kept as it was written has changed where its keys are in another order',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    const path = '/apis/resource.k8s.io/v1/namespaces/x/resourceclaims'
+    const device = { driver: 'd.io', pool: 'p', device: 'x' }
+    const requests = [{ name: 'r', exactly: { deviceClassName: 'k.io' } }]
+    await api.post(path, { metadata: { name: 'a' }, spec: { devices: { requests } } })
+    const results = [{ request: 'r', ...device }]
+    const put = async (data: object) => {
+      const { body } = await api.get(`${path}/a`)
+      body.status = { allocation: { devices: { results } }, devices: [{ ...device, data }] }
+      const answer = await api.send('PUT', `${path}/a/status`, { body })
+      t.same(Object.keys(answer.body.status.devices[0].data), Object.keys(data))
+      return answer.body.metadata.resourceVersion
+    }
+    const first = await put({ a: 1, b: 2 })
+    t.equal(await put({ a: 1, b: 2 }), first)
+    t.not(await put({ b: 2, a: 1 }), first)
+  },
+)
