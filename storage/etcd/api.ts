@@ -51,8 +51,8 @@ interface Question {
 
 export interface EtcdWatch {
   readonly stream: WatchStream
-  /** False for etcd before 3.4.25 and 3.5.8, where a requested progress may overtake events (etcd issue 15220). */
-  readonly progressIsOrdered: boolean
+  /** False for etcd before 3.4.31 and 3.5.13, where a requested progress may overtake events or never come. */
+  readonly progressIsReliable: boolean
 }
 
 type Unary = (
@@ -142,9 +142,9 @@ export class EtcdApi {
       const member = await this.#members.next(Number.POSITIVE_INFINITY, signal)
       try {
         const answer = await this.#once(member, question, patienceMs, signal)
-        const progressIsOrdered = hasOrderedProgress((answer as StatusResponse).version)
+        const progressIsReliable = hasReliableProgress((answer as StatusResponse).version)
         const client = member.service<{ watch(metadata: Metadata): WatchStream }>('Watch')
-        return { stream: client.watch(this.#writing), progressIsOrdered }
+        return { stream: client.watch(this.#writing), progressIsReliable }
       } catch (error) {
         if (signal.aborted || this.#closed) throw error
         await sleep(retryMinMs, signal)
@@ -158,12 +158,13 @@ export class EtcdApi {
   }
 }
 
-const hasOrderedProgress = (version: string): boolean => {
+/** As kube-apiserver's feature_support_checker.go; etcd issues 15220 and 17507. */
+export const hasReliableProgress = (version: string): boolean => {
   const [major = 0, minor = 0, patch = 0] = version
     .split('.')
     .map((part) => Number.parseInt(part, 10))
   if (major !== 3 || minor > 5) return major >= 3
-  return (minor === 5 && patch >= 8) || (minor === 4 && patch >= 25)
+  return (minor === 5 && patch >= 13) || (minor === 4 && patch >= 31)
 }
 
 const mayBeMadeAgain = (code: status, details: string, retries: boolean): boolean =>

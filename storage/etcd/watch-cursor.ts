@@ -111,7 +111,7 @@ export class WatchCursor {
       this.#break()
       return
     }
-    if (watch.progressIsOrdered) watch.stream.write({ progress_request: {} })
+    if (watch.progressIsReliable) watch.stream.write({ progress_request: {} })
     else this.#writeFence()
     // Waits longer each time: requests do not make a slow etcd faster.
     this.reach(this.#wanted, Math.min(delayMs * 2, progressDelayMaxMs))

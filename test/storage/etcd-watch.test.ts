@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { limits } from '#limits'
 import type { StorageEvent } from '#storage/driver.js'
-import type { EtcdApi, EtcdWatch } from '#storage/etcd/api.js'
+import { type EtcdApi, type EtcdWatch, hasReliableProgress } from '#storage/etcd/api.js'
 import { KeySpace } from '#storage/etcd/key-space.js'
 import { type CursorHost, WatchCursor } from '#storage/etcd/watch-cursor.js'
 
@@ -16,7 +16,7 @@ const cursorOf = (stream: Duplex, hasOthers: boolean, more: Partial<EtcdApi> = {
   const opened: Duplex[] = []
   const watch = async () => {
     opened.push(stream)
-    return { stream, progressIsOrdered: true }
+    return { stream, progressIsReliable: true }
   }
   const host = { api: { hasOthers, watch, ...more }, keys } as unknown as CursorHost
   const { signal } = new AbortController()
@@ -157,9 +157,9 @@ t.test('a watch that begins behind asks until it has caught up, and then says so
   await batches.return(undefined)
 })
 
-t.test('where etcd tells progress too early, a write of its own moves a watch on', async (t) => {
+t.test('where progress cannot be relied on, a write of its own moves a watch on', async (t) => {
   const stream = new Silent()
-  const watch = async () => ({ stream, progressIsOrdered: false }) as unknown as EtcdWatch
+  const watch = async () => ({ stream, progressIsReliable: false }) as unknown as EtcdWatch
   const call = async (_service: unknown, _method: unknown, { key }: { key: Buffer }) =>
     stream.say(6, { events: [written(aKey, 4), written(key, 6, 2)] })
   const { cursor } = cursorOf(stream, false, { watch, call: call as EtcdApi['call'] })
@@ -180,7 +180,7 @@ t.test('a watch goes on behind what it told, but not past what is gone', async (
   const streams = Array.from({ length: 4 }, () => new Silent())
   const [first, second, third, last] = streams as [Silent, Silent, Silent, Silent]
   const left = [...streams]
-  const watch = async () => ({ stream: left.shift(), progressIsOrdered: true }) as never
+  const watch = async () => ({ stream: left.shift(), progressIsReliable: true }) as never
   const { cursor } = cursorOf(first, false, { watch })
   const batches = cursor.batches()
   const revisionOfNext = async () => (await batches.next()).value!.revision
@@ -210,4 +210,18 @@ t.test('a change whose value before is gone is no event', async (t) => {
   await batches.next()
   stream.say(5, { events: [written(aKey, 5, 2)] })
   await t.rejects(batches.next(), { code: 'Compacted', revision: 5 })
+})
+
+t.test('progress is relied on where etcd tells it in order and on every watch', async (t) => {
+  const versions = [
+    '3.3.27',
+    '3.4.30',
+    '3.4.31',
+    '3.5.0-rc.1',
+    '3.5.12',
+    '3.5.13',
+    '3.6.0',
+    '4.0.0',
+  ]
+  t.same(versions.filter(hasReliableProgress), ['3.4.31', '3.5.13', '3.6.0', '4.0.0'])
 })
