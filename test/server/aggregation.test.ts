@@ -60,13 +60,13 @@ const openApiV2 = {
 const answered = new WeakSet<object>()
 
 /** Tells what it was asked, and serves what an aggregated API must. */
-const startEcho = (t: Test): Promise<AggregatedApi> =>
+const startEcho = (t: Test, isBroken = () => false): Promise<AggregatedApi> =>
   startAggregatedApi(
     t,
     'echo.default.svc',
     (request, response) => {
       const { url = '', method, headers } = request
-      if (url === version) return sendJson(response, echoes)
+      if (url === version) return sendJson(response, echoes, isBroken() ? 500 : 200)
       if (url === '/apis') return sendJson(response, {}, 404)
       if (url === '/openapi/v2') return sendJson(response, openApiV2)
       if (url.startsWith('/openapi/v3'))
@@ -166,7 +166,9 @@ t.test(
   options,
   async (t) => {
     const server = await startServer(t)
-    const api = await startEcho(t)
+    let isBroken = false
+    let failures = 0
+    const api = await startEcho(t, () => isBroken && ++failures > 0)
     const messageAt = async (reason: string, like?: RegExp): Promise<unknown> => {
       const { status } = await until(server, reason, like)
       t.equal(status.conditions[0].status, 'False')
@@ -217,6 +219,14 @@ t.test(
       /: tls: failed to verify certificate: x509: certificate signed by unknown authority$/,
     )
     await call(server, json('PATCH', own, { spec: { insecureSkipTLSVerify: true } }))
+    await until(server, 'Passed')
+
+    isBroken = true
+    await call(server, json('PATCH', own, { spec: { versionPriority: 6 } }))
+    t.match(await messageAt('FailedDiscoveryCheck', /status/), /: bad status from https:.*: 500$/)
+    // No event tells when that is over.
+    await eventually('it to be tried again and again', () => failures > 30)
+    isBroken = false
     await until(server, 'Passed')
   },
 )
