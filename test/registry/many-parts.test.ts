@@ -64,8 +64,8 @@ t.test(
   },
 )
 
-const updater = (manager: string, key: string): [string, Owner] => {
-  const entry = { manager, operation: 'Update', apiVersion: 'v1', subresource: '' }
+const updater = (manager: string, key: string, subresource = ''): [string, Owner] => {
+  const entry = { manager, operation: 'Update', apiVersion: 'v1', subresource }
   const set = setOfPath('f:data', `f:${key}`)
   return [identityOf(entry as Owner), { ...entry, time: undefined, set } as Owner]
 }
@@ -100,6 +100,20 @@ t.test(
       ['f:data', 'f:A'],
       ['f:data', 'f:m0'],
     ])
+  },
+)
+
+t.test(
+  'owners by update: of one manager in one second, that of a subresource is the older',
+  async (t) => {
+    const others = Array.from({ length: 8 }, (_, i) => updater(`m${i}`, `k${i}`))
+    const main = updater('a', 'main')
+    const owners = new Map([updater('A', 'first'), main, updater('a', 'part', 'status'), ...others])
+    capOwners(owners)
+    t.same(
+      [...owners.keys()],
+      [main[0], ...others.map(([identity]) => identity), updater('ancient-changes', '')[0]],
+    )
   },
 )
 

@@ -1,7 +1,17 @@
 /** At most ten owners by update: the oldest are merged, version by version, into the made-up manager `ancient-changes`. */
+import { compareTexts } from '#go/compare-texts.js'
 import { limits } from '#limits'
 import { type FieldSet, unionOfAll } from './field-set.js'
 import { identityOf, type Owner, type Owners, secondsOf } from './managed-fields.js'
+
+/** What upstream tells owners apart by, and puts those of one second in order by: one with a subresource comes first. */
+const identifierOf = ({ manager, operation, apiVersion, subresource }: Owner): string =>
+  JSON.stringify({
+    manager: manager || undefined,
+    operation,
+    apiVersion,
+    subresource: subresource || undefined,
+  })
 
 /** Changes `owners`. Source of the rule: apimachinery, pkg/util/managedfields/internal/capmanagers.go. */
 export const capOwners = (owners: Owners): void => {
@@ -9,12 +19,14 @@ export const capOwners = (owners: Owners): void => {
   const updaters = [...owners].filter(([, owner]) => owner.operation === 'Update')
   let count = updaters.length
   if (count <= limits.updateManagersMax) return
-  updaters.sort(
-    ([a, ownerA], [b, ownerB]) => secondsOf(ownerA) - secondsOf(ownerB) || (a < b ? -1 : 1),
-  )
+  const oldestFirst = updaters
+    .map(([identity, owner]) => ({ identity, owner, identifier: identifierOf(owner) }))
+    .sort(
+      (a, b) => secondsOf(a.owner) - secondsOf(b.owner) || compareTexts(a.identifier, b.identifier),
+    )
   const firstOfVersion = new Map<string, [string, Owner]>()
   const merged = new Map<string, { bucket: Owner; sets: FieldSet[] }>()
-  for (const [identity, owner] of updaters) {
+  for (const { identity, owner } of oldestFirst) {
     if (count <= limits.updateManagersMax) break
     const first = firstOfVersion.get(owner.apiVersion)
     if (first === undefined) {
