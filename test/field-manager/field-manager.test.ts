@@ -379,6 +379,32 @@ t.test('what is given up comes back where another version of the object needs it
   t.same(owners(next), { 'Apply one': { 'f:spec': { 'f:maxReplicas': {} } } })
 })
 
+t.test('a null is nothing to the owner of another version', async (t) => {
+  const now = world('autoscaling', 'v2', 'HorizontalPodAutoscaler')
+  const scaleTargetRef = { kind: 'Deployment', name: 'x', apiVersion: 'apps/v1' }
+  const scaler = (spec: JsonObject): JsonObject => ({
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name: 'a' },
+    spec,
+  })
+  const metrics = [
+    { type: 'Resource', resource: { name: 'cpu', target: { averageUtilization: 5 } } },
+  ]
+  const live = now.create(scaler({ minReplicas: 1, maxReplicas: 2, scaleTargetRef, metrics }))
+  for (const entry of live.metadata.managedFields!) {
+    entry.apiVersion = 'autoscaling/v1'
+    entry.fieldsV1 = { 'f:spec': { 'f:minReplicas': {}, 'f:targetCPUUtilizationPercentage': {} } }
+  }
+  // Both are gone in version 1, which is no conflict; in version 2 they would be changed.
+  const behavior = { scaleDown: null, scaleUp: { policies: [{ type: 'Pods', value: null }] } }
+  const next = now.apply(
+    live,
+    scaler({ maxReplicas: 2, minReplicas: null, metrics: null, behavior }),
+  )
+  t.match(Object.keys(owners(next)), ['Apply one'])
+})
+
 t.test('more than ten updaters: the oldest become ancient-changes', async (t) => {
   let live = maps.create(map({ k0: '1' }), 'm00')
   const all: JsonObject = { k0: '1' }

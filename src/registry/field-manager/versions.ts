@@ -37,15 +37,23 @@ export const zeroObjectOf = oncePerObject(({ gvk, schemaName }: ResourceDefiniti
   return { ...(fields as JsonObject), ...type } as KubeObject
 })
 
-/** The converter goes through Go types: what was taken away and is always written is there again, and empty. */
-const withZeros = (object: JsonObject, zero: JsonObject): JsonObject => {
-  let result = object
-  for (const [key, empty] of Object.entries(zero)) {
-    const value = object[key]
-    const whole = isJsonObject(value) && isJsonObject(empty) ? withZeros(value, empty) : value
-    if (whole === undefined || whole !== value) result = { ...result, [key]: whole ?? empty }
+/** Maps of texts: Go keeps their keys. */
+const textMaps = new Set(['labels', 'annotations', 'matchLabels'])
+
+/**
+ * The converter goes through Go types: what was taken away or is null is not there, and what is always written is there
+ * and empty.
+ */
+const asGoHolds = (object: JsonObject, zero: JsonObject): JsonObject => {
+  const inside = (value: JsonValue | undefined, empty: JsonValue | undefined) => {
+    if (Array.isArray(value)) return value.map((v) => (isJsonObject(v) ? asGoHolds(v, {}) : v))
+    return isJsonObject(value) ? asGoHolds(value, isJsonObject(empty) ? empty : {}) : value
   }
-  return result
+  const held: JsonObject = {}
+  for (const [key, value] of Object.entries(object))
+    if (value !== null) held[key] = textMaps.has(key) ? value : inside(value, zero[key])!
+  for (const [key, empty] of Object.entries(zero)) held[key] ??= empty
+  return held
 }
 
 /** Owners may have claimed kind and apiVersion, and may take them away. Throws CannotConvert. */
@@ -80,7 +88,7 @@ export const versionsOfKind = (
       const from = find(object.apiVersion as string)
       const to = find(apiVersion)
       if (from === undefined || to === undefined) return undefined
-      const given = withZeros(object, zeroObjectOf(from)) as KubeObject
+      const given = asGoHolds(object, zeroObjectOf(from)) as KubeObject
       const stored = from.convert?.toStorage(given) ?? given
       return to.convert?.fromStorage(stored) ?? stored
     },
