@@ -368,6 +368,7 @@ t.test('a propagation policy is a finalizer', async (t) => {
     [{ orphanDependents: true }, [], ['orphan']],
     [{ orphanDependents: false }, ['orphan'], 'gone'],
     [{}, ['orphan', other], ['orphan', other]],
+    [{}, ['foregroundDeletion', other], ['foregroundDeletion', other]],
     [{}, [], 'gone'],
   ]
   for (const [options, finalizers, expected] of rows)
