@@ -321,6 +321,10 @@ t.test('modes and files that do not fit are told in the words of kube-apiserver'
       { authorizationModes: ['RBAC', 'RBAC'] },
       'authorization-mode ["RBAC" "RBAC"] has mode specified more than once',
     ],
+    ...['Foo', 'toString'].map((mode): [ServerOptions, string] => [
+      { authorizationModes: ['RBAC', mode as 'RBAC'] },
+      `authorization-mode "${mode}" is not a valid mode`,
+    ]),
     [
       { authorizationConfigFile: configure(folder, webhook(configFile, { timeout: '1h' })) },
       'authorizers[0].timeout: Invalid value: "1h0m0s": must be > 0s and <= 30s',

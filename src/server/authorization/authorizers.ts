@@ -9,21 +9,23 @@ import type {
 } from '#authz/authorization-configuration.js'
 import { allOf } from '#authz/full-authorizer.js'
 import { aggregate } from '#go/aggregate.js'
-import { goQuoteList } from '#go/quote.js'
+import { goQuote, goQuoteList } from '#go/quote.js'
 import { limits } from '#limits'
 import type { ServerOptions } from '../options.js'
 import type { StartedParts } from '../started-parts.js'
 import type { Authorization, AuthorizerDeps } from './configured-authorizers.js'
 
 /** Throws an Error in the words of kube-apiserver, whose flags these are. */
-const checkModes = ({
-  authorizationModes: modes = [],
-  authorizationWebhook,
-  authorizationPolicyFile,
-}: ServerOptions): void => {
+const checkModes = (
+  { authorizationModes: modes = [], authorizationWebhook, authorizationPolicyFile }: ServerOptions,
+  builtIn: object,
+): void => {
   const hasMode = modes.includes('Webhook')
   const hasPolicies = modes.includes('ABAC')
   const problem = aggregate([
+    ...modes
+      .filter((mode) => mode !== 'Webhook' && !Object.hasOwn(builtIn, mode))
+      .map((mode) => `authorization-mode ${goQuote(mode)} is not a valid mode`),
     ...(hasPolicies && !authorizationPolicyFile
       ? ["authorization-mode ABAC's authorization policy file not passed"]
       : []),
@@ -83,7 +85,7 @@ export const openAuthorizers = async (
     const { followConfiguration } = await import('./configured-authorizers.js')
     return followConfiguration(options.authorizationConfigFile, deps, started)
   }
-  checkModes(options)
+  checkModes(options, builtIn)
   const configurations = configurationsOf(options)
   const hasNode = configurations.some(({ type }) => type === 'Node')
   if (options.authorizationWebhook !== undefined) {
