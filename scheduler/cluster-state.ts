@@ -13,7 +13,7 @@ import { priorityOf } from './priority.js'
 export interface ClusterView {
   /** All that are there, in the order in which they are looked at. */
   nodes: readonly NodeInfo[]
-  /** Told how many of them, if that was enough. */
+  /** Told how many of them a decision has looked at: the next one begins behind those. */
   lookedAt?: (count: number) => void
   namespaceLabels(namespace: string): Record<string, string>
   /** Of all Services of the namespace that have one. */

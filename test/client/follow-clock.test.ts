@@ -1,13 +1,14 @@
 /** Processes go by the clock of their server. */
 import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { clockMovesPath } from '#api/movable-clock.js'
 import { createClient } from '#client/client.js'
 import { followClock } from '#client/follow-clock.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { silentLog } from '#client/log.js'
+import type { Server } from '#src/index.js'
 import { createServer } from '../create-server.js'
 import { eventually } from '../eventually.js'
 import { freePort } from '../free-port.js'
@@ -15,27 +16,36 @@ import { freePort } from '../free-port.js'
 const hour = 3_600_000
 const aheadOf = (clock: { now(): number }) => clock.now() - systemClock.now()
 
-t.test('a process is as far ahead as its server, also as one that was started again', async (t) => {
+/** A server that can be closed and started again in the same place, and who goes on asking it. */
+const startedAgain = async (t: Test) => {
   const port = await freePort()
   const certDir = t.testdir()
-  const start = () => createServer({ port, certDir })
-  let server = await start()
-  const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
+  let server: Server
+  const start = async (): Promise<void> => {
+    server = await createServer({ port, certDir })
+  }
+  await start()
+  const client = createClient(await parseKubeconfig(server!.kubeconfig), 'test')
   const stop = new AbortController()
-  server.clock.advance('1h')
-  const clock = followClock({ client, log: silentLog, signal: stop.signal })
   t.teardown(async () => {
     stop.abort()
     client.close()
     await server.close()
   })
+  return { asked: () => server, start, asking: { client, signal: stop.signal } }
+}
+
+t.test('a process is as far ahead as its server, also as one that was started again', async (t) => {
+  const { asked, start, asking } = await startedAgain(t)
+  asked().clock.advance('1h')
+  const clock = followClock({ ...asking, log: silentLog })
   const moves: number[] = []
   clock.onMove!((byMs) => moves.push(byMs))
   await eventually('it has been told', () => aheadOf(clock) >= hour)
-  server.clock.advance(2 * hour)
+  asked().clock.advance(2 * hour)
   await eventually('it has moved', () => aheadOf(clock) >= 3 * hour)
-  await server.close()
-  server = await start()
+  await asked().close()
+  await start()
   await eventually('a new server is not ahead', () => aheadOf(clock) < hour)
   t.same(moves, [hour, 2 * hour, -3 * hour])
 })
@@ -64,18 +74,8 @@ t.test('a server that has no clock of its own is asked once', async (t) => {
 })
 
 t.test('a server that does not answer is told of once, until it has answered', async (t) => {
-  const port = await freePort()
-  const certDir = t.testdir()
-  const start = () => createServer({ port, certDir })
-  let server = await start()
-  const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
-  await server.close()
-  const stop = new AbortController()
-  t.teardown(async () => {
-    stop.abort()
-    client.close()
-    await server.close()
-  })
+  const { asked, start, asking } = await startedAgain(t)
+  await asked().close()
   const warnings: (string | undefined)[] = []
   let debugged = 0
   const log = {
@@ -83,13 +83,13 @@ t.test('a server that does not answer is told of once, until it has answered', a
     warn: ({ error }: { error?: string }) => void warnings.push(error),
     debug: () => debugged++,
   }
-  const clock = followClock({ client, log, signal: stop.signal })
+  const clock = followClock({ ...asking, log })
   await eventually('it was tried three times', () => debugged >= 2)
   t.equal(warnings.length, 1)
   t.match(warnings[0], /ECONNREFUSED/)
-  server = await start()
-  server.clock.advance('1h')
+  await start()
+  asked().clock.advance('1h')
   await eventually('it answers', () => aheadOf(clock) >= hour)
-  await server.close()
+  await asked().close()
   await eventually('it is told of again', () => warnings.length === 2)
 })
