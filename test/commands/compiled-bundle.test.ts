@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { CompiledBundle } from '#commands/compiled-bundle.js'
 import { temporaryDirectory } from '#test/storage/level-fixture.js'
+import { collectGarbage } from '../collect-garbage.js'
 
 const bundleSaying = (word: string): string =>
   `const path = require('node:path')
@@ -54,16 +54,14 @@ t.test('the first start keeps compiled code, the next one takes it', async (t) =
 t.test('what ran long before it is kept is kept, too', async (t) => {
   const { file, start, directory, cached } = written(t)
   t.teardown(() => setFlagsFromString('--no-stress-flush-code'))
-  setFlagsFromString('--expose-gc')
   // Each collection drops what it may, not only what is old.
   setFlagsFromString('--stress-flush-code')
-  const collect = runInNewContext('gc') as () => void
   const statements = Array.from({ length: 1000 }, (_, i) => `exports.word = 'word ${i}'`)
   writeFileSync(file, statements.join('\n'))
   const keptAfter = (collections: number): number => {
     const bundle = new CompiledBundle(file)
     bundle.run()
-    for (let i = 0; i < collections; i++) collect()
+    for (let i = 0; i < collections; i++) collectGarbage()
     bundle.keep()
     const [name] = cached()
     const { length } = readFileSync(path.join(directory, name!))

@@ -1,11 +1,10 @@
 /** Connections to what requests are forwarded to. */
 import http from 'node:http'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import t from 'tap'
 import { sleep } from '#async/sleep.js'
 import { forward } from '#routes/forward.js'
+import { collectGarbage } from '../collect-garbage.js'
 import { eventually } from '../eventually.js'
 import { listen } from '../listen.js'
 
@@ -36,8 +35,6 @@ t.test('an answer that nobody reads holds no connection', async (t) => {
 })
 
 t.test('the time for a whole answer ends, whatever is collected meanwhile', async (t) => {
-  setFlagsFromString('--expose-gc')
-  const collect: () => void = runInNewContext('gc')
   const url = new URL(`http://127.0.0.1:${await listen(t, http.createServer())}`)
   let isOver = false
   const asked = forward({ url }, incoming(), reply, { timeoutMs: 200 }).catch((error: Error) => {
@@ -46,7 +43,7 @@ t.test('the time for a whole answer ends, whatever is collected meanwhile', asyn
   })
   for (let i = 0; i < 5; i++) {
     await sleep(20)
-    collect()
+    collectGarbage()
   }
   await eventually('the end of its time', () => isOver)
   t.match(await asked, /context deadline exceeded$/)
