@@ -6,7 +6,13 @@ import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { emptyOf } from '../decode.js'
 import type { ResourceDefinition } from '../resource-definition.js'
-import { deducedType, type FieldType, fieldTypeOf, fieldTypeOfStructural } from './field-type.js'
+import {
+  deducedType,
+  type FieldType,
+  fieldTypeOf,
+  fieldTypeOfStructural,
+  type MapType,
+} from './field-type.js'
 import { resetFieldsOf } from './reset-fields.js'
 import { CannotConvert, type Versions } from './updater.js'
 
@@ -37,23 +43,30 @@ export const zeroObjectOf = oncePerObject(({ gvk, schemaName }: ResourceDefiniti
   return { ...(fields as JsonObject), ...type } as KubeObject
 })
 
-/** Maps of texts: Go keeps their keys. */
-const textMaps = new Set(['labels', 'annotations', 'matchLabels'])
-
 /**
- * The converter goes through Go types: what was taken away or is null is not there, and what is always written is there
- * and empty.
+ * The converter goes through Go types: a field that was taken away or is null is not there, and one that is always written
+ * is there and empty. The keys of maps, and what is opaque, stay as they are.
  */
-const asGoHolds = (object: JsonObject, zero: JsonObject): JsonObject => {
-  const inside = (value: JsonValue | undefined, empty: JsonValue | undefined) => {
-    if (Array.isArray(value)) return value.map((v) => (isJsonObject(v) ? asGoHolds(v, {}) : v))
-    return isJsonObject(value) ? asGoHolds(value, isJsonObject(empty) ? empty : {}) : value
-  }
+const asGoHolds = (object: JsonObject, type: MapType | undefined, zero: JsonObject): JsonObject => {
   const held: JsonObject = {}
-  for (const [key, value] of Object.entries(object))
-    if (value !== null) held[key] = textMaps.has(key) ? value : inside(value, zero[key])!
+  for (const [key, value] of Object.entries(object)) {
+    const field = type?.field(key)
+    if (value === null && field !== undefined) continue
+    held[key] = valueAsGoHolds(value!, field?.type ?? type?.element, zero[key])
+  }
   for (const [key, empty] of Object.entries(zero)) held[key] ??= empty
   return held
+}
+
+const valueAsGoHolds = (
+  value: JsonValue,
+  type: FieldType | undefined,
+  zero: JsonValue | undefined,
+): JsonValue => {
+  if (Array.isArray(value))
+    return value.map((item) => valueAsGoHolds(item, type?.list?.element, undefined))
+  if (!isJsonObject(value)) return value
+  return asGoHolds(value, type?.map, isJsonObject(zero) ? zero : {})
 }
 
 /** Owners may have claimed kind and apiVersion, and may take them away. Throws CannotConvert. */
@@ -88,7 +101,8 @@ export const versionsOfKind = (
       const from = find(object.apiVersion as string)
       const to = find(apiVersion)
       if (from === undefined || to === undefined) return undefined
-      const given = asGoHolds(object, zeroObjectOf(from)) as KubeObject
+      const type = typeOfDefinition(from).map
+      const given = asGoHolds(object, type, zeroObjectOf(from)) as KubeObject
       const stored = from.convert?.toStorage(given) ?? given
       return to.convert?.fromStorage(stored) ?? stored
     },
