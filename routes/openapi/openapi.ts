@@ -2,7 +2,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { parseAccept } from '#api/accept.js'
+import { type Clause, parseAccept } from '#api/accept.js'
 import { Query } from '#registry/query.js'
 import { serveContent } from '../answers/serve-content.js'
 import type { RemoteSource } from '../discovery/remote-versions.js'
@@ -21,14 +21,20 @@ const compress = promisify(gzip)
 const formerProtobufV2 = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
 const formerProtobufV3 = 'application/com.github.proto-openapi.spec.v3@v1.0+protobuf'
 
+/** Either half of what is asked for may be `*`. */
+const standsFor = (asked: string, type: string): boolean => {
+  const [, subtype] = type.split('/')
+  return ['*/*', 'application/*', `*/${subtype}`, type].includes(asked)
+}
+
 /** The first form that the client names; JSON where any will do. */
 const acceptedForm = (
-  request: FastifyRequest,
+  clauses: readonly Clause[],
   protobuf: readonly string[],
 ): 'json' | 'protobuf' | undefined => {
-  for (const { type } of parseAccept(request.headers.accept)) {
-    if (['*/*', 'application/*', json].includes(type)) return 'json'
-    if (protobuf.includes(type)) return 'protobuf'
+  for (const { type } of clauses) {
+    if (standsFor(type, json)) return 'json'
+    if (protobuf.some((form) => standsFor(type, form))) return 'protobuf'
   }
   return undefined
 }
@@ -61,7 +67,7 @@ export const installOpenApi = (
   const documents = new Documents(options)
 
   app.all('/openapi/v2', async (request, reply) => {
-    const form = acceptedForm(request, [protobufV2, formerProtobufV2])
+    const form = acceptedForm(parseAccept(request.headers.accept), [protobufV2, formerProtobufV2])
     reply.header('vary', ['Accept-Encoding', 'Accept'])
     if (form === undefined) return reply.code(406).send()
     const remotes = await options.remote.openApiV2Documents()
@@ -92,7 +98,10 @@ export const installOpenApi = (
     const hash = documents.hash(name)
     if (hash === undefined) return reply.code(404).send()
     reply.header('vary', 'Accept')
-    const form = acceptedForm(request, [protobufV3, formerProtobufV3])
+    const clauses = parseAccept(request.headers.accept)
+    // A header without any media type is not refused but answered with nothing (kube-openapi, handler3).
+    if (clauses.length === 0) return reply.code(200).send()
+    const form = acceptedForm(clauses, [protobufV3, formerProtobufV3])
     if (form === undefined) return reply.code(406).send()
     const asked = new Query(request.url).text('hash')
     reply.header('content-type', form === 'json' ? json : protobufV3)

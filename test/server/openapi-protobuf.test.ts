@@ -157,6 +157,18 @@ t.test('a document of OpenAPI 3 has a form in protobuf, under the same tag', asy
   t.equal((await call(server, { path, headers: { accept: 'text/plain' } })).status, 406)
 })
 
+t.test('what asks for half a media type, or for none, is read as by kube-openapi', async (t) => {
+  const server = await startServer(t)
+  const ask = (path: string, accept: string) => call(server, { path, headers: { accept } })
+  for (const path of ['/openapi/v2', '/openapi/v3/apis/apps/v1'])
+    t.match(await ask(path, '*/json'), {
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+    })
+  t.match(await ask('/openapi/v3/apis/apps/v1', 'json'), { status: 200, text: '' })
+  t.match(await ask('/openapi/v2', 'json'), { status: 406, text: '' })
+})
+
 t.test('schemas of OpenAPI 3 have the bytes that gnostic gives them', (t) => {
   const cases: [string, JsonObject, string][] = [
     ['a reference', { $ref: '#/d' }, '12050a03232f64'],
