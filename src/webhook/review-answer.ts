@@ -7,6 +7,7 @@ import { isJsonObject } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { limits } from '#limits'
 import { decodeType } from '#registry/decode.js'
+import { parseYaml } from '#registry/yaml/yaml.js'
 
 export interface Reply {
   readonly code: number
@@ -96,23 +97,25 @@ const types = {
   ImageReview: 'imagepolicy.v1alpha1.ImageReview',
 }
 
+/** Whatever its type says, an answer that does not begin as a JSON object does is read as YAML (apimachinery's json.Serializer). */
+const valueIn = (text: string): JsonValue => {
+  if (!text.trimStart().startsWith('{')) return parseYaml(text).value
+  try {
+    // Converted objects may have integers that JSON.parse rounds.
+    return parse(text)
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error
+    throw new Error(`couldn't get version/kind; json parse error: ${error.message}`)
+  }
+}
+
 /** The decoder knows the reviews of its group alone, and wants the version that was sent. */
 const decode = (reply: Reply, { group, kind, review }: SentReview): JsonObject => {
   if (reply.text === '')
     throw new Error(
       `0-length response with status code: ${reply.code} and content type: ${reply.type || 'application/json'}`,
     )
-  let value: JsonValue
-  try {
-    // Converted objects may have integers that JSON.parse rounds.
-    value = parse(reply.text)
-  } catch (error) {
-    if (!(error instanceof JsonSyntaxError)) throw error
-    if (reply.text.trimStart().startsWith('{'))
-      throw new Error(`couldn't get version/kind; json parse error: ${error.message}`)
-    // Text that is no JSON is read as YAML, which makes a string of it.
-    value = reply.text
-  }
+  const value = valueIn(reply.text)
   if (value !== null && !isJsonObject(value)) throw new Error(noObjectText(value))
   const answer = value ?? {}
   const sent = review.apiVersion as string

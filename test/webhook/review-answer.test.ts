@@ -37,3 +37,20 @@ t.test('an answer that is no JSON, or deeper than any body, is refused in the wo
   })
   t.end()
 })
+
+t.test('an answer that is no JSON is read as YAML, whatever its type', (t) => {
+  const ask = (text: string) => reviewOf({ ...answered(''), text }, sent)
+  const head = `# by hand\napiVersion: ${apiVersion}\nkind: ConversionReview\n`
+  t.match(
+    ask(`${head}response: {uid: u, convertedObjects: [{a: 9007199254740993}]}\n---\nmore: 1`),
+    {
+      response: { uid: 'u', convertedObjects: [{ a: 9007199254740993n }] },
+    },
+  )
+  const page = '<html>\n<head><title>502: Bad Gateway</title></head>'
+  t.throws(() => ask(page), {
+    message: 'yaml: line 2: mapping values are not allowed in this context',
+  })
+  t.throws(() => ask('not found'), { message: /^couldn't get version.kind; .* string into Go/ })
+  t.end()
+})
