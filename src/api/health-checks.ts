@@ -1,4 +1,5 @@
 /** Checks of a server's health, and what /healthz, /livez and /readyz say of them. Upstream: pkg/server/healthz. */
+import { goQuote } from '#go/quote.js'
 
 export interface HealthCheck {
   readonly name: string
@@ -42,7 +43,7 @@ export const answerAllChecks = async (
     lines.push(problem === undefined ? `[+]${name} ok` : `[-]${name} failed: reason withheld`)
   }
   if (excluded.size > 0) {
-    const names = [...excluded].map((name) => JSON.stringify(name)).join(', ')
+    const names = [...excluded].sort().map(goQuote).join(',')
     lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`)
   }
   const text = lines.map((line) => `${line}\n`).join('')

@@ -2,6 +2,7 @@
 
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import { jsonEqual, setOwn, withKeysInOrder } from '#json/object.js'
 import type { JsonValue } from '#json/value.js'
 import { holdsWholeFloat } from '#registry/decode/whole-floats.js'
@@ -37,7 +38,7 @@ const sortKeys = (object: KubeObject): void => {
 const finalizerWarnings = ({ metadata }: KubeObject, had: readonly string[]): string[] => {
   const known = new Set(had)
   const added = [...new Set(metadata.finalizers ?? [])].filter((f) => !known.has(f)).sort()
-  const say = (name: string, why: string) => `metadata.finalizers: ${JSON.stringify(name)}: ${why}`
+  const say = (name: string, why: string) => `metadata.finalizers: ${goQuote(name)}: ${why}`
   return added.flatMap((name) => {
     const path = name.includes('.') ? ' including a path (/)' : ''
     const why = `prefer a domain-qualified finalizer name${path} to avoid accidental conflicts with other finalizer writers`

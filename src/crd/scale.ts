@@ -2,6 +2,7 @@
 import { badRequest, failure, internalError } from '#api/errors.js'
 import { type FieldError, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import { getOwn, isJsonObject, setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
 import { goPrint, goTypeOf } from '#registry/go-print.js'
@@ -146,12 +147,12 @@ export const scaleSubresource = (paths: ScalePaths): Subresource => {
     readForWrite: (parent) => toScale(parent, noReplicas),
     refuseRead: (parent) =>
       numberAt(parent, specPath) === undefined
-        ? internalError(`the spec replicas field ${JSON.stringify(specPath)} does not exist`)
+        ? internalError(`the spec replicas field ${goQuote(specPath)} does not exist`)
         : undefined,
     write: (parent, next) => {
       const replicas = (next.spec as { replicas?: number } | undefined)?.replicas ?? 0
       if (replicas === noReplicas)
-        throw badRequest(`the spec replicas field ${JSON.stringify(specPath)} cannot be empty`)
+        throw badRequest(`the spec replicas field ${goQuote(specPath)} cannot be empty`)
       setAt(parent, specPath, replicas)
       return parent
     },

@@ -1,5 +1,6 @@
 import { formatTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
+import { goQuote } from '#go/quote.js'
 import { defineKind, type RequestContext } from '#registry/resource-definition.js'
 import {
   dropDisabledOfSlice,
@@ -19,7 +20,7 @@ const warnings = ({ spec }: KubeObject): string[] => {
   return driver === driver.toLowerCase()
     ? []
     : [
-        `spec.driver: driver names should be lowercase; ${JSON.stringify(driver)} contains uppercase characters`,
+        `spec.driver: driver names should be lowercase; ${goQuote(driver)} contains uppercase characters`,
       ]
 }
 
