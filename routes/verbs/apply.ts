@@ -129,7 +129,7 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
     checkIdentity(next, target)
     return next
   }
-  if (view !== undefined) return throughView(target, view, ctx, merge, owners)
+  if (owners !== undefined) return throughView(target, owners, ctx, merge)
   return async (current: KubeObject | undefined): Promise<KubeObject> => {
     const live = current && (definition.convert?.fromStorage(current) ?? current)
     const next = await merge(live)

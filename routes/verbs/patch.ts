@@ -48,14 +48,14 @@ export const patchTypeOf = (request: FastifyRequest, { definition }: Target): Pa
 
 const changeOf = (call: PatchCall, owners: ViewOwners | undefined) => {
   const { target, ctx } = call
-  const { definition, view, name } = target
-  if (view !== undefined) {
+  const { definition, name } = target
+  if (owners !== undefined) {
     const next = (shown: KubeObject): KubeObject => {
       const changed = patched(call, shown)
       checkIdentity(changed, target)
       return changed
     }
-    return throughView(target, view, ctx, next, owners)
+    return throughView(target, owners, ctx, next)
   }
   return (current: KubeObject | undefined): KubeObject => {
     if (current === undefined) throw notFound(definition.gvr, name)

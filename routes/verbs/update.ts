@@ -36,7 +36,7 @@ export const updateObject: VerbHandler = async (target, request, reply, deps) =>
     return object
   }
   const owners = ownersOfView(target, ctx, deps, false)
-  const change = view === undefined ? next : throughView(target, view, ctx, next, owners)
+  const change = owners === undefined ? next : throughView(target, owners, ctx, next)
   const { stored, created } = await store.update(ctx, target.name, change, {
     ...(uid ? { preconditions: { uid } } : {}),
     authorizeCreate: () => deps.authorizeCreate(request),

@@ -14,7 +14,7 @@ import type {
   Subresource,
   UpdateStrategy,
 } from '#registry/resource-definition.js'
-import type { UpdateOptions } from '#registry/store.js'
+import type { Change, UpdateOptions } from '#registry/store.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 
 /** What the body of the request is decoded as. */
@@ -50,30 +50,27 @@ export const hooksOfView = (view: Subresource | undefined): UpdateOptions =>
                 }),
               },
             }),
-        ...(view.read === undefined || view.write === undefined
-          ? {}
-          : { admittedAs: { read: view.read, write: view.write } }),
+        ...(view.read !== undefined && { admittedAs: view.read }),
       }
 
-/** Turns a change of the view into a change of the parent. `owners` tracks field owners. */
+/** Turns a change of the view into a change of the parent. */
 export const throughView =
   (
     { definition, name }: Target,
-    view: Subresource,
+    { view, ...owners }: ViewOwners,
     ctx: RequestContext,
     next: (shown: KubeObject) => KubeObject | Promise<KubeObject>,
-    owners?: ViewOwners,
-  ) =>
-  async (current: KubeObject | undefined): Promise<KubeObject> => {
+  ): Change =>
+  async (current, admit) => {
     if (current === undefined) throw notFound(definition.gvr, name)
     const read = view.readForWrite?.(current) ?? view.read?.(current) ?? current
-    const shown = owners?.show(read, current) ?? read
+    const shown = owners.show(read, current)
     const changed = await next(shown)
-    const { resourceVersion } = changed.metadata
-    const result =
-      view.read === undefined
-        ? { ...changed, metadata: copyWith(changed.metadata) }
-        : view.write!(cloneJson(current), changed, ctx)
+    const tracked = withManagedFields(changed, await owners.track(shown, changed))
+    // A form of its own is admitted as it was sent, and then checked (apiserver, scaleUpdatedObjectInfo).
+    if (view.read !== undefined) await admit(tracked, shown)
+    const { resourceVersion, managedFields } = tracked.metadata
+    const result = view.read === undefined ? tracked : view.write!(cloneJson(current), tracked, ctx)
     // A scale without a resourceVersion is written unconditionally, even for kinds that require one on their main
     // resource.
     const unconditional = definition.strategy.allowUnconditionalUpdate ?? true
@@ -81,11 +78,9 @@ export const throughView =
       result.metadata.resourceVersion = current.metadata.resourceVersion
     else if (resourceVersion === undefined) delete result.metadata.resourceVersion
     else result.metadata.resourceVersion = resourceVersion
-    if (owners !== undefined) {
-      const managedFields = await owners.keep(shown, changed, current)
-      if (managedFields === undefined) delete result.metadata.managedFields
-      else result.metadata.managedFields = managedFields
-    }
+    const kept = owners.keep(managedFields, current)
+    if (kept === undefined) delete result.metadata.managedFields
+    else result.metadata.managedFields = kept
     return result
   }
 
@@ -96,12 +91,12 @@ type OwnersEntries = KubeObject['metadata']['managedFields']
  * view has a kind of its own, they own fields of the view, and through it a part of the parent.
  */
 export interface ViewOwners {
+  readonly view: Subresource
   show(read: KubeObject, parent: KubeObject): KubeObject
-  keep(
-    shown: KubeObject,
-    changed: KubeObject,
-    parent: KubeObject,
-  ): OwnersEntries | Promise<OwnersEntries>
+  /** Those of the view, once it was changed. */
+  track(shown: KubeObject, changed: KubeObject): OwnersEntries | Promise<OwnersEntries>
+  /** Those of the parent, whose view has these. */
+  keep(ofView: OwnersEntries, parent: KubeObject): OwnersEntries
 }
 
 /** Where the replicas are. Each version of a custom resource has its own path, or none. */
@@ -137,23 +132,21 @@ export const ownersOfView = (
           subresource,
           now: ctx.now,
         })
-  if (body === definition)
-    return {
-      show: (read) => read,
-      keep: track,
-    }
+  if (body === definition) return { view, show: (read) => read, track, keep: (ofView) => ofView }
   const pathOf = (apiVersion: string) => replicasPathOf(definition, apiVersion)
   return {
+    view,
     show: (read, { metadata }) => {
       const managedFields = ownersOfScale(metadata.managedFields, pathOf)
       return managedFields === undefined
         ? read
         : { ...read, metadata: copyWith(read.metadata, { managedFields }) }
     },
-    keep: async (shown, changed, { metadata }) =>
+    track,
+    keep: (ofView, { metadata }) =>
       ownersOfScaled({
         parent: metadata.managedFields,
-        scale: await track(shown, changed),
+        scale: ofView,
         apiVersion: formatGroupVersion(definition.gvk),
         pathOf,
       }),

@@ -56,7 +56,7 @@ export interface Store {
   update(
     ctx: RequestContext,
     name: string,
-    change: (current: KubeObject | undefined) => KubeObject | Promise<KubeObject>,
+    change: Change,
     options?: UpdateOptions,
   ): Promise<{ stored: StoredObject; created: boolean }>
   delete(ctx: RequestContext, name: string, options: DeleteOptions): Promise<Deleted>
@@ -98,6 +98,18 @@ export interface DeletableStore {
   deleteGenerically(ctx: RequestContext, name: string, options: DeleteOptions): Promise<Deleted>
 }
 
+/** Mutating admission: may change `object`. Without an old object it is that of a create. */
+export type AdmitChange = (object: KubeObject, oldObject?: KubeObject) => void | Promise<void>
+
+/**
+ * Makes the next object from the stored one. What it makes is admitted afterwards, unless clients see another form of it
+ * (`admittedAs`): then `change` has that form admitted while it has it.
+ */
+export type Change = (
+  current: KubeObject | undefined,
+  admit: AdmitChange,
+) => KubeObject | Promise<KubeObject>
+
 export interface UpdateOptions {
   /** Set when `change` itself computed managedFields (server-side apply). */
   readonly managedFieldsTracked?: boolean
@@ -112,6 +124,6 @@ export interface UpdateOptions {
   readonly forceAllowCreate?: boolean
   /** Preconditions besides the resourceVersion in the object. */
   readonly preconditions?: { uid?: string; resourceVersion?: string }
-  /** What admission sees instead of the object (a Scale), and how its changes are written into the object. */
-  readonly admittedAs?: Required<Pick<Subresource, 'read' | 'write'>>
+  /** The form that admission sees instead of the object (a Scale); `change` itself has it admitted for mutation. */
+  readonly admittedAs?: Required<Subresource>['read']
 }

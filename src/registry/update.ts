@@ -23,7 +23,7 @@ import { isTooLarge } from './interpret-storage-error.js'
 import { dedupOwnerReferences, matchNamespace, sameContent } from './object-meta.js'
 import { checkPreconditions } from './preconditions.js'
 import type { RequestContext, Strategy } from './resource-definition.js'
-import type { UpdateOptions } from './store.js'
+import type { AdmitChange, Change, UpdateOptions } from './store.js'
 import {
   admit,
   admitWrite,
@@ -36,7 +36,6 @@ import {
   write,
 } from './store-base.js'
 
-type Change = (current: KubeObject | undefined) => KubeObject | Promise<KubeObject>
 interface Updated {
   stored: StoredObject
   created: boolean
@@ -145,8 +144,8 @@ const writeNext = async (
       operation: 'UPDATE',
       ctx,
       name: attempt.name,
-      object: attempt.options.admittedAs?.read(changed) ?? changed,
-      oldObject: attempt.options.admittedAs?.read(current.object) ?? current.object,
+      object: attempt.options.admittedAs?.(changed) ?? changed,
+      oldObject: attempt.options.admittedAs?.(current.object) ?? current.object,
     })
     // The object that the client sent is the answer to a removal: it was never stored, and so forgets nothing.
     if (isToBeRemoved(changed, current.object, definition.strategy))
@@ -174,19 +173,27 @@ const writeNext = async (
   }
 }
 
+const changeAdmission =
+  ({ deps, ctx, name }: Attempt): AdmitChange =>
+  (object, oldObject) =>
+    oldObject === undefined
+      ? admitWrite(deps, { operation: 'CREATE', ctx, name, object })
+      : admitWrite(deps, { operation: 'UPDATE', ctx, name, object, oldObject })
+
 const createInstead = async (attempt: Attempt): Promise<Updated> => {
   const { deps, ctx, name, change, options } = attempt
   const { definition } = deps
   if (!(definition.strategy.allowCreateOnUpdate ?? false) && options.forceAllowCreate !== true)
     throw notFound(definition.gvr, name)
   checkStored(attempt, undefined)
-  const next = await change(undefined)
+  const admitChange = changeAdmission(attempt)
+  const next = await change(undefined, admitChange)
   // Unlike POST, PUT and apply keep a deletionTimestamp of the client. The resourceVersion only has to be a number here
   // (apiserver, store.go Update), where a POST refuses any.
   resourceVersionOf(next)
   matchNamespace(next.metadata, definition, ctx.namespace)
   if (options.managedFieldsTracked !== true) await track(deps, next, undefined, ctx)
-  await admitWrite(deps, { operation: 'CREATE', ctx, name, object: next })
+  await admitChange(next)
   if (!ctx.dryRun) delete next.metadata.resourceVersion
   matchNamespace(next.metadata, definition, ctx.namespace)
   dedupOwnerReferences(next.metadata, ctx, true)
@@ -199,23 +206,15 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
   const { deps, ctx, name, change, options } = attempt
   if (current === undefined) return createInstead(attempt)
   const { definition } = deps
-  const { admittedAs } = options
+  const admitChange = changeAdmission(attempt)
   checkStored(attempt, current)
-  let next = await change(current.object)
+  let next = await change(current.object, admitChange)
   // Writers of a status hand on the stored metadata, which watchers share. It is copied, since resourceVersion is written
   // into it.
   if (next.metadata === current.object.metadata)
     next = { ...next, metadata: copyWith(next.metadata) }
   if (options.managedFieldsTracked !== true) await track(deps, next, current.object, ctx)
-  const object = admittedAs?.read(next) ?? next
-  await admitWrite(deps, {
-    operation: 'UPDATE',
-    ctx,
-    name,
-    object,
-    oldObject: admittedAs?.read(current.object) ?? current.object,
-  })
-  if (admittedAs !== undefined) next = admittedAs.write(next, object, ctx)
+  if (options.admittedAs === undefined) await admitChange(next, current.object)
   dedupOwnerReferences(next.metadata, ctx, true)
   if (attempt.withoutOwners) delete next.metadata.managedFields
   checkResourceVersion(next, {

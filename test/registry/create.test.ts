@@ -195,11 +195,16 @@ t.test('of a subresource with a kind of its own admission sees and changes that'
     ...{ apiVersion: 'v1', kind: 'View', metadata: { name: 'a' } },
     text: object.data.text,
   })
-  const { stored } = await api
-    .store('', 'configmaps')
-    .update(api.context(inDefault), 'a', (current) => ({ ...current!, ...data('sent') }), {
-      admittedAs: { read: view, write: (object, { text }) => ({ ...object, ...data(text) }) },
-    })
+  const { stored } = await api.store('', 'configmaps').update(
+    api.context(inDefault),
+    'a',
+    async (current, admit) => {
+      const sent = { ...view(current!), text: 'sent' }
+      await admit(sent, view(current!))
+      return { ...current!, ...data(sent.text) }
+    },
+    { admittedAs: view },
+  )
   t.same(stored.object.data, { text: 'admitted' })
   t.same(seen, [
     ['View', 'stored', 'View', 'sent'],
