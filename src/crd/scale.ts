@@ -2,9 +2,11 @@
 import { badRequest, failure, internalError } from '#api/errors.js'
 import { type FieldError, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { formatDouble } from '#go/number.js'
 import { goQuote } from '#go/quote.js'
 import { getOwn, isJsonObject, setOwn } from '#json/object.js'
 import type { JsonObject, JsonValue } from '#json/value.js'
+import { isWholeFloat } from '#registry/decode/whole-floats.js'
 import { goPrint, goTypeOf } from '#registry/go-print.js'
 import type { Subresource } from '#registry/resource-definition.js'
 import { scaleTable } from '#registry/scale-table.js'
@@ -39,46 +41,60 @@ const setAt = (object: JsonObject, path: string, value: JsonValue): void => {
   setOwn(at, names.at(-1)!, value)
 }
 
-const goTypeName = (value: JsonValue): string => (value === null ? '<nil>' : goTypeOf(value))
-
 interface Found {
   readonly value?: JsonValue | undefined
+  /** A whole number that was written as a float, which it is until it is stored. */
+  readonly isFloat?: boolean
   /** Why the path cannot be followed: something on the way is not an object. */
   readonly problem?: string
 }
 
-const accessorError = (names: readonly string[], value: JsonValue, wanted: string): string =>
-  `.${names.join('.')} accessor error: ${goPrint(value)} is of the type ${goTypeName(value)}, expected ${wanted}`
+const accessorError = (
+  names: readonly string[],
+  { value = null, isFloat }: Found,
+  wanted: string,
+): string => {
+  const [text, type] = isFloat
+    ? [formatDouble(value as number), 'float64']
+    : [goPrint(value), value === null ? '<nil>' : goTypeOf(value)]
+  return `.${names.join('.')} accessor error: ${text} is of the type ${type}, expected ${wanted}`
+}
 
 /** What is at a path (unstructured.NestedFieldNoCopy). */
 const nestedAt = (object: KubeObject, names: readonly string[]): Found => {
   let at: JsonValue = object
+  let isFloat = false
   for (const [i, name] of names.entries()) {
     if (at === null) return {}
     if (!isJsonObject(at))
-      return { problem: accessorError(names.slice(0, i + 1), at, 'map[string]interface{}') }
+      return {
+        problem: accessorError(names.slice(0, i + 1), { value: at }, 'map[string]interface{}'),
+      }
     const inner: JsonValue | undefined = getOwn(at, name)
     if (inner === undefined) return {}
+    isFloat = isWholeFloat(at, name)
     at = inner
   }
-  return { value: at }
+  return { value: at, isFloat }
 }
 
 /** The integer at a path; a text says why there is none where something else is (unstructured.NestedInt64). */
 const integerAt = (object: KubeObject, path: string): number | bigint | string | undefined => {
   const names = namesIn(path)
-  const { value, problem } = nestedAt(object, names)
+  const found = nestedAt(object, names)
+  const { value, isFloat, problem } = found
   if (problem !== undefined || value === undefined) return problem
-  const isInteger = typeof value === 'bigint' || Number.isSafeInteger(value)
-  return isInteger ? (value as number | bigint) : accessorError(names, value, 'int64')
+  const isInteger = !isFloat && (typeof value === 'bigint' || Number.isSafeInteger(value))
+  return isInteger ? (value as number | bigint) : accessorError(names, found, 'int64')
 }
 
 /** Why there is no text at a path where something else is (unstructured.NestedString). */
 const textProblem = (object: KubeObject, path: string): string | undefined => {
   const names = namesIn(path)
-  const { value, problem } = nestedAt(object, names)
+  const found = nestedAt(object, names)
+  const { value, problem } = found
   if (problem !== undefined || value === undefined) return problem
-  return typeof value === 'string' ? undefined : accessorError(names, value, 'string')
+  return typeof value === 'string' ? undefined : accessorError(names, found, 'string')
 }
 
 const numberAt = (object: KubeObject, path: string): number | undefined => {

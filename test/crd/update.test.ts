@@ -6,6 +6,7 @@ import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { customStrategy } from '#crd/custom-strategy.js'
 import type { StructuralSchema } from '#crd/structural-schema.js'
+import { noteFloat } from '#registry/decode/whole-floats.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 
 const text = { type: 'string' }
@@ -180,6 +181,14 @@ t.test('what scale reads has to be what it reads', (t) => {
   ])
   t.strictSame(says({ spec: { n: 9007199254740992n } }), [
     error('.spec.n', '9007199254740992: should be less than or equal to 2147483647'),
+  ])
+  const spec = { n: 2147483648 }
+  noteFloat(spec, 'n', spec.n, '2147483648.0')
+  t.strictSame(says({ spec }), [
+    error(
+      '.spec.n',
+      '0: .spec.n accessor error: 2.147483648e+09 is of the type float64, expected int64',
+    ),
   ])
   const noMap = 'accessor error: [] is of the type []interface {}, expected map[string]interface{}'
   t.strictSame(says({ status: [] }), [
