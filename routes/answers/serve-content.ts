@@ -141,10 +141,13 @@ export const serveContent = async (
   if (etag !== undefined) reply.header('etag', etag)
   const isWrong = isRefused(request, content)
   const isKnownAlready = !isWrong && isUnchanged(request, content)
-  if (isKnownAlready && isRead(request)) return reply.removeHeader('content-type').code(304).send()
-  reply
-    .header('content-type', contentType)
-    .header('last-modified', new Date(modifiedAt).toUTCString())
+  const lastModified = new Date(modifiedAt).toUTCString()
+  if (isKnownAlready && isRead(request)) {
+    // The tag tells as much.
+    if (etag === undefined) reply.header('last-modified', lastModified)
+    return reply.removeHeader('content-type').code(304).send()
+  }
+  reply.header('content-type', contentType).header('last-modified', lastModified)
   if (isWrong || isKnownAlready) return reply.code(412).send()
   reply.header('accept-ranges', 'bytes')
   const range = rangeOf(request, content)
