@@ -6,8 +6,8 @@ import type { Clock } from '#api/clock.js'
 import type { VolumeAttachment } from '#client/csi-objects.js'
 import type { Wanted } from './attachments.js'
 
-/** How long a driver may take to attach a volume before the Pods are told. */
-const attachWaitMs = 120_000
+/** How long a driver may take to attach a volume before the Pods are told, or to detach it. Upstream: csiTimeout. */
+export const attachWaitMs = 120_000
 
 interface Question {
   readonly sinceMs: number

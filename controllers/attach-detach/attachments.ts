@@ -1,3 +1,4 @@
+import type { VolumeAttachment } from '#client/csi-objects.js'
 import { uniqueName } from '#client/csi-volume.js'
 import type { Volume } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
@@ -14,6 +15,10 @@ export interface Wanted {
 export const isShared = ({ spec: { accessModes = [] } }: Volume): boolean =>
   accessModes.length === 0 ||
   accessModes.some((mode) => mode === 'ReadWriteMany' || mode === 'ReadOnlyMany')
+
+/** Its driver has said so; nobody knows whether the node has the volume. */
+export const hasFailed = ({ status }: VolumeAttachment): boolean =>
+  !status?.attached && status?.attachError !== undefined
 
 /**
  * Why a Pod cannot have a volume that another node has, with upstream's text, which names no Pods of other namespaces.
@@ -38,6 +43,10 @@ export const isOutOfService = (node: Node): boolean =>
  * maxWaitForUnmountDuration.
  */
 export const unmountWaitMs = 360_000
+
+/** When a volume that is said to be in use has to be looked at again that no Pod has wanted for so long. */
+export const lookAgainMs = (unwantedForMs: number): number =>
+  unwantedForMs < unmountWaitMs ? unmountWaitMs - unwantedForMs : unmountWaitMs
 
 /**
  * Whether a volume that no Pod has wanted on the node for this long may be detached. A node that disappeared may still

@@ -3,7 +3,6 @@
  * in the Node's status; upstream's persistentvolume-attach-detach-controller. Volumes that are folders are not attached.
  */
 
-import { conditionOf } from '#api/conditions.js'
 import type { PersistedObject } from '#api/object.js'
 import type { VolumeAttachment } from '#client/csi-objects.js'
 import { attachmentName, uniqueName } from '#client/csi-volume.js'
@@ -20,27 +19,12 @@ import { podsByClaim } from '../persistentvolume/pods-by-claim.js'
 import { podsOfNodes } from '../pods/pods-of-nodes.js'
 import { readLive } from '../read-live.js'
 import { Asked } from './asked.js'
-import { isShared, mayDetach, takenBy, unmountWaitMs, type Wanted } from './attachments.js'
+import { hasFailed, isShared, lookAgainMs, mayDetach, type Wanted } from './attachments.js'
+import { Detaching } from './detaching.js'
+import { asGone, isManaged, listOf, volumeSignature } from './nodes.js'
+import { PodEvents } from './pod-events.js'
 
 const component = 'attachdetach-controller'
-/** Nodes with this annotation leave attaching to the controller. */
-const managedAnnotation = 'volumes.kubernetes.io/controller-managed-attach-detach'
-
-const isManaged = (node: Node | undefined): boolean =>
-  node?.metadata.annotations?.[managedAnnotation] === 'true'
-/** The last state of a deleted Node, without the out-of-service taint. */
-const asGone = (node: Node): Node => ({ ...node, spec: { ...node.spec, taints: [] } })
-const usesClaims = (pod: Pod): boolean => claimNames(pod).length > 0
-/** All of a Node that decides what is attached to it. */
-const signature = (node: Node): string =>
-  JSON.stringify([
-    node.status.volumesInUse,
-    node.status.volumesAttached,
-    node.spec.taints,
-    isManaged(node),
-    conditionOf(node, 'Ready')?.status,
-  ])
-
 class AttachDetach {
   readonly #context: ControllerContext
   readonly #podsOfNode: (name: string) => readonly Pod[]
@@ -50,12 +34,16 @@ class AttachDetach {
   /** Last states of deleted Nodes that still have volumes. */
   readonly #gone = new Map<string, Node>()
   readonly #asked: Asked
+  readonly #detaching: Detaching
+  readonly #events: PodEvents
   /** By node, attachments that wait because another node has the volume, so that each is reported once. */
   readonly #refused = new Map<string, ReadonlySet<string>>()
 
   constructor(context: ControllerContext) {
     this.#context = context
     this.#asked = new Asked(context.clock)
+    this.#detaching = new Detaching(context.clock)
+    this.#events = new PodEvents(context.recorder(component))
     this.#podsOfNode = podsOfNodes(context)
     this.#pods = podsByClaim(context)
     const { store } = context.informers.for<VolumeAttachment>(resources.volumeAttachments)
@@ -73,7 +61,7 @@ class AttachDetach {
 
   #watchPods(queue: WorkQueue): void {
     const look = (pod: Pod): void => {
-      if (pod.spec.nodeName && usesClaims(pod)) queue.add(pod.spec.nodeName)
+      if (pod.spec.nodeName && claimNames(pod).length > 0) queue.add(pod.spec.nodeName)
     }
     this.#pods.handle({
       onAdd: look,
@@ -95,7 +83,7 @@ class AttachDetach {
         queue.add(node.metadata.name)
       },
       onUpdate(next, previous) {
-        if (signature(next) !== signature(previous)) queue.add(next.metadata.name)
+        if (volumeSignature(next) !== volumeSignature(previous)) queue.add(next.metadata.name)
       },
     })
   }
@@ -118,6 +106,7 @@ class AttachDetach {
       onDelete: (attachment) => {
         this.#unwantedSince.delete(attachment.metadata.name)
         this.#asked.end(attachment.metadata.name)
+        this.#detaching.end(attachment)
         lookAtNodesOf(attachment)
       },
     })
@@ -206,12 +195,12 @@ class AttachDetach {
     )
     const known = new Set(there.map(({ metadata }) => metadata.name))
     if (there.length === 0) this.#gone.delete(nodeName)
-    let dueMs = this.#tellSilent(there, wanted)
+    let dueMs = Math.min(this.#tellSilent(there, wanted), this.#tellLeaving(there, wanted))
     const refused = new Set<string>()
     // Pods on a deleted node keep their volumes until they are gone, too; no more are attached there.
     for (const entry of isManaged(node) ? wanted.values() : []) {
       if (known.has(entry.name)) continue
-      const pendingMs = isShared(entry.volume) ? 0 : this.#asked.elsewhereMs(entry)
+      const pendingMs = isShared(entry.volume) ? 0 : this.#pendingMs(entry)
       dueMs = Math.min(dueMs, pendingMs || dueMs)
       if (pendingMs === 0 && !(await this.#attach(nodeName, entry))) refused.add(entry.name)
     }
@@ -222,7 +211,7 @@ class AttachDetach {
       const { name } = attachment.metadata
       if (wanted.has(name)) this.#unwantedSince.delete(name)
       else if (this.#mayLeave(attachment, node)) leaving.add(attachment)
-      else dueMs = Math.min(dueMs, this.#asked.leftMs(attachment) || unmountWaitMs)
+      else dueMs = Math.min(dueMs, this.#asked.leftMs(attachment) || this.#lookAgainMs(attachment))
     }
     if (node !== undefined) await this.#tellNode(node, there, leaving)
     for (const attachment of leaving) await this.#detach(attachment)
@@ -234,6 +223,7 @@ class AttachDetach {
     let dueMs = Number.POSITIVE_INFINITY
     for (const attachment of there) {
       const { name } = attachment.metadata
+      if (this.#detaching.has(attachment)) continue
       if (attachment.status?.attached || attachment.status?.attachError) {
         this.#asked.end(name)
         continue
@@ -243,7 +233,7 @@ class AttachDetach {
         const { attacher } = attachment.spec
         const handle = asked.volume.spec.csi?.volumeHandle
         const problem = `timed out waiting for external-attacher of ${attacher} CSI driver to attach volume ${handle}`
-        this.#tellFailure(asked, problem)
+        this.#events.failed(asked, problem)
         this.#asked.end(name)
       }
       const entry = wanted.get(name)
@@ -253,21 +243,43 @@ class AttachDetach {
     return dueMs
   }
 
-  /** False while another node has the volume. */
+  /** Tells Pods that want volumes back whose drivers cannot let go of them; says when the next may be due. */
+  #tellLeaving(there: readonly VolumeAttachment[], wanted: ReadonlyMap<string, Wanted>): number {
+    const left = there.map((attachment) => {
+      const entry = wanted.get(attachment.metadata.name)
+      if (entry !== undefined && this.#detaching.isStuck(attachment))
+        this.#events.failed(entry, 'volume attachment is being deleted')
+      return this.#detaching.leftMs(attachment) || Number.POSITIVE_INFINITY
+    })
+    return Math.min(...left)
+  }
+
+  #elsewhere({ name, volume }: Wanted): VolumeAttachment[] {
+    return this.#store<VolumeAttachment>(resources.volumeAttachments)
+      .byIndex('volume', volume.metadata.name)
+      .filter(({ metadata }) => metadata.name !== name)
+  }
+
+  /** How long drivers may still take to attach the volume elsewhere or to detach it there. */
+  #pendingMs(entry: Wanted): number {
+    const left = this.#elsewhere(entry).map((other) => this.#detaching.leftMs(other))
+    return Math.max(this.#asked.elsewhereMs(entry), ...left)
+  }
+
+  /** False while another node has the volume. One where that failed, or whose driver cannot let go of it, counts for nothing. */
   async #attach(nodeName: string, wanted: Wanted): Promise<boolean> {
-    const { name, volume, pods } = wanted
+    const { name, volume } = wanted
     const attachments = this.#informer<VolumeAttachment>(resources.volumeAttachments)
-    const volumeName = volume.metadata.name
-    const elsewhere = attachments.store.byIndex('volume', volumeName)
-    const others = elsewhere.map(({ spec }) => spec.nodeName).filter((other) => other !== nodeName)
+    const source = { persistentVolumeName: volume.metadata.name }
+    const others = this.#elsewhere(wanted)
+      .filter((other) => !this.#detaching.has(other) && !hasFailed(other))
+      .map(({ spec }) => spec.nodeName)
     if (!isShared(volume) && others.length > 0) {
       if (this.#refused.get(nodeName)?.has(name)) return false
       const users = others.flatMap((other) => this.#usersOn(other, volume))
-      const what = `Multi-Attach error for volume ${JSON.stringify(volumeName)}`
-      for (const pod of pods) this.#tellPods([pod], 'Warning', `${what} ${takenBy(pod, users)}`)
+      this.#events.taken(wanted, users)
       return false
     }
-    const source = { persistentVolumeName: volumeName }
     this.#asked.begin(wanted)
     try {
       attachments.observe(
@@ -305,6 +317,11 @@ class AttachDetach {
     })
   }
 
+  #lookAgainMs({ metadata }: VolumeAttachment): number {
+    const now = this.#context.clock.now()
+    return lookAgainMs(now - (this.#unwantedSince.get(metadata.name) ?? now))
+  }
+
   /** A kubelet mounts only listed volumes, so a volume is taken off the list before it is detached. */
   async #tellNode(
     node: Node,
@@ -315,14 +332,12 @@ class AttachDetach {
     const names = new Set(
       there
         .filter((attachment) => attachment.status?.attached && !leaving.has(attachment))
+        .filter((attachment) => !this.#detaching.has(attachment))
         .map(({ spec }) => volumes.get(spec.source.persistentVolumeName ?? ''))
         .flatMap((volume) => (volume?.spec.csi === undefined ? [] : [uniqueName(volume.spec.csi)])),
     )
-    const before = node.status.volumesAttached ?? []
-    const kept = before.filter(({ name }) => names.has(name))
-    for (const { name } of kept) names.delete(name)
-    const volumesAttached = [...kept, ...[...names].map((name) => ({ name, devicePath: '' }))]
-    if (names.size === 0 && kept.length === before.length) return
+    const volumesAttached = listOf(names, node.status.volumesAttached)
+    if (volumesAttached === undefined) return
     try {
       this.#informer<Node>(resources.nodes).observe(
         await this.#context.client.patch<Node>(
@@ -345,11 +360,18 @@ class AttachDetach {
    * Upstream: verifyVolumeIsSafeToDetach.
    */
   async #detach(attachment: VolumeAttachment): Promise<void> {
+    if (this.#detaching.has(attachment)) return
+    const at = { name: attachment.spec.nodeName }
+    if (!this.#mayLeave(attachment, await readLive<Node>(this.#context, resources.nodes, at)))
+      return
+    this.#detaching.begin(attachment)
     if (attachment.metadata.deletionTimestamp !== undefined) return
-    const { nodeName: name } = attachment.spec
-    const node = await readLive<Node>(this.#context, resources.nodes, { name })
-    if (this.#mayLeave(attachment, node))
+    try {
       await deleteObject(this.#context, resources.volumeAttachments, attachment)
+    } catch (error) {
+      this.#detaching.end(attachment)
+      throw error
+    }
   }
 
   /** Reports the outcome of an attachment as Events of the Pods that wait for it. */
@@ -357,23 +379,10 @@ class AttachDetach {
     const entry = this.#asked.for(metadata.name) ?? this.#wantedOn(spec.nodeName).get(metadata.name)
     if (status?.attached || status?.attachError) this.#asked.end(metadata.name)
     if (entry === undefined) return
-    const name = JSON.stringify(entry.volume.metadata.name)
-    if (status?.attached && !before.status?.attached)
-      this.#tellPods(entry.pods, 'Normal', `AttachVolume.Attach succeeded for volume ${name} `)
+    if (status?.attached && !before.status?.attached) this.#events.attached(entry)
     const { message = '', time } = status?.attachError ?? {}
     if (status?.attachError === undefined || time === before.status?.attachError?.time) return
-    this.#tellFailure(entry, message)
-  }
-
-  #tellFailure({ pods, volume }: Wanted, problem: string): void {
-    const name = JSON.stringify(volume.metadata.name)
-    this.#tellPods(pods, 'Warning', `AttachVolume.Attach failed for volume ${name} : ${problem}`)
-  }
-
-  #tellPods(pods: readonly Pod[], type: 'Normal' | 'Warning', message: string): void {
-    const recorder = this.#context.recorder(component)
-    const reason = type === 'Normal' ? 'SuccessfulAttachVolume' : 'FailedAttachVolume'
-    for (const pod of pods) recorder.event(pod, type, reason, message)
+    this.#events.failed(entry, message)
   }
 }
 

@@ -32,5 +32,6 @@ export interface VolumeAttachment extends PersistedObject {
     attached?: boolean
     attachmentMetadata?: Record<string, string>
     attachError?: { message?: string; time?: string }
+    detachError?: { message?: string; time?: string }
   }
 }

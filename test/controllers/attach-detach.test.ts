@@ -7,6 +7,7 @@ import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import {
   isShared,
+  lookAgainMs,
   mayDetach,
   takenBy,
   unmountWaitMs,
@@ -41,6 +42,13 @@ t.test('a volume leaves a node that has unmounted it, is off, or is silent for l
   t.notOk(mayDetach(nodeWith({}, used), volume, { ...late, isReady: true }), 'it is well')
   t.notOk(mayDetach(undefined, volume, soon), 'nobody knows whether it uses it')
   t.ok(mayDetach(undefined, volume, late))
+  t.end()
+})
+
+t.test('a volume that is in use is looked at again when its time is over, not later', (t) => {
+  t.equal(lookAgainMs(0), unmountWaitMs)
+  t.equal(lookAgainMs(100_000), unmountWaitMs - 100_000)
+  t.equal(lookAgainMs(unmountWaitMs), unmountWaitMs, 'its node is ready, and may use it for long')
   t.end()
 })
 
@@ -187,6 +195,75 @@ t.test('an attachment is not taken back before its driver has answered', async (
   await until(async () =>
     (await messages()).includes('AttachVolume.Attach succeeded for volume "pv" '),
   )
+})
+
+/** What the driver does that attaches and detaches: it holds the attachment until it has detached the volume. */
+const held = { metadata: { finalizers: ['d.io/attacher'] } }
+
+t.test('another node waits in silence while a driver lets go of a volume', async (t) => {
+  const { client, run, attachments, nodesWithIt, status, messages } = await start(t)
+  const [first, name] = [nameOn('n1'), nameOn('n2')]
+  await run('first', 'n1')
+  await until(async () => (await nodesWithIt()).length > 0)
+  await status(resources.volumeAttachments, first, { attached: true })
+  await client.patch(resources.volumeAttachments, { name: first }, held, { type: 'merge' })
+  await client.delete(resources.pods, { namespace, name: 'first' }, { gracePeriodSeconds: 0 })
+  await until(
+    async () =>
+      (await attachments()).find(({ metadata }) => metadata.name === first)?.metadata
+        .deletionTimestamp,
+  )
+  await run('second', 'n2')
+  await run('other', 'n2', 'c2')
+  // Who has seen that one has seen the second.
+  await until(async () => (await nodesWithIt()).length > 1)
+  t.notOk((await attachments()).some(({ metadata }) => metadata.name === name))
+
+  await status(resources.volumeAttachments, first, { detachError: { message: 'busy' } })
+  await until(async () => (await attachments()).some(({ metadata }) => metadata.name === name))
+  const { items } = await client.list(resources.nodes)
+  t.same(
+    items.flatMap((node) => node.status?.volumesAttached ?? []),
+    [],
+    'the first node must not use it any more',
+  )
+  await run('back', 'n1')
+  const refusal = 'AttachVolume.Attach failed for volume "pv" : volume attachment is being deleted'
+  await until(async () => (await messages()).includes(refusal))
+  t.notOk((await messages()).some((text) => text.startsWith('Multi-Attach')))
+})
+
+t.test('a driver that does not let go of a volume in two minutes holds nobody up', async (t) => {
+  const { client, run, attachments, nodesWithIt, status } = await start(t)
+  const first = nameOn('n1')
+  await run('first', 'n1')
+  await until(async () => (await nodesWithIt()).length > 0)
+  await status(resources.volumeAttachments, first, { attached: true })
+  await client.patch(resources.volumeAttachments, { name: first }, held, { type: 'merge' })
+  await client.delete(resources.pods, { namespace, name: 'first' }, { gracePeriodSeconds: 0 })
+  await run('second', 'n2')
+  await until(async () => {
+    const body = { advance: '1m' }
+    await client.request({ method: 'POST', path: '/kubelevel/clock', body })
+    return (await attachments()).some(({ metadata }) => metadata.name === nameOn('n2'))
+  })
+})
+
+t.test('a node that a volume could not be attached to does not keep it from another', async (t) => {
+  const { run, attachments, nodesWithIt, status, messages } = await start(t)
+  await run('first', 'n1')
+  await until(async () => (await nodesWithIt()).length > 0)
+  const attachError = { message: 'no disk' }
+  await status(resources.volumeAttachments, nameOn('n1'), { attached: false, attachError })
+  const failure = 'AttachVolume.Attach failed for volume "pv" : no disk'
+  await until(async () => (await messages()).includes(failure))
+  await run('second', 'n2')
+  await until(async () => (await nodesWithIt()).includes('n2'))
+  t.same(
+    (await attachments()).map(({ spec }) => spec.attacher),
+    ['d.io', 'd.io'],
+  )
+  t.notOk((await messages()).some((text) => text.startsWith('Multi-Attach')))
 })
 
 t.test('a volume that two nodes want at once is attached to one of them', async (t) => {
