@@ -24,21 +24,24 @@ export const areBound = (
 ): boolean => {
   for (const [{ metadata }, promised] of chosen) {
     const what = promised === undefined ? 'provisioning pvc' : 'binding'
-    const missing = (type: string, key: string) =>
-      new Error(`failed to check ${what}: could not find v1.${type} "${key}"`)
+    const missing = (resource: string, key: string) =>
+      new Error(`failed to check ${what}: ${resource} "${key}" not found`)
     const key = `${metadata.namespace}/${metadata.name}`
     const claim = claims.get(key)
-    if (claim === undefined) throw missing('PersistentVolumeClaim', key)
+    if (claim === undefined) throw missing('persistentvolumeclaims', key)
     const { volumeName } = claim.spec
     if (promised === undefined) {
       // A provisioner that fails takes it back, so that another node may be tried.
-      if (claim.metadata.annotations?.[selectedNode] !== node.metadata.name)
+      const { annotations } = claim.metadata
+      if (annotations === undefined)
+        throw new Error(`selectedNode annotation reset for PVC "${metadata.name}"`)
+      if (annotations[selectedNode] !== node.metadata.name)
         throw new Error(`provisioning failed for PVC "${metadata.name}"`)
       if (volumeName) mustSuit(volumes.get(volumeName), node)
     } else {
       const { name } = promised.metadata
       const volume = volumes.get(name)
-      if (volume === undefined) throw missing('PersistentVolume', name)
+      if (volume === undefined) throw missing('persistentvolumes', name)
       mustSuit(volume, node)
       if (!volume.spec.claimRef?.uid) throw new Error(`ClaimRef got reset for pv "${name}"`)
     }

@@ -10,7 +10,8 @@ import type { VolumeBinding } from './volume-binding.js'
 
 /** The Pod has no use any more for what it waits for. */
 class WaitEnded extends Error {}
-const gone = 'pod does not exist any more'
+const gone = ({ metadata: { name } }: Pod): WaitEnded =>
+  new WaitEnded(`pod does not exist any more: pod "${name}" not found`)
 
 interface Findings {
   readonly chosen: ChosenVolumes
@@ -42,8 +43,8 @@ export class PreBind {
     return this.#waits.size
   }
 
-  podGone({ metadata }: Pod): void {
-    this.#waits.get(metadata.uid)?.abort(new WaitEnded(gone))
+  podGone(pod: Pod): void {
+    this.#waits.get(pod.metadata.uid)?.abort(gone(pod))
   }
 
   /** A Pod that is not bound yet need not end for another one. False: it does not wait here. */
@@ -124,7 +125,7 @@ export class PreBind {
 
   /** Others go on meanwhile, and may end the wait. */
   async #wait(pod: Pod, own: AbortController, until: () => Promise<boolean>): Promise<boolean> {
-    if (this.#deps.isGone(pod)) throw new WaitEnded(gone)
+    if (this.#deps.isGone(pod)) throw gone(pod)
     this.#waits.set(pod.metadata.uid, own)
     this.#deps.waits()
     const isReady = await until()

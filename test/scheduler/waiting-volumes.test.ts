@@ -76,8 +76,11 @@ t.test(
     await patchClaim({ metadata: { annotations: { [selectedNode]: null } } })
     await saysOf(
       'p',
-      'running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "c"',
+      'running PreBind plugin "VolumeBinding": binding volumes: selectedNode annotation reset for PVC "c"',
     )
+    await isAsked()
+    await patchClaim({ metadata: { annotations: { [selectedNode]: null, own: 'yes' } } })
+    await saysOf('p', 'provisioning failed for PVC "c"')
     await isAsked()
 
     await client.create(resources.persistentVolumes, {
@@ -96,6 +99,59 @@ t.test(
       const pod = await client.get<Pod>(resources.pods, { namespace, name: 'p' })
       return pod.spec.nodeName === 'n'
     })
+  },
+)
+
+t.test(
+  'a Pod that goes while its volume is made, or whose claim does, is told of it',
+  async (t) => {
+    const flags = parseFlags([], schedulerProcess.flags)
+    const client = await startBeside(t, (deps) => schedulerProcess.run(deps, flags))
+    await client.create(resources.serviceAccounts, { metadata: { name: 'default', namespace } })
+    const capacity = { cpu: '4', memory: '8Gi', pods: '10' }
+    const status = { capacity, allocatable: capacity }
+    await client.create(resources.nodes, { metadata: { name: 'n' }, status })
+    await client.create(resources.storageClasses, {
+      metadata: { name: 'late' },
+      provisioner: 'example.com/disks',
+      volumeBindingMode: 'WaitForFirstConsumer',
+    })
+    const storage = { storageClassName: 'late', accessModes: ['ReadWriteOnce'] }
+    for (const name of ['a', 'b']) {
+      await client.create(resources.persistentVolumeClaims, {
+        metadata: { name, namespace },
+        spec: { ...storage, resources: { requests: { storage: '1Gi' } } },
+      })
+      await client.create(resources.pods, {
+        metadata: { name, namespace },
+        spec: {
+          terminationGracePeriodSeconds: 0,
+          containers: [{ name: 'c', image: 'i' }],
+          tolerations: [{ operator: 'Exists' }],
+          volumes: [{ name: 'v', persistentVolumeClaim: { claimName: name } }],
+        },
+      })
+      await eventually('it waits', async () => {
+        const pod = await client.get<Pod>(resources.pods, { namespace, name })
+        return pod.status.nominatedNodeName
+      })
+    }
+    await client.delete(resources.pods, { namespace, name: 'a' })
+    const at = { namespace, name: 'b' }
+    // Nobody is there who sees that no Pod that runs has it.
+    const free = { metadata: { finalizers: null } }
+    await client.delete(resources.persistentVolumeClaims, at)
+    await client.patch(resources.persistentVolumeClaims, at, free, merge)
+    const told = async () => (await client.list(resources.events, { namespace })).items
+    for (const why of [
+      'pod does not exist any more: pod "a" not found',
+      'failed to check provisioning pvc: persistentvolumeclaims "default/b" not found',
+    ])
+      await eventually(why, async () =>
+        (await told()).some(
+          ({ note }) => note === `running PreBind plugin "VolumeBinding": binding volumes: ${why}`,
+        ),
+      )
   },
 )
 
