@@ -193,7 +193,7 @@ class AttachDetach {
       'node',
       nodeName,
     )
-    const known = new Set(there.map(({ metadata }) => metadata.name))
+    const known = new Set(there.filter((a) => !hasFailed(a)).map(({ metadata }) => metadata.name))
     if (there.length === 0) this.#gone.delete(nodeName)
     let dueMs = Math.min(this.#tellSilent(there, wanted), this.#tellLeaving(there, wanted))
     const refused = new Set<string>()
@@ -280,6 +280,7 @@ class AttachDetach {
       this.#events.taken(wanted, users)
       return false
     }
+    if (attachments.store.get(name) !== undefined) return true
     this.#asked.begin(wanted)
     try {
       attachments.observe(
