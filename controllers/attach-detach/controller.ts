@@ -90,9 +90,8 @@ class AttachDetach {
 
   #watchAttachments(queue: WorkQueue): void {
     // Another node may wait for it.
-    const lookAtNodesOf = ({ spec }: VolumeAttachment): void => {
-      const { persistentVolumeName = '' } = spec.source
-      const volume = this.#store<Volume>(resources.persistentVolumes).get(persistentVolumeName)
+    const lookAtNodesOf = (attachment: VolumeAttachment): void => {
+      const volume = this.#volumeBehind(attachment)
       if (volume !== undefined) this.#lookAtVolume(queue, volume)
     }
     this.#informer<VolumeAttachment>(resources.volumeAttachments).handle({
@@ -206,7 +205,7 @@ class AttachDetach {
     }
     if (refused.size > 0) this.#refused.set(nodeName, refused)
     else this.#refused.delete(nodeName)
-    const leaving = new Set<VolumeAttachment>()
+    const leaving = new Set(there.filter((attachment) => this.#detaching.has(attachment)))
     for (const attachment of there) {
       const { name } = attachment.metadata
       if (wanted.has(name)) this.#unwantedSince.delete(name)
@@ -257,7 +256,7 @@ class AttachDetach {
   #elsewhere({ name, volume }: Wanted): VolumeAttachment[] {
     return this.#store<VolumeAttachment>(resources.volumeAttachments)
       .byIndex('volume', volume.metadata.name)
-      .filter(({ metadata }) => metadata.name !== name)
+      .filter((other) => other.metadata.name !== name && this.#volumeBehind(other) !== undefined)
   }
 
   /** How long drivers may still take to attach the volume elsewhere or to detach it there. */
@@ -276,7 +275,9 @@ class AttachDetach {
       .map(({ spec }) => spec.nodeName)
     if (!isShared(volume) && others.length > 0) {
       if (this.#refused.get(nodeName)?.has(name)) return false
-      const users = others.flatMap((other) => this.#usersOn(other, volume))
+      const users = others.flatMap(
+        (other) => this.#wantedOn(other).get(attachmentName(volume.spec.csi!, other))?.pods ?? [],
+      )
       this.#events.taken(wanted, users)
       return false
     }
@@ -297,16 +298,17 @@ class AttachDetach {
     return true
   }
 
-  #usersOn(node: string, volume: Volume): Pod[] {
-    return this.#wantedOn(node).get(attachmentName(volume.spec.csi!, node))?.pods ?? []
+  /** Unless somebody else has made the attachment, which is then named otherwise, or it is of an unknown volume. */
+  #volumeBehind({ metadata, spec }: VolumeAttachment): Volume | undefined {
+    const name = spec.source.persistentVolumeName ?? ''
+    const volume = this.#store<Volume>(resources.persistentVolumes).get(name)
+    const csi = volume?.spec.csi
+    return csi && metadata.name === attachmentName(csi, spec.nodeName) ? volume : undefined
   }
 
   #mayLeave(attachment: VolumeAttachment, node: Node | undefined): boolean {
-    const volume = this.#store<Volume>(resources.persistentVolumes).get(
-      attachment.spec.source.persistentVolumeName ?? '',
-    )
-    // VolumeAttachments of unknown volumes belong to others.
-    if (volume?.spec.csi === undefined) return false
+    const volume = this.#volumeBehind(attachment)
+    if (volume === undefined) return false
     if (this.#asked.leftMs(attachment) > 0) return false
     const name = attachment.metadata.name
     const now = this.#context.clock.now()
@@ -329,13 +331,11 @@ class AttachDetach {
     there: readonly VolumeAttachment[],
     leaving: ReadonlySet<VolumeAttachment>,
   ): Promise<void> {
-    const volumes = this.#store<Volume>(resources.persistentVolumes)
     const names = new Set(
       there
         .filter((attachment) => attachment.status?.attached && !leaving.has(attachment))
-        .filter((attachment) => !this.#detaching.has(attachment))
-        .map(({ spec }) => volumes.get(spec.source.persistentVolumeName ?? ''))
-        .flatMap((volume) => (volume?.spec.csi === undefined ? [] : [uniqueName(volume.spec.csi)])),
+        .map((attachment) => this.#volumeBehind(attachment))
+        .flatMap((volume) => (volume === undefined ? [] : [uniqueName(volume.spec.csi!)])),
     )
     const volumesAttached = listOf(names, node.status.volumesAttached)
     if (volumesAttached === undefined) return

@@ -197,6 +197,24 @@ t.test('an attachment is not taken back before its driver has answered', async (
   )
 })
 
+t.test('an attachment that somebody else has made is left alone', async (t) => {
+  const { client, run, nodesWithIt, attachments, status } = await start(t)
+  const source = { persistentVolumeName: 'pv' }
+  await client.create(resources.volumeAttachments, {
+    metadata: { name: 'own' },
+    spec: { attacher: 'd.io', nodeName: 'n2', source },
+  })
+  await status(resources.volumeAttachments, 'own', { attached: true })
+  await run('first', 'n1')
+  await until(async () => (await nodesWithIt()).includes('n1'))
+  await run('other', 'n2', 'c2')
+  // Who has seen that one has seen all that is there.
+  await until(async () => (await nodesWithIt()).length > 2)
+  t.ok((await attachments()).some(({ metadata }) => metadata.name === 'own'))
+  const node = await client.get(resources.nodes, { name: 'n2' })
+  t.equal(node.status?.volumesAttached, undefined)
+})
+
 /** What the driver does that attaches and detaches: it holds the attachment until it has detached the volume. */
 const held = { metadata: { finalizers: ['d.io/attacher'] } }
 
