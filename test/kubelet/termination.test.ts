@@ -113,6 +113,28 @@ t.test('a second, shorter delete takes effect at once', async (t) => {
   t.same(processesWith(sleepFor(8103)), [])
 })
 
+t.test('a delete shortens the end of a container whose probe has failed', async (t) => {
+  const node = await startNode(t)
+  const unwell = path.join(node.folder, 'unwell')
+  const exec = { command: ['test', '!', '-e', unwell] }
+  await node.run(
+    'p',
+    {
+      ...ignoresSigterm(sleepFor(8123)),
+      livenessProbe: { exec, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 600 },
+    },
+    { terminationGracePeriodSeconds: 3_000 },
+  )
+  await up(node, 'p')
+  writeFileSync(unwell, '')
+  await eventually('it is told to end', async () =>
+    (await node.events('p')).some(({ reason }) => reason === 'Killing'),
+  )
+  await node.delete('p', 1)
+  await node.gone('p')
+  t.same(processesWith(sleepFor(8123)), [])
+})
+
 t.test('a force delete takes the object at once and the processes soon after', async (t) => {
   const node = await startNode(t)
   await node.run('p', ignoresSigterm(sleepFor(8104)))
