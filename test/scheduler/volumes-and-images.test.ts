@@ -135,7 +135,18 @@ t.test('problems of claims are reported as the plugins find them, one after the 
   const wait = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "p-v"'
   t.equal(ownProblem(), wait)
   stores.claims.set('ns/p-v', object('p-v', { spec: {}, status: {} }))
-  t.equal(ownProblem(), 'PVC ns/p-v was not created for pod ns/p (pod is not owner)')
+  const foreign = 'PVC ns/p-v was not created for pod ns/p (pod is not owner)'
+  t.equal(ownProblem(), foreign)
+  const ownedBy = (reference: { uid: string; controller?: boolean }) => {
+    const claim = object<Claim>('p-v', { spec: {}, status: {} })
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'Pod', name: 'p', ...reference }]
+    stores.claims.set('ns/p-v', { ...claim, metadata: { ...claim.metadata, ownerReferences } })
+    return ownProblem()
+  }
+  const { uid } = own.metadata
+  t.equal(ownedBy({ uid: 'of-another-p', controller: true }), foreign)
+  t.equal(ownedBy({ uid }), foreign, 'it has to be its controller')
+  t.notSame(ownedBy({ uid, controller: true }), foreign)
   t.end()
 })
 
