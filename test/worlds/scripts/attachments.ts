@@ -1,4 +1,5 @@
 /** Volumes of a CSI driver are attached to nodes of the script's own, and detached when Pods end, fail to, or their nodes do. */
+import type { VolumeAttachment } from '#client/csi-objects.js'
 import { resources } from '#client/resources.js'
 import { type Dice, given } from '../../dice.js'
 import { fated } from '../fate.js'
@@ -105,24 +106,46 @@ const pod = (dice: Dice, i: number, volumes: number): Act => {
   }
 }
 
-/** What the driver's attacher does, to all attachments of a node. */
+const attachmentsOf = async (place: Place, node: string): Promise<VolumeAttachment[]> => {
+  const { items } = await place.client.list<VolumeAttachment>(resources.volumeAttachments)
+  const nodeName = nameIn(place, resources.nodes, node)
+  return items.filter(({ spec }) => spec.nodeName === nodeName)
+}
+
+const patchAttachment = (
+  { client }: Place,
+  { metadata: { name } }: VolumeAttachment,
+  patch: object,
+  subresource?: 'status',
+): Promise<unknown> =>
+  client.patch(resources.volumeAttachments, { name }, patch, {
+    type: 'merge',
+    ...(subresource === undefined ? {} : { subresource }),
+  })
+
+/** What the driver's attacher does, to all attachments of a node; one that `holds` them has to let go of each. */
 const attacher =
-  (node: string, status: object): Act =>
+  (node: string, status: object, holds = false): Act =>
   async (place) => {
-    const { items } = await place.client.list(resources.volumeAttachments)
-    const nodeName = nameIn(place, resources.nodes, node)
-    for (const { metadata, ...attachment } of items)
-      if (
-        (attachment.spec as { nodeName: string }).nodeName === nodeName &&
-        // What is attached stays so until it is asked for no more.
-        !(attachment.status as { attached: boolean }).attached
-      )
-        await place.client.patch(
-          resources.volumeAttachments,
-          { name: metadata.name },
-          { status },
-          { type: 'merge', subresource: 'status' },
-        )
+    for (const attachment of await attachmentsOf(place, node)) {
+      // What is attached stays so until it is asked for no more.
+      if (attachment.status?.attached) continue
+      await patchAttachment(place, attachment, { status }, 'status')
+      if (holds && attachment.metadata.deletionTimestamp === undefined)
+        await patchAttachment(place, attachment, { metadata: { finalizers: [holder] } })
+    }
+  }
+
+/** It detaches, or fails to detach, what the controller has taken back. */
+const detacher =
+  (node: string, detachError?: object): Act =>
+  async (place) => {
+    for (const attachment of await attachmentsOf(place, node)) {
+      if (attachment.metadata.deletionTimestamp === undefined) continue
+      if (detachError === undefined)
+        await patchAttachment(place, attachment, { metadata: { finalizers: null } })
+      else await patchAttachment(place, attachment, { status: { detachError } }, 'status')
+    }
   }
 
 const inUse =
@@ -140,10 +163,13 @@ interface Turn {
   readonly i: number
   readonly node: string
   readonly volumes: number
+  /** The driver detaches in its own time. */
+  readonly holds: boolean
 }
 
-const attached: (turn: Turn) => Step = ({ node }) =>
-  step(`${node} has what it wants`, attacher(node, { attached: true }))
+const attached: (turn: Turn) => Step = ({ node, holds }) =>
+  step(`${node} has what it wants`, attacher(node, { attached: true }, holds))
+const detached: (turn: Turn) => Step = ({ node }) => step(`${node} lets go`, detacher(node))
 
 const changes: ((turn: Turn) => Step)[] = [
   attached,
@@ -162,6 +188,9 @@ const changes: ((turn: Turn) => Step)[] = [
       `${node} cannot have it`,
       attacher(node, { attached: false, attachError: { message: 'no' } }),
     ),
+  detached,
+  detached,
+  ({ node }) => step(`${node} cannot let go`, detacher(node, { message: 'busy' })),
   ({ dice, volumes }) =>
     step('delete a claim', remove(resources.persistentVolumeClaims, `c${dice.below(volumes)}`)),
   ({ dice, volumes }) =>
@@ -197,6 +226,7 @@ const changes: ((turn: Turn) => Step)[] = [
 
 export const attachmentsScript = (dice: Dice): Step[] => {
   const volumes = between(dice, 1, 3)
+  const holds = dice.oneIn(2)
   return [
     step(
       'a driver and nodes',
@@ -209,9 +239,9 @@ export const attachmentsScript = (dice: Dice): Step[] => {
     ),
     step('volumes', ...Array.from({ length: volumes }, (_, i) => volume(dice, i))),
     step('Pods', ...Array.from({ length: between(dice, 1, 3) }, (_, i) => pod(dice, i, volumes))),
-    attached({ dice, i: 0, node: 'n1', volumes }),
+    attached({ dice, i: 0, node: 'n1', volumes, holds }),
     ...Array.from({ length: between(dice, 2, 5) }, (_, i) =>
-      dice.pick(changes)({ dice, i: i + 3, node: dice.pick(['n1', 'n2']), volumes }),
+      dice.pick(changes)({ dice, i: i + 3, node: dice.pick(['n1', 'n2']), volumes, holds }),
     ),
   ].map((known) => slowly(known, known.quietMs ?? quietMs))
 }
