@@ -7,7 +7,11 @@ import type { VolumeAttachment } from '#client/csi-objects.js'
 import type { Wanted } from './attachments.js'
 
 /** How long a driver may take to attach a volume before the Pods are told, or to detach it. Upstream: csiTimeout. */
-export const attachWaitMs = 120_000
+const driverWaitMs = 120_000
+
+/** How much of its time a driver has left that was asked then. */
+export const remainingMs = (sinceMs: number, clock: Clock): number =>
+  Math.max(0, sinceMs + driverWaitMs - clock.now())
 
 interface Question {
   readonly sinceMs: number
@@ -45,7 +49,7 @@ export class Asked {
     const left = [...this.#asked.values()]
       .filter(({ entry }) => entry.name !== name)
       .filter(({ entry }) => entry.volume.metadata.name === volume.metadata.name)
-      .map((asked) => this.#remainingMs(asked))
+      .map(({ sinceMs }) => remainingMs(sinceMs, this.#clock))
     return Math.max(0, ...left)
   }
 
@@ -53,10 +57,6 @@ export class Asked {
   leftMs({ metadata, status }: VolumeAttachment): number {
     const asked = this.#asked.get(metadata.name)
     if (asked === undefined || status?.attached || status?.attachError) return 0
-    return this.#remainingMs(asked)
-  }
-
-  #remainingMs({ sinceMs }: Question): number {
-    return Math.max(0, sinceMs + attachWaitMs - this.#clock.now())
+    return remainingMs(asked.sinceMs, this.#clock)
   }
 }

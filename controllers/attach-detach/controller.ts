@@ -25,6 +25,7 @@ import { asGone, isManaged, listOf, volumeSignature } from './nodes.js'
 import { PodEvents } from './pod-events.js'
 
 const component = 'attachdetach-controller'
+
 class AttachDetach {
   readonly #context: ControllerContext
   readonly #podsOfNode: (name: string) => readonly Pod[]
@@ -281,6 +282,7 @@ class AttachDetach {
       this.#events.taken(wanted, users)
       return false
     }
+    // It is there and has failed: that is for its driver to try again.
     if (attachments.store.get(name) !== undefined) return true
     this.#asked.begin(wanted)
     try {
@@ -308,15 +310,13 @@ class AttachDetach {
 
   #mayLeave(attachment: VolumeAttachment, node: Node | undefined): boolean {
     const volume = this.#volumeBehind(attachment)
-    if (volume === undefined) return false
-    if (this.#asked.leftMs(attachment) > 0) return false
+    if (volume === undefined || this.#asked.leftMs(attachment) > 0) return false
     const name = attachment.metadata.name
     const now = this.#context.clock.now()
     if (!this.#unwantedSince.has(name)) this.#unwantedSince.set(name, now)
-    const isReady = node !== undefined && isNodeReady(node)
     return mayDetach(node ?? this.#gone.get(attachment.spec.nodeName), volume, {
       unwantedForMs: now - this.#unwantedSince.get(name)!,
-      isReady,
+      isReady: node !== undefined && isNodeReady(node),
     })
   }
 

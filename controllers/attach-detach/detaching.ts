@@ -5,7 +5,7 @@
  */
 import type { Clock } from '#api/clock.js'
 import type { VolumeAttachment } from '#client/csi-objects.js'
-import { attachWaitMs } from './asked.js'
+import { remainingMs } from './asked.js'
 
 export class Detaching {
   readonly #clock: Clock
@@ -32,7 +32,7 @@ export class Detaching {
   leftMs({ metadata, status }: VolumeAttachment): number {
     const since = this.#since.get(metadata.uid)
     if (since === undefined || status?.detachError !== undefined) return 0
-    return Math.max(0, since + attachWaitMs - this.#clock.now())
+    return remainingMs(since, this.#clock)
   }
 
   /** It has failed, or is too late. */

@@ -9,6 +9,7 @@ import {
   bareType,
   type Clause,
   fitsRoute,
+  namesType,
   noneAccepted,
   notAcceptable,
   parseAccept,
@@ -40,9 +41,6 @@ const yaml = 'application/yaml'
 export const protobuf = 'application/vnd.kubernetes.protobuf'
 export const mediaTypes: readonly MediaType[] = [json, yaml, protobuf]
 const streamTypes = [`${json};stream=watch`, `${protobuf};stream=watch`]
-
-const matches = (clause: Clause, mediaType: string): boolean =>
-  clause.type === mediaType || clause.type === '*/*' || clause.type === 'application/*'
 
 const conversions = new Set(['Table', 'PartialObjectMetadata', 'PartialObjectMetadataList'])
 
@@ -110,7 +108,7 @@ const negotiate = (
   if (header === '') return fallback
   for (const clause of parseAccept(header))
     for (const mediaType of mediaTypes) {
-      if (!matches(clause, mediaType)) continue
+      if (!namesType(clause, mediaType)) continue
       const found = negotiateClause(clause, mediaType)
       if (found !== undefined && serves(found, clause)) return found
     }

@@ -6,6 +6,7 @@ import {
   type Clause,
   checkContentType,
   fitsRoute,
+  namesType,
   noneAccepted,
   notAcceptable,
   parseAccept,
@@ -42,11 +43,6 @@ export interface DiscoverySource extends Iterable<ResourceDefinition> {
   onChange(listener: () => void): () => void
 }
 
-const mediaTypeOf = (type: string): MediaType | undefined =>
-  type === '*/*' || type === 'application/*'
-    ? 'application/json'
-    : mediaTypes.find((t) => t === type)
-
 const aggregatedAs = 'APIGroupDiscoveryList'
 
 const isAggregated = ({ parameters }: Clause): boolean =>
@@ -61,7 +57,7 @@ const fits = (clause: Clause, mediaType: MediaType): boolean =>
 /** The form of the first clause of the Accept header that asks for the aggregated document. */
 const negotiateAggregated = ({ headers }: FastifyRequest): MediaType | undefined => {
   for (const clause of parseAccept(headers.accept)) {
-    const mediaType = mediaTypeOf(clause.type)
+    const mediaType = mediaTypes.find((type) => namesType(clause, type))
     if (mediaType !== undefined && isAggregated(clause) && fits(clause, mediaType)) return mediaType
   }
   return undefined

@@ -2,7 +2,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Clause, parseAccept } from '#api/accept.js'
+import { type Clause, namesType, parseAccept } from '#api/accept.js'
 import { Query } from '#registry/query.js'
 import { serveContent } from '../answers/serve-content.js'
 import type { RemoteSource } from '../discovery/remote-versions.js'
@@ -21,20 +21,18 @@ const compress = promisify(gzip)
 const formerProtobufV2 = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
 const formerProtobufV3 = 'application/com.github.proto-openapi.spec.v3@v1.0+protobuf'
 
-/** Either half of what is asked for may be `*`. */
-const standsFor = (asked: string, type: string): boolean => {
-  const [, subtype] = type.split('/')
-  return ['*/*', 'application/*', `*/${subtype}`, type].includes(asked)
-}
+/** Of a media type the family alone may be `*`, too, unlike elsewhere (kube-openapi). */
+const standsFor = (clause: Clause, mediaType: string): boolean =>
+  namesType(clause, mediaType) || clause.type === `*/${mediaType.split('/')[1]}`
 
 /** The first form that the client names; JSON where any will do. */
 const acceptedForm = (
   clauses: readonly Clause[],
   protobuf: readonly string[],
 ): 'json' | 'protobuf' | undefined => {
-  for (const { type } of clauses) {
-    if (standsFor(type, json)) return 'json'
-    if (protobuf.some((form) => standsFor(type, form))) return 'protobuf'
+  for (const clause of clauses) {
+    if (standsFor(clause, json)) return 'json'
+    if (protobuf.some((form) => standsFor(clause, form))) return 'protobuf'
   }
   return undefined
 }

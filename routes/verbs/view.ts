@@ -70,7 +70,9 @@ export const throughView =
     // A form of its own is admitted as it was sent, and then checked (apiserver, scaleUpdatedObjectInfo).
     if (view.read !== undefined) await admit(tracked, shown)
     const { resourceVersion, managedFields } = tracked.metadata
-    const result = view.read === undefined ? tracked : view.write!(cloneJson(current), tracked, ctx)
+    const written =
+      view.read === undefined ? tracked : view.write!(cloneJson(current), tracked, ctx)
+    const result = withManagedFields(written, owners.keep(managedFields, current))
     // A scale without a resourceVersion is written unconditionally, even for kinds that require one on their main
     // resource.
     const unconditional = definition.strategy.allowUnconditionalUpdate ?? true
@@ -78,9 +80,6 @@ export const throughView =
       result.metadata.resourceVersion = current.metadata.resourceVersion
     else if (resourceVersion === undefined) delete result.metadata.resourceVersion
     else result.metadata.resourceVersion = resourceVersion
-    const kept = owners.keep(managedFields, current)
-    if (kept === undefined) delete result.metadata.managedFields
-    else result.metadata.managedFields = kept
     return result
   }
 

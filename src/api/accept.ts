@@ -61,6 +61,10 @@ export const parseAccept = (header: string | undefined): readonly Clause[] => {
   return inOrder(clauses.filter((clause) => clause !== undefined))
 }
 
+/** Whether what a clause names is this media type, by name, by its family or by `*` alone. */
+export const namesType = ({ type }: Clause, mediaType: string): boolean =>
+  type === mediaType || type === everything || type === `${mediaType.split('/', 1)[0]}/*`
+
 /** A media type without its parameters. */
 export const bareType = (mediaType: string): string => mediaType.split(';', 1)[0]!.trim()
 

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '#json/value.js'
 import { formatYaml } from '#json/yaml.js'
-import { asksForKind, noneAccepted, parseAccept } from './accept.js'
+import { asksForKind, namesType, noneAccepted, parseAccept } from './accept.js'
 import { type BuildInfo, versionDocument } from './build-info.js'
 import { formatTime } from './clock.js'
 import { isPretty } from './pretty.js'
@@ -47,10 +47,9 @@ interface Form {
 /** Throws 406. Objects are for those only who name group, version and kind; text for those who name none of them. */
 const negotiate = (accept: string | undefined, kind: string): Form => {
   for (const clause of parseAccept(accept)) {
-    const { type, parameters } = clause
+    const { parameters } = clause
     for (const mediaType of accepted) {
-      const [family] = mediaType.split('/')
-      if (type !== '*/*' && type !== `${family}/*` && type !== mediaType) continue
+      if (!namesType(clause, mediaType)) continue
       const version = parameters.get('v')
       if (mediaType === 'text/plain') {
         if (!asksForKind(clause)) return { mediaType }

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import type { JsonObject } from '#json/value.js'
 import { readRecorded } from '../recorded.js'
+import { definitionOf, versionOf } from '../server/definition-body.js'
 import { call, isServed, startServer } from '../server/start-server.js'
 
 interface Write {
@@ -33,19 +34,19 @@ const { kinds } = readRecorded<{ kinds: Kind[] }>('field-manager/writes')
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const group = 'rec.io'
 
-const definitionOf = (kind: string, { schemas, hasStatus }: Kind) => {
+const recordedDefinition = (kind: string, { schemas, hasStatus }: Kind) => {
   const plural = `${kind.toLowerCase()}s`
   const status = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
-  const versions = Object.entries(schemas).map(([name, spec]) => ({
-    ...{ name, served: true, storage: name === 'v1' },
-    ...(hasStatus ? { subresources: { status: {} } } : {}),
-    schema: { openAPIV3Schema: { type: 'object', properties: { spec, status } } },
-  }))
+  const more = hasStatus ? { subresources: { status: {} } } : {}
+  const versions = Object.entries(schemas).map(([name, spec]) =>
+    versionOf(
+      name,
+      { type: 'object', properties: { spec, status } },
+      { storage: name === 'v1', ...more },
+    ),
+  )
   const names = { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` }
-  return {
-    metadata: { name: `${plural}.${group}` },
-    spec: { group, scope: 'Cluster', names, versions },
-  }
+  return definitionOf({ group, scope: 'Cluster', names, versions })
 }
 
 const contentTypes = {
@@ -77,7 +78,7 @@ t.test('each write leaves the object and its owners that it leaves upstream', as
   for (const [k, kind] of kinds.entries()) {
     const name = `K${k}`
     const root = (version: string) => `/apis/${group}/${version}/k${k}s`
-    const body = definitionOf(name, kind)
+    const body = recordedDefinition(name, kind)
     await call(server, { method: 'POST', path: definitions, body })
     for (const version of Object.keys(kind.schemas)) await isServed(server, root(version))
     for (const [o, writes] of kind.objects.entries()) {

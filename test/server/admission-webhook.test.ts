@@ -5,15 +5,9 @@ import type { Server } from '#src/index.js'
 import { eventually } from '../eventually.js'
 import { definitionOf, textsOf, versionOf } from './definition-body.js'
 import { call, startServer } from './start-server.js'
-import { type Review, startWebhook, type WebhookServer } from './webhook-server.js'
+import { patchOf, type Review, startWebhook, type WebhookServer } from './webhook-server.js'
 
 const maps = '/api/v1/namespaces/default/configmaps'
-const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
-const patchOf = (operations: unknown) => ({
-  allowed: true,
-  patchType: 'JSONPatch',
-  patch: base64(operations),
-})
 
 const configMaps = { group: '', resource: 'configmaps' }
 
@@ -192,7 +186,7 @@ t.test('an invalid answer is reported in upstream’s words', async (t) => {
       `${failed} received invalid webhook response: expected response.uid=`,
     ],
     [
-      { allowed: true, patch: base64([]) },
+      { allowed: true, patch: patchOf([]).patch },
       500,
       `${failed} received invalid webhook response: webhook returned response.patch but not response.patchType`,
     ],

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { definitionOf, textsOf, versionOf } from './definition-body.js'
 import { call, isServed, startServer } from './start-server.js'
-import { startWebhook } from './webhook-server.js'
+import { patchOf, startWebhook } from './webhook-server.js'
 
 const admission = '/apis/admissionregistration.k8s.io/v1'
 const group = 'versions.example.com'
@@ -256,13 +256,9 @@ t.test('what a policy changes in another version', async (t) => {
 
 t.test('a webhook is sent the version of its rule, and its patch comes back', async (t) => {
   const { post, made } = await start(t)
-  const { clientConfig, reviews } = await startWebhook(t, () => ({
-    allowed: true,
-    patchType: 'JSONPatch',
-    patch: Buffer.from(
-      JSON.stringify([{ op: 'add', path: '/spec/targetCPUUtilizationPercentage', value: 42 }]),
-    ).toString('base64'),
-  }))
+  const { clientConfig, reviews } = await startWebhook(t, () =>
+    patchOf([{ op: 'add', path: '/spec/targetCPUUtilizationPercentage', value: 42 }]),
+  )
   const hook = (name: string, matchPolicy: string) => ({
     name: `${name}.example.com`,
     clientConfig: { ...clientConfig, url: `${clientConfig.url}${name}` },

@@ -19,6 +19,13 @@ export interface WebhookServer {
   readonly requests: IncomingMessage[]
 }
 
+/** The response that allows what was asked, changed by a JSON patch. */
+export const patchOf = (operations: unknown) => ({
+  allowed: true,
+  patchType: 'JSONPatch',
+  patch: Buffer.from(JSON.stringify(operations)).toString('base64'),
+})
+
 const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2100, 0) }
 
 /** What `answer` yields is the response of the review; its `refusal` is a body of its own, with a 404, and `moved` a redirect. */

@@ -1,7 +1,7 @@
 /** What mutating webhooks see of a scale, as they see it of v1.36.3. */
 import t from 'tap'
 import { call, startServer } from '../start-server.js'
-import { startWebhook } from '../webhook-server.js'
+import { patchOf, startWebhook } from '../webhook-server.js'
 
 const deployments = '/apis/apps/v1/namespaces/default/deployments'
 const deployment = {
@@ -23,9 +23,7 @@ t.test(
   async (t) => {
     const webhook = await startWebhook(t, ({ request: { object } }) => {
       if (object.spec.replicas !== 7) return { allowed: true }
-      const operations = [{ op: 'replace', path: '/spec/replicas', value: 3 }]
-      const patch = Buffer.from(JSON.stringify(operations)).toString('base64')
-      return { allowed: true, patchType: 'JSONPatch', patch }
+      return patchOf([{ op: 'replace', path: '/spec/replicas', value: 3 }])
     })
     const server = await startServer(t)
     await call(server, {
